@@ -1,0 +1,247 @@
+/* spx.h - the contract between the data plane (C), the shims (C) and the engine (Go).
+ *
+ * Go plans, C runs: Go creates every object and compiles datatypes and collectives into plans; between entering and
+ * leaving an MPI call, what happens on shared memory is done in C. All objects here live outside the Go heap.
+ * Locking: with spx_mt != 0 (MPI_THREAD_MULTIPLE) every public function of the data plane takes spx_lock itself; it is
+ * never held while user code runs or while Go is entered.
+ */
+#ifndef SPX_H
+#define SPX_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "layout.h"
+#include "mpi.h"
+
+#define SPX_HIDDEN __attribute__((visibility("hidden")))
+#define SPX_TLS __thread __attribute__((tls_model("initial-exec")))
+#define SPX_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SPX_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- handles -------------------------------------------------------------------------------------------------
+ * A predefined handle has the value that the standard gives it (< 0x1000). Any other is
+ *     kind << 27 | generation << 21 | index        (a positive int: MPI_Comm_toint and Fortran use the same value)
+ * so that a freed handle is told from a live one. Objects of a kind lie in one reserved array; the first member of
+ * each is spx_obj. */
+typedef enum { SPX_K_COMM = 1, SPX_K_GROUP, SPX_K_TYPE, SPX_K_OP, SPX_K_ERRH, SPX_K_REQ, SPX_K_MSG, SPX_K_INFO, SPX_K_WIN, SPX_K_FILE, SPX_K_SESSION, SPX_K_COUNT } spx_kind;
+#define SPX_H_INDEX_BITS 21
+#define SPX_H_GEN_BITS 6
+
+typedef struct spx_obj {
+  uint32_t handle; /* 0: free slot; else the handle's value */
+  uint32_t next;   /* free list */
+  _Atomic int32_t refs; /* +1 by the handle, +1 by each pending use; the slot is recycled at 0 */
+  uint32_t go;     /* index of the Go side's object in its own table, 0: none */
+} spx_obj;
+
+SPX_HIDDEN extern spx_obj *spx_predef[SPX_K_COUNT][0x300]; /* by handle value */
+SPX_HIDDEN extern char *spx_slab[SPX_K_COUNT];             /* base address of each kind's reserved array */
+SPX_HIDDEN extern const uint32_t spx_slab_stride[SPX_K_COUNT];
+
+/* The object behind a handle, or NULL when it is null, of another kind, never made, or freed. */
+static inline spx_obj *spx_get(spx_kind k, const void *handle)
+{
+  uintptr_t v = (uintptr_t)handle;
+  if (v < 0x300) return spx_predef[k][v];
+  if ((v >> 27) != (uintptr_t)k) return NULL;
+  spx_obj *o = (spx_obj *)(spx_slab[k] + (v & ((1u << SPX_H_INDEX_BITS) - 1)) * (uintptr_t)spx_slab_stride[k]);
+  return SPX_LIKELY(o->handle == (uint32_t)v) ? o : NULL;
+}
+/* A zeroed object with refs = 1 and a fresh handle, or NULL when 2^21 exist or memory is out. Thread-safe. */
+SPX_HIDDEN spx_obj *spx_new(spx_kind k);
+/* Drops a reference. At 0 the kind's destructor runs and the slot is recycled with the next generation. */
+SPX_HIDDEN void spx_unref(spx_kind k, spx_obj *o);
+/* Makes the handle invalid at once (MPI_X_free), and drops the handle's reference. */
+SPX_HIDDEN void spx_retire(spx_kind k, spx_obj *o);
+
+/* ---- error handlers ------------------------------------------------------------------------------------------ */
+typedef struct spx_errh {
+  spx_obj o;
+  int mode;  /* 0 user function, else the value of the predefined handle (ARE_FATAL 321, ABORT 322, RETURN 323) */
+  int of;    /* SPX_K_COMM, SPX_K_WIN, SPX_K_FILE or SPX_K_SESSION: what fn takes */
+  void (*fn)(void *handle_ptr, int *code, ...);
+} spx_errh;
+
+/* ---- datatypes ----------------------------------------------------------------------------------------------- */
+enum { SPX_T_CONTIG = 1u, SPX_T_PREDEFINED = 2u, SPX_T_COMMITTED = 4u, SPX_T_ABSOLUTE = 8u /* made of addresses: goes with MPI_BOTTOM */ };
+typedef struct spx_layout spx_layout; /* dataplane/pack.h: the compiled form, run by the packer */
+typedef struct spx_type {
+  spx_obj o;
+  uint32_t flags;
+  uint16_t basic;       /* predefined: SPX_B_*; derived of one basic type only: that one; else 0 */
+  uint16_t basic_mixed; /* 1 when several basic types are in it */
+  int64_t size;         /* bytes of data */
+  int64_t lb, extent, true_lb, true_extent;
+  const spx_layout *layout; /* NULL when SPX_T_CONTIG */
+} spx_type;
+
+/* ---- operations ---------------------------------------------------------------------------------------------- */
+typedef struct spx_op {
+  spx_obj o;
+  int predef;   /* value of the predefined handle, or 0 */
+  int commute;
+  int wide;     /* fn is an MPI_User_function_c */
+  void *fn;
+} spx_op;
+
+/* ---- communicators ------------------------------------------------------------------------------------------- */
+enum { SPX_C_INTER = 1u, SPX_C_WORLD = 2u, SPX_C_SELF = 4u };
+/* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
+ * ctx + one of these is what a message carries. */
+enum { SPX_CTX_P2P = 0, SPX_CTX_COLL = 1, SPX_CTX_ENGINE = 2 /* the Go engine's own messages */, SPX_CTX_FT = 3, SPX_CTX_STEP = 4 };
+typedef struct spx_comm {
+  spx_obj o;
+  int32_t rank, size;       /* in the local group */
+  int32_t remote_size;      /* intercommunicator: size of the remote group; else size */
+  uint32_t flags;
+  uint64_t ctx;             /* not known before an MPI_Comm_idup is complete: 0 */
+  uint32_t *peer;           /* destination rank -> process index (remote group of an intercommunicator) */
+  uint32_t *local;          /* local rank -> process index; == peer unless SPX_C_INTER */
+  _Atomic uint32_t revoked;
+  _Atomic uint32_t failed_seen; /* acknowledged failures: wildcard receives are allowed again (ULFM) */
+  uint32_t coll_seq;        /* number of collectives started: their tag */
+  struct spx_errh *errh;
+  void *plans;              /* cache of compiled collectives, owned by coll.c */
+  char name[MPI_MAX_OBJECT_NAME];
+} spx_comm;
+SPX_HIDDEN extern spx_comm *spx_world, *spx_self; /* NULL before MPI_Init and after MPI_Finalize */
+
+/* ---- requests ------------------------------------------------------------------------------------------------ */
+typedef enum { SPX_R_SEND = 1, SPX_R_RECV, SPX_R_COLL, SPX_R_GREQ, SPX_R_IDUP, SPX_R_PART_SEND, SPX_R_PART_RECV, SPX_R_GO /* completed by the engine */ } spx_req_kind;
+enum { SPX_RF_PERSISTENT = 1u, SPX_RF_ACTIVE = 2u, SPX_RF_CANCELLED = 4u, SPX_RF_FREED = 8u /* MPI_Request_free before completion */, SPX_RF_INTERNAL = 16u };
+typedef enum { SPX_M_STANDARD = 0, SPX_M_SYNC, SPX_M_READY, SPX_M_BUFFERED } spx_send_mode;
+typedef struct spx_request {
+  spx_obj o;
+  uint16_t kind;
+  uint16_t mode;            /* spx_send_mode */
+  uint32_t flags;
+  _Atomic uint32_t done;    /* 1 when complete: the last store of whoever completes it */
+  int32_t error;            /* MPI error code of the operation */
+  int32_t src, tag;         /* receive: wanted, then found; send: destination and tag */
+  int64_t bytes;            /* received (or sent) payload bytes */
+  void *buf;
+  int64_t count;
+  spx_type *type;           /* referenced while pending */
+  spx_comm *comm;           /* referenced while pending */
+  uint64_t ctx;
+  uint32_t peer;            /* process index */
+  uint32_t state;           /* protocol state, private to the data plane */
+  void *priv;               /* protocol data, private to the data plane, plan run of a collective, ... */
+  struct spx_request *next, *prev, *bin_next, *bin_prev; /* queues of the data plane */
+  uint64_t stamp;           /* order of posting */
+  uint64_t aux[4];
+} spx_request;
+
+/* ---- matched messages (MPI_Mprobe) --------------------------------------------------------------------------- */
+typedef struct spx_message { spx_obj o; void *unexpected; spx_comm *comm; } spx_message;
+/* ---- objects that only the engine knows ---------------------------------------------------------------------- */
+typedef struct spx_plain { spx_obj o; struct spx_errh *errh; } spx_plain; /* group, info, win, file, session */
+
+/* ---- entering and leaving (shim/runtime.c) --------------------------------------------------------------------
+ * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame
+ * and enters Go by spx_go, which blocks asynchronous signals around the entry, carries out call-outs (user functions
+ * that Go asks for) with no Go frame below and no lock held, and raises the error, if any, through the error handler. */
+#define SPX_MAX_ARGS 14
+typedef union { int64_t i; uint64_t u; void *p; double d; } spx_word;
+typedef struct spx_frame {
+  uint32_t fn;        /* SPX_FN_*, see zz_functions.h */
+  uint32_t wide;      /* 1: the _c form: count arrays are MPI_Count, displacement arrays MPI_Aint */
+  spx_word a[SPX_MAX_ARGS]; /* the arguments in the order of the C prototype: scalars widened to 64 bit (sign-extended),
+                         handles and pointers as they are (never as Go pointers: MPI_IN_PLACE is 1) */
+  int32_t err;        /* out: MPI error code */
+  uint32_t err_kind;  /* out: spx_kind of the object whose handler is called; 0: MPI_COMM_SELF's */
+  void *err_handle;   /* out: its handle */
+  /* call-out asked for by Go; cont != 0 then, and the shim comes back with the same frame */
+  uint32_t co;        /* SPX_CO_* */
+  uint32_t cont;      /* Go's continuation; 0: a new call */
+  void *co_fn;
+  spx_word co_a[8];   /* arguments for co_fn */
+  int64_t co_ret;     /* what co_fn returned */
+} spx_frame;
+/* Every entry into Go is counted here (per process): tests and the bench read it. */
+SPX_HIDDEN extern _Atomic uint64_t spx_go_entries;
+SPX_HIDDEN int spx_go(spx_frame *f);
+
+/* Raises CLASS on an object through its error handler: returns the code that the MPI function has to return (or does
+ * not return: abort, or a longjmp of the user's). fmt says what was wrong: argument, value, what to do. The text is
+ * kept per thread and is part of what MPI_Error_string(code) gives. Error codes equal error classes, but for those made by
+ * MPI_Add_error_code. Never call it with spx_lock held. handle may be invalid or null: then MPI_COMM_SELF's handler. */
+SPX_HIDDEN int spx_raise(spx_kind k, void *handle, int code, const char *function, const char *fmt, ...) __attribute__((format(printf, 5, 6), cold));
+/* Sets the detail text of this thread without raising; for bodies whose caller raises. */
+SPX_HIDDEN void spx_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* Fatal: prints job, rank, call and the text once, then ends the job as MPI_Abort does. */
+SPX_HIDDEN _Noreturn void spx_fatal(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* ---- process state (shim/runtime.c) -------------------------------------------------------------------------- */
+enum { SPX_BEFORE_INIT = 0, SPX_INITIALIZED = 1, SPX_FINALIZED = 2 };
+SPX_HIDDEN extern _Atomic int spx_state;
+SPX_HIDDEN extern int spx_mt;            /* 1: MPI_THREAD_MULTIPLE was given */
+SPX_HIDDEN extern int spx_forked;        /* 1 in a child that was forked after the library was loaded */
+SPX_HIDDEN extern SPX_TLS uint32_t spx_fn; /* function that this thread is in */
+SPX_HIDDEN extern const char *const spx_fn_name[]; /* zz_functions.c */
+
+/* ---- data plane ------------------------------------------------------------------------------------------------
+ * Functions return an MPI error code (class) and leave a detail text by spx_detail; callers raise. Buffers and counts
+ * have been checked. Ranks may be MPI_PROC_NULL and, for receives, MPI_ANY_SOURCE. */
+/* Maps and adopts the job's memory file; me is this process's index. Returns 0 or an errno. */
+SPX_HIDDEN int spx_dp_attach(int memfd, uint32_t me);
+SPX_HIDDEN void spx_dp_detach(void);
+SPX_HIDDEN extern spx_seg *spx_segment;
+SPX_HIDDEN extern uint32_t spx_me;
+static inline spx_proc *spx_proc_of(uint32_t i) { return (spx_proc *)((char *)spx_segment + spx_segment->proc_off + i * spx_segment->proc_stride); }
+
+SPX_HIDDEN int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m);
+SPX_HIDDEN int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st);
+/* Nonblocking: *r gets a referenced request, complete or not. flags: SPX_RF_INTERNAL for requests without a user handle's semantics. */
+SPX_HIDDEN int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m, uint32_t flags, spx_request **r);
+SPX_HIDDEN int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, uint32_t flags, spx_request **r);
+/* Starts a prepared (persistent) send or receive whose fields are filled in. */
+SPX_HIDDEN int spx_start(spx_request *r);
+/* Polls everything once: channels, pending sends, running collectives. Returns the number of events. */
+SPX_HIDDEN int spx_progress(void);
+/* Waits (spin, yield, park) until r->done. Returns r->error. Comes back also when the operation failed, its communicator was
+ * revoked, or its peer died: those complete the request with the ULFM class. */
+SPX_HIDDEN int spx_wait(spx_request *r);
+/* Waits until one event has happened since ticket was read (or deadline_ns of CLOCK_MONOTONIC passed, 0: none). Read the ticket, test your
+ * condition, wait, repeat: no event is lost. */
+SPX_HIDDEN uint32_t spx_ticket(void);
+SPX_HIDDEN void spx_wait_event(uint32_t ticket, uint64_t deadline_ns);
+/* Registers a function that spx_progress calls while it is registered (collectives in progress). */
+typedef struct spx_poller { int (*poll)(struct spx_poller *); struct spx_poller *next, **prev; } spx_poller;
+SPX_HIDDEN void spx_poller_add(spx_poller *p);
+SPX_HIDDEN void spx_poller_del(spx_poller *p);
+/* Completes a request: status fields must be set; done is stored last; frees it when SPX_RF_FREED. */
+SPX_HIDDEN void spx_complete(spx_request *r, int error);
+/* Wakes process i if it sleeps. */
+SPX_HIDDEN void spx_ring_bell(uint32_t i);
+/* Wakes this process's own waiters (from another thread). */
+SPX_HIDDEN void spx_ring_self(void);
+/* Status words: source, tag, error, and the private ones (bytes, cancelled). */
+SPX_HIDDEN void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled);
+static inline int64_t spx_status_bytes(const MPI_Status *st) { return (int64_t)((uint64_t)(uint32_t)st->MPI_internal[0] | (uint64_t)(uint32_t)st->MPI_internal[1] << 32); }
+static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_internal[2] & 1; }
+
+/* ---- packer (dataplane/pack.c) --------------------------------------------------------------------------------
+ * Moves bytes [from, to) of the packed form of count elements of t at buf. Runs at memory speed for vectors. */
+SPX_HIDDEN void spx_pack(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, void *packed);
+SPX_HIDDEN void spx_unpack(void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, const void *packed);
+/* The memory runs behind bytes [from, to) as iovecs, at most max of them; returns how many, *done how many bytes they cover. */
+struct iovec;
+SPX_HIDDEN int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, struct iovec *iov, int max, int64_t *done);
+
+/* ---- reductions (dataplane/reduce.c) ---------------------------------------------------------------------------
+ * inout[i] = in[i] op inout[i], as MPI_Reduce_local: 0, MPI_ERR_OP when op is not defined for t. User functions are called
+ * with the caller's type handle; they may not longjmp. */
+SPX_HIDDEN int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, const spx_op *op);
+SPX_HIDDEN int spx_op_valid(const spx_op *op, const spx_type *t);
+
+/* The predefined datatypes by number, in the order of the table spx_basics (dataplane/basic.h). */
+#define SPX_BASIC_MAX 128
+
+SPX_HIDDEN void spx_lock_slow(void);
+SPX_HIDDEN void spx_unlock_slow(void);
+static inline void spx_lock(void) { if (SPX_UNLIKELY(spx_mt)) spx_lock_slow(); }
+static inline void spx_unlock(void) { if (SPX_UNLIKELY(spx_mt)) spx_unlock_slow(); }
+#endif

@@ -1,0 +1,3 @@
+module libspx
+
+go 1.26
