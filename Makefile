@@ -1,0 +1,185 @@
+# libspx: an MPI library with the MPI-5.0 standard ABI. `make help` explains the targets.
+#
+# What is built, and from what:
+#   build/obj/libspxc.a    the C data plane and the shims (capi/dataplane, capi/shim), compiled here and not by cgo
+#   build/lib/libspx.so    package ./capi (Go, cgo) with that archive linked in whole; soname libmpi_abi.so.1
+#   build/bin              every program of cmd/, and the names that MPI users expect
+#   build/include          the public headers
+# Another build folder: make BUILD=/somewhere/else
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+ROOT := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+BUILD ?= $(ROOT)/build
+override BUILD := $(abspath $(BUILD))
+PREFIX ?= /usr/local
+GO ?= go
+CC := gcc
+CFLAGS ?= -O3 -g
+SPX_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra \
+  -I$(ROOT)/capi/dataplane -I$(ROOT)/capi/shim -I$(ROOT)/include
+export CGO_ENABLED := 1
+export SPX_BUILD := $(BUILD)
+
+C_SRC := $(filter-out %_test.c,$(wildcard $(ROOT)/capi/dataplane/*.c $(ROOT)/capi/shim/*.c))
+C_OBJ := $(patsubst $(ROOT)/capi/%.c,$(BUILD)/obj/%.o,$(C_SRC))
+C_HDR := $(wildcard $(ROOT)/capi/dataplane/*.h $(ROOT)/capi/shim/*.h $(ROOT)/include/*.h)
+GO_SRC := $(shell find $(ROOT) \( -name .git -o -name build -o -name tests -o -name bench -o -name examples -o -name out \) -prune -o -name '*.go' ! -name '*_test.go' -print) \
+  $(wildcard $(ROOT)/go.mod $(ROOT)/go.sum)
+EXPORT_MAP := $(ROOT)/capi/zz_export.map
+LIB := $(BUILD)/lib/libspx.so
+PUBLIC := $(patsubst $(ROOT)/include/%,$(BUILD)/include/%,$(wildcard $(ROOT)/include/*.h))
+
+##@ Building
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: deps
+deps: ## installs what this machine lacks for building and testing (apt-get)
+	@$(ROOT)/scripts/deps build test
+
+.PHONY: deps-build
+deps-build:
+	@$(ROOT)/scripts/deps build
+
+.PHONY: all build
+all: build
+build: deps-build ## builds everything into build/ (the default)
+	@mkdir -p $(BUILD)
+	@flock $(BUILD)/.lock $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) BUILD=$(BUILD) build-unlocked
+
+.PHONY: build-unlocked
+build-unlocked: $(LIB) programs headers
+
+.PHONY: generate
+generate: ## runs every generator (their output is checked in)
+	@cd $(ROOT) && $(GO) generate ./...
+
+.PHONY: status
+status: ## what is written and what is missing; the last line counts the functions without a body
+	@cd $(ROOT) && $(GO) run ./api/gen -status
+
+.PHONY: install
+install: build ## installs into PREFIX (default /usr/local), below DESTDIR if given
+	@$(ROOT)/scripts/install $(BUILD) "$(DESTDIR)" "$(PREFIX)"
+
+.PHONY: clean
+clean: ## removes build/ and the output of tests and benchmarks
+	rm -rf $(BUILD) $(ROOT)/bench/out $(ROOT)/tests/conformance/out
+
+# ---- the C part ----------------------------------------------------------------------------------------------------
+-include $(C_OBJ:.o=.d)
+
+$(BUILD)/obj/cflags: FORCE
+	@mkdir -p $(@D); echo '$(CC) $(CFLAGS) $(SPX_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(SPX_CFLAGS)' >$@
+
+$(BUILD)/obj/%.o: $(ROOT)/capi/%.c $(BUILD)/obj/cflags
+	@mkdir -p $(@D)
+	@echo "  cc    capi/$*.c"
+	@$(CC) $(SPX_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The list of objects is a prerequisite, so that a source that was removed leaves the archive.
+$(BUILD)/obj/objects: FORCE
+	@mkdir -p $(@D); echo '$(C_OBJ)' | cmp -s - $@ || echo '$(C_OBJ)' >$@
+
+$(BUILD)/obj/libspxc.a: $(C_OBJ) $(BUILD)/obj/objects
+	@rm -f $@
+	@ar rcs $@ $(C_OBJ)
+
+# ---- the library ---------------------------------------------------------------------------------------------------
+# Go does not see headers outside the package's own folder: their hash stands in a header that it does see.
+HDR_STAMP := $(ROOT)/capi/zz_headers.h
+$(HDR_STAMP): $(C_HDR)
+	@h="/* $$(cat $(C_HDR) | sha256sum | cut -c1-32): hash of the headers that the preambles include; made by make */"; \
+	  echo "$$h" | cmp -s - $@ || echo "$$h" >$@; touch $@
+
+comma := ,
+LDLIB := -Wl,--whole-archive $(BUILD)/obj/libspxc.a -Wl,--no-whole-archive -Wl,-soname,libmpi_abi.so.1 \
+  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,--compress-debug-sections=zlib -lm -lpthread -ldl
+
+$(LIB): $(BUILD)/obj/libspxc.a $(EXPORT_MAP) $(HDR_STAMP) $(GO_SRC) $(ROOT)/Makefile
+	@mkdir -p $(BUILD)/lib
+	@echo "  link  lib/libspx.so"
+	@cd $(ROOT) && $(GO) build -trimpath -buildmode=c-shared -o $(BUILD)/obj/libspx.so -ldflags "-extldflags '$(LDLIB)'" ./capi
+	@rm -f $(BUILD)/obj/libspx.h
+	@mv $(BUILD)/obj/libspx.so $@
+	@ln -sf libspx.so $(BUILD)/lib/libmpi_abi.so.1
+	@ln -sf libmpi_abi.so.1 $(BUILD)/lib/libmpi_abi.so
+	@touch $@
+
+# ---- programs, headers ---------------------------------------------------------------------------------------------
+# go build relinks only what has changed; the programs need no cgo.
+.PHONY: programs
+programs: $(BUILD)/obj/programs
+$(BUILD)/obj/programs: $(GO_SRC) $(wildcard $(ROOT)/cmd/*/*) $(ROOT)/Makefile
+	@mkdir -p $(BUILD)/bin $(@D)
+	@echo "  go    bin/"
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/bin/ ./cmd/...
+	@for l in mpiexec mpirun; do ln -sf spxrun $(BUILD)/bin/$$l; done
+	@$(ROOT)/scripts/install-wrappers $(BUILD)
+	@touch $@
+
+.PHONY: headers
+headers: $(PUBLIC)
+$(BUILD)/include/%: $(ROOT)/include/%
+	@mkdir -p $(@D)
+	@cp $< $@
+
+##@ Running
+.PHONY: demo
+demo: build ## a 2-D heat equation on 4 ranks, with a picture
+	@$(ROOT)/examples/demo $(BUILD)
+
+##@ Checking
+.PHONY: test
+test: deps build ## all tests; the last line says how many passed
+	@cd $(ROOT) && $(GO) run ./internal/testsum -race=false
+
+.PHONY: test-c
+test-c: deps ## the C parts alone under the address, undefined-behaviour and thread sanitizers
+	@cd $(ROOT) && $(GO) test -count=1 ./tests/csan
+
+.PHONY: race
+race: deps build ## the Go packages under the race detector
+	@cd $(ROOT) && $(GO) test -race -timeout 600s $$($(GO) list ./... | grep -v -e /capi$$ -e /tests)
+
+.PHONY: lint
+lint: deps ## gofmt, go vet, import rules, file lengths, clang-format, texts
+	@cd $(ROOT) && $(GO) vet ./... && $(GO) test -count=1 ./tests/lint
+
+.PHONY: fmt
+fmt: deps ## formats Go and C sources in place
+	@cd $(ROOT) && $(GO) run ./tests/lint/fmt
+
+.PHONY: conformance
+conformance: build ## MPICH's own tests: DIRS="attr pt2pt" LINES="pt2pt/sendrecv1 4"
+	@$(ROOT)/scripts/deps conformance test
+	@cd $(ROOT) && $(GO) run ./tests/conformance -dirs "$(DIRS)" -lines "$(LINES)"
+
+.PHONY: apps
+apps: build ## HPCC and NetPIPE, built with our mpicc, with their own checks
+	@$(ROOT)/scripts/deps apps
+	@cd $(ROOT) && SPX_APPS=1 $(GO) test -count=1 -v -timeout 1800s ./tests/apps
+
+.PHONY: peers
+peers: ## installs MPICH 5 and Open MPI 6 beside us, for interchange tests and benchmarks (root)
+	@$(ROOT)/scripts/peers setup
+
+.PHONY: bench
+bench: build ## measures libspx against the peers; tables and plots into docs/bench
+	@cd $(ROOT) && $(GO) run ./bench
+
+.PHONY: sim
+sim: ## the pure state machines under the seeded simulator, many seeds
+	@cd $(ROOT) && CGO_ENABLED=0 SPX_SIM_SEEDS=$${SPX_SIM_SEEDS:-2000} $(GO) test -count=1 -timeout 1800s ./sim/...
+
+.PHONY: fuzz
+fuzz: ## every Go fuzz target for FUZZTIME each (default 20s)
+	@cd $(ROOT) && $(GO) run ./internal/fuzzall -time $${FUZZTIME:-20s}
+
+.PHONY: FORCE
+FORCE:
