@@ -78,7 +78,7 @@ typedef struct spx_proc {
 
 /* The control line of a channel. The data that follows holds records (dataplane/record.h). */
 typedef struct spx_chan {
-  uint64_t tail;     /* receiver: bytes consumed in the active buffer since it was opened */
+  uint64_t tail;     /* receiver: bytes consumed in all buffers of this pair, over its whole life */
   uint64_t matched;  /* receiver: eager payload bytes of this pair that left the unexpected memory; the sender's credit */
   uint8_t pad[48];
   uint8_t data[SPX_CHAN_BYTES - SPX_LINE];

@@ -1,0 +1,167 @@
+// Package shm makes and watches the memory file of one host and job: the memfd that all processes of the job on this host
+// and their agent share. Its layout is capi/dataplane/layout.h; zz_layout.go is generated from that header.
+//
+// It owns the geometry of the file, the cells that the agent writes (which process lives, with which pid; deaths), and
+// the reading of what processes publish about themselves. It must not touch channels, rings or descriptors: those belong to
+// the C data plane. There is one writer per cell: everything that this package writes after creation is the agent's.
+//
+// The file is sparse. It has no name in any file system, so nothing is left behind, whatever dies.
+package shm
+
+//go:generate go run ./layoutgen ../capi/dataplane/layout.h zz_layout.go
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// Flags of Create.
+const (
+	WithFT uint32 = cSegWithFt // deaths are told to the survivors, whatever their error handlers
+)
+
+// What a process says about itself (OwnerState).
+const (
+	OwnerNone      = cOwnerNone      // not in MPI_Init yet, or not an MPI program
+	OwnerInit      = cOwnerInit      // between MPI_Init and the end of MPI_Finalize
+	OwnerFinalized = cOwnerFinalized // after MPI_Finalize
+	OwnerAborted   = cOwnerAborted   // in MPI_Abort
+)
+
+// What the agent says about a process (AgentState).
+const (
+	AgentEmpty   = cAgentEmpty
+	AgentStarted = cAgentStarted
+	AgentDead    = cAgentDead
+	AgentExited  = cAgentExited
+)
+
+// MaxProcsLimit is the largest capacity that Create accepts.
+const MaxProcsLimit = 1 << 16
+
+// A Segment is the agent's view of the memory file. Its methods may be called from several goroutines.
+type Segment struct {
+	file *os.File
+	mem  []byte // offset 0 up to the channels
+	geo  geometry
+
+	mu sync.Mutex // guards the agent's cells against two goroutines of the agent
+}
+
+type geometry struct {
+	maxProcs, procOff, dirtyOff, dirtyStride, chanOff, chanRow, ringOff, ringRow, sdescOff, sdescRow, total int
+}
+
+const pageBytes = 4096
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+func geometryFor(maxProcs int) geometry {
+	g := geometry{maxProcs: maxProcs}
+	g.procOff = roundUp(segBytes, pageBytes)
+	g.dirtyOff = roundUp(g.procOff+maxProcs*procBytes, pageBytes)
+	g.dirtyStride = roundUp(maxProcs, cLine)
+	g.chanOff = roundUp(g.dirtyOff+maxProcs*g.dirtyStride, pageBytes)
+	g.chanRow = roundUp(maxProcs*cChanBytes, pageBytes)
+	g.sdescOff = g.chanOff + maxProcs*g.chanRow
+	g.sdescRow = roundUp(cSdescPerProc*8, pageBytes)
+	g.ringOff = roundUp(g.sdescOff+maxProcs*g.sdescRow, 2<<20)
+	g.ringRow = cRingsPerProc * cRingBytes
+	g.total = g.ringOff + maxProcs*g.ringRow
+	return g
+}
+
+// Create makes the memory file for up to maxProcs processes on this host (spawned ones included), of which worldSize form the
+// first world. ncpus is the number of processors that the job may use here; flags is 0 or WithFT. Fails when the host has no
+// memfd or no memory.
+func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
+	if maxProcs < 1 || maxProcs > MaxProcsLimit || worldSize < 1 || ncpus < 1 {
+		return nil, fmt.Errorf("shm: bad size: %d processes of capacity, world of %d, %d processors", maxProcs, worldSize, ncpus)
+	}
+	g := geometryFor(maxProcs)
+	file, err := memfd("spx-job")
+	if err != nil {
+		return nil, fmt.Errorf("shm: memfd_create: %w", err)
+	}
+	s, err := mapSegment(file, g)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	s.put64(segOffTotalBytes, uint64(g.total))
+	s.put32(segOffVersion, cSegVersion)
+	s.put32(segOffMaxprocs, uint32(maxProcs))
+	s.put32(segOffWorldSize, uint32(worldSize))
+	s.put32(segOffNcpus, uint32(ncpus))
+	s.put32(segOffFlags, flags)
+	s.put32(segOffRingBytes, cRingBytes)
+	s.put32(segOffRingsPerProc, cRingsPerProc)
+	for _, f := range []struct{ off, value int }{
+		{segOffProcOff, g.procOff}, {segOffProcStride, procBytes}, {segOffDirtyOff, g.dirtyOff}, {segOffDirtyStride, g.dirtyStride},
+		{segOffChanOff, g.chanOff}, {segOffChanRow, g.chanRow}, {segOffRingOff, g.ringOff}, {segOffRingRow, g.ringRow},
+		{segOffSdescOff, g.sdescOff}, {segOffSdescRow, g.sdescRow},
+	} {
+		s.put64(f.off, uint64(f.value))
+	}
+	rand.Read(s.mem[segOffJobId : segOffJobId+16])
+	s.put64(segOffMagic, cSegMagic)
+	return s, nil
+}
+
+func mapSegment(file *os.File, g geometry) (*Segment, error) {
+	if err := file.Truncate(int64(g.total)); err != nil {
+		return nil, fmt.Errorf("shm: size %d: %w", g.total, err)
+	}
+	if err := syscall.Fallocate(int(file.Fd()), 0, 0, int64(g.dirtyOff)); err != nil {
+		return nil, fmt.Errorf("shm: no memory for %d processes: %w", g.maxProcs, err)
+	}
+	mem, err := syscall.Mmap(int(file.Fd()), 0, g.chanOff, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("shm: mmap: %w", err)
+	}
+	return &Segment{file: file, mem: mem, geo: g}, nil
+}
+
+// Close drops the agent's view. The file lives as long as a process has it.
+func (s *Segment) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mem == nil {
+		return nil
+	}
+	err := syscall.Munmap(s.mem)
+	s.mem = nil
+	return firstError(err, s.file.Close())
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// File is the memfd, to be inherited by the processes. It is close-on-exec; the child's copy must not be.
+func (s *Segment) File() *os.File { return s.file }
+
+// MaxProcs is the capacity in processes.
+func (s *Segment) MaxProcs() int { return s.geo.maxProcs }
+
+// Procs is the number of process slots in use.
+func (s *Segment) Procs() int { return int(s.get32(segOffNprocs)) }
+
+// JobID is the random identity of the job.
+func (s *Segment) JobID() (id [16]byte) {
+	copy(id[:], s.mem[segOffJobId:])
+	return id
+}
+
+// SetJobID replaces the identity; before the first process starts.
+func (s *Segment) SetJobID(id [16]byte) { copy(s.mem[segOffJobId:], id[:]) }
+
+func (s *Segment) proc(i int) int { return s.geo.procOff + i*procBytes }

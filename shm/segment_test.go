@@ -1,0 +1,118 @@
+package shm
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A death is published in the order that readers rely on: state first, then the sequence number, then the bells.
+func TestLifeOfAProcess(t *testing.T) {
+	s, err := Create(8, 2, 2, WithFT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 2 {
+		if err := s.AddProc(i, 0, uint32(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.AddProc(8, 0, 0); err == nil {
+		t.Error("a process beyond the capacity was accepted")
+	}
+	if got := s.Procs(); got != 2 {
+		t.Errorf("Procs() = %d, want 2", got)
+	}
+	s.MarkStarted(1, 4711)
+	if err := s.AddProc(1, 0, 1); err == nil {
+		t.Error("a slot in use was given again")
+	}
+	s.MarkDead(1, syscall.WaitStatus(9))
+	if s.AgentState(1) != AgentDead || s.Pid(1) != 4711 || s.get32(segOffDeathSeq) != 1 || s.get32(s.proc(0)+procOffBell) == 0 {
+		t.Errorf("after a death: state %d, pid %d, death_seq %d, bell %d", s.AgentState(1), s.Pid(1), s.get32(segOffDeathSeq), s.get32(s.proc(0)+procOffBell))
+	}
+	s.MarkExited(0, 0)
+	if s.get32(segOffDeathSeq) != 1 {
+		t.Error("a proper end counted as a death")
+	}
+	s.put32(segOffAbortClaim, 2)
+	s.put32(segOffAbortCode, 0xfffffff9)
+	if claimed, rank, code := s.AbortCode(); !claimed || rank != 1 || code != -7 {
+		t.Errorf("AbortCode() = %v %d %d, want true 1 -7", claimed, rank, code)
+	}
+}
+
+// Parts of the file never overlap and the file holds them all, whatever the capacity.
+func TestGeometry(t *testing.T) {
+	for _, n := range []int{1, 2, 16, 63, 64, 65, 1024, MaxProcsLimit} {
+		g := geometryFor(n)
+		ends := []int{segBytes, g.procOff, g.procOff + n*procBytes, g.dirtyOff, g.dirtyOff + n*g.dirtyStride, g.chanOff,
+			g.chanOff + n*g.chanRow, g.sdescOff, g.sdescOff + n*g.sdescRow, g.ringOff, g.ringOff + n*g.ringRow}
+		for i := 1; i < len(ends); i++ {
+			if ends[i] < ends[i-1] {
+				t.Errorf("%d processes: part %d ends at %d, next begins at %d", n, i, ends[i-1], ends[i])
+			}
+		}
+		if g.total < ends[len(ends)-1] || g.chanRow < n*cChanBytes || g.dirtyStride < n {
+			t.Errorf("%d processes: %+v", n, g)
+		}
+	}
+}
+
+// zz_layout.go is what the generator makes of layout.h today.
+func TestLayoutIsCurrent(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "zz.go")
+	if msg, err := exec.Command("go", "run", "./layoutgen", "../capi/dataplane/layout.h", out).CombinedOutput(); err != nil {
+		t.Fatalf("layoutgen: %v\n%s", err, msg)
+	}
+	want, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := os.ReadFile("zz_layout.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != string(want) {
+		t.Error("zz_layout.go is out of date: run  go generate ./shm")
+	}
+}
+
+// The generated offsets are those of the C compiler.
+func TestLayoutAgreesWithC(t *testing.T) {
+	cc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	src, err := os.ReadFile("zz_layout.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	prog := `#include <stdio.h>
+#include <stddef.h>
+#include "layout.h"
+int main(void) { printf("%zu %zu %zu %zu %zu %zu %zu\n", sizeof(spx_seg), offsetof(spx_seg, death_seq), offsetof(spx_seg, abort_code),
+  offsetof(spx_seg, sdesc_row), sizeof(spx_proc), offsetof(spx_proc, bell), offsetof(spx_proc, cma_nonce)); }`
+	if err := os.WriteFile(filepath.Join(dir, "x.c"), []byte(prog), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "x")
+	if msg, err := exec.Command(cc, "-I../capi/dataplane", "-o", bin, filepath.Join(dir, "x.c")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, msg)
+	}
+	out, err := exec.Command(bin).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"segBytes", "segOffDeathSeq", "segOffAbortCode", "segOffSdescRow", "procBytes", "procOffBell", "procOffCmaNonce"}
+	for i, v := range strings.Fields(string(out)) {
+		if !strings.Contains(strings.Join(strings.Fields(string(src)), " "), " "+names[i]+" = "+v+" ") {
+			t.Errorf("%s is %s in C, and not so in zz_layout.go", names[i], v)
+		}
+	}
+}
