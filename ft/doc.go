@@ -1,0 +1,15 @@
+// Package ft is the home of the failure logic: pure state machines that decide, and never act.
+//
+// Each sub-package is one protocol. A machine takes events (a call by the application, a message, the certain knowledge
+// that ranks have died) and returns actions (send these bytes to that rank, return this result). It owns no goroutine,
+// clock, socket, or source of randomness; the shell around it (capi for real processes, sim for simulated ones) carries the
+// actions out in order and hands in the next event. Ranks are those of the communicator that the machine serves.
+//
+//   - rankset: sparse sets of ranks, and their wire form
+//   - agree: uniform agreement among the living members of a communicator; it carries MPIX_Comm_agree and MPIX_Comm_shrink
+//   - revoke: reliable broadcast of a revocation, MPIX_Comm_revoke
+//
+// Failure knowledge is certain: the kernel's word (a pidfd) from a live agent, or a fenced host. A machine never has to
+// take a death back. Messages between two living processes are delivered once and in order; what a process sent before it died may or
+// may not arrive.
+package ft

@@ -1,0 +1,80 @@
+// Package revoke is a reliable broadcast: once a living member knows that a communicator is revoked, every living member
+// gets to know it (MPIX_Comm_revoke), whoever dies on the way.
+//
+// Members flood along a circulant graph over the living ranks: from each to those 1, 2, 4, ... places before and behind it. When
+// ranks die the graph closes over them, and everybody who knows of the revocation sends it to the neighbours that are
+// new: the ring of distance 1 alone then reaches all who live. A member sends at most once to each rank.
+package revoke
+
+import (
+	"libspx/ft/rankset"
+)
+
+// Machine is one member's part in the revocation of one communicator.
+type Machine struct {
+	n, self int
+	failed  rankset.Set
+	revoked bool
+	told    map[int]bool // ranks that have been sent the revocation, or have sent it
+}
+
+// New makes the machine of member self of a communicator of n ranks.
+func New(n, self int, failed rankset.Set) *Machine {
+	return &Machine{n: n, self: self, failed: failed, told: map[int]bool{}}
+}
+
+// Revoked reports whether the revocation is known here.
+func (m *Machine) Revoked() bool { return m.revoked }
+
+// Revoke is the application's call; it returns the ranks to tell, in this order.
+func (m *Machine) Revoke() []int {
+	m.revoked = true
+	return m.spread()
+}
+
+// Receive handles the revocation as told by another member; it returns the ranks to tell.
+func (m *Machine) Receive(from int) []int {
+	m.told[from] = true
+	if m.revoked {
+		return nil
+	}
+	m.revoked = true
+	return m.spread()
+}
+
+// Failed takes in deaths; it returns the ranks to tell because they have become neighbours.
+func (m *Machine) Failed(dead rankset.Set) []int {
+	if m.failed.Contains(dead) {
+		return nil
+	}
+	m.failed = m.failed.Union(dead)
+	if !m.revoked {
+		return nil
+	}
+	return m.spread()
+}
+
+// spread lists the neighbours that have not been told yet, and counts them as told.
+func (m *Machine) spread() []int {
+	var out []int
+	living := make([]int, 0, m.n-m.failed.Len())
+	place := 0
+	for r := range m.n {
+		if r == m.self {
+			place = len(living)
+		}
+		if r == m.self || !m.failed.Has(r) {
+			living = append(living, r)
+		}
+	}
+	n := len(living)
+	for d := 1; d < n; d *= 2 {
+		for _, r := range []int{living[(place+d)%n], living[(place-d%n+n)%n]} {
+			if !m.told[r] && r != m.self {
+				m.told[r] = true
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,7 @@
+// Package sim runs the very state machines of libspx under a seeded discrete-event network: thousands of simulated
+// ranks in one goroutine, with delays, deaths at any step (also between two sends of one step), and late news of them. One seed and
+// one commit replay a run exactly.
+//
+// net.go is the event queue and the network; ft.go runs the failure protocols (package ft/member) and checks, after every
+// event, what must never happen (safety), and at the end what must have happened (liveness).
+package sim

@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"container/heap"
+	"math/rand/v2"
+)
+
+// Time is simulated time in microseconds.
+type Time int64
+
+type event struct {
+	at  Time
+	seq uint64 // events of the same time happen in the order they were made
+	do  func()
+}
+
+type queue []event
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *queue) Pop() any {
+	old := *q
+	last := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return last
+}
+
+// World is the simulated machine: a clock, an event queue, and a network of ranks whose messages arrive in order per
+// pair, after random delays.
+type World struct {
+	Now   Time
+	Rand  *rand.Rand
+	Delay func() Time // delay of the next message
+
+	Alive []bool
+	Sent  int // messages sent
+
+	events  queue
+	seq     uint64
+	arrival map[[2]int]Time // last arrival time of a pair, so that order is kept
+	cut     map[[2]int]Time // nothing from a dead rank arrives at this receiver from then on
+}
+
+// NewWorld makes a world of n living ranks; everything random in it comes from seed.
+func NewWorld(n int, seed uint64) *World {
+	w := &World{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), Alive: make([]bool, n), arrival: map[[2]int]Time{}, cut: map[[2]int]Time{}}
+	for i := range w.Alive {
+		w.Alive[i] = true
+	}
+	w.Delay = func() Time { return 1 + Time(w.Rand.IntN(20)) }
+	return w
+}
+
+// After makes do happen in d microseconds.
+func (w *World) After(d Time, do func()) {
+	w.seq++
+	heap.Push(&w.events, event{w.Now + d, w.seq, do})
+}
+
+// Kill makes a rank dead. What it has sent and what has not arrived yet is lost from a random moment on, for each receiver
+// another; so a receiver gets a prefix of it.
+func (w *World) Kill(victim int) {
+	w.Alive[victim] = false
+	for to := range w.Alive {
+		if last, ok := w.arrival[[2]int{victim, to}]; ok && last > w.Now && w.Rand.IntN(2) == 0 {
+			w.cut[[2]int{victim, to}] = w.Now + Time(w.Rand.IntN(int(last-w.Now)+1))
+		}
+	}
+}
+
+// Send delivers by calling deliver after the delay, unless the receiver is dead then, or the message is lost with its sender (Kill).
+func (w *World) Send(from, to int, deliver func()) {
+	w.Sent++
+	pair := [2]int{from, to}
+	at := max(w.Now+w.Delay(), w.arrival[pair])
+	w.arrival[pair] = at
+	w.After(at-w.Now, func() {
+		if cut, ok := w.cut[pair]; w.Alive[to] && (!ok || w.Now < cut) {
+			deliver()
+		}
+	})
+}
+
+// Step carries out the next event; false when there is none.
+func (w *World) Step() bool {
+	if len(w.events) == 0 {
+		return false
+	}
+	e := heap.Pop(&w.events).(event)
+	w.Now = e.at
+	e.do()
+	return true
+}
