@@ -1,0 +1,81 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestParseLine(t *testing.T) {
+	tests := []struct {
+		text, name string
+		want       testLine
+	}{
+		{"sendrecv1 4 arg=-a arg=b env=K=V timeLimit=60", "pt2pt/sendrecv1 4 -a b env=K=V",
+			testLine{ranks: 4, limit: time.Minute, strict: true}},
+		{"  abort1", "pt2pt/abort1 2", testLine{ranks: 2, strict: true}},
+		{"exitst1 2 resultTest=TestStatus # why", "pt2pt/exitst1 2", testLine{ranks: 2, check: wantFailure, strict: true}},
+		{"sendself 1 test/mpi/pt2pt/sendself arg=-x", "pt2pt/sendself 1 -x", testLine{ranks: 1, strict: true}},
+		{"big 8 mem=6.5 strict=FALSE xfail=ticket1", "pt2pt/big 8", testLine{ranks: 8, memory: 6.5}},
+	}
+	for _, test := range tests {
+		l, ok, err := parseLine("pt2pt", test.text)
+		if !ok || err != nil {
+			t.Errorf("parseLine(%q): ok %v, error %v", test.text, ok, err)
+			continue
+		}
+		if l.name() != test.name {
+			t.Errorf("parseLine(%q).name() = %q, want %q", test.text, l.name(), test.name)
+		}
+		w := test.want
+		if l.ranks != w.ranks || l.limit != w.limit || l.check != w.check || l.strict != w.strict || l.memory != w.memory {
+			t.Errorf("parseLine(%q) = %+v, want %+v", test.text, l, w)
+		}
+	}
+	for _, text := range []string{"", "   # only a remark", "!dtpools:all"} {
+		if _, ok, err := parseLine("x", text); ok || err != nil {
+			t.Errorf("parseLine(%q): ok %v, error %v, want neither", text, ok, err)
+		}
+	}
+	for _, text := range []string{"a b", "a 2 colour=red", "a 2 resultTest=Guess"} {
+		if _, _, err := parseLine("x", text); err == nil {
+			t.Errorf("parseLine(%q) found nothing wrong", text)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	tests := []struct {
+		check  check
+		out    string
+		status int
+		pass   bool
+	}{
+		{wantNoErrors, " No Errors\n", 0, true},
+		{wantNoErrors, " No Errors\n", 1, false},
+		{wantNoErrors, "", 0, false},
+		{wantNoErrors, "Found 3 errors\n No Errors\n", 0, false},
+		{wantFailure, "anything\n", 9, true},
+		{wantFailure, "", 0, false},
+		{wantFailureNoErrors, "No Errors\n", 137, true},
+		{wantFailureNoErrors, "No Errors\n", 0, false},
+		{wantFailureNoErrors, "lost\n", 137, false},
+		{wantExitZero, "chatter\n", 0, true},
+		{wantExitZero, "chatter\n", 1, false},
+	}
+	for _, test := range tests {
+		why := judge(test.check, test.out, test.status)
+		if (why == "") != test.pass {
+			t.Errorf("judge(%v, %q, %d) = %q, want pass %v", test.check, test.out, test.status, why, test.pass)
+		}
+	}
+}
+
+func TestMissingFunction(t *testing.T) {
+	out := "spx: rank 1 of 4 on h: MPI_Ibcast: is not written yet\nabort\n"
+	if got := missingFunction(out); got != "MPI_Ibcast" {
+		t.Errorf("missingFunction = %q, want MPI_Ibcast", got)
+	}
+	if got := missingFunction("MPI_Send: MPI_ERR_RANK\n"); got != "" {
+		t.Errorf("missingFunction found %q in an ordinary error", got)
+	}
+}

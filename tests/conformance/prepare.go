@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	suitePackage = "mpich"
+	suiteVersion = "4.0.2-3"
+	suiteFolder  = "mpich-4.0.2/test/mpi"
+)
+
+// suite is the unpacked and configured test-suite in the cache.
+type suite struct {
+	root  string // the repository
+	spx   string // our build folder
+	cache string
+}
+
+func (s suite) source() string { return filepath.Join(s.cache, "src", suiteFolder) }
+func (s suite) tree() string   { return filepath.Join(s.cache, "build") }
+
+// cacheFolder is $SPX_CONFORMANCE, or a folder that this user may write.
+func cacheFolder() string {
+	if dir := os.Getenv("SPX_CONFORMANCE"); dir != "" {
+		return dir
+	}
+	if os.Geteuid() == 0 {
+		return "/var/cache/spx-conformance"
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "spx-conformance")
+}
+
+// prepare fetches, unpacks and configures the suite and builds its two support libraries; done parts are kept.
+func (s suite) prepare() error {
+	if !isDir(s.source()) {
+		fmt.Println("fetching", suitePackage, suiteVersion)
+		src := filepath.Join(s.cache, "src")
+		out, err := exec.Command(filepath.Join(s.root, "scripts/debian-source"), suitePackage, suiteVersion, src).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("fetching the suite: %v: %s", err, out)
+		}
+		lines := strings.Fields(string(out))
+		if err := s.sh(src, "tar", "xf", lines[len(lines)-1], suiteFolder); err != nil {
+			return err
+		}
+	}
+	mpicc := filepath.Join(s.spx, "bin/mpicc")
+	stamp := filepath.Join(s.tree(), ".configured")
+	if made, err := os.ReadFile(stamp); err != nil || string(made) != mpicc {
+		fmt.Println("configuring the suite for", mpicc)
+		if err := os.RemoveAll(s.tree()); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(s.tree(), 0o777); err != nil {
+			return err
+		}
+		args := []string{"--disable-maintainer-mode", "CC=gcc", "MPICC=" + mpicc, "MPIEXEC=" + filepath.Join(s.spx, "bin/spxrun"),
+			"--disable-cxx", "--enable-fortran=no", "--enable-threads=multiple", "--enable-strictmpi", "--enable-checkerrors"}
+		if err := s.sh(s.tree(), filepath.Join(s.source(), "configure"), args...); err != nil {
+			return err
+		}
+		if err := os.WriteFile(stamp, []byte(mpicc), 0o666); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"util", "dtpools"} {
+		if err := s.sh(s.tree(), "make", "-j2", "-C", dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build makes the programs of a folder that can be made; what cannot is reported with its line.
+func (s suite) build(dir string) {
+	cmd := exec.Command("make", "-k", "-j2", "-C", filepath.Join(s.tree(), dir))
+	cmd.Env = cleanEnv(s.spx)
+	cmd.Run()
+}
+
+// sh runs a command; its output goes into a log file in the cache and, at the end, into the error.
+func (s suite) sh(dir, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = cleanEnv(s.spx)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	os.WriteFile(filepath.Join(s.cache, filepath.Base(name)+".log"), out.Bytes(), 0o666)
+	if err != nil {
+		text := out.String()
+		return fmt.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text[max(0, len(text)-1500):])
+	}
+	return nil
+}
+
+// cleanEnv is the environment without what our own make passes down.
+func cleanEnv(spx string) []string {
+	var env []string
+	for _, e := range os.Environ() {
+		if strings.HasPrefix(e, "MAKE") || strings.HasPrefix(e, "MFLAGS") || strings.HasPrefix(e, "CGO_") || strings.HasPrefix(e, "LD_LIBRARY_PATH=") {
+			continue
+		}
+		env = append(env, e)
+	}
+	return append(env, "LD_LIBRARY_PATH="+filepath.Join(spx, "lib"))
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type verdict string
+
+const (
+	passed     verdict = "pass"
+	failed     verdict = "FAIL"
+	expected   verdict = "expected" // fails, and expected.tsv says why
+	unexpected verdict = "UNEXPECTED PASS"
+	missing    verdict = "missing" // needs a function whose body is not written
+	skipped    verdict = "skip"
+)
+
+// result is what came of one line.
+type result struct {
+	line    testLine
+	verdict verdict
+	seconds float64
+	why     string // for all but passed: the reason, the missing function, or the first line that went wrong
+	output  string
+}
+
+// runner runs lines of the suite with one build of libspx.
+type runner struct {
+	spx   string // our build folder
+	tree  string // the built suite
+	limit time.Duration
+	most  time.Duration // no line gets more than this
+}
+
+// run builds the line's program if need be, runs it and judges the outcome.
+func (r *runner) run(l testLine) result {
+	res := result{line: l, verdict: failed}
+	if gb := memoryGB(); l.memory > gb*0.9 {
+		res.verdict, res.why = skipped, fmt.Sprintf("needs %g GB of memory, there are %.1f", l.memory, gb)
+		return res
+	}
+	dir := filepath.Join(r.tree, l.dir)
+	if out, err := r.make(dir, l.program); err != nil {
+		res.why, res.output = "does not build: "+firstLine(out, "error|undefined|multiple"), out
+		return res
+	}
+	limit := r.limit
+	if l.limit > 0 {
+		limit = l.limit
+	}
+	limit = min(limit, r.most)
+	start := time.Now()
+	out, status, late := r.spxrun(dir, l, limit)
+	res.seconds = time.Since(start).Seconds()
+	res.output = out
+	switch why := judge(l.check, out, status); {
+	case late:
+		res.why = fmt.Sprintf("no end after %v: %s", limit, firstLine(out, "."))
+		if fn := missingFunction(out); fn != "" {
+			res.verdict, res.why = missing, fn
+		}
+	case missingFunction(out) != "":
+		res.verdict, res.why = missing, missingFunction(out)
+	case why == "":
+		res.verdict = passed
+	default:
+		res.why = why
+	}
+	return res
+}
+
+// make builds one program of the suite with its own Makefile.
+func (r *runner) make(dir, program string) (string, error) {
+	cmd := exec.Command("make", "-C", dir, program)
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=", "MFLAGS=")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// spxrun runs the line's program. At the time limit the job gets SIGTERM, then SIGKILL.
+func (r *runner) spxrun(dir string, l testLine, limit time.Duration) (out string, status int, late bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	args := append([]string{"-n", fmt.Sprint(l.ranks), "./" + l.program}, l.args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(r.spx, "bin/spxrun"), args...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(r.spx, "lib")), l.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	var buf limited
+	cmd.Stdout, cmd.Stderr = &buf, &buf
+	err := cmd.Run()
+	if cmd.Process != nil {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // whatever is left of the group
+	}
+	late = ctx.Err() != nil
+	status = 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		status = exit.ExitCode()
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			status = 128 + int(ws.Signal())
+		}
+	case err != nil:
+		status = 127
+		fmt.Fprintln(&buf, err)
+	}
+	return buf.String(), status, late
+}
+
+// limited keeps the first megabyte.
+type limited struct{ bytes.Buffer }
+
+func (b *limited) Write(p []byte) (int, error) {
+	if room := 1<<20 - b.Len(); room > 0 {
+		b.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// judge returns why the outcome is not what the line wants, or "" when it is.
+func judge(c check, out string, status int) string {
+	noErrors, other := false, ""
+	for _, line := range strings.Split(out, "\n") {
+		switch t := strings.TrimSpace(line); {
+		case strings.EqualFold(t, "no errors"):
+			noErrors = true
+		case t == "" || t == "Test Passed" || strings.Contains(t, "FORTRAN STOP"):
+		case other == "":
+			other = t
+		}
+	}
+	wantStatus := c == wantFailure || c == wantFailureNoErrors
+	switch {
+	case wantStatus && status == 0:
+		return "exit status 0, where a failure was wanted"
+	case c == wantFailure:
+		return ""
+	case c == wantExitZero:
+		if status != 0 {
+			return fmt.Sprintf("exit status %d: %s", status, firstLine(out, "."))
+		}
+		return ""
+	case other != "":
+		return "prints: " + other
+	case !noErrors:
+		return fmt.Sprintf("exit status %d without the line No Errors", status)
+	case status != 0 && !wantStatus:
+		return fmt.Sprintf("No Errors, but exit status %d", status)
+	}
+	return ""
+}
+
+// missingFunction finds the function that libspx said it has no body for.
+var missingText = regexp.MustCompile(`\b(MPIX?_\w+|MPISP_\w+)\b.*not written yet`)
+
+func missingFunction(out string) string {
+	if m := missingText.FindStringSubmatch(out); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// firstLine returns the first line that matches a pattern, else the first that is not empty, shortened.
+func firstLine(text, pattern string) string {
+	re := regexp.MustCompile(pattern)
+	first := ""
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if first == "" {
+			first = line
+		}
+		if re.MatchString(line) {
+			first = line
+			break
+		}
+	}
+	if len(first) > 200 {
+		first = first[:200] + "..."
+	}
+	return first
+}
+
+// memoryGB is the machine's available memory.
+func memoryGB() float64 {
+	text, _ := os.ReadFile("/proc/meminfo")
+	for _, line := range strings.Split(string(text), "\n") {
+		var kb float64
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %f kB", &kb); n == 1 {
+			return kb / (1 << 20)
+		}
+	}
+	return 0
+}
