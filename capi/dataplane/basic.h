@@ -130,7 +130,7 @@ _Static_assert(SPX_B_COUNT_OF <= SPX_BASIC_MAX, "SPX_BASIC_MAX");
 
 typedef struct spx_basic {
   const char *name;  /* as MPI_Type_get_name gives it */
-  uint16_t handle;   /* value of the predefined handle */
+  uint16_t handle;   /* value of the predefined handle; 0 for an unnamed pair */
   uint8_t cls;       /* spx_basic_class */
   uint8_t format;    /* spx_float_format */
   uint8_t group;     /* spx_basic_group */
@@ -142,11 +142,17 @@ typedef struct spx_basic {
   uint8_t index_at;  /* SPX_BC_PAIR: offset of the index, bytes */
 } spx_basic;
 
-SPX_HIDDEN extern const spx_basic spx_basics[SPX_B_COUNT_OF];  /* by number; row 0 is empty */
-SPX_HIDDEN extern spx_type spx_basic_types[SPX_B_COUNT_OF];    /* their objects */
+/* By number; row 0 is empty. Rows from SPX_B_COUNT_OF on are the unnamed pairs that MPI_Type_get_value_index has made so far:
+ * whoever handles pairs reads value, index and index_at, and does not switch on the number. A row never changes once made. */
+SPX_HIDDEN extern spx_basic spx_basics[SPX_BASIC_MAX];
+/* The objects of the named ones. */
+SPX_HIDDEN extern spx_type spx_basic_types[SPX_B_COUNT_OF];
 
 /* Puts the objects into spx_predef[SPX_K_TYPE]. Idempotent; call it before any other thread exists. */
 SPX_HIDDEN void spx_basic_init(void);
+/* The number of the pair of these two basic types: that of a named pair, an unnamed one made before, or a new one; 0 when the
+ * value has no order, the index is not an integer, or the table is full. Callers serialise. */
+SPX_HIDDEN int spx_basic_pair(int value, int index);
 
 /* The row of a predefined or one-basic datatype, or NULL when it holds several basic types or none. */
 static inline const spx_basic *spx_basic_of(const spx_type *t) { return t->basic ? &spx_basics[t->basic] : NULL; }

@@ -64,7 +64,7 @@ typedef struct spx_errh {
 } spx_errh;
 
 /* ---- datatypes ----------------------------------------------------------------------------------------------- */
-enum { SPX_T_CONTIG = 1u, SPX_T_PREDEFINED = 2u, SPX_T_COMMITTED = 4u, SPX_T_ABSOLUTE = 8u /* made of addresses: goes with MPI_BOTTOM */ };
+enum { SPX_T_CONTIG = 1u /* count elements at buf are count * size bytes at buf */, SPX_T_PREDEFINED = 2u, SPX_T_COMMITTED = 4u, SPX_T_ABSOLUTE = 8u /* made of addresses: goes with MPI_BOTTOM */ };
 typedef struct spx_layout spx_layout; /* dataplane/pack.h: the compiled form, run by the packer */
 typedef struct spx_type {
   spx_obj o;
@@ -74,6 +74,7 @@ typedef struct spx_type {
   int64_t size;         /* bytes of data */
   int64_t lb, extent, true_lb, true_extent;
   const spx_layout *layout; /* NULL when SPX_T_CONTIG */
+  const spx_layout *typed;  /* several basic types or a pair: the same with the basic type of every run; else NULL */
 } spx_type;
 
 /* ---- operations ---------------------------------------------------------------------------------------------- */
@@ -159,6 +160,19 @@ typedef struct spx_frame {
   spx_word co_a[8];   /* arguments for co_fn */
   int64_t co_ret;     /* what co_fn returned */
 } spx_frame;
+/* What a call-out calls (frame.co), and what frame.co_a holds; capi/callout.go says the same to Go. */
+enum {
+  SPX_CO_COPY_ATTR = 1, /* copy function: handle, keyval, extra_state, value in; co_a[6] gets the value, co_a[7] the flag */
+  SPX_CO_DELETE_ATTR,   /* delete function: handle, keyval, value, extra_state */
+  SPX_CO_GREQ_QUERY,    /* extra_state, status */
+  SPX_CO_GREQ_FREE,     /* extra_state */
+  SPX_CO_GREQ_CANCEL,   /* extra_state, complete */
+  SPX_CO_INTERNAL       /* int64_t f(spx_word *co_a), a function of libspx's own: a wait that Go does not sit below */
+};
+/* Entries that are not an MPI function: frame.fn is one of these (capi/internal.go). Their bodies are found in the map internals;
+ * spx_go_internal raises nothing, but returns the error code and leaves the detail text. */
+enum { SPX_IN_FIRST = 0x10000, SPX_IN_START = SPX_IN_FIRST, SPX_IN_STOP };
+SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */
 SPX_HIDDEN extern _Atomic uint64_t spx_go_entries;
 SPX_HIDDEN int spx_go(spx_frame *f);
@@ -170,6 +184,8 @@ SPX_HIDDEN int spx_go(spx_frame *f);
 SPX_HIDDEN int spx_raise(spx_kind k, void *handle, int code, const char *function, const char *fmt, ...) __attribute__((format(printf, 5, 6), cold));
 /* Sets the detail text of this thread without raising; for bodies whose caller raises. */
 SPX_HIDDEN void spx_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+/* This thread's detail text, "" when none: for  spx_raise(k, h, code, fn, "%s", spx_detail_text()). */
+SPX_HIDDEN const char *spx_detail_text(void);
 
 /* Fatal: prints job, rank, call and the text once, then ends the job as MPI_Abort does. */
 SPX_HIDDEN _Noreturn void spx_fatal(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
@@ -230,6 +246,10 @@ SPX_HIDDEN void spx_unpack(void *buf, int64_t count, const spx_type *t, int64_t 
 /* The memory runs behind bytes [from, to) as iovecs, at most max of them; returns how many, *done how many bytes they cover. */
 struct iovec;
 SPX_HIDDEN int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, struct iovec *iov, int max, int64_t *done);
+/* The number of basic elements in bytes of the packed form of t (MPI_Get_elements): -1 when the last one is not whole. */
+SPX_HIDDEN int64_t spx_type_elements(const spx_type *t, int64_t bytes);
+/* Frees what the compiled form of t holds: the destructor of SPX_K_TYPE calls it. */
+SPX_HIDDEN void spx_type_release(spx_type *t);
 
 /* ---- reductions (dataplane/reduce.c) ---------------------------------------------------------------------------
  * inout[i] = in[i] op inout[i], as MPI_Reduce_local: 0, MPI_ERR_OP when op is not defined for t. User functions are called
