@@ -61,6 +61,7 @@ const (
 	procOffExitStatus   = 20
 	procOffBell         = 64
 	procOffSleeping     = 68
+	procOffTxBlocked    = 72
 	procOffOwnerState   = 128
 	procOffFtFlags      = 132
 	procOffCall         = 136

@@ -65,7 +65,8 @@ typedef struct spx_proc {
   /* line 1: anyone may add to bell; only the owner writes the others */
   uint32_t bell;        /* the futex of this process: every event source adds 1 and, if sleeping, wakes */
   uint32_t sleeping;    /* 1 while parked or about to */
-  uint8_t pad1[56];
+  uint32_t tx_blocked;  /* 1 while parked with messages queued for want of room: whoever makes room wakes it */
+  uint8_t pad1[52];
   /* line 2: the owner writes */
   uint32_t owner_state;
   uint32_t ft_flags;

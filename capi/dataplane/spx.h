@@ -14,7 +14,11 @@
 #include "layout.h"
 #include "mpi.h"
 
+#ifdef SPX_CGO /* the preambles of Go files: test programs of package capi are linked without the C part */
+#define SPX_HIDDEN
+#else
 #define SPX_HIDDEN __attribute__((visibility("hidden")))
+#endif
 #define SPX_TLS __thread __attribute__((tls_model("initial-exec")))
 #define SPX_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SPX_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -54,6 +58,14 @@ SPX_HIDDEN spx_obj *spx_new(spx_kind k);
 SPX_HIDDEN void spx_unref(spx_kind k, spx_obj *o);
 /* Makes the handle invalid at once (MPI_X_free), and drops the handle's reference. */
 SPX_HIDDEN void spx_retire(spx_kind k, spx_obj *o);
+/* One more reference. */
+SPX_HIDDEN void spx_ref(spx_obj *o);
+/* What has to be freed with an object of a kind, or NULL; set once at start. Called with no handle lock held, but maybe from
+ * inside the data plane: it must not enter Go, wait or raise. */
+SPX_HIDDEN extern void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
+/* Objects whose slot is gone and that had a Go side (o.go != 0): takes one out of the list; 0 when there is none. The engine
+ * empties the list when it makes objects. */
+SPX_HIDDEN int spx_grave_pop(uint32_t *kind, uint32_t *go);
 
 /* ---- error handlers ------------------------------------------------------------------------------------------ */
 typedef struct spx_errh {
@@ -132,6 +144,18 @@ typedef struct spx_request {
   struct spx_request *next, *prev, *bin_next, *bin_prev; /* queues of the data plane */
   uint64_t stamp;           /* order of posting */
   uint64_t aux[4];
+  int32_t want_src, want_tag; /* receive: as asked for (src and tag then hold what was found) */
+  uint64_t full;            /* receive: bytes of the message, more than bytes when it was truncated */
+  uint32_t seq;             /* send: number of the message in its pair */
+  uint32_t ctx_kind;
+  /* Other kinds than SPX_R_SEND and SPX_R_RECV. start: what MPI_Start does with a persistent one. finish: called once, with no
+   * lock held, when a complete operation is collected (or, if it was freed before, when it completes); may fill st's
+   * fields (spx_status_set) and returns the error code. cancel: what MPI_Cancel does. release: the request's memory goes.
+   * Each may be NULL. finish of a generalized request may call user code: it may longjmp. */
+  int (*start)(struct spx_request *);
+  int (*finish)(struct spx_request *, MPI_Status *st);
+  int (*cancel)(struct spx_request *);
+  void (*release)(struct spx_request *);
 } spx_request;
 
 /* ---- matched messages (MPI_Mprobe) --------------------------------------------------------------------------- */
@@ -213,8 +237,20 @@ SPX_HIDDEN int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag,
 /* Nonblocking: *r gets a referenced request, complete or not. flags: SPX_RF_INTERNAL for requests without a user handle's semantics. */
 SPX_HIDDEN int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m, uint32_t flags, spx_request **r);
 SPX_HIDDEN int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, uint32_t flags, spx_request **r);
-/* Starts a prepared (persistent) send or receive whose fields are filled in. */
+/* A request for a persistent send or receive, not active. Takes what spx_isend and spx_irecv take (m is ignored for receives). */
+SPX_HIDDEN int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m, spx_request **r);
+/* Starts a prepared (persistent) request: sends and receives here, other kinds by r->start. */
 SPX_HIDDEN int spx_start(spx_request *r);
+/* MPI_Iprobe, MPI_Improbe: *flag, and the status when found. matched: NULL, or gets the message taken out of the queue (for spx_mrecv). */
+SPX_HIDDEN int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_Status *st, void **matched);
+/* As spx_iprobe, but waits until there is one. */
+SPX_HIDDEN int spx_probe(int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st, void **matched);
+/* Receives a message that spx_iprobe or spx_probe took out. */
+SPX_HIDDEN int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c, uint32_t flags, spx_request **r);
+/* MPI_Cancel for sends and receives: marks; the request completes, cancelled or not. */
+SPX_HIDDEN int spx_cancel(spx_request *r);
+/* The detail text of a request that failed, for the caller to raise. */
+SPX_HIDDEN void spx_request_detail(const spx_request *r);
 /* Polls everything once: channels, pending sends, running collectives. Returns the number of events. */
 SPX_HIDDEN int spx_progress(void);
 /* Waits (spin, yield, park) until r->done. Returns r->error. Comes back also when the operation failed, its communicator was
@@ -230,6 +266,32 @@ SPX_HIDDEN void spx_poller_add(spx_poller *p);
 SPX_HIDDEN void spx_poller_del(spx_poller *p);
 /* Completes a request: status fields must be set; done is stored last; frees it when SPX_RF_FREED. */
 SPX_HIDDEN void spx_complete(spx_request *r, int error);
+/* Drops the handle's reference of a collected request (not persistent), as MPI_Wait does; the handle is invalid then. */
+SPX_HIDDEN void spx_request_free(spx_request *r);
+
+/* ---- failures (dataplane/fail.c) ------------------------------------------------------------------------------
+ * All of these are for the failure handling in ft/ and capi/. */
+/* 1 when the agent has published the death of process i and it has been noticed here. */
+SPX_HIDDEN int spx_proc_dead(uint32_t i);
+/* Number of dead processes noticed so far. */
+SPX_HIDDEN extern uint32_t spx_ndead;
+/* Number of dead members of c (local and remote). */
+SPX_HIDDEN int spx_comm_failures(const spx_comm *c);
+/* Call after setting c->revoked: pending operations of c (but those of SPX_CTX_FT) complete with MPIX_ERR_REVOKED. */
+SPX_HIDDEN void spx_comm_revoked(spx_comm *c);
+/* Call when c is no more: messages for it that nobody received are dropped. */
+SPX_HIDDEN void spx_comm_dropped(uint64_t ctx);
+/* A short message to process i outside all communicators; it waits in a queue if there is no room. Lost if i is dead.
+ * At most SPX_CTRL_MAX bytes. */
+#define SPX_CTRL_MAX (1u << 20)
+SPX_HIDDEN int spx_ctrl_send(uint32_t i, const void *bytes, uint32_t n);
+/* Takes the oldest control message that has arrived: returns its size and *from, or -1 when there is none. When the size is
+ * more than max, nothing is taken: come again with more. */
+SPX_HIDDEN int64_t spx_ctrl_recv(void *buf, uint32_t max, uint32_t *from);
+/* Called with no lock held, out of any call that makes progress or waits, when control messages have arrived or a death has
+ * been noticed. It may enter Go, complete requests and send control messages. It is not entered again from below itself. */
+SPX_HIDDEN extern void (*spx_ft_hook)(void);
+
 /* Wakes process i if it sleeps. */
 SPX_HIDDEN void spx_ring_bell(uint32_t i);
 /* Wakes this process's own waiters (from another thread). */
