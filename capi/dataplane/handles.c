@@ -1,0 +1,153 @@
+/* handles.c - tables of objects: from a handle to its object and back.
+ *
+ * Every kind has one reserved array of 2^21 slots. Its memory is only address space until a slot is used, so a lookup is an
+ * index and one compare. A free slot has handle 0; a slot used again gets the next generation, so that an old handle is
+ * told from a live one. Free slots are reused last in, first out, to stay in the cache. MPI-5.0 20.3.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "spx.h"
+
+#define SLOTS ((uintptr_t)1 << SPX_H_INDEX_BITS)
+#define GEN_MASK ((1u << SPX_H_GEN_BITS) - 1)
+#define ROUND(bytes) (((uint32_t)(bytes) + 63u) & ~63u)
+
+spx_obj *spx_predef[SPX_K_COUNT][0x300];
+char *spx_slab[SPX_K_COUNT];
+void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
+const uint32_t spx_slab_stride[SPX_K_COUNT] = {
+    [SPX_K_COMM] = ROUND(sizeof(spx_comm)),     [SPX_K_GROUP] = ROUND(sizeof(spx_plain)), [SPX_K_TYPE] = ROUND(sizeof(spx_type)),
+    [SPX_K_OP] = ROUND(sizeof(spx_op)),         [SPX_K_ERRH] = ROUND(sizeof(spx_errh)),   [SPX_K_REQ] = ROUND(sizeof(spx_request)),
+    [SPX_K_MSG] = ROUND(sizeof(spx_message)),   [SPX_K_INFO] = ROUND(sizeof(spx_plain)),  [SPX_K_WIN] = ROUND(sizeof(spx_plain)),
+    [SPX_K_FILE] = ROUND(sizeof(spx_plain)),    [SPX_K_SESSION] = ROUND(sizeof(spx_plain)),
+};
+
+typedef struct {
+  pthread_mutex_t lock;
+  uint32_t used;  /* slots taken so far from the front */
+  uint32_t free;  /* index + 1 of the first free slot */
+} table;
+static table tables[SPX_K_COUNT];
+
+typedef struct { uint32_t kind, go; } grave;
+static struct {
+  pthread_mutex_t lock;
+  grave *list;
+  size_t n, cap;
+} graves = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Runs before everything else: handles may be looked up before MPI_Init. */
+__attribute__((constructor(101))) static void reserve(void)
+{
+  for (int k = 1; k < SPX_K_COUNT; k++) {
+    pthread_mutex_init(&tables[k].lock, NULL);
+    size_t bytes = SLOTS * spx_slab_stride[k];
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) abort(); /* not even address space: nothing can work, nobody can be told yet */
+    spx_slab[k] = p;
+  }
+}
+
+static spx_obj *slot(spx_kind k, uint32_t index) { return (spx_obj *)(spx_slab[k] + (uintptr_t)index * spx_slab_stride[k]); }
+
+/* A free slot remembers its next generation in refs. */
+spx_obj *spx_new(spx_kind k)
+{
+  table *t = &tables[k];
+  spx_obj *o = NULL;
+  pthread_mutex_lock(&t->lock);
+  uint32_t index = 0, gen = 0;
+  if (t->free) {
+    index = t->free - 1;
+    o = slot(k, index);
+    t->free = o->next;
+    gen = (uint32_t)atomic_load_explicit(&o->refs, memory_order_relaxed);
+  } else if (t->used < SLOTS) {
+    index = t->used++;
+    o = slot(k, index);
+  }
+  pthread_mutex_unlock(&t->lock);
+  if (!o) return NULL;
+  memset(o, 0, spx_slab_stride[k]);
+  atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
+  __atomic_store_n(&o->handle, (uint32_t)k << 27 | (gen & GEN_MASK) << SPX_H_INDEX_BITS | index, __ATOMIC_RELEASE);
+  return o;
+}
+
+void spx_ref(spx_obj *o)
+{
+  if (spx_mt) atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+  else atomic_store_explicit(&o->refs, atomic_load_explicit(&o->refs, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* Predefined objects lie outside their slab: nothing is recycled there. */
+static int in_slab(spx_kind k, const spx_obj *o)
+{
+  uintptr_t d = (uintptr_t)o - (uintptr_t)spx_slab[k];
+  return d < SLOTS * spx_slab_stride[k];
+}
+
+static void bury(spx_kind k, uint32_t go)
+{
+  pthread_mutex_lock(&graves.lock);
+  if (graves.n == graves.cap) {
+    size_t cap = graves.cap ? graves.cap * 2 : 64;
+    grave *list = realloc(graves.list, cap * sizeof *list);
+    if (!list) { /* the engine keeps an object that nobody uses */
+      pthread_mutex_unlock(&graves.lock);
+      return;
+    }
+    graves.list = list;
+    graves.cap = cap;
+  }
+  graves.list[graves.n++] = (grave){(uint32_t)k, go};
+  pthread_mutex_unlock(&graves.lock);
+}
+
+int spx_grave_pop(uint32_t *kind, uint32_t *go)
+{
+  if (__atomic_load_n(&graves.n, __ATOMIC_RELAXED) == 0) return 0;
+  pthread_mutex_lock(&graves.lock);
+  int found = graves.n > 0;
+  if (found) {
+    grave g = graves.list[--graves.n];
+    *kind = g.kind;
+    *go = g.go;
+  }
+  pthread_mutex_unlock(&graves.lock);
+  return found;
+}
+
+void spx_unref(spx_kind k, spx_obj *o)
+{
+  int32_t left;
+  if (spx_mt) left = atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) - 1;
+  else {
+    left = atomic_load_explicit(&o->refs, memory_order_relaxed) - 1;
+    atomic_store_explicit(&o->refs, left, memory_order_relaxed);
+  }
+  if (left != 0 || !in_slab(k, o)) return;
+  if (spx_destructor[k]) spx_destructor[k](o);
+  if (o->go) bury(k, o->go);
+  uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
+  table *t = &tables[k];
+  pthread_mutex_lock(&t->lock);
+  /* The generation outlives the handle: retired slots have kept it in next. */
+  uint32_t gen = o->handle ? (o->handle >> SPX_H_INDEX_BITS) & GEN_MASK : o->next;
+  o->handle = 0;
+  atomic_store_explicit(&o->refs, (int32_t)((gen + 1) & GEN_MASK), memory_order_relaxed);
+  o->next = t->free;
+  t->free = index + 1;
+  pthread_mutex_unlock(&t->lock);
+}
+
+void spx_retire(spx_kind k, spx_obj *o)
+{
+  if (!in_slab(k, o)) return;
+  o->next = (o->handle >> SPX_H_INDEX_BITS) & GEN_MASK;
+  __atomic_store_n(&o->handle, 0, __ATOMIC_RELEASE);
+  spx_unref(k, o);
+}
