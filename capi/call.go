@@ -1,7 +1,7 @@
 package main
 
 /*
-#cgo CFLAGS: -std=gnu11 -I${SRCDIR}/dataplane -I${SRCDIR}/shim -I${SRCDIR}/../include
+#cgo CFLAGS: -std=gnu11 -DSPX_CGO -I${SRCDIR}/dataplane -I${SRCDIR}/shim -I${SRCDIR}/../include
 #include "spx.h"
 */
 import "C"

@@ -1,0 +1,125 @@
+package main
+
+/*
+#include "runtime.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// A call-out is "call this, then come back". No Go frame may be below a user's function, which may leave by longjmp or call
+// MPI again: a body that wants one called returns c.callOut(...), and goes on in the closure given to it, when the shim has
+// called the function from C and come back. The closure's result is the body's: nil, an error, or the next call-out.
+//
+//	func commFree(c *call) error {
+//		...
+//		return c.callOut(coDeleteAttr, fn, []uint64{handle, keyval, value, extra}, func(ret int64) error {
+//			if ret != 0 {
+//				return fail(int(ret), "...")
+//			}
+//			return next()
+//		})
+//	}
+//
+// Between the two, no lock may be held, and nothing may be half done: a function that leaves by longjmp never comes back, and
+// the closure is then dropped. Arguments of the call stay readable in the closure: the frame is the same.
+type callOut struct {
+	kind uint32
+	fn   uintptr
+	args []uint64
+	next func(ret int64) error
+}
+
+func (o *callOut) Error() string { return "libspx: a call-out was taken for an error" }
+
+// Kinds of call-outs: what is called, with which args. The closure gets what the function returned.
+const (
+	coCopyAttr   = C.SPX_CO_COPY_ATTR   // MPI_*_copy_attr_function: handle, keyval, extra_state, value in; see copied
+	coDeleteAttr = C.SPX_CO_DELETE_ATTR // MPI_*_delete_attr_function: handle, keyval, value, extra_state
+	coGreqQuery  = C.SPX_CO_GREQ_QUERY  // MPI_Grequest_query_function: extra_state, status address
+	coGreqFree   = C.SPX_CO_GREQ_FREE   // MPI_Grequest_free_function: extra_state
+	coGreqCancel = C.SPX_CO_GREQ_CANCEL // MPI_Grequest_cancel_function: extra_state, complete
+	coInternal   = C.SPX_CO_INTERNAL    // a hidden C function of libspx, int64_t f(spx_word *args): waits with no Go frame below
+)
+
+// callOut asks for fn to be called with args, and for next after it. It is the last thing that a body does.
+func (c *call) callOut(kind uint32, fn uintptr, args []uint64, next func(ret int64) error) error {
+	return &callOut{kind: kind, fn: fn, args: args, next: next}
+}
+
+// copied returns the results of a coCopyAttr: the value that the function stored, and its flag. Valid in the closure.
+func (c *call) copied() (value uintptr, flag bool) {
+	return *(*uintptr)(unsafe.Pointer(&c.f.co_a[6])), *(*int32)(unsafe.Pointer(&c.f.co_a[7])) != 0
+}
+
+// suspend writes the request into the frame.
+func (o *callOut) suspend(f *C.spx_frame) {
+	f.co = C.uint32_t(o.kind)
+	*(*uintptr)(unsafe.Pointer(&f.co_fn)) = o.fn
+	for i, v := range o.args {
+		*(*uint64)(unsafe.Pointer(&f.co_a[i])) = v
+	}
+	f.cont = C.uint32_t(addContinuation(o.next))
+}
+
+// continuations holds what comes after the call-outs that are out. Numbers start at 1.
+var continuations struct {
+	mu   sync.Mutex
+	next []func(int64) error
+	free []uint32
+}
+
+func addContinuation(next func(int64) error) uint32 {
+	t := &continuations
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.free); n > 0 {
+		id := t.free[n-1]
+		t.free = t.free[:n-1]
+		t.next[id-1] = next
+		return id
+	}
+	t.next = append(t.next, next)
+	return uint32(len(t.next))
+}
+
+// takeContinuation removes and returns a continuation, nil if there is none.
+func takeContinuation(id uint32) func(int64) error {
+	t := &continuations
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id == 0 || int(id) > len(t.next) || t.next[id-1] == nil {
+		return nil
+	}
+	next := t.next[id-1]
+	t.next[id-1] = nil
+	t.free = append(t.free, id)
+	return next
+}
+
+func resume(id uint32, ret int64) error {
+	next := takeContinuation(id)
+	if next == nil {
+		return fail(C.MPI_ERR_INTERN, "a user function came back to an MPI call that a later MPI call of the same thread had replaced "+
+			"(user functions may not switch stacks and call MPI)")
+	}
+	return next(ret)
+}
+
+// crashText formats a panic. The Go runtime's own frames on top say nothing.
+func crashText(why any, stack []byte) string {
+	text := string(stack)
+	if i := strings.Index(text, "panic("); i >= 0 {
+		if j := strings.Index(text[i:], "\n"); j >= 0 {
+			if k := strings.Index(text[i+j+1:], "\n"); k >= 0 {
+				text = text[i+j+1+k+1:]
+			}
+		}
+	}
+	return fmt.Sprintf("Go panic: %v\nGo and C stack, innermost first:\n%s", why, text)
+}

@@ -1,0 +1,117 @@
+/* abort.c - the end of a job that cannot go on: MPI_Abort, fatal errors, crashes. All in C: it must work whatever state the
+ * engine is in.
+ *
+ * The first process to claim spx_seg.abort_claim prints; the agent sees owner_state ABORTED and ends all others. */
+#include "error.h"
+#include "runtime.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *spx_whoami(void)
+{
+  static SPX_TLS char *text;
+  char host[64] = "?", job[17] = "";
+  if (!text && !(text = malloc(160))) return "?";
+  gethostname(host, sizeof host - 1);
+  if (spx_segment && spx_state != SPX_BEFORE_INIT) {
+    for (int i = 0; i < 4; i++) snprintf(job + 2 * i, 3, "%02x", spx_segment->job_id[i]);
+    snprintf(text, 160, "rank %u of %u on %s (pid %d, job %s)", spx_proc_of(spx_me)->world_rank, spx_segment->world_size, host, (int)getpid(), job);
+  } else {
+    const char *rank = getenv("SPX_RANK");
+    snprintf(text, 160, "%s%s on %s (pid %d)", rank ? "rank " : "a process", rank ? rank : "", host, (int)getpid());
+  }
+  return text;
+}
+
+/* What the program has printed so far should not be lost; but a stream whose lock another thread holds is left alone. */
+static void flush_output(void)
+{
+  FILE *streams[] = {stdout, stderr};
+  for (int i = 0; i < 2; i++)
+    if (ftrylockfile(streams[i]) == 0) {
+      fflush(streams[i]);
+      funlockfile(streams[i]);
+    }
+}
+
+static void print(const char *text)
+{
+  size_t size = strlen(text) + 256;
+  char *line = malloc(size);
+  if (!line) return;
+  int n = snprintf(line, size, "libspx: %s\n  on %s\n", text, spx_whoami());
+  if (n >= (int)size) n = (int)size - 1;
+  for (int done = 0; done < n;) {
+    ssize_t w = write(2, line + done, (size_t)(n - done));
+    if (w < 0 && errno != EINTR) break;
+    if (w > 0) done += (int)w;
+  }
+  free(line);
+}
+
+static int exit_status(int code) { return (code & 255) ? code & 255 : 1; }
+
+/* Takes the right to speak for the job: true for the first process. */
+static bool claim(int code)
+{
+  if (!spx_segment || spx_state == SPX_BEFORE_INIT) return true;
+  uint32_t nobody = 0;
+  if (!__atomic_compare_exchange_n(&spx_segment->abort_claim, &nobody, spx_proc_of(spx_me)->world_rank + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return false;
+  __atomic_store_n(&spx_segment->abort_code, code, __ATOMIC_RELEASE);
+  return true;
+}
+
+void spx_end_job(int code, const char *text)
+{
+  flush_output();
+  if (claim(exit_status(code))) print(text);
+  if (spx_segment && spx_state != SPX_BEFORE_INIT) __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
+  _exit(exit_status(code));
+}
+
+void spx_end_comm(spx_comm *c, int code, const char *text)
+{
+  if (!c || !spx_segment || (uint32_t)c->size >= spx_segment->nprocs || (c->flags & SPX_C_INTER)) spx_end_job(code, text);
+  flush_output();
+  print(text);
+  for (int i = 0; i < c->size; i++) {
+    spx_proc *p = spx_proc_of(c->local[i]);
+    if (c->local[i] != spx_me && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && p->pid) kill((pid_t)p->pid, SIGKILL);
+  }
+  _exit(exit_status(code));
+}
+
+void spx_fatal(int code, const char *fmt, ...)
+{
+  char text[2048];
+  const char *fn = spx_fn ? spx_fn_name[spx_fn] : NULL;
+  int n = fn ? snprintf(text, sizeof text, "%s: fatal: ", fn) : snprintf(text, sizeof text, "fatal: ");
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+  va_end(ap);
+  spx_end_job(code, text);
+}
+
+void spx_crash(uint32_t fn, const char *text, size_t len)
+{
+  char *all = malloc(len + 256);
+  if (!all) spx_end_job(MPI_ERR_INTERN, "internal error, and no memory to tell it");
+  int n = snprintf(all, 256, "%s: internal error, please report it\n", fn < SPX_IN_FIRST ? spx_fn_name[fn] : "the engine");
+  memcpy(all + n, text, len);
+  all[n + len] = 0;
+  spx_end_job(MPI_ERR_INTERN, all);
+}
+
+/* MPI-5.0, 9.7: ends all processes of comm (or, where that cannot be told apart, of the job) with this exit code, 1 for 0. */
+int spx_c_Abort(spx_comm *comm, int errorcode)
+{
+  char text[MPI_MAX_OBJECT_NAME + 64];
+  snprintf(text, sizeof text, "MPI_Abort(%s, %d)", comm && comm->name[0] ? comm->name : "comm", errorcode);
+  spx_end_comm(comm, errorcode, text);
+}

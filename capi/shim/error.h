@@ -1,0 +1,23 @@
+/* error.h - error classes, codes and texts of the process (MPI-5.0, 9.4 and 9.5), between error*.c and errhandler.c. */
+#ifndef SPX_ERROR_H
+#define SPX_ERROR_H
+#include "spx.h"
+
+/* Name of a predefined class ("MPI_ERR_RANK"), or NULL. */
+SPX_HIDDEN const char *spx_class_name(int code);
+/* Its text ("invalid rank"), or NULL. */
+SPX_HIDDEN const char *spx_class_text(int code);
+/* The class of a code, predefined or added; -1 when there is no such code. */
+SPX_HIDDEN int spx_class_of(int code);
+/* "MPI_ERR_RANK: invalid rank" or what MPI_Add_error_string gave; returns the length. */
+SPX_HIDDEN int spx_code_string(int code, char *out, int size);
+/* Value of the attribute MPI_LASTUSEDCODE. */
+SPX_HIDDEN int spx_last_used_code(void);
+/* The detail text of this thread's last error if that had this code, else NULL. */
+SPX_HIDDEN const char *spx_last_error(int code);
+/* The error handler that an error on this object calls; never NULL. */
+SPX_HIDDEN spx_errh *spx_errh_of(spx_kind k, const void *handle);
+/* The predefined error handlers, and the one that processes start with (spxrun -initial-errhandler). */
+SPX_HIDDEN extern spx_errh spx_errors_are_fatal, spx_errors_abort, spx_errors_return;
+SPX_HIDDEN spx_errh *spx_initial_errh(void);
+#endif

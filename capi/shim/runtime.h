@@ -1,0 +1,35 @@
+/* runtime.h - what the parts of the boundary (runtime.c, signals.c, fork.c, error*.c, abort.c) and Go share. spx.h has what
+ * everybody calls. */
+#ifndef SPX_RUNTIME_H
+#define SPX_RUNTIME_H
+#include <signal.h>
+#include "spx.h"
+
+/* ---- signals.c ---- */
+typedef struct spx_sigstate {
+  sigset_t mask;
+  stack_t stack;
+  int swapped;
+} spx_sigstate;
+/* Around an entry into Go: blocks asynchronous signals and gives the thread Go's signal stack; leave undoes both. */
+SPX_HIDDEN void spx_signals_enter(spx_sigstate *s);
+SPX_HIDDEN void spx_signals_leave(const spx_sigstate *s);
+/* 1 while this thread is in Go, or in C called from there. */
+SPX_HIDDEN extern SPX_TLS int spx_in_go;
+/* The state that spx_signals_enter found on this thread's innermost entry. */
+SPX_HIDDEN extern SPX_TLS spx_sigstate *spx_outer_signals;
+
+/* ---- error.c ---- */
+/* Sets this thread's detail text from bytes that need no NUL. */
+SPX_HIDDEN void spx_detail_bytes(const char *text, size_t len);
+
+/* ---- abort.c ---- */
+/* A panic of the engine: prints job, rank, MPI call and text, if this process is the job's first to fail; ends the job. */
+SPX_HIDDEN _Noreturn void spx_crash(uint32_t fn, const char *text, size_t len);
+/* Ends the job with this exit code (0 becomes 1). text is printed, on one line with host and rank, by the first to claim. */
+SPX_HIDDEN _Noreturn void spx_end_job(int code, const char *text);
+/* As spx_end_job, for the processes of a communicator alone, if it has not all processes of the job; c may be NULL. */
+SPX_HIDDEN _Noreturn void spx_end_comm(spx_comm *c, int code, const char *text);
+/* "rank 3 on host (job 4f..)" of this process. */
+SPX_HIDDEN const char *spx_whoami(void);
+#endif
