@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"libspx/api"
+)
+
+// A group is a buffer with the count and the datatype that describe it. In a reduction two buffers share them.
+type group struct {
+	buf, count, dtype, types api.Param
+}
+
+func isCount(p api.Param) bool {
+	return strings.HasSuffix(p.Kind, "XFER_NUM_ELEM_NNI") || strings.HasPrefix(p.Kind, "POLYDTYPE_NUM_ELEM") || p.Kind == "POLYXFER_NUM_ELEM"
+}
+
+// groups finds the buffers that have a datatype. The count and type of a buffer follow it, before the next buffer; buffers
+// that stand side by side share what follows.
+func (c *checks) groups() []group {
+	var out []group
+	params := c.f.Params
+	for i, p := range params {
+		if p.Kind != "BUFFER" {
+			continue
+		}
+		g := group{buf: p}
+		j := i + 1
+		for j < len(params) && params[j].Kind == "BUFFER" {
+			j++
+		}
+		for ; j < len(params) && params[j].Kind != "BUFFER"; j++ {
+			switch q := params[j]; {
+			case g.count.Name == "" && q.Dir == "in" && isCount(q):
+				g.count = q
+			case q.Kind == "DATATYPE" && q.Dir == "in" && q.Array() && g.types.Name == "":
+				g.types = q
+			case q.Kind == "DATATYPE" && q.Dir == "in" && !q.Array() && g.dtype.Name == "":
+				g.dtype = q
+			}
+		}
+		if g.dtype.Name != "" || g.types.Name != "" {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// part is the condition under which a buffer is significant on this process, in place or not.
+func (c *checks) part(buf api.Param) string {
+	switch {
+	case c.root() == "":
+		return ""
+	case buf.Has("root_only"):
+		return "at_root"
+	case len(c.groups()) == 1:
+		return "takes_part"
+	}
+	return "at_leaf"
+}
+
+// significant is the condition under which a count or a datatype counts: one of its buffers does, and is not MPI_IN_PLACE.
+func (c *checks) significant(p api.Param) string {
+	var any []string
+	for _, g := range c.groups() {
+		if g.count.Name != p.Name && g.dtype.Name != p.Name && g.types.Name != p.Name {
+			continue
+		}
+		cond := c.part(g.buf)
+		if g.buf.Has("inplace") || g.buf.Has("inplace_root") {
+			cond = and(cond, g.buf.Name+" != MPI_IN_PLACE")
+		}
+		if cond == "" {
+			return ""
+		}
+		any = append(any, cond)
+	}
+	switch {
+	case len(any) == 0 && p.Kind == "OPERATION" && c.root() != "":
+		return "takes_part"
+	case len(any) == 0:
+		return c.atRoot(p)
+	case len(any) == 1:
+		return any[0]
+	}
+	return "takes_part" // Reduce: sendbuf of the leaves, recvbuf of the root
+}
+
+func and(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + " && " + b
+}
+
+// buffers emits the checks of counts and buffers; datatypes were checked before.
+func (c *checks) buffers() {
+	done := map[string]bool{}
+	for _, g := range c.groups() {
+		if n := g.count; n.Name != "" && !done[n.Name] && !n.Has("unchecked") {
+			done[n.Name] = true
+			c.count(g, n)
+		}
+	}
+	for _, g := range c.groups() {
+		if !g.buf.Has("unchecked") {
+			c.buffer(g)
+		}
+	}
+}
+
+// entries is how many entries a count array has; "" when only the body knows (neighbours, types).
+func (c *checks) entries(n api.Param) string {
+	switch {
+	case c.f.Chapter != "coll" || c.comm() == "":
+		return ""
+	case n.Flags["array"] == "size":
+		return c.comm() + "->size"
+	}
+	return c.comm() + "->remote_size"
+}
+
+func (c *checks) count(g group, n api.Param) {
+	on := target(c.f)
+	if !n.Array() {
+		c.check(c.significant(n), n.Name+" >= 0", fmt.Sprintf("spx_bad_count(%s, \"%s\", %s)", on, n.Name, n.Name))
+		return
+	}
+	entries := c.entries(n)
+	if entries == "" {
+		return
+	}
+	when := c.significant(n)
+	if when != "" {
+		when = "if (" + when + ") "
+	}
+	c.line("%sSPX_TRY(spx_check_counts(%s, \"%s\", %s, %s, %s));", when, on, n.Name, n.Name, entries, width(n))
+	if t := g.types; t.Name != "" {
+		c.line("%sSPX_TRY(spx_check_types(%s, \"%s\", %s, %s, %s, %s));", when, on, t.Name, t.Name, n.Name, entries, width(n))
+	}
+}
+
+func (c *checks) buffer(g group) {
+	if c.f.Chapter == "neighbor" || g.types.Name != "" {
+		return // a process without neighbours has no buffer
+	}
+	on := target(c.f)
+	n := "1"
+	if g.count.Name != "" {
+		n = g.count.Name
+	}
+	when := c.part(g.buf)
+	ok := fmt.Sprintf("spx_buffer_ok(%s, %s, t_%s)", g.buf.Name, n, g.dtype.Name)
+	bad := fmt.Sprintf("spx_bad_buffer(%s, \"%s\", %s)", on, g.buf.Name, g.buf.Name)
+	if g.count.Array() {
+		entries := c.entries(g.count)
+		if entries == "" {
+			return
+		}
+		ok = fmt.Sprintf("spx_buffers_ok(%s, %s, %s, %s, t_%s)", g.buf.Name, n, entries, width(g.count), g.dtype.Name)
+	}
+	switch {
+	case g.buf.Has("inplace"):
+		ok = fmt.Sprintf("%s == MPI_IN_PLACE ? spx_in_place_ok(%s) : %s", g.buf.Name, c.comm(), ok)
+	case g.buf.Has("inplace_root"):
+		ok = fmt.Sprintf("%s == MPI_IN_PLACE ? at_root && spx_in_place_ok(%s) : %s", g.buf.Name, c.comm(), ok)
+	}
+	c.check(when, ok, bad)
+}

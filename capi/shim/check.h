@@ -1,0 +1,68 @@
+/* check.h - the argument checks that the generated shims make. Each test is a comparison or two, inline; what is wrong is
+ * worked out, worded and raised in check.c, out of the way of correct programs. */
+#ifndef SPX_CHECK_H
+#define SPX_CHECK_H
+#include "shim.h"
+
+/* Every function but those that may be called at any time begins with this. */
+#define SPX_ENTER(f) \
+  do { \
+    spx_fn = (f); \
+    if (SPX_UNLIKELY(atomic_load_explicit(&spx_state, memory_order_relaxed) != SPX_INITIALIZED || spx_forked)) return spx_bad_state(); \
+  } while (0)
+#define SPX_CHECK(ok, bad) \
+  do { \
+    if (SPX_UNLIKELY(!(ok))) return bad; \
+  } while (0)
+#define SPX_TRY(call) \
+  do { \
+    int err_ = (call); \
+    if (SPX_UNLIKELY(err_ != MPI_SUCCESS)) return err_; \
+  } while (0)
+
+#define SPX_COLD SPX_HIDDEN __attribute__((cold, noinline))
+
+/* k, h: the object on which the error is raised. arg: the name of the argument in the standard. */
+SPX_COLD int spx_bad_state(void);
+SPX_COLD int spx_unwritten(spx_kind k, void *h);
+SPX_COLD int spx_bad_handle(spx_kind k, void *h, spx_kind want, const char *arg, const void *value);
+SPX_COLD int spx_bad_type(spx_kind k, void *h, const char *arg, MPI_Datatype value);
+SPX_COLD int spx_bad_null(spx_kind k, void *h, int error, const char *arg);
+SPX_COLD int spx_bad_count(spx_kind k, void *h, const char *arg, int64_t value);
+SPX_COLD int spx_bad_negative(spx_kind k, void *h, int error, const char *arg, int64_t value);
+SPX_COLD int spx_bad_tag(spx_kind k, void *h, const char *arg, int value);
+SPX_COLD int spx_bad_buffer(spx_kind k, void *h, const char *arg, const void *value);
+SPX_COLD int spx_bad_rank(const spx_comm *c, const char *arg, int value);
+SPX_COLD int spx_bad_root(spx_kind k, void *h, int root);
+
+/* Checks of arrays: MPI_SUCCESS, or the code of the error that they raised. */
+SPX_HIDDEN int spx_check_counts(spx_kind k, void *h, const char *arg, const void *counts, int n, int wide);
+SPX_HIDDEN int spx_check_types(spx_kind k, void *h, const char *arg, const MPI_Datatype *types, const void *counts, int n, int wide);
+SPX_HIDDEN int spx_check_requests(int n, MPI_Request const *requests);
+SPX_HIDDEN int spx_check_requests_or_null(int n, MPI_Request const *requests);
+/* A buffer described by an array of counts may be NULL when there is nothing in it. */
+SPX_HIDDEN int spx_buffers_ok(const void *buf, const void *counts, int n, int wide, const spx_type *t);
+
+static inline int spx_committed(const spx_type *t) { return t && (t->flags & SPX_T_COMMITTED); }
+
+/* NULL is MPI_BOTTOM: right with a type that is made of addresses, or when nothing is there. */
+static inline int spx_buffer_ok(const void *buf, int64_t count, const spx_type *t)
+{
+  return SPX_LIKELY((uintptr_t)buf > (uintptr_t)MPI_IN_PLACE) || count == 0 || t->size == 0 || (!buf && (t->flags & SPX_T_ABSOLUTE));
+}
+
+static inline int spx_in_place_ok(const spx_comm *c) { return !(c->flags & SPX_C_INTER); }
+
+/* Ranks of the group that messages go to and come from. */
+static inline int spx_dest_ok(const spx_comm *c, int rank) { return (uint32_t)rank < (uint32_t)c->remote_size || rank == MPI_PROC_NULL; }
+static inline int spx_source_ok(const spx_comm *c, int rank) { return spx_dest_ok(c, rank) || rank == MPI_ANY_SOURCE; }
+
+/* Rooted collectives. On an intercommunicator the group of the root passes MPI_ROOT or MPI_PROC_NULL (MPI-5.0, 6.2.3). */
+static inline int spx_root_ok(const spx_comm *c, int root)
+{
+  return (uint32_t)root < (uint32_t)c->remote_size || ((c->flags & SPX_C_INTER) && (root == MPI_ROOT || root == MPI_PROC_NULL));
+}
+static inline int spx_at_root(const spx_comm *c, int root) { return c->flags & SPX_C_INTER ? root == MPI_ROOT : root == c->rank; }
+static inline int spx_at_leaf(const spx_comm *c, int root) { return !(c->flags & SPX_C_INTER) || root >= 0; }
+static inline int spx_takes_part(const spx_comm *c, int root) { return !(c->flags & SPX_C_INTER) || root != MPI_PROC_NULL; }
+#endif
