@@ -50,6 +50,7 @@ deps-build:
 all: build
 build: deps-build ## builds everything into build/ (the default)
 	@mkdir -p $(BUILD)
+	@cd $(ROOT) && $(GO) run ./api/gen # the shims call the bodies that are there
 	@flock $(BUILD)/.lock $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) BUILD=$(BUILD) build-unlocked
 
 .PHONY: build-unlocked
@@ -137,7 +138,7 @@ demo: build ## a 2-D heat equation on 4 ranks, with a picture
 ##@ Checking
 .PHONY: test
 test: deps build ## all tests; the last line says how many passed
-	@cd $(ROOT) && $(GO) run ./internal/testsum -race=false
+	@cd $(ROOT) && $(GO) build -o $(BUILD)/obj/testsum ./internal/testsum && $(BUILD)/obj/testsum -o $(BUILD)/test-summary
 
 .PHONY: test-c
 test-c: deps ## the C parts alone under the address, undefined-behaviour and thread sanitizers
