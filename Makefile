@@ -102,10 +102,14 @@ comma := ,
 LDLIB := -Wl,--whole-archive $(BUILD)/obj/libspxc.a -Wl,--no-whole-archive -Wl,-soname,libmpi_abi.so.1 \
   -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,--compress-debug-sections=zlib -lm -lpthread -ldl
 
+# Go's asynchronous preemption sends SIGURG to the application's threads, and has to be off before anything runs.
+GO_DEFAULTS := -X runtime.godebugDefault=asyncpreemptoff=1
+
 $(LIB): $(BUILD)/obj/libspxc.a $(EXPORT_MAP) $(HDR_STAMP) $(GO_SRC) $(ROOT)/Makefile
 	@mkdir -p $(BUILD)/lib
 	@echo "  link  lib/libspx.so"
-	@cd $(ROOT) && $(GO) build -trimpath -buildmode=c-shared -o $(BUILD)/obj/libspx.so -ldflags "-extldflags '$(LDLIB)'" ./capi
+	@cd $(ROOT) && $(GO) build -trimpath -buildmode=c-shared -o $(BUILD)/obj/libspx.so -ldflags "$(GO_DEFAULTS) -extldflags '$(LDLIB)'" ./capi
+	@cd $(ROOT) && $(GO) run ./capi/sigpatch $(BUILD)/obj/libspx.so
 	@rm -f $(BUILD)/obj/libspx.h
 	@mv $(BUILD)/obj/libspx.so $@
 	@ln -sf libspx.so $(BUILD)/lib/libmpi_abi.so.1

@@ -12,7 +12,6 @@ _Atomic uint64_t spx_go_entries;
 _Atomic int spx_state;
 int spx_mt;
 SPX_TLS uint32_t spx_fn;
-SPX_TLS int spx_in_go;
 
 /* A call-out of this thread that has not come back, innermost first. The user's function may leave it by longjmp: then a later
  * frame of the thread lies at or above its address (the stack grows down), and Go's continuation is dropped. */
@@ -28,14 +27,12 @@ static void enter(spx_frame *f)
 {
   spx_sigstate s;
   spx_signals_enter(&s);
-  spx_in_go++;
   if (SPX_UNLIKELY(!primed)) {
     primed = 1;
     spxGoPrime();
   }
   atomic_fetch_add_explicit(&spx_go_entries, 1, memory_order_relaxed);
   spxGoEnter(f);
-  spx_in_go--;
   spx_signals_leave(&s);
 }
 
@@ -47,10 +44,8 @@ static void drop_abandoned(const spx_frame *f, uint32_t keep)
     pendings = p->outer;
     spx_sigstate s;
     spx_signals_enter(&s);
-    spx_in_go++;
-    spxGoDrop(p->cont);
-    spx_in_go--;
-    spx_signals_leave(&s);
+      spxGoDrop(p->cont);
+      spx_signals_leave(&s);
     free(p);
   }
 }

@@ -10,12 +10,15 @@ typedef struct spx_sigstate {
   sigset_t mask;
   stack_t stack;
   int swapped;
+  struct spx_sigstate *outer;
 } spx_sigstate;
 /* Around an entry into Go: blocks asynchronous signals and gives the thread Go's signal stack; leave undoes both. */
 SPX_HIDDEN void spx_signals_enter(spx_sigstate *s);
 SPX_HIDDEN void spx_signals_leave(const spx_sigstate *s);
 /* 1 while this thread is in Go, or in C called from there. */
 SPX_HIDDEN extern SPX_TLS int spx_in_go;
+/* From MPI_Init: faults in Go make a panic; others end the process as if nobody had listened, after a line if they are in MPI. */
+SPX_HIDDEN void spx_guard_faults(void);
 /* The state that spx_signals_enter found on this thread's innermost entry. */
 SPX_HIDDEN extern SPX_TLS spx_sigstate *spx_outer_signals;
 

@@ -1,24 +1,160 @@
-/* signals.c - the application's signals and the Go runtime.
+/* signals.c - the application's signals and the Go runtime, which must not notice each other.
  *
- * A handler that was installed without SA_ONSTACK would run on a goroutine's stack, a few KB, if its signal arrived while the
- * thread is in Go: so asynchronous signals are blocked around an entry. Signals that a fault raises stay open.
+ * A handler that was installed without SA_ONSTACK runs on the stack that the thread is on. A goroutine's stack is a few KB, so:
+ * - while the library is loaded all signals are blocked, so that the runtime's own threads never take the application's
+ *   (spx_sigpatch at build time removes the exceptions that the runtime makes: SIGCHLD, SIGPROF, signal 34);
+ * - around an entry into Go the thread blocks asynchronous signals, and has a signal stack of ours in place of the
+ *   application's: Go would otherwise leave its own small one installed, for the application's SA_ONSTACK handlers to run on;
+ * - the handlers that the runtime installs at load (SIGSEGV, SIGBUS, SIGFPE, SIGPIPE, SIGURG) are taken out again. MPI_Init
+ *   puts a guard on the first three where the application has none: a fault in Go goes to Go, which makes a panic of it; any
+ *   other ends the process as if nobody had listened.
  */
+#define _GNU_SOURCE
 #include "runtime.h"
+#include <link.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
 
+#define SIGNAL_STACK_BYTES (64 << 10)
+
+SPX_TLS int spx_in_go;
 SPX_TLS spx_sigstate *spx_outer_signals;
+
+/* ---- entries into Go ------------------------------------------------------------------------------------------- */
+
+static sigset_t async_signals; /* all but those that a fault of the thread itself raises */
+static SPX_TLS char *signal_stack;
+static pthread_key_t stack_key;
+
+static void free_stack(void *stack) { munmap(stack, SIGNAL_STACK_BYTES); }
+
+static void make_stack(void)
+{
+  void *m = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (m == MAP_FAILED) return;
+  signal_stack = m;
+  pthread_setspecific(stack_key, m);
+}
 
 void spx_signals_enter(spx_sigstate *s)
 {
-  static const int sync_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-  sigset_t block;
-  sigfillset(&block);
-  for (unsigned i = 0; i < sizeof sync_signals / sizeof *sync_signals; i++) sigdelset(&block, sync_signals[i]);
-  s->swapped = 0;
-  pthread_sigmask(SIG_BLOCK, &block, &s->mask);
+  pthread_sigmask(SIG_BLOCK, &async_signals, &s->mask);
+  if (SPX_UNLIKELY(!signal_stack)) make_stack();
+  const stack_t ours = {.ss_sp = signal_stack, .ss_size = SIGNAL_STACK_BYTES};
+  /* Fails when the thread is in a handler on its own signal stack; then that stays. */
+  s->swapped = !spx_in_go && signal_stack && sigaltstack(&ours, &s->stack) == 0;
+  s->outer = spx_outer_signals;
+  spx_outer_signals = s;
+  spx_in_go++;
 }
 
 void spx_signals_leave(const spx_sigstate *s)
 {
+  spx_in_go--;
+  spx_outer_signals = s->outer;
+  if (s->swapped) sigaltstack(&s->stack, NULL);
   pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------
+ * Order: before_go (its priority puts it in front), the Go runtime's own entry of .init_array (an object of the Go linker,
+ * which comes first on the link line), after_go. tests/c/boundary_signals.c holds it. */
+
+static const int go_takes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGPIPE, SIGURG};
+enum { TAKEN = sizeof go_takes / sizeof *go_takes, GUARDED = 3 };
+static struct sigaction found[TAKEN], go_action[TAKEN];
+static sigset_t mask_at_load;
+
+__attribute__((constructor(101))) static void before_go(void)
+{
+  static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+  sigset_t all;
+  sigfillset(&all);
+  async_signals = all;
+  for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&async_signals, faults[i]);
+  pthread_key_create(&stack_key, free_stack);
+  for (int i = 0; i < TAKEN; i++) sigaction(go_takes[i], NULL, &found[i]);
+  pthread_sigmask(SIG_SETMASK, &all, &mask_at_load);
+}
+
+__attribute__((constructor)) static void after_go(void)
+{
+  for (int i = 0; i < TAKEN; i++) sigaction(go_takes[i], &found[i], &go_action[i]);
+  pthread_sigmask(SIG_SETMASK, &mask_at_load, NULL);
+}
+
+/* ---- faults ----------------------------------------------------------------------------------------------------- */
+
+static uintptr_t text_from, text_to; /* this library's code */
+
+static int find_text(struct dl_phdr_info *info, size_t size, void *arg)
+{
+  (void)size;
+  (void)arg;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+    uintptr_t from = info->dlpi_addr + p->p_vaddr, here = (uintptr_t)find_text;
+    if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && here >= from && here < from + p->p_memsz) {
+      text_from = from;
+      text_to = from + p->p_memsz;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static uintptr_t fault_pc(const void *context)
+{
+  const ucontext_t *u = context;
+#if defined __x86_64__
+  return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+#elif defined __aarch64__
+  return (uintptr_t)u->uc_mcontext.pc;
+#else
+#error "which word of the context is the program counter?"
+#endif
+}
+
+static int in_our_code(const void *context)
+{
+  uintptr_t pc = fault_pc(context);
+  return pc >= text_from && pc < text_to;
+}
+
+/* One of Go's own threads: in our code, and with everything blocked, as they all are. */
+static int on_go_thread(const void *context)
+{
+  const sigset_t *mask = &((const ucontext_t *)context)->uc_sigmask;
+  return in_our_code(context) && sigismember(mask, SIGTERM) && sigismember(mask, SIGUSR1) && sigismember(mask, SIGCHLD);
+}
+
+static void guard(int sig, siginfo_t *info, void *context)
+{
+  if (spx_in_go || on_go_thread(context)) {
+    for (int i = 0; i < GUARDED; i++)
+      if (go_takes[i] == sig) go_action[i].sa_sigaction(sig, info, context);
+    return;
+  }
+  if (in_our_code(context) && spx_fn && spx_state == SPX_INITIALIZED && info->si_code > 0) {
+    char line[256]; /* no heap and no stdio here: the fault may have come from there */
+    int n = snprintf(line, sizeof line, "libspx: %s: %s at address %p; is a buffer too short, or not the application's?\n  on world rank %u (pid %d)\n",
+      spx_fn_name[spx_fn], sig == SIGSEGV ? "SIGSEGV" : sig == SIGBUS ? "SIGBUS" : "SIGFPE", info->si_addr, spx_proc_of(spx_me)->world_rank, (int)getpid());
+    if (write(2, line, (size_t)n) < 0) { /* nothing to be done */ }
+  }
+  signal(sig, SIG_DFL);
+  if (info->si_code <= 0) raise(sig); /* sent by someone: again, when this handler has returned; a fault happens again by itself */
+}
+
+void spx_guard_faults(void)
+{
+  struct sigaction now, ours = {.sa_sigaction = guard, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  dl_iterate_phdr(find_text, NULL);
+  ours.sa_mask = async_signals;
+  for (int i = 0; i < GUARDED; i++)
+    if (sigaction(go_takes[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL) sigaction(go_takes[i], &ours, NULL);
 }
