@@ -1,0 +1,215 @@
+// Testsum runs go vet and all Go tests (which build and run the C tests, the linters and the gates too), prints what fails as it
+// fails, with the command that repeats it, and ends with one line: "412 passed, 0 failed, 3 skipped". A test with subtests
+// is not counted itself unless it fails on its own. The exit status is 1 when anything failed.
+//
+//	go run ./internal/testsum [-v] [PACKAGE ...]        (default: ./...)
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// event is one line of go test -json (see `go doc test2json`).
+type event struct {
+	Action, Package, Test, Output, ImportPath, FailedBuild string
+
+	Elapsed float64
+}
+
+func main() {
+	verbose := flag.Bool("v", false, "print every test as it ends")
+	keep := flag.String("o", "", "file that gets the last line too")
+	timeout := flag.Duration("timeout", 20*time.Minute, "time limit of one package")
+	flag.Parse()
+	packages := flag.Args()
+	if len(packages) == 0 {
+		packages = []string{"./..."}
+	}
+	start := time.Now()
+	s := newSummary(os.Stdout, *verbose)
+	s.vet(packages)
+	s.test(packages, *timeout)
+	s.end(time.Since(start))
+	if *keep != "" {
+		if err := os.WriteFile(*keep, []byte(s.line()), 0o666); err != nil {
+			fmt.Fprintln(os.Stderr, "testsum:", err)
+			os.Exit(1)
+		}
+	}
+	if s.failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// summary counts outcomes and keeps the output of tests that may yet fail.
+type summary struct {
+	out                     io.Writer
+	verbose                 bool
+	passed, failed, skipped int
+	output                  map[string]*strings.Builder // by package and test
+	parent                  map[string]bool             // tests that have subtests
+	childFailed             map[string]bool
+	failures, skips         []string
+}
+
+func newSummary(out io.Writer, verbose bool) *summary {
+	return &summary{out: out, verbose: verbose, output: map[string]*strings.Builder{}, parent: map[string]bool{}, childFailed: map[string]bool{}}
+}
+
+// vet counts as one test.
+func (s *summary) vet(packages []string) {
+	if out, err := exec.Command("go", append([]string{"vet"}, packages...)...).CombinedOutput(); err != nil {
+		fmt.Fprintf(s.out, "FAIL go vet\n%s", out)
+		s.failed++
+		s.failures = append(s.failures, "go vet "+strings.Join(packages, " "))
+		return
+	}
+	s.passed++
+}
+
+func (s *summary) test(packages []string, timeout time.Duration) {
+	args := append([]string{"test", "-json", "-count=1", "-vet=off", "-timeout", timeout.String()}, packages...)
+	cmd := exec.Command("go", args...)
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		fmt.Fprintln(s.out, "testsum:", err)
+		s.failed++
+		return
+	}
+	s.read(pipe)
+	if err := cmd.Wait(); err != nil && s.failed == 0 {
+		fmt.Fprintln(s.out, "testsum: go test failed without a failed test:", err)
+		s.failed++
+	}
+}
+
+func (s *summary) read(r io.Reader) {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, 16<<20)
+	for sc.Scan() {
+		var e event
+		if json.Unmarshal(sc.Bytes(), &e) != nil {
+			fmt.Fprintln(s.out, sc.Text())
+			continue
+		}
+		s.take(e)
+	}
+}
+
+// take is one event's effect.
+func (s *summary) take(e event) {
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "run":
+		if up := parentOf(e.Test); up != "" {
+			s.parent[e.Package+" "+up] = true
+		}
+	case "output", "build-output":
+		if e.Action == "build-output" {
+			key = e.ImportPath + " "
+		}
+		if s.output[key] == nil {
+			s.output[key] = &strings.Builder{}
+		}
+		s.output[key].WriteString(e.Output)
+	case "pass", "skip", "fail":
+		s.ended(e, key)
+		delete(s.output, key)
+	case "build-fail":
+		s.fail(e.ImportPath, "", s.text(e.ImportPath+" "))
+	}
+}
+
+func (s *summary) ended(e event, key string) {
+	if s.verbose && e.Test != "" {
+		fmt.Fprintf(s.out, "%-4s %s %s (%.2f s)\n", e.Action, short(e.Package), e.Test, e.Elapsed)
+	}
+	if e.Action == "fail" {
+		for up := parentOf(e.Test); up != ""; up = parentOf(up) {
+			s.childFailed[e.Package+" "+up] = true
+		}
+		if e.Test != "" {
+			s.childFailed[e.Package+" "] = true
+		}
+	}
+	switch {
+	case e.Action == "fail" && (s.childFailed[key] || e.FailedBuild != ""): // counted there
+	case e.Action == "fail":
+		s.fail(e.Package, e.Test, s.text(key))
+	case e.Test == "" || s.parent[key]: // a package, or a test that only holds others
+	case e.Action == "pass":
+		s.passed++
+	default:
+		s.skipped++
+		s.skips = append(s.skips, fmt.Sprintf("skip %s %s: %s", short(e.Package), e.Test, skipReason(s.text(key))))
+	}
+}
+
+func (s *summary) fail(pkg, test, text string) {
+	s.failed++
+	again := "go test -count=1 " + short(pkg)
+	if test != "" {
+		again += " -run '^" + strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^") + "$'"
+	}
+	s.failures = append(s.failures, again)
+	fmt.Fprintf(s.out, "FAIL %s %s\n%s", short(pkg), test, text)
+}
+
+func (s *summary) text(key string) string {
+	if b := s.output[key]; b != nil {
+		return b.String()
+	}
+	return ""
+}
+
+// end prints what to look at, and the last line.
+func (s *summary) end(took time.Duration) {
+	for _, line := range s.skips {
+		fmt.Fprintln(s.out, line)
+	}
+	if len(s.failures) > 0 {
+		fmt.Fprintln(s.out, "\nWhat failed, again:")
+		for _, f := range s.failures {
+			fmt.Fprintln(s.out, "  "+f)
+		}
+	}
+	fmt.Fprintf(s.out, "took %v\n%s", took.Round(time.Second), s.line())
+}
+
+func (s *summary) line() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped\n", s.passed, s.failed, s.skipped)
+}
+
+func parentOf(test string) string {
+	if i := strings.LastIndex(test, "/"); i >= 0 {
+		return test[:i]
+	}
+	return ""
+}
+
+func short(pkg string) string {
+	return "./" + strings.TrimPrefix(strings.TrimPrefix(pkg, "libspx"), "/")
+}
+
+// skipReason is the text of t.Skip: the first indented line that names a source position.
+var skipText = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: (.*)$`)
+
+func skipReason(text string) string {
+	if m := skipText.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return "no reason given"
+}

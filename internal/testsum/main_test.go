@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Events as go test -json prints them: two packages, subtests, a skip, a failure below a parent, a build failure.
+const events = `
+{"Action":"start","Package":"libspx/a"}
+{"Action":"run","Package":"libspx/a","Test":"TestOne"}
+{"Action":"pass","Package":"libspx/a","Test":"TestOne","Elapsed":0}
+{"Action":"run","Package":"libspx/a","Test":"TestMany"}
+{"Action":"run","Package":"libspx/a","Test":"TestMany/x"}
+{"Action":"run","Package":"libspx/a","Test":"TestMany/y.z"}
+{"Action":"output","Package":"libspx/a","Test":"TestMany/y.z","Output":"    a_test.go:9: wrong\n"}
+{"Action":"pass","Package":"libspx/a","Test":"TestMany/x","Elapsed":0}
+{"Action":"fail","Package":"libspx/a","Test":"TestMany/y.z","Elapsed":0}
+{"Action":"fail","Package":"libspx/a","Test":"TestMany","Elapsed":0}
+{"Action":"fail","Package":"libspx/a","Elapsed":1}
+{"Action":"run","Package":"libspx/b","Test":"TestPeers"}
+{"Action":"output","Package":"libspx/b","Test":"TestPeers","Output":"    b_test.go:3: no peers here\n"}
+{"Action":"skip","Package":"libspx/b","Test":"TestPeers","Elapsed":0}
+{"Action":"pass","Package":"libspx/b","Elapsed":1}
+{"ImportPath":"libspx/c","Action":"build-output","Output":"c.go:1: syntax error\n"}
+{"ImportPath":"libspx/c","Action":"build-fail"}
+{"Action":"fail","Package":"libspx/c","Elapsed":0,"FailedBuild":"libspx/c"}
+`
+
+func TestSummary(t *testing.T) {
+	var out strings.Builder
+	s := newSummary(&out, false)
+	s.read(strings.NewReader(strings.TrimSpace(events)))
+	s.end(0)
+	if s.passed != 2 || s.failed != 2 || s.skipped != 1 {
+		t.Errorf("%d passed, %d failed, %d skipped; want 2, 2, 1\n%s", s.passed, s.failed, s.skipped, out.String())
+	}
+	for _, want := range []string{"a_test.go:9: wrong", "c.go:1: syntax error", "no peers here",
+		`go test -count=1 ./a -run '^TestMany$/^y\.z$'`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output has no %q:\n%s", want, out.String())
+		}
+	}
+	if !strings.HasSuffix(out.String(), "\n2 passed, 2 failed, 1 skipped\n") {
+		t.Errorf("the last line is not the summary:\n%s", out.String())
+	}
+}

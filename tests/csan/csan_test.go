@@ -1,0 +1,113 @@
+// Package csan builds and runs the tests of the C parts alone, without Go and without a launcher, under the address,
+// undefined-behaviour and thread sanitizers. A test is a program capi/*/test/NAME.c that returns 0 when all is well.
+// Comments at its beginning say what it is made of:
+//
+//	// sources: pack.c basic.c ../shim/x.c     files that are linked with it, relative to the folder above (required; none: "-")
+//	// sanitize: address,undefined thread      one build for each word (default: these two)
+//	// flags: -lm -DX=1                        more compiler flags
+//	// timeout: 60                             seconds (default 60)
+package csan
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"os/exec"
+
+	"libspx/tests/harness"
+)
+
+// TestC has a subtest for each program and sanitizer:
+//
+//	go test ./tests/csan -run 'TestC/pack/thread'
+func TestC(t *testing.T) {
+	programs, err := filepath.Glob(filepath.Join(harness.Root(), "capi/*/test/*.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(programs) == 0 {
+		t.Fatal("no test programs in capi/*/test")
+	}
+	for _, path := range programs {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".c"), func(t *testing.T) {
+			t.Parallel()
+			p := read(t, path)
+			for _, set := range p.sanitizers {
+				t.Run(set, func(t *testing.T) { p.run(t, set) })
+			}
+		})
+	}
+}
+
+type program struct {
+	path       string
+	sources    []string
+	sanitizers []string
+	flags      []string
+	limit      time.Duration
+}
+
+func read(t *testing.T, path string) program {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := program{path: path, sanitizers: []string{"address,undefined", "thread"}, limit: time.Minute}
+	said := false
+	for _, line := range strings.Split(string(text), "\n") {
+		key, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "// "), ":")
+		words := strings.Fields(value)
+		switch {
+		case !strings.HasPrefix(strings.TrimSpace(line), "// "):
+		case key == "sources":
+			said = true
+			for _, w := range words {
+				if w != "-" {
+					p.sources = append(p.sources, filepath.Join(filepath.Dir(path), "..", w))
+				}
+			}
+		case key == "sanitize":
+			p.sanitizers = words
+		case key == "flags":
+			p.flags = words
+		case key == "timeout":
+			s, err := strconv.Atoi(strings.TrimSpace(value))
+			if err != nil {
+				t.Fatalf("%s: timeout: %v", path, err)
+			}
+			p.limit = time.Duration(s) * time.Second
+		}
+	}
+	if !said {
+		t.Fatalf("%s: no comment '// sources: ...' says which files it tests", path)
+	}
+	return p
+}
+
+func (p program) run(t *testing.T, set string) {
+	root := harness.Root()
+	program := filepath.Join(t.TempDir(), "test")
+	args := []string{"-std=gnu11", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
+		"-fsanitize=" + set, "-fno-sanitize-recover=all",
+		"-I" + root + "/capi/dataplane", "-I" + root + "/capi/shim", "-I" + root + "/include", "-o", program, p.path}
+	args = append(args, p.sources...)
+	args = append(args, p.flags...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc %s\n%v\n%s", strings.Join(args, " "), err, out)
+	}
+	o := harness.Start(t, harness.Command{Args: []string{program}, Limit: p.limit, Dir: t.TempDir(), Env: []string{
+		"ASAN_OPTIONS=detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS=print_stacktrace=1", "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"}})
+	if o.Late || o.Status != 0 {
+		why := fmt.Sprintf("exit status %d", o.Status)
+		if o.Late {
+			why = fmt.Sprintf("no end after %v", p.limit)
+		}
+		t.Errorf("%s\n%s--- again: go test ./tests/csan -count=1 -run '%s'", why, o.Text(), t.Name())
+	}
+}

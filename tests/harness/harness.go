@@ -1,0 +1,210 @@
+// Package harness builds and runs MPI programs for tests: it finds the finished build, compiles C sources with our mpicc, runs
+// them by spxrun within a time limit, and describes failures with the command that repeats them. It knows nothing of
+// what the programs test.
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Root is the repository's folder.
+var Root = sync.OnceValue(func() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	panic("harness: no go.mod above the working directory")
+})
+
+var build = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv("SPX_BUILD"); dir != "" {
+		return dir, nil
+	}
+	cmd := exec.Command("make", "-s", "-C", Root(), "build")
+	cmd.Env = without(os.Environ(), "MAKE", "MFLAGS", "GOFLAGS")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.New("make build: " + err.Error() + "\n" + string(out))
+	}
+	return filepath.Join(Root(), "build"), nil
+})
+
+// Build returns the folder of the finished build: $SPX_BUILD as it is, or else build/, which is brought up to date first.
+func Build(t testing.TB) string {
+	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Compile compiles sources with mpicc (mpicxx for .cc) and returns the program. It is kept in the build folder and made
+// again only when a source, the public headers or the flags have changed.
+func Compile(t testing.TB, name string, sources []string, flags ...string) string {
+	t.Helper()
+	b := Build(t)
+	program := filepath.Join(b, "tests", name)
+	compiler := filepath.Join(b, "bin/mpicc")
+	if strings.HasSuffix(sources[0], ".cc") {
+		compiler = filepath.Join(b, "bin/mpicxx")
+	}
+	args := append([]string{"-g", "-O1", "-Wall", "-o", program}, sources...)
+	args = append(args, flags...)
+	command := compiler + " " + strings.Join(args, " ")
+	if made, err := os.ReadFile(program + ".cmd"); err == nil && string(made) == command && newer(program, dependencies(b, sources)) {
+		return program
+	}
+	if err := os.MkdirAll(filepath.Dir(program), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s\n%v\n%s", command, err, out)
+	}
+	if err := os.WriteFile(program+".cmd", []byte(command), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// dependencies are the sources, the headers beside them and the public headers.
+func dependencies(build string, sources []string) []string {
+	files := append([]string(nil), sources...)
+	for _, pattern := range []string{filepath.Join(filepath.Dir(sources[0]), "*.h"), filepath.Join(build, "include/*.h")} {
+		found, _ := filepath.Glob(pattern)
+		files = append(files, found...)
+	}
+	return files
+}
+
+func newer(program string, files []string) bool {
+	made, err := os.Stat(program)
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		if st, err := os.Stat(f); err != nil || st.ModTime().After(made.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Outcome is what came of a command.
+type Outcome struct {
+	Stdout, Stderr string
+	Status         int // exit status, 128+signal
+	Late           bool
+	Took           time.Duration
+}
+
+// Text is all output, for a failure's message.
+func (o Outcome) Text() string {
+	s := ""
+	if o.Stdout != "" {
+		s += "--- stdout\n" + tail(o.Stdout)
+	}
+	if o.Stderr != "" {
+		s += "--- stderr\n" + tail(o.Stderr)
+	}
+	return s
+}
+
+func tail(s string) string {
+	const most = 6000
+	if len(s) > most {
+		s = "...\n" + s[len(s)-most:]
+	}
+	if !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	return s
+}
+
+// Command is a command with its time limit. Env is added to the environment.
+type Command struct {
+	Args  []string
+	Env   []string
+	Dir   string
+	Stdin string
+	Limit time.Duration // 0: 30 s
+}
+
+// Run runs a command with the build's libraries, in a process group of its own. At the time limit the group gets SIGTERM,
+// then SIGKILL.
+func Run(t testing.TB, c Command) Outcome {
+	t.Helper()
+	c.Env = append([]string{"LD_LIBRARY_PATH=" + filepath.Join(Build(t), "lib")}, c.Env...)
+	return Start(t, c)
+}
+
+// Start is Run for a command that needs nothing of the build.
+func Start(t testing.TB, c Command) Outcome {
+	t.Helper()
+	if c.Limit == 0 {
+		c.Limit = 30 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.Limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Dir = c.Dir
+	cmd.Stdin = strings.NewReader(c.Stdin)
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 3 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	err := cmd.Run()
+	o := Outcome{Took: time.Since(start), Late: ctx.Err() != nil}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		o.Status = exit.ExitCode()
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			o.Status = 128 + int(ws.Signal())
+		}
+	case err != nil && !o.Late:
+		t.Fatalf("%s: %v", strings.Join(c.Args, " "), err)
+	}
+	if o.Late {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	o.Stdout, o.Stderr = stdout.String(), stderr.String()
+	return o
+}
+
+// Spxrun is the command line that runs a program on n ranks.
+func Spxrun(t testing.TB, n string, program string, args ...string) []string {
+	t.Helper()
+	return append([]string{filepath.Join(Build(t), "bin/spxrun"), "-n", n, program}, args...)
+}
+
+func without(env []string, prefixes ...string) []string {
+	var out []string
+next:
+	for _, e := range env {
+		for _, p := range prefixes {
+			if strings.HasPrefix(e, p) {
+				continue next
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
