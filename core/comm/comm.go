@@ -1,0 +1,189 @@
+// Package comm implements what communicators are (MPI-5.0, chapter 7): a context, one or two groups, and the algorithms by
+// which processes create them together. Messages go over a Link, so that the algorithms run over the data plane and, in
+// tests, between goroutines. The package owns no handles, attributes or descriptors, and takes no lock while it waits: two
+// threads may create communicators at once.
+//
+// Every collective creation works alike: one process, the leader, decides the new context from its own counter and tells the
+// others along a binomial tree; what members must know of each other is gathered along the same tree before. An error, such
+// as a dead process or a bad argument, travels along the tree in place of the data, so that nobody waits for what will not come.
+package comm
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"libspx/core/group"
+	"libspx/core/ident"
+)
+
+// CtxStep is the distance of two contexts: a context and the numbers up to the next are for the different sorts of messages
+// of one communicator (capi/dataplane/spx.h, SPX_CTX_*).
+const CtxStep = 4
+
+// counterBits is the width of the counter in a context; the leader's process number stands above it.
+const counterBits = 40
+
+// Counters of the contexts that exist without having been created by a call.
+const (
+	worldCounter = 1
+	selfCounter  = 2
+	firstCounter = 16
+)
+
+// Contexts deals out context numbers that no process of the job ever deals out again.
+type Contexts struct {
+	proc uint64
+	next atomic.Uint64
+}
+
+// NewContexts returns the dealer of a process. Process numbers are unique in the job.
+func NewContexts(proc uint32) *Contexts {
+	x := &Contexts{proc: uint64(proc)}
+	x.next.Store(firstCounter)
+	return x
+}
+
+// Take returns the first of n new contexts, which lie CtxStep apart.
+func (x *Contexts) Take(n int) uint64 { return x.ctx(x.next.Add(uint64(n)) - uint64(n)) }
+
+func (x *Contexts) ctx(counter uint64) uint64 { return (x.proc<<counterBits | counter) * CtxStep }
+
+// WorldContext is the context of MPI_COMM_WORLD, known to all by the process number of its rank 0.
+func WorldContext(proc uint32) uint64 { return NewContexts(proc).ctx(worldCounter) }
+
+// SelfContext is the context of a process's MPI_COMM_SELF.
+func SelfContext(proc uint32) uint64 { return NewContexts(proc).ctx(selfCounter) }
+
+// Table maps ranks to processes. A standby may take a rank over: then the version grows.
+type Table struct {
+	mu      sync.Mutex
+	members *group.Group
+	version uint32
+}
+
+// NewTable returns the table of a group.
+func NewTable(g *group.Group) *Table { return &Table{members: g} }
+
+// Group returns the processes as they are now.
+func (t *Table) Group() *group.Group {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.members
+}
+
+// Version tells how many ranks have been taken over so far.
+func (t *Table) Version() uint32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.version
+}
+
+// Replace gives a rank to another process.
+func (t *Table) Replace(rank int, by ident.ProcID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ids := t.members.IDs()
+	ids[rank] = by
+	t.members = group.Of(ids...)
+	t.version++
+}
+
+// Made is the outcome of a creation: all that is needed to build the communicator. A nil *Made stands for MPI_COMM_NULL.
+type Made struct {
+	Ctx    uint64
+	Local  *group.Group
+	Rank   int          // in Local
+	Remote *group.Group // intercommunicator: the other group; else nil
+	First  bool         // intercommunicator: this side decides for both
+}
+
+// NewFromGroup is the outcome for a member of a group whose members have agreed on a context by other means (shrink, spawn,
+// sessions). It is nil for others.
+func NewFromGroup(g *group.Group, ctx uint64, me ident.ProcID) *Made {
+	rank := g.Rank(me)
+	if rank == group.Undefined {
+		return nil
+	}
+	return &Made{Ctx: ctx, Local: g, Rank: rank}
+}
+
+// Comm is a communicator. Link and LocalLink must be set before it is used in a creation.
+type Comm struct {
+	Ctx   uint64
+	Rank  int // in the local group
+	First bool
+	Link  Link // to the ranks that messages are sent to: the remote group of an intercommunicator
+	// LocalLink leads to the local group. It is Link unless the communicator is an intercommunicator; then it belongs to
+	// context LocalCtx.
+	LocalLink Link
+
+	local, remote *Table // the same unless it is an intercommunicator
+	seq           atomic.Uint32
+}
+
+// New builds the communicator that a creation made.
+func New(m *Made) *Comm {
+	c := &Comm{Ctx: m.Ctx, Rank: m.Rank, First: m.First, local: NewTable(m.Local)}
+	c.remote = c.local
+	if m.Remote != nil {
+		c.remote = NewTable(m.Remote)
+	}
+	return c
+}
+
+// LocalCtx is the context for messages inside the local group of an intercommunicator. Both groups use the same number: they
+// are disjoint.
+func LocalCtx(ctx uint64) uint64 { return ctx + CtxStep }
+
+// contexts is the number of contexts that a communicator takes.
+func (c *Comm) contexts() int {
+	if c.Inter() {
+		return 2
+	}
+	return 1
+}
+
+// Inter tells whether c is an intercommunicator.
+func (c *Comm) Inter() bool { return c.local != c.remote }
+
+// LocalTable maps the ranks of the local group to processes.
+func (c *Comm) LocalTable() *Table { return c.local }
+
+// RemoteTable maps destination ranks to processes.
+func (c *Comm) RemoteTable() *Table { return c.remote }
+
+// Group returns the local group (MPI_Comm_group).
+func (c *Comm) Group() *group.Group { return c.local.Group() }
+
+// RemoteGroup returns the group that messages are sent to (MPI_Comm_remote_group).
+func (c *Comm) RemoteGroup() *group.Group { return c.remote.Group() }
+
+// Me returns the calling process.
+func (c *Comm) Me() ident.ProcID { return c.Group().At(c.Rank) }
+
+// Compare is MPI_Comm_compare.
+func Compare(a, b *Comm) group.Relation {
+	if a == b {
+		return group.Ident
+	}
+	if a.Inter() != b.Inter() {
+		return group.Unequal
+	}
+	result := max(group.Compare(a.Group(), b.Group()), group.Congruent)
+	if a.Inter() {
+		result = max(result, group.Compare(a.RemoteGroup(), b.RemoteGroup()))
+	}
+	return result
+}
+
+// Tags of the engine's messages, which have a context of their own (SPX_CTX_ENGINE). Collective creations of one communicator
+// are numbered by all its processes alike. Two calls name their messages by the user's tag instead: threads may make them at
+// the same time, in any order.
+const (
+	seqTags        = 1 << 29
+	createGroupTag = 1 << 30
+	interCreateTag = -1024 // minus the user's tag
+)
+
+// nextTag numbers a collective creation.
+func (c *Comm) nextTag() int { return int(c.seq.Add(1) % seqTags) }
