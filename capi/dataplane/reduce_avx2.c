@@ -3,7 +3,6 @@
 #ifdef __x86_64__
 #pragma GCC target("avx2,f16c")
 #endif
-#pragma GCC optimize("O3")
 #define SPX_RED(name) avx2_##name
 #define SPX_RED_TABLE spx_red_avx2
 #include "reduce_kernels.inc"

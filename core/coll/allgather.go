@@ -1,0 +1,107 @@
+package coll
+
+// blocks is blocks [from, to) of the receive buffer of an allgather.
+func (b *builder) blocks(from, to int) Ref {
+	return b.recvRef(int64(from)*b.RCount, int64(to-from)*b.RCount)
+}
+
+// mine puts this rank's contribution into its block.
+func (b *builder) mine() { b.own(b.sendRef(0, b.SCount), b.blocks(b.Rank, b.Rank+1)) }
+
+// ring passes blocks around: in each round a rank sends on the block that it got in the round before.
+func (b *builder) ring(block func(i int) Ref) {
+	next, prev := (b.Rank+1)%b.Size, (b.Rank+b.Size-1)%b.Size
+	for s := 0; s < b.Size-1; s++ {
+		r := b.recv(prev, block((b.Rank-s-1+b.Size)%b.Size))
+		b.send(next, block((b.Rank-s+b.Size)%b.Size))
+		b.wait(r)
+	}
+}
+
+func allgatherRing(b *builder) {
+	b.mine()
+	b.ring(func(i int) Ref { return b.blocks(i, i+1) })
+}
+
+// allgatherDoubling: in round k partners 2^k apart exchange all that they have; for powers of two.
+func allgatherDoubling(b *builder) {
+	b.mine()
+	for d := 1; d < b.Size; d <<= 1 {
+		peer := b.Rank ^ d
+		have, get := b.Rank&^(d-1), peer&^(d-1)
+		r := b.recv(peer, b.blocks(get, get+d))
+		b.send(peer, b.blocks(have, have+d))
+		b.wait(r)
+	}
+}
+
+// allgatherBruck: as recursive doubling for any number of ranks, in packed form counted from the own block; log2(n) rounds
+// and two copies.
+func allgatherBruck(b *builder) {
+	block := b.data()
+	t := b.region(int64(b.Size)*block, 0)
+	mine := b.sendRef(0, b.SCount)
+	if b.InPlace {
+		mine = b.blocks(b.Rank, b.Rank+1)
+	}
+	b.copy(mine, bytesAt(t, 0, block))
+	for d := 1; d < b.Size; d <<= 1 {
+		n := int64(min(d, b.Size-d)) * block
+		r := b.recv((b.Rank+d)%b.Size, bytesAt(t, int64(d)*block, n))
+		b.send((b.Rank-d+b.Size)%b.Size, bytesAt(t, 0, n))
+		b.wait(r)
+	}
+	high := b.Size - b.Rank
+	b.copy(bytesAt(t, 0, int64(high)*block), b.blocks(b.Rank, b.Size))
+	if b.Rank > 0 {
+		b.copy(bytesAt(t, int64(high)*block, int64(b.Rank)*block), b.blocks(0, b.Rank))
+	}
+}
+
+// allgatherGatherBcast: up a binomial tree to rank 0 and down again: 2(n-1) messages.
+func allgatherGatherBcast(b *builder) {
+	b.mine()
+	parent, children := binomial(b.Rank, b.Size)
+	var slots []int32
+	for _, c := range children {
+		slots = append(slots, b.recv(c, b.blocks(c, c+span(c, b.Size))))
+	}
+	b.wait(slots...)
+	if parent >= 0 {
+		b.wait(b.send(parent, b.blocks(b.Rank, b.Rank+span(b.Rank, b.Size))))
+	}
+	b.bcast(b.blocks(0, b.Size), 0)
+}
+
+func allgathervRing(b *builder) {
+	b.own(b.sendRef(0, b.SCount), recvBlock(b.Rank))
+	b.ring(recvBlock)
+}
+
+// allgathervGatherBcast: as allgatherGatherBcast, in packed form: the blocks may lie anywhere in the receive buffer.
+func allgathervGatherBcast(b *builder) {
+	t := b.region(0, b.RType.Size)
+	packed := func(from, to int) Ref {
+		return Ref{Buf: t, Mode: Prefix, Type: TypeByte, A: int32(from), B: int32(to)}
+	}
+	if b.InPlace {
+		b.copy(recvBlock(b.Rank), packed(b.Rank, b.Rank+1))
+	} else {
+		b.copy(b.sendRef(0, b.SCount), packed(b.Rank, b.Rank+1))
+	}
+	parent, children := binomial(b.Rank, b.Size)
+	var slots []int32
+	for _, c := range children {
+		slots = append(slots, b.recv(c, packed(c, c+span(c, b.Size))))
+	}
+	b.wait(slots...)
+	if parent >= 0 {
+		b.wait(b.send(parent, packed(b.Rank, b.Rank+span(b.Rank, b.Size))))
+	}
+	b.bcast(packed(0, b.Size), 0)
+	for i := 0; i < b.Size; i++ {
+		if i != b.Rank || !b.InPlace {
+			b.copy(packed(i, i+1), recvBlock(i))
+		}
+	}
+}

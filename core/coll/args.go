@@ -1,0 +1,166 @@
+package coll
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is a collective operation. Its values are those of SPX_COLL_* in capi/dataplane/plan.h.
+type Kind uint8
+
+// The collective operations.
+const (
+	Barrier Kind = iota
+	Bcast
+	Gather
+	Gatherv
+	Scatter
+	Scatterv
+	Allgather
+	Allgatherv
+	Alltoall
+	Alltoallv
+	Alltoallw
+	Reduce
+	Allreduce
+	ReduceScatterBlock
+	ReduceScatter
+	Scan
+	Exscan
+	Kinds
+)
+
+var names = [Kinds]string{"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
+	"alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan"}
+
+func (k Kind) String() string {
+	if k < Kinds {
+		return names[k]
+	}
+	return fmt.Sprintf("collective %d", uint8(k))
+}
+
+// Type is what a schedule must know of a datatype, in bytes. MPI-5.0 5.1.
+type Type struct {
+	Size       int64 // data
+	Extent     int64
+	TrueLB     int64
+	TrueExtent int64
+	Contig     bool // no gaps, and elements follow each other: Size == Extent, TrueLB == 0
+}
+
+// Roots of intercommunicators, for the group that has the root.
+const (
+	RootSelf = -4 // MPI_ROOT: this process
+	RootNone = -3 // MPI_PROC_NULL: another process of this group
+)
+
+// Args is a call, as one rank sees it. "Everywhere" marks what is equal at all ranks of a correct program.
+type Args struct {
+	Kind   Kind // everywhere
+	Rank   int  // in the local group
+	Size   int  // of the local group; everywhere
+	Remote int  // intercommunicator: size of the remote group; 0 for an intracommunicator
+	Root   int  // everywhere (intercommunicator: RootSelf, RootNone, or rank in the remote group)
+	// InPlace: MPI_IN_PLACE was given; the data are in the receive buffer (Scatter, Scatterv: stay in the send buffer).
+	InPlace bool
+	// SCount elements of SType per peer (Reduce and Scan families: in all) in the send buffer, RCount of RType in the receive
+	// buffer. Bcast has its buffer as receive buffer. Reductions: both types are the datatype. Zero where not significant.
+	SCount, RCount int64
+	SType, RType   Type
+	// SizeClass: base-2 logarithm, rounded up, of the sum of all receive counts in bytes for Allgatherv and ReduceScatter,
+	// whose counts are bound when the plan is run; everywhere.
+	SizeClass int
+	Commute   bool // the operation commutes; everywhere
+	CPUs      int  // processors that the ranks of a host share; everywhere
+	// Force names an algorithm; empty: the table chooses. Everywhere.
+	Force string
+}
+
+// data is the number of bytes that the choice of the algorithm rests on, equal at all ranks: for rooted and symmetric
+// operations with blocks, one block; for Bcast and reductions, the whole; for v forms, the total by its class.
+func (a *Args) data() int64 {
+	switch a.Kind {
+	case Barrier, Gatherv, Scatterv, Alltoallv, Alltoallw:
+		return 0
+	case Gather:
+		if a.Rank == a.Root {
+			return a.RCount * a.RType.Size
+		}
+		return a.SCount * a.SType.Size
+	case Scatter:
+		if a.Rank == a.Root {
+			return a.SCount * a.SType.Size
+		}
+		return a.RCount * a.RType.Size
+	case Allgatherv, ReduceScatter:
+		if a.SizeClass >= 62 {
+			return 1 << 62
+		}
+		return 1 << a.SizeClass
+	case Allgather, Alltoall:
+		return a.RCount * a.RType.Size
+	}
+	return a.RCount * a.RType.Size
+}
+
+// nothing: no rank has anything to do or to say.
+func (a *Args) nothing() bool {
+	switch a.Kind {
+	case Barrier, Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw, ReduceScatter:
+		return false
+	}
+	return a.Remote == 0 && a.data() == 0
+}
+
+// crowded: more ranks than processors. A rank that waits then has to let others run, and every message may cost a switch.
+func (a *Args) crowded() bool { return a.Size > a.CPUs }
+
+// Compile makes this rank's plan. It fails only when Force names an algorithm that does not exist for the operation.
+func Compile(a Args) (*Plan, error) {
+	if a.Kind >= Kinds || a.Size < 1 || a.Rank < 0 || a.Rank >= a.Size {
+		return nil, fmt.Errorf("no schedule for %v at rank %d of %d", a.Kind, a.Rank, a.Size)
+	}
+	b := &builder{Args: &a}
+	if b.p.Unit = a.RType.Size; a.Kind == Alltoallw {
+		b.p.Unit = 1
+	}
+	if a.nothing() {
+		b.p.Algorithm = "nothing"
+		return &b.p, nil
+	}
+	if a.Remote > 0 {
+		b.p.Algorithm = "inter"
+		inter[a.Kind](b)
+		return &b.p, nil
+	}
+	alg, err := choose(&a)
+	if err != nil {
+		return nil, err
+	}
+	b.p.Algorithm = alg.name
+	alg.build(b)
+	return &b.p, nil
+}
+
+// Algorithms lists the names that Force and SPX_COLL_<KIND> accept for an operation.
+func Algorithms(k Kind) []string {
+	var out []string
+	for _, alg := range algorithms[k] {
+		out = append(out, alg.name)
+	}
+	return out
+}
+
+// EnvName is the environment variable that forces the algorithm of an operation, as in SPX_COLL_BCAST=binomial.
+func EnvName(k Kind) string { return "SPX_COLL_" + strings.ToUpper(names[k]) }
+
+// Lookup finds an operation by its lower-case name.
+func Lookup(name string) (Kind, bool) {
+	for k, n := range names {
+		if n == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}

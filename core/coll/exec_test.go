@@ -1,0 +1,286 @@
+package coll
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// The simulated network: it runs the plans of all ranks in a random order. A receive fills its buffer, and a rendezvous send
+// reads its own, at any moment between start and completion, so that a plan that touches a buffer too early computes
+// something else. When nobody can go on, that is a deadlock.
+
+// layout is a datatype of the test: the data bytes of an element, in order, relative to the element's address.
+type layout struct {
+	Type
+	offsets []int64
+}
+
+// memory is a buffer whose byte 0 is at origin, so that offsets may be negative.
+type memory struct {
+	data   []byte
+	origin int64
+}
+
+// proc is one rank: its call, its plan and what the plan's symbols mean.
+type proc struct {
+	args             Args
+	plan             *Plan
+	mem              []memory // by Buf
+	types            [3]layout
+	sTypes, rTypes   []layout // MPI_Alltoallw
+	sCounts, rCounts []int64
+	sDispls, rDispls []int64 // elements, or bytes with MPI_Alltoallw
+	prefix           []int64
+	op               func(lo, hi []byte) // on the data bytes of an element: hi = lo op hi
+	pc               int
+	done             []bool
+}
+
+type message struct {
+	from, to     *proc
+	sSlot, rSlot int32
+	sRef, rRef   Ref
+	eager        []byte
+}
+
+type network struct {
+	procs        []*proc
+	sends, recvs map[[2]int][]*message
+	flying       []*message
+	rng          *rand.Rand
+	eager        bool
+}
+
+// bind makes the temporary regions.
+func (p *proc) bind() {
+	total := int64(0)
+	p.prefix = []int64{0}
+	for i, c := range p.rCounts {
+		if p.rTypes != nil {
+			c *= p.rTypes[i].Size
+		}
+		total += c
+		p.prefix = append(p.prefix, total)
+	}
+	for _, r := range p.plan.Regions {
+		m := memory{data: make([]byte, r.Fixed+abs(r.PerUnit)*total)}
+		if r.PerUnit < 0 {
+			m.origin = -r.PerUnit * total
+		}
+		for i := range m.data {
+			m.data[i] = 0xD7
+		}
+		p.mem = append(p.mem, m)
+	}
+	p.done = make([]bool, p.plan.Slots)
+}
+
+// resolve gives the memory, datatype, offset and count of a ref.
+func (p *proc) resolve(r Ref) (m memory, t layout, off, count int64) {
+	m, t, off, count = p.mem[r.Buf], p.types[r.Type], r.Off, r.Count
+	counts, displs, types := p.rCounts, p.rDispls, p.rTypes
+	if r.Buf == BufSend {
+		counts, displs, types = p.sCounts, p.sDispls, p.sTypes
+	}
+	switch r.Mode {
+	case Index:
+		count = counts[r.A]
+		if types != nil {
+			t, off = types[r.A], displs[r.A]
+		} else {
+			off = displs[r.A] * t.Extent
+		}
+	case Prefix:
+		unit, scale := t.Extent, int64(1)
+		if r.Type == TypeByte {
+			unit, scale = p.plan.Unit, p.plan.Unit
+		}
+		off += p.prefix[r.A] * unit
+		count = (p.prefix[r.B] - p.prefix[r.A]) * scale
+	case Count:
+		count = p.rCounts[r.A]
+	}
+	return m, t, off, count
+}
+
+func (p *proc) size(r Ref) int64 {
+	_, t, _, n := p.resolve(r)
+	return n * t.Size
+}
+
+func (p *proc) pack(r Ref) []byte {
+	m, t, off, n := p.resolve(r)
+	out := make([]byte, 0, n*t.Size)
+	for i := int64(0); i < n; i++ {
+		for _, o := range t.offsets {
+			out = append(out, m.data[m.origin+off+i*t.Extent+o])
+		}
+	}
+	return out
+}
+
+func (p *proc) unpack(r Ref, from []byte) {
+	m, t, off, n := p.resolve(r)
+	if int64(len(from)) != n*t.Size {
+		panic(fmt.Sprintf("rank %d: %d bytes for a place of %d: %+v", p.args.Rank, len(from), n*t.Size, r))
+	}
+	k := 0
+	for i := int64(0); i < n; i++ {
+		for _, o := range t.offsets {
+			m.data[m.origin+off+i*t.Extent+o] = from[k]
+			k++
+		}
+	}
+}
+
+// step carries out the next step if it can, and tells whether it did.
+func (n *network) step(p *proc) bool {
+	if p.pc == len(p.plan.Steps) {
+		return false
+	}
+	s := p.plan.Steps[p.pc]
+	switch s.Op {
+	case OpWait:
+		for _, slot := range p.plan.Waits[s.First : s.First+s.N] {
+			if !p.done[slot] {
+				return false
+			}
+		}
+	case OpSend, OpRecv:
+		n.start(p, s)
+	case OpCopy:
+		p.unpack(s.Y, p.pack(s.X))
+	case OpReduce:
+		lo, hi := p.pack(s.X), p.pack(s.Y)
+		if len(lo) != len(hi) {
+			panic(fmt.Sprintf("rank %d reduces %d with %d bytes", p.args.Rank, len(lo), len(hi)))
+		}
+		for i := 0; i < len(lo); i += int(p.args.RType.Size) {
+			p.op(lo[i:i+int(p.args.RType.Size)], hi[i:i+int(p.args.RType.Size)])
+		}
+		p.unpack(s.Y, hi)
+	}
+	p.pc++
+	return true
+}
+
+func (n *network) start(p *proc, s Step) {
+	if s.X.Mode != Fixed && p.size(s.X) == 0 {
+		p.done[s.Slot] = true
+		return
+	}
+	peer := n.peer(p, s)
+	if s.Op == OpSend {
+		m := &message{from: p, sSlot: s.Slot, sRef: s.X}
+		if n.eager {
+			m.eager = p.pack(s.X)
+			p.done[s.Slot] = true
+		}
+		key := [2]int{n.index(p), n.index(peer)}
+		n.sends[key] = append(n.sends[key], m)
+		n.match(key)
+		return
+	}
+	junk := make([]byte, p.size(s.X))
+	for i := range junk {
+		junk[i] = byte(n.rng.Uint32())
+	}
+	p.unpack(s.X, junk)
+	key := [2]int{n.index(peer), n.index(p)}
+	n.recvs[key] = append(n.recvs[key], &message{to: p, rSlot: s.Slot, rRef: s.X})
+	n.match(key)
+}
+
+// peer finds the process that a step talks to: of the same group, or of the other one on an intercommunicator.
+func (n *network) peer(p *proc, s Step) *proc {
+	other := p.args.Remote > 0 && s.Flags&FlagLocal == 0
+	first := n.index(p) - p.args.Rank
+	if other {
+		if first == 0 {
+			first = p.args.Size
+		} else {
+			first = 0
+		}
+	}
+	return n.procs[first+int(s.Peer)]
+}
+
+func (n *network) index(p *proc) int {
+	for i := range n.procs {
+		if n.procs[i] == p {
+			return i
+		}
+	}
+	panic("no such process")
+}
+
+func (n *network) match(key [2]int) {
+	for len(n.sends[key]) > 0 && len(n.recvs[key]) > 0 {
+		s, r := n.sends[key][0], n.recvs[key][0]
+		n.sends[key], n.recvs[key] = n.sends[key][1:], n.recvs[key][1:]
+		s.to, s.rSlot, s.rRef = r.to, r.rSlot, r.rRef
+		n.flying = append(n.flying, s)
+	}
+}
+
+func (n *network) deliver(i int) {
+	m := n.flying[i]
+	n.flying[i] = n.flying[len(n.flying)-1]
+	n.flying = n.flying[:len(n.flying)-1]
+	data := m.eager
+	if data == nil {
+		data = m.from.pack(m.sRef)
+		m.from.done[m.sSlot] = true
+	}
+	m.to.unpack(m.rRef, data)
+	m.to.done[m.rSlot] = true
+}
+
+// run carries out all plans. It returns the number of messages, or says who is stuck.
+func (n *network) run() (int, error) {
+	n.sends, n.recvs = map[[2]int][]*message{}, map[[2]int][]*message{}
+	for _, p := range n.procs {
+		p.bind()
+	}
+	messages := 0
+	for {
+		moved := false
+		for _, i := range n.rng.Perm(len(n.procs)) {
+			for burst := n.rng.IntN(8); burst >= 0 && n.step(n.procs[i]); burst-- {
+				moved = true
+			}
+			if len(n.flying) > 0 && n.rng.IntN(2) == 0 {
+				n.deliver(n.rng.IntN(len(n.flying)))
+				messages++
+				moved = true
+			}
+		}
+		if !moved && len(n.flying) > 0 {
+			n.deliver(n.rng.IntN(len(n.flying)))
+			messages++
+			moved = true
+		}
+		if !moved {
+			return messages, n.verdict()
+		}
+	}
+}
+
+func (n *network) verdict() error {
+	for i, p := range n.procs {
+		if p.pc < len(p.plan.Steps) {
+			return fmt.Errorf("deadlock: rank %d stands at step %d of %d: %+v", i, p.pc, len(p.plan.Steps), p.plan.Steps[p.pc])
+		}
+		for s, d := range p.done {
+			if !d {
+				return fmt.Errorf("rank %d: transfer %d never completes", i, s)
+			}
+		}
+	}
+	for k, q := range n.sends {
+		if len(q) > 0 {
+			return fmt.Errorf("%d messages from %d to %d that nobody receives", len(q), k[0], k[1])
+		}
+	}
+	return nil
+}

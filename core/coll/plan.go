@@ -1,0 +1,177 @@
+package coll
+
+// Op is what a step does.
+type Op uint8
+
+// The steps. Their values are those of SPX_P_* in capi/dataplane/plan.h.
+const (
+	OpSend   Op = 1 // starts sending X to Peer
+	OpRecv   Op = 2 // starts receiving into X from Peer
+	OpWait   Op = 3 // waits for the sends and receives Plan.Waits[First:First+N], by slot
+	OpCopy   Op = 4 // copies X to Y, from one datatype into another
+	OpReduce Op = 5 // Y = X op Y; X holds the operand of the lower ranks
+)
+
+// Buf names a buffer that is bound when the plan is run. BufTemp and above are the plan's own regions of temporary memory.
+type Buf uint8
+
+// The buffers.
+const (
+	BufSend Buf = 0
+	BufRecv Buf = 1
+	BufTemp Buf = 2
+)
+
+// Mode says how a Ref finds its offset and count.
+type Mode uint8
+
+// The modes.
+const (
+	Fixed  Mode = 0 // Off and Count
+	Index  Mode = 1 // count and displacement of block A in the caller's arrays of that buffer, Off is ignored
+	Count  Mode = 3 // Off, and the count of block A in the caller's array of receive counts
+	Prefix Mode = 2 // the blocks A to B-1 laid end to end: from Off + (sum of counts before A), (sum of counts in A..B-1)
+)
+
+// Kind of datatype that a Ref is read with.
+type TypeRef uint8
+
+// The datatypes. With MPI_Alltoallw, TypeSend and TypeRecv of an Index ref mean element A of the caller's array of types.
+const (
+	TypeByte TypeRef = 0
+	TypeSend TypeRef = 1
+	TypeRecv TypeRef = 2
+)
+
+// Ref is a piece of a buffer: Count elements of a datatype from Off bytes.
+type Ref struct {
+	Buf   Buf
+	Mode  Mode
+	Type  TypeRef
+	A, B  int32
+	Off   int64 // bytes
+	Count int64 // elements
+}
+
+// Flags of a step.
+const (
+	FlagLocal = 1 // intercommunicator: Peer is a rank of the local group
+)
+
+// Step is one entry of a plan.
+type Step struct {
+	Op    Op
+	Flags uint8
+	Peer  int32
+	Slot  int32 // OpSend, OpRecv: number of the transfer, by which waits name it
+	First int32 // OpWait
+	N     int32 // OpWait
+	X, Y  Ref
+}
+
+// Region is a piece of temporary memory: Fixed bytes, and PerUnit bytes for each unit of the sum of the caller's receive
+// counts. A unit is an element of the receive type; with MPI_Alltoallw, which has a type for each block, a byte of data. When
+// PerUnit is negative (the extent is), offsets count from the end of that part, which takes -PerUnit bytes a unit.
+type Region struct {
+	Fixed   int64
+	PerUnit int64
+}
+
+// Plan is what one rank does in one collective operation.
+type Plan struct {
+	Steps     []Step
+	Waits     []int32
+	Slots     int32
+	Regions   []Region
+	Unit      int64  // bytes of TypeByte that a unit of the caller's receive counts stands for, in Prefix refs
+	Algorithm string // for diagnosis
+}
+
+// builder collects the steps of a plan.
+type builder struct {
+	*Args
+	p Plan
+}
+
+func (b *builder) transfer(op Op, peer int, r Ref, flags uint8) int32 {
+	slot := b.p.Slots
+	b.p.Slots++
+	b.p.Steps = append(b.p.Steps, Step{Op: op, Flags: flags, Peer: int32(peer), Slot: slot, X: r})
+	return slot
+}
+
+func (b *builder) send(peer int, r Ref) int32 { return b.transfer(OpSend, peer, r, 0) }
+func (b *builder) recv(peer int, r Ref) int32 { return b.transfer(OpRecv, peer, r, 0) }
+
+// wait makes what follows depend on the transfers of the given slots.
+func (b *builder) wait(slots ...int32) {
+	if len(slots) == 0 {
+		return
+	}
+	b.p.Steps = append(b.p.Steps, Step{Op: OpWait, First: int32(len(b.p.Waits)), N: int32(len(slots))})
+	b.p.Waits = append(b.p.Waits, slots...)
+}
+
+func (b *builder) copy(from, to Ref) {
+	b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, X: from, Y: to})
+}
+
+// reduce makes hi = lo op hi.
+func (b *builder) reduce(lo, hi Ref) {
+	b.p.Steps = append(b.p.Steps, Step{Op: OpReduce, X: lo, Y: hi})
+}
+
+func (b *builder) region(fixed, perUnit int64) Buf {
+	b.p.Regions = append(b.p.Regions, Region{Fixed: fixed, PerUnit: perUnit})
+	return BufTemp + Buf(len(b.p.Regions)-1)
+}
+
+// bytes is n bytes at off of a buffer.
+func bytesAt(buf Buf, off, n int64) Ref { return Ref{Buf: buf, Type: TypeByte, Off: off, Count: n} }
+
+// sendRef is n elements from element i of the send buffer; recvRef of the receive buffer.
+func (b *builder) sendRef(i, n int64) Ref {
+	return Ref{Buf: BufSend, Type: TypeSend, Off: i * b.SType.Extent, Count: n}
+}
+
+func (b *builder) recvRef(i, n int64) Ref {
+	return Ref{Buf: BufRecv, Type: TypeRecv, Off: i * b.RType.Extent, Count: n}
+}
+
+// typedRegion makes a region that holds n elements of the receive type, and a ref to them.
+func (b *builder) typedRegion(n int64) Ref {
+	t := b.RType
+	size := int64(0)
+	if n > 0 {
+		size = t.TrueExtent + (n-1)*abs(t.Extent)
+	}
+	off := -t.TrueLB
+	if t.Extent < 0 && n > 0 {
+		off -= (n - 1) * t.Extent
+	}
+	return Ref{Buf: b.region(size, 0), Type: TypeRecv, Off: off, Count: n}
+}
+
+// part is elements [from, to) of a typed ref.
+func (b *builder) part(r Ref, from, to int64) Ref {
+	r.Off += from * b.extentOf(r.Type)
+	r.Count = to - from
+	return r
+}
+
+func (b *builder) extentOf(t TypeRef) int64 {
+	switch t {
+	case TypeSend:
+		return b.SType.Extent
+	case TypeRecv:
+		return b.RType.Extent
+	}
+	return 1
+}
+
+func abs(x int64) int64 {
+	if x < 0 {
+		return -x
+	}
+	return x
+}

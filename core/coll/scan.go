@@ -1,0 +1,74 @@
+package coll
+
+// scanLinear: the result of the ranks below comes from the rank before, and goes on to the next: n-1 messages.
+func scanLinear(b *builder) {
+	dst, mine := b.recvRef(0, b.RCount), b.sendRef(0, b.RCount)
+	if b.InPlace {
+		mine = dst
+	}
+	first, last := b.Rank == 0, b.Rank == b.Size-1
+	if first {
+		if !last {
+			b.send(1, mine)
+		}
+		if b.Kind == Scan && !b.InPlace {
+			b.copy(mine, dst)
+		}
+		return
+	}
+	if b.Kind == Scan {
+		below := b.typedRegion(b.RCount)
+		r := b.recv(b.Rank-1, below)
+		b.own(mine, dst)
+		b.wait(r)
+		b.reduce(below, dst)
+		if !last {
+			b.send(b.Rank+1, dst)
+		}
+		return
+	}
+	if last {
+		b.recv(b.Rank-1, dst)
+		return
+	}
+	sum := b.typedRegion(b.RCount) // exscan: what goes on includes this rank's data, the result does not
+	b.copy(mine, sum)
+	b.wait(b.recv(b.Rank-1, dst))
+	b.reduce(dst, sum)
+	b.send(b.Rank+1, sum)
+}
+
+// scanDoubling: in round k the sum of the 2^k ranks up to here goes 2^k ranks further; log2(n) rounds.
+func scanDoubling(b *builder) {
+	dst := b.recvRef(0, b.RCount)
+	sum, tmp := b.typedRegion(b.RCount), b.typedRegion(b.RCount)
+	if b.InPlace {
+		b.copy(dst, sum)
+	} else {
+		b.copy(b.sendRef(0, b.RCount), sum)
+	}
+	if b.Kind == Scan {
+		b.own(sum, dst)
+	}
+	filled := b.Kind == Scan
+	for d := 1; d < b.Size; d *= 2 {
+		var slots []int32
+		if b.Rank >= d {
+			slots = append(slots, b.recv(b.Rank-d, tmp))
+		}
+		if b.Rank+d < b.Size {
+			slots = append(slots, b.send(b.Rank+d, sum))
+		}
+		b.wait(slots...)
+		if b.Rank < d {
+			continue
+		}
+		b.reduce(tmp, sum)
+		if filled {
+			b.reduce(tmp, dst)
+		} else {
+			b.copy(tmp, dst)
+			filled = true
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package coll
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// algorithm is one way to do an operation. needs says what it cannot do without; a forced algorithm whose needs are not
+// met gives way to the table's choice, at all ranks alike.
+type algorithm struct {
+	name  string
+	build func(*builder)
+	needs func(*Args) bool
+}
+
+func commutes(a *Args) bool     { return a.Commute }
+func powerOfTwo(a *Args) bool   { return a.Size&(a.Size-1) == 0 }
+func always(*Args) bool         { return true }
+func onePerRank(a *Args) bool   { return a.RCount >= int64(a.Size) }
+func halvable(a *Args) bool     { return a.Commute && onePerRank(a) && a.Size > 1 }
+func several(a *Args) bool      { return a.Size > 1 }
+func packable(a *Args) bool     { return a.Size > 1 && a.data()*int64(a.Size) < 1<<30 }
+func notInPlace(a *Args) bool   { return !a.InPlace }
+func bytesDivide(a *Args) bool  { return a.Size > 1 && a.data() >= int64(a.Size) }
+func smallOnHost(a *Args) bool  { return a.crowded() && a.data() <= 8192 }
+func commuteSmall(a *Args) bool { return a.Commute && a.data() <= 8192 }
+
+// algorithms by operation. The first is the one that always works.
+var algorithms = [Kinds][]algorithm{
+	Barrier:            {{"tree", barrierTree, always}, {"dissemination", barrierDissemination, always}},
+	Bcast:              {{"binomial", bcastBinomial, always}, {"scatter_allgather", bcastScatterAllgather, bytesDivide}, {"chain", bcastChain, several}},
+	Gather:             {{"linear", gatherLinear, always}, {"binomial", gatherBinomial, packable}},
+	Gatherv:            {{"linear", gathervLinear, always}},
+	Scatter:            {{"linear", scatterLinear, always}, {"binomial", scatterBinomial, packable}},
+	Scatterv:           {{"linear", scattervLinear, always}},
+	Allgather:          {{"ring", allgatherRing, always}, {"recursive_doubling", allgatherDoubling, powerOfTwo}, {"bruck", allgatherBruck, packable}, {"gather_bcast", allgatherGatherBcast, always}},
+	Allgatherv:         {{"ring", allgathervRing, always}, {"gather_bcast", allgathervGatherBcast, always}},
+	Alltoall:           {{"linear", alltoallLinear, always}, {"pairwise", alltoallPairwise, always}, {"bruck", alltoallBruck, packable}},
+	Alltoallv:          {{"linear", alltoallvLinear, always}},
+	Alltoallw:          {{"linear", alltoallvLinear, always}},
+	Reduce:             {{"binomial", reduceBinomial, always}, {"rabenseifner", reduceRabenseifner, halvable}},
+	Allreduce:          {{"reduce_bcast", allreduceReduceBcast, always}, {"recursive_doubling", allreduceDoubling, always}, {"rabenseifner", allreduceRabenseifner, halvable}},
+	ReduceScatterBlock: {{"reduce_scatter", reduceThenScatter, always}, {"pairwise", reduceScatterPairwise, commutes}},
+	ReduceScatter:      {{"reduce_scatter", reduceThenScatter, always}, {"pairwise", reduceScatterPairwise, commutes}},
+	Scan:               {{"linear", scanLinear, always}, {"recursive_doubling", scanDoubling, always}},
+	Exscan:             {{"linear", scanLinear, always}, {"recursive_doubling", scanDoubling, always}},
+}
+
+// rule is a line of the table: the algorithm for an operation when the number of ranks and the bytes (see Args.data) are at
+// most these and the condition holds.
+type rule struct {
+	kind  Kind
+	ranks int
+	bytes int64
+	when  func(*Args) bool
+	use   string
+}
+
+const (
+	anyRanks = math.MaxInt
+	anyBytes = math.MaxInt64
+)
+
+// table: the first line that fits and whose algorithm can do the call is taken. When ranks outnumber the processors, what
+// counts is the number of messages, each of which may wake a sleeper; else it is the number of rounds. For long data it is
+// the number of bytes that pass through one rank.
+var table = []rule{
+	{Barrier, anyRanks, anyBytes, (*Args).crowded, "tree"},
+	{Barrier, anyRanks, anyBytes, always, "dissemination"},
+
+	{Bcast, anyRanks, 64 << 10, always, "binomial"},
+	{Bcast, 4, anyBytes, always, "binomial"},
+	{Bcast, anyRanks, anyBytes, always, "scatter_allgather"},
+	{Bcast, anyRanks, anyBytes, always, "binomial"},
+
+	{Gather, 64, anyBytes, always, "linear"},
+	{Gather, anyRanks, 2048, always, "binomial"},
+	{Gather, anyRanks, anyBytes, always, "linear"},
+	{Gatherv, anyRanks, anyBytes, always, "linear"},
+	{Scatter, 64, anyBytes, always, "linear"},
+	{Scatter, anyRanks, 2048, always, "binomial"},
+	{Scatter, anyRanks, anyBytes, always, "linear"},
+	{Scatterv, anyRanks, anyBytes, always, "linear"},
+
+	{Allgather, anyRanks, 4096, (*Args).crowded, "gather_bcast"},
+	{Allgather, anyRanks, 8192, powerOfTwo, "recursive_doubling"},
+	{Allgather, anyRanks, 1024, always, "bruck"},
+	{Allgather, anyRanks, anyBytes, always, "ring"},
+	{Allgatherv, anyRanks, 64 << 10, always, "gather_bcast"},
+	{Allgatherv, anyRanks, anyBytes, always, "ring"},
+
+	{Alltoall, 4, anyBytes, always, "linear"},
+	{Alltoall, anyRanks, 256, always, "bruck"},
+	{Alltoall, anyRanks, anyBytes, always, "linear"},
+	{Alltoallv, anyRanks, anyBytes, always, "linear"},
+	{Alltoallw, anyRanks, anyBytes, always, "linear"},
+
+	{Reduce, anyRanks, 64 << 10, always, "binomial"},
+	{Reduce, anyRanks, anyBytes, always, "rabenseifner"},
+	{Reduce, anyRanks, anyBytes, always, "binomial"},
+	{Allreduce, 2, 32 << 10, always, "recursive_doubling"},
+	{Allreduce, anyRanks, 32 << 10, (*Args).crowded, "reduce_bcast"},
+	{Allreduce, anyRanks, 32 << 10, always, "recursive_doubling"},
+	{Allreduce, anyRanks, anyBytes, always, "rabenseifner"},
+	{Allreduce, anyRanks, anyBytes, always, "recursive_doubling"},
+
+	{ReduceScatterBlock, anyRanks, anyBytes, smallOnHost, "reduce_scatter"},
+	{ReduceScatterBlock, anyRanks, anyBytes, always, "pairwise"},
+	{ReduceScatterBlock, anyRanks, anyBytes, always, "reduce_scatter"},
+	{ReduceScatter, anyRanks, anyBytes, smallOnHost, "reduce_scatter"},
+	{ReduceScatter, anyRanks, anyBytes, always, "pairwise"},
+	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
+
+	{Scan, anyRanks, anyBytes, (*Args).crowded, "linear"},
+	{Scan, anyRanks, anyBytes, always, "recursive_doubling"},
+	{Exscan, anyRanks, anyBytes, (*Args).crowded, "linear"},
+	{Exscan, anyRanks, anyBytes, always, "recursive_doubling"},
+}
+
+func find(k Kind, name string) *algorithm {
+	for i := range algorithms[k] {
+		if algorithms[k][i].name == name {
+			return &algorithms[k][i]
+		}
+	}
+	return nil
+}
+
+func choose(a *Args) (*algorithm, error) {
+	if a.Force != "" {
+		alg := find(a.Kind, a.Force)
+		if alg == nil {
+			return nil, fmt.Errorf("%s=%s: no such algorithm; there are: %s", EnvName(a.Kind), a.Force,
+				strings.Join(Algorithms(a.Kind), ", "))
+		}
+		if alg.needs(a) {
+			return alg, nil
+		}
+	}
+	for _, r := range table {
+		if r.kind != a.Kind || a.Size > r.ranks || a.data() > r.bytes || !r.when(a) {
+			continue
+		}
+		if alg := find(a.Kind, r.use); alg != nil && alg.needs(a) {
+			return alg, nil
+		}
+	}
+	return &algorithms[a.Kind][0], nil
+}

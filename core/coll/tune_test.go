@@ -1,0 +1,100 @@
+package coll
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestTableNamesExist: every line of the table names an algorithm, and every operation has a line that always holds.
+func TestTableNamesExist(t *testing.T) {
+	closed := map[Kind]bool{}
+	for i, r := range table {
+		if find(r.kind, r.use) == nil {
+			t.Errorf("line %d: %v has no algorithm %q", i, r.kind, r.use)
+		}
+		if r.ranks == anyRanks && r.bytes == anyBytes {
+			closed[r.kind] = true
+		}
+	}
+	for k := range Kinds {
+		if !closed[k] {
+			t.Errorf("the table ends without a line for any %v", k)
+		}
+		if got, ok := Lookup(k.String()); !ok || got != k {
+			t.Errorf("Lookup(%q) = %v, %v", k.String(), got, ok)
+		}
+	}
+}
+
+func TestForceUnknown(t *testing.T) {
+	_, err := Compile(Args{Kind: Bcast, Size: 2, Force: "osmosis"})
+	if err == nil || !strings.Contains(err.Error(), "SPX_COLL_BCAST=osmosis") || !strings.Contains(err.Error(), "binomial") {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// TestSameChoiceEverywhere: all ranks take the same algorithm although they describe the data differently.
+func TestSameChoiceEverywhere(t *testing.T) {
+	for k := range Kinds {
+		for _, count := range []int64{1, 100, 3000, 200000, 1 << 22} {
+			for _, size := range []int{2, 4, 7, 16, 100} {
+				var first string
+				for r := range size {
+					a := Args{Kind: k, Rank: r, Size: size, CPUs: 2, Root: 1, Commute: true, SizeClass: 12,
+						SCount: count, RCount: count, SType: plain.Type, RType: plain.Type}
+					if r%2 == 1 { // half as many elements of twice the size
+						a.SCount, a.SType = count/2, double.Type
+						if count%2 != 0 {
+							a.SCount, a.SType = count, gappy.Type
+						}
+					}
+					p, err := Compile(a)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if r == 0 {
+						first = p.Algorithm
+					} else if p.Algorithm != first {
+						t.Fatalf("%v, %d elements, %d ranks: rank 0 takes %s, rank %d %s", k, count, size, first, r, p.Algorithm)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCrowdedMessages: with more ranks than processors, a barrier and a small allreduce take no more than 2(n-1) messages.
+func TestCrowdedMessages(t *testing.T) {
+	for _, k := range []Kind{Barrier, Allreduce, Allgather} {
+		sends := 0
+		for r := range 16 {
+			p, err := Compile(Args{Kind: k, Rank: r, Size: 16, CPUs: 2, SCount: 1, RCount: 1, SType: plain.Type, RType: plain.Type, Commute: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range p.Steps {
+				if s.Op == OpSend {
+					sends++
+				}
+			}
+		}
+		if sends > 30 {
+			t.Errorf("%v: %d messages", k, sends)
+		}
+	}
+}
+
+// TestLargeCounts: offsets beyond 2^31 and totals near 2^62 come out right and do not overflow.
+func TestLargeCounts(t *testing.T) {
+	const n = int64(math.MaxInt32) * 4
+	p, err := Compile(Args{Kind: Alltoall, Rank: 1, Size: 4, CPUs: 8, SCount: n, RCount: n, SType: plain.Type, RType: plain.Type})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Steps {
+		if s.Op == OpRecv && s.X.Off != int64(s.Peer)*n*4 {
+			t.Errorf("block of rank %d at %d", s.Peer, s.X.Off)
+		}
+	}
+}
