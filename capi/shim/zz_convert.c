@@ -6,437 +6,348 @@
 MPI_Comm PMPI_Comm_fromint(int comm)
 {
   spx_fn = SPX_FN_Comm_fromint;
-  (void)comm;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Comm_fromint(comm);
 }
 
 #pragma weak MPI_Comm_toint = PMPI_Comm_toint
 int PMPI_Comm_toint(MPI_Comm comm)
 {
   spx_fn = SPX_FN_Comm_toint;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Comm_toint(comm);
 }
 
 #pragma weak MPI_Errhandler_fromint = PMPI_Errhandler_fromint
 MPI_Errhandler PMPI_Errhandler_fromint(int errhandler)
 {
   spx_fn = SPX_FN_Errhandler_fromint;
-  (void)errhandler;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Errhandler_fromint(errhandler);
 }
 
 #pragma weak MPI_Errhandler_toint = PMPI_Errhandler_toint
 int PMPI_Errhandler_toint(MPI_Errhandler errhandler)
 {
   spx_fn = SPX_FN_Errhandler_toint;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Errhandler_toint(errhandler);
 }
 
 #pragma weak MPI_File_fromint = PMPI_File_fromint
 MPI_File PMPI_File_fromint(int file)
 {
   spx_fn = SPX_FN_File_fromint;
-  (void)file;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_File_fromint(file);
 }
 
 #pragma weak MPI_File_toint = PMPI_File_toint
 int PMPI_File_toint(MPI_File file)
 {
   spx_fn = SPX_FN_File_toint;
-  (void)file;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_File_toint(file);
 }
 
 #pragma weak MPI_Group_fromint = PMPI_Group_fromint
 MPI_Group PMPI_Group_fromint(int group)
 {
   spx_fn = SPX_FN_Group_fromint;
-  (void)group;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Group_fromint(group);
 }
 
 #pragma weak MPI_Group_toint = PMPI_Group_toint
 int PMPI_Group_toint(MPI_Group group)
 {
   spx_fn = SPX_FN_Group_toint;
-  (void)group;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Group_toint(group);
 }
 
 #pragma weak MPI_Info_fromint = PMPI_Info_fromint
 MPI_Info PMPI_Info_fromint(int info)
 {
   spx_fn = SPX_FN_Info_fromint;
-  (void)info;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Info_fromint(info);
 }
 
 #pragma weak MPI_Info_toint = PMPI_Info_toint
 int PMPI_Info_toint(MPI_Info info)
 {
   spx_fn = SPX_FN_Info_toint;
-  (void)info;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Info_toint(info);
 }
 
 #pragma weak MPI_Message_fromint = PMPI_Message_fromint
 MPI_Message PMPI_Message_fromint(int message)
 {
   spx_fn = SPX_FN_Message_fromint;
-  (void)message;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Message_fromint(message);
 }
 
 #pragma weak MPI_Message_toint = PMPI_Message_toint
 int PMPI_Message_toint(MPI_Message message)
 {
   spx_fn = SPX_FN_Message_toint;
-  (void)message;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Message_toint(message);
 }
 
 #pragma weak MPI_Op_fromint = PMPI_Op_fromint
 MPI_Op PMPI_Op_fromint(int op)
 {
   spx_fn = SPX_FN_Op_fromint;
-  (void)op;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Op_fromint(op);
 }
 
 #pragma weak MPI_Op_toint = PMPI_Op_toint
 int PMPI_Op_toint(MPI_Op op)
 {
   spx_fn = SPX_FN_Op_toint;
-  (void)op;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Op_toint(op);
 }
 
 #pragma weak MPI_Request_fromint = PMPI_Request_fromint
 MPI_Request PMPI_Request_fromint(int request)
 {
   spx_fn = SPX_FN_Request_fromint;
-  (void)request;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Request_fromint(request);
 }
 
 #pragma weak MPI_Request_toint = PMPI_Request_toint
 int PMPI_Request_toint(MPI_Request request)
 {
   spx_fn = SPX_FN_Request_toint;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Request_toint(request);
 }
 
 #pragma weak MPI_Session_fromint = PMPI_Session_fromint
 MPI_Session PMPI_Session_fromint(int session)
 {
   spx_fn = SPX_FN_Session_fromint;
-  (void)session;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Session_fromint(session);
 }
 
 #pragma weak MPI_Session_toint = PMPI_Session_toint
 int PMPI_Session_toint(MPI_Session session)
 {
   spx_fn = SPX_FN_Session_toint;
-  (void)session;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Session_toint(session);
 }
 
 #pragma weak MPI_Type_fromint = PMPI_Type_fromint
 MPI_Datatype PMPI_Type_fromint(int datatype)
 {
   spx_fn = SPX_FN_Type_fromint;
-  (void)datatype;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Type_fromint(datatype);
 }
 
 #pragma weak MPI_Type_toint = PMPI_Type_toint
 int PMPI_Type_toint(MPI_Datatype datatype)
 {
   spx_fn = SPX_FN_Type_toint;
-  (void)datatype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Type_toint(datatype);
 }
 
 #pragma weak MPI_Win_fromint = PMPI_Win_fromint
 MPI_Win PMPI_Win_fromint(int win)
 {
   spx_fn = SPX_FN_Win_fromint;
-  (void)win;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Win_fromint(win);
 }
 
 #pragma weak MPI_Win_toint = PMPI_Win_toint
 int PMPI_Win_toint(MPI_Win win)
 {
   spx_fn = SPX_FN_Win_toint;
-  (void)win;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Win_toint(win);
 }
 
 #pragma weak MPI_Comm_c2f = PMPI_Comm_c2f
 MPI_Fint PMPI_Comm_c2f(MPI_Comm comm)
 {
   spx_fn = SPX_FN_Comm_c2f;
-  (void)comm;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Comm_c2f(comm);
 }
 
 #pragma weak MPI_Comm_f2c = PMPI_Comm_f2c
 MPI_Comm PMPI_Comm_f2c(MPI_Fint comm)
 {
   spx_fn = SPX_FN_Comm_f2c;
-  (void)comm;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Comm_f2c(comm);
 }
 
 #pragma weak MPI_Errhandler_c2f = PMPI_Errhandler_c2f
 MPI_Fint PMPI_Errhandler_c2f(MPI_Errhandler errhandler)
 {
   spx_fn = SPX_FN_Errhandler_c2f;
-  (void)errhandler;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Errhandler_c2f(errhandler);
 }
 
 #pragma weak MPI_Errhandler_f2c = PMPI_Errhandler_f2c
 MPI_Errhandler PMPI_Errhandler_f2c(MPI_Fint errhandler)
 {
   spx_fn = SPX_FN_Errhandler_f2c;
-  (void)errhandler;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Errhandler_f2c(errhandler);
 }
 
 #pragma weak MPI_File_c2f = PMPI_File_c2f
 MPI_Fint PMPI_File_c2f(MPI_File file)
 {
   spx_fn = SPX_FN_File_c2f;
-  (void)file;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_File_c2f(file);
 }
 
 #pragma weak MPI_File_f2c = PMPI_File_f2c
 MPI_File PMPI_File_f2c(MPI_Fint file)
 {
   spx_fn = SPX_FN_File_f2c;
-  (void)file;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_File_f2c(file);
 }
 
 #pragma weak MPI_Group_c2f = PMPI_Group_c2f
 MPI_Fint PMPI_Group_c2f(MPI_Group group)
 {
   spx_fn = SPX_FN_Group_c2f;
-  (void)group;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Group_c2f(group);
 }
 
 #pragma weak MPI_Group_f2c = PMPI_Group_f2c
 MPI_Group PMPI_Group_f2c(MPI_Fint group)
 {
   spx_fn = SPX_FN_Group_f2c;
-  (void)group;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Group_f2c(group);
 }
 
 #pragma weak MPI_Info_c2f = PMPI_Info_c2f
 MPI_Fint PMPI_Info_c2f(MPI_Info info)
 {
   spx_fn = SPX_FN_Info_c2f;
-  (void)info;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Info_c2f(info);
 }
 
 #pragma weak MPI_Info_f2c = PMPI_Info_f2c
 MPI_Info PMPI_Info_f2c(MPI_Fint info)
 {
   spx_fn = SPX_FN_Info_f2c;
-  (void)info;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Info_f2c(info);
 }
 
 #pragma weak MPI_Message_c2f = PMPI_Message_c2f
 MPI_Fint PMPI_Message_c2f(MPI_Message message)
 {
   spx_fn = SPX_FN_Message_c2f;
-  (void)message;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Message_c2f(message);
 }
 
 #pragma weak MPI_Message_f2c = PMPI_Message_f2c
 MPI_Message PMPI_Message_f2c(MPI_Fint message)
 {
   spx_fn = SPX_FN_Message_f2c;
-  (void)message;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Message_f2c(message);
 }
 
 #pragma weak MPI_Op_c2f = PMPI_Op_c2f
 MPI_Fint PMPI_Op_c2f(MPI_Op op)
 {
   spx_fn = SPX_FN_Op_c2f;
-  (void)op;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Op_c2f(op);
 }
 
 #pragma weak MPI_Op_f2c = PMPI_Op_f2c
 MPI_Op PMPI_Op_f2c(MPI_Fint op)
 {
   spx_fn = SPX_FN_Op_f2c;
-  (void)op;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Op_f2c(op);
 }
 
 #pragma weak MPI_Request_c2f = PMPI_Request_c2f
 MPI_Fint PMPI_Request_c2f(MPI_Request request)
 {
   spx_fn = SPX_FN_Request_c2f;
-  (void)request;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Request_c2f(request);
 }
 
 #pragma weak MPI_Request_f2c = PMPI_Request_f2c
 MPI_Request PMPI_Request_f2c(MPI_Fint request)
 {
   spx_fn = SPX_FN_Request_f2c;
-  (void)request;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Request_f2c(request);
 }
 
 #pragma weak MPI_Session_c2f = PMPI_Session_c2f
 MPI_Fint PMPI_Session_c2f(MPI_Session session)
 {
   spx_fn = SPX_FN_Session_c2f;
-  (void)session;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Session_c2f(session);
 }
 
 #pragma weak MPI_Session_f2c = PMPI_Session_f2c
 MPI_Session PMPI_Session_f2c(MPI_Fint session)
 {
   spx_fn = SPX_FN_Session_f2c;
-  (void)session;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Session_f2c(session);
 }
 
 #pragma weak MPI_Status_c2f = PMPI_Status_c2f
 int PMPI_Status_c2f(const MPI_Status* c_status, MPI_Fint* f_status)
 {
   spx_fn = SPX_FN_Status_c2f;
-  (void)c_status;
-  (void)f_status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Status_c2f(c_status, f_status);
 }
 
 #pragma weak MPI_Status_c2f08 = PMPI_Status_c2f08
 int PMPI_Status_c2f08(const MPI_Status* c_status, MPI_F08_status* f08_status)
 {
   spx_fn = SPX_FN_Status_c2f08;
-  (void)c_status;
-  (void)f08_status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Status_c2f08(c_status, f08_status);
 }
 
 #pragma weak MPI_Status_f082c = PMPI_Status_f082c
 int PMPI_Status_f082c(const MPI_F08_status* f08_status, MPI_Status* c_status)
 {
   spx_fn = SPX_FN_Status_f082c;
-  (void)f08_status;
-  (void)c_status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Status_f082c(f08_status, c_status);
 }
 
 #pragma weak MPI_Status_f082f = PMPI_Status_f082f
 int PMPI_Status_f082f(const MPI_F08_status* f08_status, MPI_Fint* f_status)
 {
   spx_fn = SPX_FN_Status_f082f;
-  (void)f08_status;
-  (void)f_status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Status_f082f(f08_status, f_status);
 }
 
 #pragma weak MPI_Status_f2c = PMPI_Status_f2c
 int PMPI_Status_f2c(const MPI_Fint* f_status, MPI_Status* c_status)
 {
   spx_fn = SPX_FN_Status_f2c;
-  (void)f_status;
-  (void)c_status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Status_f2c(f_status, c_status);
 }
 
 #pragma weak MPI_Status_f2f08 = PMPI_Status_f2f08
 int PMPI_Status_f2f08(const MPI_Fint* f_status, MPI_F08_status* f08_status)
 {
   spx_fn = SPX_FN_Status_f2f08;
-  (void)f_status;
-  (void)f08_status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Status_f2f08(f_status, f08_status);
 }
 
 #pragma weak MPI_Type_c2f = PMPI_Type_c2f
 MPI_Fint PMPI_Type_c2f(MPI_Datatype datatype)
 {
   spx_fn = SPX_FN_Type_c2f;
-  (void)datatype;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Type_c2f(datatype);
 }
 
 #pragma weak MPI_Type_f2c = PMPI_Type_f2c
 MPI_Datatype PMPI_Type_f2c(MPI_Fint datatype)
 {
   spx_fn = SPX_FN_Type_f2c;
-  (void)datatype;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Type_f2c(datatype);
 }
 
 #pragma weak MPI_Win_c2f = PMPI_Win_c2f
 MPI_Fint PMPI_Win_c2f(MPI_Win win)
 {
   spx_fn = SPX_FN_Win_c2f;
-  (void)win;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Win_c2f(win);
 }
 
 #pragma weak MPI_Win_f2c = PMPI_Win_f2c
 MPI_Win PMPI_Win_f2c(MPI_Fint win)
 {
   spx_fn = SPX_FN_Win_f2c;
-  (void)win;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Win_f2c(win);
 }

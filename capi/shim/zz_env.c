@@ -33,9 +33,9 @@ int PMPI_Abi_get_info(MPI_Info *info)
 int PMPI_Abi_get_version(int *abi_major, int *abi_minor)
 {
   spx_fn = SPX_FN_Abi_get_version;
-  (void)abi_major;
-  (void)abi_minor;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(abi_major, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "abi_major"));
+  SPX_CHECK(abi_minor, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "abi_minor"));
+  return spx_c_Abi_get_version(abi_major, abi_minor);
 }
 
 #pragma weak MPI_Abi_set_fortran_booleans = PMPI_Abi_set_fortran_booleans
@@ -60,7 +60,9 @@ int PMPI_Abi_set_fortran_info(MPI_Info info)
 int PMPI_Abort(MPI_Comm comm, int errorcode)
 {
   SPX_ENTER(SPX_FN_Abort);
-  return spx_c_Abort(comm, errorcode);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  return spx_c_Abort(c_comm, errorcode);
 }
 
 #pragma weak MPI_Alloc_mem = PMPI_Alloc_mem
@@ -126,9 +128,9 @@ int PMPI_Get_processor_name(char *name, int *resultlen)
 int PMPI_Get_version(int *version, int *subversion)
 {
   spx_fn = SPX_FN_Get_version;
-  (void)version;
-  (void)subversion;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(version, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "version"));
+  SPX_CHECK(subversion, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "subversion"));
+  return spx_c_Get_version(version, subversion);
 }
 
 #pragma weak MPI_Init = PMPI_Init

@@ -33,7 +33,7 @@ int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
   SPX_ENTER(SPX_FN_Comm_call_errhandler);
   (void)comm;
   (void)errorcode;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(SPX_K_COMM, comm);
 }
 
 #pragma weak MPI_Comm_create_errhandler = PMPI_Comm_create_errhandler

@@ -988,63 +988,60 @@ int PMPI_Startall(int count, MPI_Request array_of_requests[])
 int PMPI_Status_get_error(const MPI_Status *status, int *error)
 {
   spx_fn = SPX_FN_Status_get_error;
-  (void)status;
-  (void)error;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(error, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "error"));
+  return spx_c_Status_get_error(status, error);
 }
 
 #pragma weak MPI_Status_get_source = PMPI_Status_get_source
 int PMPI_Status_get_source(const MPI_Status *status, int *source)
 {
   spx_fn = SPX_FN_Status_get_source;
-  (void)status;
-  (void)source;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(source, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "source"));
+  return spx_c_Status_get_source(status, source);
 }
 
 #pragma weak MPI_Status_get_tag = PMPI_Status_get_tag
 int PMPI_Status_get_tag(const MPI_Status *status, int *tag)
 {
   spx_fn = SPX_FN_Status_get_tag;
-  (void)status;
-  (void)tag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(tag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "tag"));
+  return spx_c_Status_get_tag(status, tag);
 }
 
 #pragma weak MPI_Status_set_cancelled = PMPI_Status_set_cancelled
 int PMPI_Status_set_cancelled(MPI_Status *status, int flag)
 {
   spx_fn = SPX_FN_Status_set_cancelled;
-  (void)status;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  return spx_c_Status_set_cancelled(status, flag);
 }
 
 #pragma weak MPI_Status_set_error = PMPI_Status_set_error
 int PMPI_Status_set_error(MPI_Status *status, int error)
 {
   spx_fn = SPX_FN_Status_set_error;
-  (void)status;
-  (void)error;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  return spx_c_Status_set_error(status, error);
 }
 
 #pragma weak MPI_Status_set_source = PMPI_Status_set_source
 int PMPI_Status_set_source(MPI_Status *status, int source)
 {
   spx_fn = SPX_FN_Status_set_source;
-  (void)status;
-  (void)source;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  return spx_c_Status_set_source(status, source);
 }
 
 #pragma weak MPI_Status_set_tag = PMPI_Status_set_tag
 int PMPI_Status_set_tag(MPI_Status *status, int tag)
 {
   spx_fn = SPX_FN_Status_set_tag;
-  (void)status;
-  (void)tag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(tag >= 0, spx_bad_tag(SPX_K_COMM, MPI_COMM_SELF, "tag", tag));
+  return spx_c_Status_set_tag(status, tag);
 }
 
 #pragma weak MPI_Test = PMPI_Test
@@ -1061,9 +1058,9 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
 {
   SPX_ENTER(SPX_FN_Test_cancelled);
-  (void)status;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  return spx_c_Test_cancelled(status, flag);
 }
 
 #pragma weak MPI_Testall = PMPI_Testall

@@ -6,29 +6,22 @@
 MPI_Aint PMPI_Aint_add(MPI_Aint base, MPI_Aint disp)
 {
   spx_fn = SPX_FN_Aint_add;
-  (void)base;
-  (void)disp;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Aint_add(base, disp);
 }
 
 #pragma weak MPI_Aint_diff = PMPI_Aint_diff
 MPI_Aint PMPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2)
 {
   spx_fn = SPX_FN_Aint_diff;
-  (void)addr1;
-  (void)addr2;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Aint_diff(addr1, addr2);
 }
 
 #pragma weak MPI_Get_address = PMPI_Get_address
 int PMPI_Get_address(const void *location, MPI_Aint *address)
 {
   spx_fn = SPX_FN_Get_address;
-  (void)location;
-  (void)address;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(address, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "address"));
+  return spx_c_Get_address(location, address);
 }
 
 #pragma weak MPI_Get_count = PMPI_Get_count
@@ -778,18 +771,18 @@ int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count in
 int PMPI_Address(void *location, MPI_Aint *address)
 {
   spx_fn = SPX_FN_Address;
-  (void)location;
-  (void)address;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(address, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "address"));
+  return spx_c_Get_address(location, address);
 }
 
 #pragma weak MPI_Type_extent = PMPI_Type_extent
 int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 {
   SPX_ENTER(SPX_FN_Type_extent);
-  (void)datatype;
-  (void)extent;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "extent"));
+  return spx_c_Type_extent(t_datatype, extent);
 }
 
 #pragma weak MPI_Type_hindexed = PMPI_Type_hindexed
@@ -820,9 +813,10 @@ int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype 
 int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 {
   SPX_ENTER(SPX_FN_Type_lb);
-  (void)datatype;
-  (void)displacement;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(displacement, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "displacement"));
+  return spx_c_Type_lb(t_datatype, displacement);
 }
 
 #pragma weak MPI_Type_struct = PMPI_Type_struct
@@ -841,7 +835,8 @@ int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_d
 int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
 {
   SPX_ENTER(SPX_FN_Type_ub);
-  (void)datatype;
-  (void)displacement;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(displacement, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "displacement"));
+  return spx_c_Type_ub(t_datatype, displacement);
 }
