@@ -28,7 +28,7 @@ func TestTableNamesExist(t *testing.T) {
 }
 
 func TestForceUnknown(t *testing.T) {
-	_, err := Compile(Args{Kind: Bcast, Size: 2, Force: "osmosis"})
+	_, err := Compile(Args{Kind: Bcast, Size: 2, RCount: 1, RType: plain.Type, Force: "osmosis"})
 	if err == nil || !strings.Contains(err.Error(), "SPX_COLL_BCAST=osmosis") || !strings.Contains(err.Error(), "binomial") {
 		t.Fatalf("error %v", err)
 	}
