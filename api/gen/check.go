@@ -49,7 +49,7 @@ func owner(f *api.Function) *api.Param {
 
 // target is "kind, handle" of the object on which errors are raised.
 func target(f *api.Function) string {
-	if p := owner(f); p != nil {
+	if p := owner(f); p != nil && (p.Kind == "FILE" || f.Chapter != "io") {
 		return handleKinds[p.Kind].object + ", " + p.Name
 	}
 	if f.Chapter == "io" && f.State == "active" {
@@ -87,14 +87,14 @@ func (c *checks) declarations() string {
 	if o != nil {
 		k := handleKinds[o.Kind]
 		bad := fmt.Sprintf("spx_bad_handle(%s, %s, \"%s\", %s)", target(c.f), k.object, o.Name, o.Name)
-		if v := "c_" + o.Name; o.Kind == "COMMUNICATOR" && strings.Contains(all, v) {
+		if v := "c_" + o.Name; o.Kind == "COMMUNICATOR" && (strings.Contains(all, v) || c.root() != "") {
 			fmt.Fprintf(w, "  spx_comm *%s = (spx_comm *)spx_get(SPX_K_COMM, %s);\n  SPX_CHECK(%s, %s);\n", v, o.Name, v, bad)
 		} else {
 			fmt.Fprintf(w, "  SPX_CHECK(spx_get(%s, %s), %s);\n", k.object, o.Name, bad)
 		}
 	}
 	if root := c.root(); root != "" {
-		fmt.Fprintf(w, "  SPX_CHECK(spx_root_ok(%s, root), spx_bad_root(%s, root));\n", root, o.Name)
+		fmt.Fprintf(w, "  SPX_CHECK(spx_root_ok(%s, root), spx_bad_root(%s, root));\n", root, root)
 		for _, v := range []string{"at_root", "at_leaf", "takes_part"} {
 			if strings.Contains(all, v) {
 				fmt.Fprintf(w, "  const int %s = spx_%s(%s, root);\n", v, v, root)
@@ -254,11 +254,22 @@ func (c *checks) arguments() {
 		case negative(p) != "" && !p.Pointer() && p.Dir == "in" && !c.isLength(p):
 			c.check(c.atRoot(p), p.Name+" >= 0", fmt.Sprintf("spx_bad_negative(%s, %s, \"%s\", %s)", on, negative(p), p.Name, p.Name))
 		case p.Kind == "STRING" && p.Dir == "in" || p.Has("nonnull") || p.Kind == "STATUS" && p.Dir != "out":
-			c.check(c.atRoot(p), p.Name, c.null(p, "MPI_ERR_ARG"))
+			c.check(c.atRoot(p), p.Name, c.null(p, c.nullClass(p)))
 		case p.Dir != "in" && p.Pointer() && !mayBeNull(p) && handleKinds[p.Kind].object == "" || p.Dir == "out" && handleKinds[p.Kind].object != "" && !p.Array():
 			c.check(c.atRoot(p), p.Name, c.null(p, "MPI_ERR_ARG"))
 		}
 	}
+}
+
+// nullClass is the error class of a missing string, function or status.
+func (c *checks) nullClass(p api.Param) string {
+	if c.f.Chapter == "info" && p.Name == "key" {
+		return "MPI_ERR_INFO_KEY"
+	}
+	if c.f.Chapter == "info" && p.Name == "value" {
+		return "MPI_ERR_INFO_VALUE"
+	}
+	return "MPI_ERR_ARG"
 }
 
 // isLength tells whether a parameter is the length of a request array, which is checked with it.

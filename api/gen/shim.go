@@ -58,10 +58,11 @@ func shim(t *api.Tables, b body, f *api.Function) string {
 	if b.where == unwritten {
 		w.WriteString(missing(f))
 	} else {
-		call := callC(t, b, f)
+		callBody := callC
 		if b.where == inGo {
-			call = callGo(t, b, f)
+			callBody = callGo
 		}
+		call := callBody(t, b, f)
 		c := &checks{t: t, f: f, tail: call, objects: b.where == inC}
 		w.WriteString(c.text())
 		w.WriteString(call)

@@ -86,10 +86,10 @@ int spx_bad_rank(const spx_comm *c, const char *arg, int value)
                    c->flags & SPX_C_INTER ? "remote " : "", c->remote_size);
 }
 
-int spx_bad_root(spx_kind k, void *h, int root)
+int spx_bad_root(const spx_comm *c, int root)
 {
-  const spx_comm *c = (const spx_comm *)spx_get(SPX_K_COMM, h);
-  return spx_raise(k, h, MPI_ERR_ROOT, FN, "root = %d is not a rank of the communicator's %sgroup (size %d)", root,
+  void *h = (void *)(uintptr_t)c->o.handle;
+  return spx_raise(SPX_K_COMM, h, MPI_ERR_ROOT, FN, "root = %d is not a rank of the communicator's %sgroup (size %d)", root,
                    c->flags & SPX_C_INTER ? "remote " : "", c->remote_size);
 }
 

@@ -33,7 +33,7 @@ SPX_COLD int spx_bad_negative(spx_kind k, void *h, int error, const char *arg, i
 SPX_COLD int spx_bad_tag(spx_kind k, void *h, const char *arg, int value);
 SPX_COLD int spx_bad_buffer(spx_kind k, void *h, const char *arg, const void *value);
 SPX_COLD int spx_bad_rank(const spx_comm *c, const char *arg, int value);
-SPX_COLD int spx_bad_root(spx_kind k, void *h, int root);
+SPX_COLD int spx_bad_root(const spx_comm *c, int root);
 
 /* Checks of arrays: MPI_SUCCESS, or the code of the error that they raised. */
 SPX_HIDDEN int spx_check_counts(spx_kind k, void *h, const char *arg, const void *counts, int n, int wide);

@@ -4,14 +4,14 @@
 
 int (ulfm_dyprc_merge_child)(MPI_Comm *mworld)
 {
-  SPX_ENTER(SPX_FN_dyprc_merge_child);
+  spx_fn = SPX_FN_dyprc_merge_child;
   (void)mworld;
   return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
 }
 
 int (ulfm_dyprc_poll)(MPI_Comm *mworld)
 {
-  SPX_ENTER(SPX_FN_dyprc_poll);
+  spx_fn = SPX_FN_dyprc_poll;
   (void)mworld;
   return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
 }
@@ -26,7 +26,7 @@ void *(ulfm_dyprc_point)(MPI_Comm *mworld)
 
 int (ulfm_dyprc_resume)(MPI_Comm *mworld, int jumped, int newcomer)
 {
-  SPX_ENTER(SPX_FN_dyprc_resume);
+  spx_fn = SPX_FN_dyprc_resume;
   (void)mworld;
   (void)jumped;
   (void)newcomer;

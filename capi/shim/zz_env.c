@@ -79,15 +79,14 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 int PMPI_Finalize(void)
 {
   SPX_ENTER(SPX_FN_Finalize);
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Finalize();
 }
 
 #pragma weak MPI_Finalized = PMPI_Finalized
 int PMPI_Finalized(int *flag)
 {
   spx_fn = SPX_FN_Finalized;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Finalized(flag);
 }
 
 #pragma weak MPI_Free_mem = PMPI_Free_mem
@@ -110,18 +109,18 @@ int PMPI_Get_hw_resource_info(MPI_Info *hw_info)
 int PMPI_Get_library_version(char *version, int *resultlen)
 {
   spx_fn = SPX_FN_Get_library_version;
-  (void)version;
-  (void)resultlen;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(version, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "version"));
+  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "resultlen"));
+  return spx_c_Get_library_version(version, resultlen);
 }
 
 #pragma weak MPI_Get_processor_name = PMPI_Get_processor_name
 int PMPI_Get_processor_name(char *name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Get_processor_name);
-  (void)name;
-  (void)resultlen;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(name, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "name"));
+  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "resultlen"));
+  return spx_c_Get_processor_name(name, resultlen);
 }
 
 #pragma weak MPI_Get_version = PMPI_Get_version
@@ -137,52 +136,45 @@ int PMPI_Get_version(int *version, int *subversion)
 int PMPI_Init(int *argc, char ***argv)
 {
   spx_fn = SPX_FN_Init;
-  (void)argc;
-  (void)argv;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Init(argc, argv);
 }
 
 #pragma weak MPI_Init_thread = PMPI_Init_thread
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
   spx_fn = SPX_FN_Init_thread;
-  (void)argc;
-  (void)argv;
-  (void)required;
-  (void)provided;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(provided, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "provided"));
+  return spx_c_Init_thread(argc, argv, required, provided);
 }
 
 #pragma weak MPI_Initialized = PMPI_Initialized
 int PMPI_Initialized(int *flag)
 {
   spx_fn = SPX_FN_Initialized;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Initialized(flag);
 }
 
 #pragma weak MPI_Is_thread_main = PMPI_Is_thread_main
 int PMPI_Is_thread_main(int *flag)
 {
   SPX_ENTER(SPX_FN_Is_thread_main);
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  return spx_c_Is_thread_main(flag);
 }
 
 #pragma weak MPI_Pcontrol = PMPI_Pcontrol
 int PMPI_Pcontrol(const int level, ...)
 {
   spx_fn = SPX_FN_Pcontrol;
-  (void)level;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Pcontrol(level);
 }
 
 #pragma weak MPI_Query_thread = PMPI_Query_thread
 int PMPI_Query_thread(int *provided)
 {
   SPX_ENTER(SPX_FN_Query_thread);
-  (void)provided;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(provided, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "provided"));
+  return spx_c_Query_thread(provided);
 }
 
 #pragma weak MPI_Session_finalize = PMPI_Session_finalize
@@ -248,14 +240,12 @@ int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
 double PMPI_Wtick(void)
 {
   spx_fn = SPX_FN_Wtick;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Wtick();
 }
 
 #pragma weak MPI_Wtime = PMPI_Wtime
 double PMPI_Wtime(void)
 {
   spx_fn = SPX_FN_Wtime;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
-  return 0;
+  return spx_c_Wtime();
 }

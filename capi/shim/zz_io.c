@@ -381,7 +381,7 @@ int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info
   (void)amode;
   (void)info;
   (void)fh;
-  return spx_unwritten(SPX_K_COMM, comm);
+  return spx_unwritten(SPX_K_FILE, MPI_FILE_NULL);
 }
 
 #pragma weak MPI_File_preallocate = PMPI_File_preallocate
