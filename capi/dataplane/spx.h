@@ -99,6 +99,7 @@ typedef struct spx_op {
 } spx_op;
 
 /* ---- communicators ------------------------------------------------------------------------------------------- */
+#define SPX_TAG_UB 0x3fffffff /* MPI_TAG_UB: the largest tag of the application; the engine uses others in its own context */
 enum { SPX_C_INTER = 1u, SPX_C_WORLD = 2u, SPX_C_SELF = 4u };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */
@@ -116,6 +117,8 @@ typedef struct spx_comm {
   uint32_t coll_seq;        /* number of collectives started: their tag */
   struct spx_errh *errh;
   void *plans;              /* cache of compiled collectives, owned by coll.c */
+  struct spx_comm *inner;   /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
+  struct spx_attrs *attrs;  /* values for MPI_Comm_get_attr, owned by shim/attr.c */
   char name[MPI_MAX_OBJECT_NAME];
 } spx_comm;
 SPX_HIDDEN extern spx_comm *spx_world, *spx_self; /* NULL before MPI_Init and after MPI_Finalize */
