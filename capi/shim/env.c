@@ -47,20 +47,6 @@ double spx_c_Wtick(void)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-int spx_c_Get_version(int *version, int *subversion)
-{
-  *version = MPI_VERSION;
-  *subversion = MPI_SUBVERSION;
-  return MPI_SUCCESS;
-}
-
-int spx_c_Abi_get_version(int *abi_major, int *abi_minor)
-{
-  *abi_major = MPI_ABI_VERSION;
-  *abi_minor = MPI_ABI_SUBVERSION;
-  return MPI_SUCCESS;
-}
-
 int spx_c_Get_library_version(char *version, int *resultlen)
 {
   *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "libspx 0.1 (MPI %d.%d, ABI %d.%d)", MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
