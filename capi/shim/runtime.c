@@ -12,7 +12,6 @@ _Atomic uint64_t spx_go_entries;
 _Atomic int spx_state;
 int spx_mt;
 SPX_TLS uint32_t spx_fn;
-spx_comm *spx_world, *spx_self; /* the engine sets them in MPI_Init (capi/start.go) and clears them in MPI_Finalize */
 
 /* A call-out of this thread that has not come back, innermost first. The user's function may leave it by longjmp: then a later
  * frame of the thread lies at or above its address (the stack grows down), and Go's continuation is dropped. */
