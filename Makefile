@@ -120,7 +120,7 @@ $(LIB): $(BUILD)/obj/libspxc.a $(EXPORT_MAP) $(HDR_STAMP) $(GO_SRC) $(ROOT)/Make
 # go build relinks only what has changed; the programs need no cgo.
 .PHONY: programs
 programs: $(BUILD)/obj/programs
-$(BUILD)/obj/programs: $(GO_SRC) $(wildcard $(ROOT)/cmd/*/*) $(ROOT)/Makefile
+$(BUILD)/obj/programs: $(GO_SRC) $(wildcard $(ROOT)/cmd/*/*) $(ROOT)/scripts/mpicc $(ROOT)/scripts/install-wrappers $(ROOT)/Makefile
 	@mkdir -p $(BUILD)/bin $(@D)
 	@echo "  go    bin/"
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/bin/ ./cmd/...

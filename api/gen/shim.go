@@ -121,7 +121,7 @@ func callGo(t *api.Tables, b body, f *api.Function) string {
 func isHandleType(t *api.Tables, p api.Param) bool {
 	for _, ty := range t.Types {
 		if ty.Name == p.CType {
-			return ty.Form == "handle"
+			return ty.Form == "handle" || ty.Form == "callback"
 		}
 	}
 	return false

@@ -1,5 +1,6 @@
 /* env.c - what a program may ask of its environment at any time: MPI_Initialized, Finalized, thread levels, Wtime, names and
  * versions (MPI-5.0, 9.1, 9.6, 11.2, 11.6, 14.2, 20.2). In C alone: these never enter Go. */
+#include "version.h"
 #include "init.h"
 #include "runtime.h"
 #include "shim.h"
@@ -49,7 +50,7 @@ double spx_c_Wtick(void)
 
 int spx_c_Get_library_version(char *version, int *resultlen)
 {
-  *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "libspx 0.1 (MPI %d.%d, ABI %d.%d)", MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
+  *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "libspx " SPX_VERSION " (MPI %d.%d, ABI %d.%d)", MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
   return MPI_SUCCESS;
 }
 

@@ -15,11 +15,11 @@ int PMPI_Attr_delete(MPI_Comm comm, int keyval)
 int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
 {
   SPX_ENTER(SPX_FN_Attr_get);
-  (void)comm;
-  (void)keyval;
-  (void)attribute_val;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(attribute_val, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "attribute_val"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
+  return spx_c_Attr_get(c_comm, keyval, attribute_val, flag);
 }
 
 #pragma weak MPI_Attr_put = PMPI_Attr_put
@@ -64,11 +64,11 @@ int PMPI_Comm_free_keyval(int *comm_keyval)
 int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
 {
   SPX_ENTER(SPX_FN_Comm_get_attr);
-  (void)comm;
-  (void)comm_keyval;
-  (void)attribute_val;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(attribute_val, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "attribute_val"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
+  return spx_c_Comm_get_attr(c_comm, comm_keyval, attribute_val, flag);
 }
 
 #pragma weak MPI_Comm_set_attr = PMPI_Comm_set_attr

@@ -85,10 +85,11 @@ int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Comm_get_name);
-  (void)comm;
-  (void)comm_name;
-  (void)resultlen;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(comm_name, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "comm_name"));
+  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "resultlen"));
+  return spx_c_Comm_get_name(c_comm, comm_name, resultlen);
 }
 
 #pragma weak MPI_Comm_group = PMPI_Comm_group
@@ -125,9 +126,10 @@ int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MP
 int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 {
   SPX_ENTER(SPX_FN_Comm_rank);
-  (void)comm;
-  (void)rank;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(rank, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rank"));
+  return spx_c_Comm_rank(c_comm, rank);
 }
 
 #pragma weak MPI_Comm_remote_group = PMPI_Comm_remote_group
@@ -143,9 +145,10 @@ int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
   SPX_ENTER(SPX_FN_Comm_remote_size);
-  (void)comm;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "size"));
+  return spx_c_Comm_remote_size(c_comm, size);
 }
 
 #pragma weak MPI_Comm_set_info = PMPI_Comm_set_info
@@ -161,18 +164,20 @@ int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
 {
   SPX_ENTER(SPX_FN_Comm_set_name);
-  (void)comm;
-  (void)comm_name;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(comm_name, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "comm_name"));
+  return spx_c_Comm_set_name(c_comm, comm_name);
 }
 
 #pragma weak MPI_Comm_size = PMPI_Comm_size
 int PMPI_Comm_size(MPI_Comm comm, int *size)
 {
   SPX_ENTER(SPX_FN_Comm_size);
-  (void)comm;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "size"));
+  return spx_c_Comm_size(c_comm, size);
 }
 
 #pragma weak MPI_Comm_split = PMPI_Comm_split
@@ -202,9 +207,10 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
 int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
   SPX_ENTER(SPX_FN_Comm_test_inter);
-  (void)comm;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
+  return spx_c_Comm_test_inter(c_comm, flag);
 }
 
 #pragma weak MPI_Intercomm_create = PMPI_Intercomm_create
