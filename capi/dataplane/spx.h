@@ -72,6 +72,7 @@ typedef struct spx_errh {
   spx_obj o;
   int mode;  /* 0 user function, else the value of the predefined handle (ARE_FATAL 321, ABORT 322, RETURN 323) */
   int of;    /* SPX_K_COMM, SPX_K_WIN, SPX_K_FILE or SPX_K_SESSION: what fn takes */
+  int held;  /* handles that the user has from MPI_*_create_errhandler and _get_errhandler and has not freed */
   void (*fn)(void *handle_ptr, int *code, ...);
 } spx_errh;
 
@@ -299,7 +300,8 @@ SPX_HIDDEN extern void (*spx_ft_hook)(void);
 SPX_HIDDEN void spx_ring_bell(uint32_t i);
 /* Wakes this process's own waiters (from another thread). */
 SPX_HIDDEN void spx_ring_self(void);
-/* Status words: source, tag, error, and the private ones (bytes, cancelled). */
+/* Status words: source, tag, error (SPX_KEEP_ERROR: left as it is), and the private ones (bytes, cancelled). st may be MPI_STATUS_IGNORE. */
+#define SPX_KEEP_ERROR (-1)
 SPX_HIDDEN void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled);
 static inline int64_t spx_status_bytes(const MPI_Status *st) { return (int64_t)((uint64_t)(uint32_t)st->MPI_internal[0] | (uint64_t)(uint32_t)st->MPI_internal[1] << 32); }
 static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_internal[2] & 1; }
@@ -313,6 +315,8 @@ struct iovec;
 SPX_HIDDEN int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, struct iovec *iov, int max, int64_t *done);
 /* The number of basic elements in bytes of the packed form of t (MPI_Get_elements): -1 when the last one is not whole. */
 SPX_HIDDEN int64_t spx_type_elements(const spx_type *t, int64_t bytes);
+/* The reverse: bytes of the first n basic elements (MPI_Status_set_elements); -1 when 63 bits do not hold them. */
+SPX_HIDDEN int64_t spx_type_bytes(const spx_type *t, int64_t n);
 /* Frees what the compiled form of t holds: the destructor of SPX_K_TYPE calls it. */
 SPX_HIDDEN void spx_type_release(spx_type *t);
 

@@ -56,20 +56,6 @@ const char *spx_detail_text(void) { return mine ? mine->text : ""; }
 
 const char *spx_last_error(int code) { return mine && mine->code == code && code != MPI_SUCCESS ? mine->raised : NULL; }
 
-spx_errh *spx_errh_of(spx_kind k, const void *handle)
-{
-  spx_errh *e = NULL;
-  spx_obj *o = k ? spx_get(k, handle) : NULL;
-  if (o && k == SPX_K_COMM)
-    e = ((spx_comm *)o)->errh;
-  else if (o && (k == SPX_K_WIN || k == SPX_K_FILE || k == SPX_K_SESSION))
-    e = ((spx_plain *)o)->errh;
-  else if (k == SPX_K_REQ && o && ((spx_request *)o)->comm)
-    e = ((spx_request *)o)->comm->errh;
-  if (!e && spx_self) e = spx_self->errh;
-  return e ? e : spx_initial_errh();
-}
-
 /* What to call the object in a message. */
 static void name_object(spx_kind k, const void *handle, char *out, size_t size)
 {
@@ -109,6 +95,7 @@ int spx_raise(spx_kind k, void *handle, int code, const char *function, const ch
   detail *d = my_detail();
   d->code = code;
   snprintf(d->raised, sizeof d->raised, "%s: %s", function, text);
+  if (spx_in_go) return code; /* Go hands the error on, and it is raised when no Go frame is below */
   spx_errh *e = spx_errh_of(k, handle);
   if (e->mode == 323) return code;
   if (e->mode != 0) end_by_handler(k, handle, e, code, function, text);

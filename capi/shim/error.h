@@ -20,4 +20,7 @@ SPX_HIDDEN spx_errh *spx_errh_of(spx_kind k, const void *handle);
 /* The predefined error handlers, and the one that processes start with (spxrun -initial-errhandler). */
 SPX_HIDDEN extern spx_errh spx_errors_are_fatal, spx_errors_abort, spx_errors_return;
 SPX_HIDDEN spx_errh *spx_initial_errh(void);
+/* Tells the agent that this process wants to know of deaths, if c has several processes and a handler that returns
+ * (spx_proc.ft_flags). MPI_Comm_set_errhandler does it; the engine does, when it makes MPI_COMM_WORLD. */
+SPX_HIDDEN void spx_note_returning(const spx_comm *c);
 #endif
