@@ -1,0 +1,77 @@
+// Package examples compiles and runs the programs of examples/, as `make demo` does.
+package examples
+
+import (
+	"bytes"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libspx/tests/harness"
+)
+
+func example(t *testing.T, name string) string {
+	return harness.Compile(t, "examples/"+name, []string{filepath.Join(harness.Root(), "examples", name+".c")}, "-O2", "-lm")
+}
+
+func run(t *testing.T, dir, n, program string, args ...string) string {
+	t.Helper()
+	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, n, program, args...), Dir: dir})
+	if o.Status != 0 || o.Late {
+		t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
+	}
+	return o.Stdout
+}
+
+func TestHello(t *testing.T) {
+	out := run(t, t.TempDir(), "3", example(t, "hello"))
+	for _, want := range []string{"rank 0 of 3", "rank 1 of 3", "rank 2 of 3", "libspx"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
+}
+
+func TestRing(t *testing.T) {
+	for _, n := range []string{"1", "2", "8"} {
+		if out := run(t, t.TempDir(), n, example(t, "ring"), "50"); !strings.Contains(out, " 0 wrong sums") {
+			t.Errorf("%s ranks: %s", n, out)
+		}
+	}
+}
+
+func TestPi(t *testing.T) {
+	if out := run(t, t.TempDir(), "4", example(t, "pi"), "100000"); !strings.Contains(out, "pi = 3.14159265") {
+		t.Error(out)
+	}
+}
+
+// The program checks its own numbers; here the picture is checked, and that the number of ranks does not change it but for
+// the borders that it draws.
+func TestHeat2D(t *testing.T) {
+	program := example(t, "heat2d")
+	for _, n := range []string{"1", "4", "6"} {
+		dir := t.TempDir()
+		if out := run(t, dir, n, program, "heat.png"); !strings.Contains(out, "heat2d: verified") {
+			t.Fatalf("%s ranks: %s", n, out)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "heat.png"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		picture, err := png.Decode(bytes.NewReader(data))
+		if err != nil {
+			t.Fatalf("%s ranks: %v", n, err)
+		}
+		if b := picture.Bounds(); b.Dx() != 480 || b.Dy() != 320 {
+			t.Errorf("%s ranks: the picture has %v", n, b)
+		}
+		hot, _, _, _ := picture.At(85, 130).RGBA() // inside the S
+		cold, _, _, _ := picture.At(5, 5).RGBA()
+		if hot < 0xe000 || cold > 0x2000 {
+			t.Errorf("%s ranks: red is %#x in a letter and %#x in the corner", n, hot, cold)
+		}
+	}
+}
