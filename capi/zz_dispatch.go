@@ -3,4 +3,28 @@
 package main
 
 // bodies has the Go body of every function that has one, by its number (zz_functions.h).
-var bodies = [733]func(*call) error{}
+var bodies = [733]func(*call) error{
+	253: groupCompare,        // MPI_Group_compare
+	254: groupDifference,     // MPI_Group_difference
+	255: groupExcl,           // MPI_Group_excl
+	256: groupFree,           // MPI_Group_free
+	259: groupIncl,           // MPI_Group_incl
+	260: groupIntersection,   // MPI_Group_intersection
+	261: groupRangeExcl,      // MPI_Group_range_excl
+	262: groupRangeIncl,      // MPI_Group_range_incl
+	263: groupRank,           // MPI_Group_rank
+	264: groupSize,           // MPI_Group_size
+	266: groupTranslateRanks, // MPI_Group_translate_ranks
+	267: groupUnion,          // MPI_Group_union
+	304: infoCreate,          // MPI_Info_create
+	305: infoCreateEnv,       // MPI_Info_create_env
+	306: infoDelete,          // MPI_Info_delete
+	307: infoDup,             // MPI_Info_dup
+	308: infoFree,            // MPI_Info_free
+	310: infoGet,             // MPI_Info_get
+	311: infoGetNkeys,        // MPI_Info_get_nkeys
+	312: infoGetNthkey,       // MPI_Info_get_nthkey
+	313: infoGetString,       // MPI_Info_get_string
+	314: infoGetValuelen,     // MPI_Info_get_valuelen
+	315: infoSet,             // MPI_Info_set
+}

@@ -40,9 +40,9 @@ int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Comm_create_errhandler);
-  (void)comm_errhandler_fn;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(comm_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  return spx_c_Comm_create_errhandler(comm_errhandler_fn, errhandler);
 }
 
 #pragma weak MPI_Comm_get_errhandler = PMPI_Comm_get_errhandler
@@ -58,17 +58,19 @@ int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
   SPX_ENTER(SPX_FN_Comm_set_errhandler);
-  (void)comm;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_COMM, comm, SPX_K_ERRH, "errhandler", errhandler));
+  return spx_c_Comm_set_errhandler(c_comm, errhandler);
 }
 
 #pragma weak MPI_Errhandler_free = PMPI_Errhandler_free
 int PMPI_Errhandler_free(MPI_Errhandler *errhandler)
 {
   spx_fn = SPX_FN_Errhandler_free;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  SPX_CHECK(spx_get(SPX_K_ERRH, *errhandler), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_ERRH, "errhandler", *errhandler));
+  return spx_c_Errhandler_free(errhandler);
 }
 
 #pragma weak MPI_Error_class = PMPI_Error_class
@@ -92,36 +94,35 @@ int PMPI_Error_string(int errorcode, char *string, int *resultlen)
 int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
 {
   SPX_ENTER(SPX_FN_File_call_errhandler);
-  (void)fh;
-  (void)errorcode;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(fh == MPI_FILE_NULL || spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_FILE, "fh", fh));
+  return spx_c_File_call_errhandler(fh, errorcode);
 }
 
 #pragma weak MPI_File_create_errhandler = PMPI_File_create_errhandler
 int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_File_create_errhandler);
-  (void)file_errhandler_fn;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(file_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "file_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  return spx_c_File_create_errhandler(file_errhandler_fn, errhandler);
 }
 
 #pragma weak MPI_File_get_errhandler = PMPI_File_get_errhandler
 int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_File_get_errhandler);
-  (void)file;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_FILE, "file", file));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  return spx_c_File_get_errhandler(file, errhandler);
 }
 
 #pragma weak MPI_File_set_errhandler = PMPI_File_set_errhandler
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
   SPX_ENTER(SPX_FN_File_set_errhandler);
-  (void)file;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_FILE, "file", file));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_ERRH, "errhandler", errhandler));
+  return spx_c_File_set_errhandler(file, errhandler);
 }
 
 #pragma weak MPI_Remove_error_class = PMPI_Remove_error_class
@@ -161,9 +162,9 @@ int PMPI_Session_call_errhandler(MPI_Session session, int errorcode)
 int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler)
 {
   spx_fn = SPX_FN_Session_create_errhandler;
-  (void)session_errhandler_fn;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(session_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "session_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  return spx_c_Session_create_errhandler(session_errhandler_fn, errhandler);
 }
 
 #pragma weak MPI_Session_get_errhandler = PMPI_Session_get_errhandler
@@ -179,9 +180,9 @@ int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {
   spx_fn = SPX_FN_Session_set_errhandler;
-  (void)session;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_SESSION, session, SPX_K_ERRH, "errhandler", errhandler));
+  return spx_c_Session_set_errhandler(session, errhandler);
 }
 
 #pragma weak MPI_Win_call_errhandler = PMPI_Win_call_errhandler
@@ -197,9 +198,9 @@ int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
 int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Win_create_errhandler);
-  (void)win_errhandler_fn;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(win_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "win_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  return spx_c_Win_create_errhandler(win_errhandler_fn, errhandler);
 }
 
 #pragma weak MPI_Win_get_errhandler = PMPI_Win_get_errhandler
@@ -224,9 +225,9 @@ int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 int PMPI_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Errhandler_create);
-  (void)comm_errhandler_fn;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(comm_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  return spx_c_Comm_create_errhandler(comm_errhandler_fn, errhandler);
 }
 
 #pragma weak MPI_Errhandler_get = PMPI_Errhandler_get
@@ -242,7 +243,8 @@ int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 {
   SPX_ENTER(SPX_FN_Errhandler_set);
-  (void)comm;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_COMM, comm, SPX_K_ERRH, "errhandler", errhandler));
+  return spx_c_Comm_set_errhandler(c_comm, errhandler);
 }

@@ -6,39 +6,47 @@
 int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 {
   SPX_ENTER(SPX_FN_Group_compare);
-  (void)group1;
-  (void)group2;
-  (void)result;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(result, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "result"));
+  spx_frame frame = {.fn = SPX_FN_Group_compare,
+    .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)result}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_difference = PMPI_Group_difference
 int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_difference);
-  (void)group1;
-  (void)group2;
-  (void)newgroup;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  spx_frame frame = {.fn = SPX_FN_Group_difference,
+    .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_excl = PMPI_Group_excl
 int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_excl);
-  (void)group;
-  (void)n;
-  (void)ranks;
-  (void)newgroup;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
+  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  spx_frame frame = {.fn = SPX_FN_Group_excl,
+    .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_free = PMPI_Group_free
 int PMPI_Group_free(MPI_Group *group)
 {
   SPX_ENTER(SPX_FN_Group_free);
-  (void)group;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(group, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "group"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, *group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", *group));
+  spx_frame frame = {.fn = SPX_FN_Group_free,
+    .a = {{.u = (uintptr_t)group}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_from_session_pset = PMPI_Group_from_session_pset
@@ -55,81 +63,92 @@ int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI
 int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_incl);
-  (void)group;
-  (void)n;
-  (void)ranks;
-  (void)newgroup;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
+  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  spx_frame frame = {.fn = SPX_FN_Group_incl,
+    .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_intersection = PMPI_Group_intersection
 int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_intersection);
-  (void)group1;
-  (void)group2;
-  (void)newgroup;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  spx_frame frame = {.fn = SPX_FN_Group_intersection,
+    .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_range_excl = PMPI_Group_range_excl
 int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_range_excl);
-  (void)group;
-  (void)n;
-  (void)ranges;
-  (void)newgroup;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
+  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  spx_frame frame = {.fn = SPX_FN_Group_range_excl,
+    .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_range_incl = PMPI_Group_range_incl
 int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_range_incl);
-  (void)group;
-  (void)n;
-  (void)ranges;
-  (void)newgroup;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
+  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  spx_frame frame = {.fn = SPX_FN_Group_range_incl,
+    .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_rank = PMPI_Group_rank
 int PMPI_Group_rank(MPI_Group group, int *rank)
 {
   SPX_ENTER(SPX_FN_Group_rank);
-  (void)group;
-  (void)rank;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
+  SPX_CHECK(rank, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "rank"));
+  spx_frame frame = {.fn = SPX_FN_Group_rank,
+    .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)rank}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_size = PMPI_Group_size
 int PMPI_Group_size(MPI_Group group, int *size)
 {
   SPX_ENTER(SPX_FN_Group_size);
-  (void)group;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  spx_frame frame = {.fn = SPX_FN_Group_size,
+    .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)size}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_translate_ranks = PMPI_Group_translate_ranks
 int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[])
 {
   SPX_ENTER(SPX_FN_Group_translate_ranks);
-  (void)group1;
-  (void)n;
-  (void)ranks1;
-  (void)group2;
-  (void)ranks2;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
+  spx_frame frame = {.fn = SPX_FN_Group_translate_ranks,
+    .a = {{.u = (uintptr_t)group1}, {.i = n}, {.u = (uintptr_t)ranks1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)ranks2}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_union = PMPI_Group_union
 int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_union);
-  (void)group1;
-  (void)group2;
-  (void)newgroup;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  spx_frame frame = {.fn = SPX_FN_Group_union,
+    .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
+  return spx_go(&frame);
 }

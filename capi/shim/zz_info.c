@@ -6,106 +6,122 @@
 int PMPI_Info_create(MPI_Info *info)
 {
   spx_fn = SPX_FN_Info_create;
-  (void)info;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(info, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "info"));
+  spx_frame frame = {.fn = SPX_FN_Info_create,
+    .a = {{.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_create_env = PMPI_Info_create_env
 int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
 {
   spx_fn = SPX_FN_Info_create_env;
-  (void)argc;
-  (void)argv;
-  (void)info;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(info, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "info"));
+  spx_frame frame = {.fn = SPX_FN_Info_create_env,
+    .a = {{.i = argc}, {.u = (uintptr_t)argv}, {.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_delete = PMPI_Info_delete
 int PMPI_Info_delete(MPI_Info info, const char *key)
 {
   spx_fn = SPX_FN_Info_delete;
-  (void)info;
-  (void)key;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
+  spx_frame frame = {.fn = SPX_FN_Info_delete,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_dup = PMPI_Info_dup
 int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
 {
   spx_fn = SPX_FN_Info_dup;
-  (void)info;
-  (void)newinfo;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(newinfo, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newinfo"));
+  spx_frame frame = {.fn = SPX_FN_Info_dup,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)newinfo}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_free = PMPI_Info_free
 int PMPI_Info_free(MPI_Info *info)
 {
   spx_fn = SPX_FN_Info_free;
-  (void)info;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(info, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "info"));
+  SPX_CHECK(spx_get(SPX_K_INFO, *info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", *info));
+  spx_frame frame = {.fn = SPX_FN_Info_free,
+    .a = {{.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_get = PMPI_Info_get
 int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag)
 {
   spx_fn = SPX_FN_Info_get;
-  (void)info;
-  (void)key;
-  (void)valuelen;
-  (void)value;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  spx_frame frame = {.fn = SPX_FN_Info_get,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.i = valuelen}, {.u = (uintptr_t)value}, {.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_get_nkeys = PMPI_Info_get_nkeys
 int PMPI_Info_get_nkeys(MPI_Info info, int *nkeys)
 {
   spx_fn = SPX_FN_Info_get_nkeys;
-  (void)info;
-  (void)nkeys;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(nkeys, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "nkeys"));
+  spx_frame frame = {.fn = SPX_FN_Info_get_nkeys,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)nkeys}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_get_nthkey = PMPI_Info_get_nthkey
 int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key)
 {
   spx_fn = SPX_FN_Info_get_nthkey;
-  (void)info;
-  (void)n;
-  (void)key;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  spx_frame frame = {.fn = SPX_FN_Info_get_nthkey,
+    .a = {{.u = (uintptr_t)info}, {.i = n}, {.u = (uintptr_t)key}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_get_string = PMPI_Info_get_string
 int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag)
 {
   spx_fn = SPX_FN_Info_get_string;
-  (void)info;
-  (void)key;
-  (void)buflen;
-  (void)value;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(buflen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "buflen"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  spx_frame frame = {.fn = SPX_FN_Info_get_string,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)buflen}, {.u = (uintptr_t)value}, {.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_get_valuelen = PMPI_Info_get_valuelen
 int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag)
 {
   spx_fn = SPX_FN_Info_get_valuelen;
-  (void)info;
-  (void)key;
-  (void)valuelen;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(valuelen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "valuelen"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  spx_frame frame = {.fn = SPX_FN_Info_get_valuelen,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)valuelen}, {.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Info_set = PMPI_Info_set
 int PMPI_Info_set(MPI_Info info, const char *key, const char *value)
 {
   spx_fn = SPX_FN_Info_set;
-  (void)info;
-  (void)key;
-  (void)value;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(value, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_VALUE, "value"));
+  spx_frame frame = {.fn = SPX_FN_Info_set,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)value}}};
+  return spx_go(&frame);
 }

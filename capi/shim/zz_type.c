@@ -48,160 +48,169 @@ int PMPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count 
 int PMPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
   SPX_ENTER(SPX_FN_Get_elements);
-  (void)status;
-  (void)datatype;
-  (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 0});
 }
 
 #pragma weak MPI_Get_elements_c = PMPI_Get_elements_c
 int PMPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
   SPX_ENTER(SPX_FN_Get_elements_c);
-  (void)status;
-  (void)datatype;
-  (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 1});
 }
 
 #pragma weak MPI_Get_elements_x = PMPI_Get_elements_x
 int PMPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
   SPX_ENTER(SPX_FN_Get_elements_x);
-  (void)status;
-  (void)datatype;
-  (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 1});
 }
 
 #pragma weak MPI_Pack = PMPI_Pack
 int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Pack);
-  (void)inbuf;
-  (void)incount;
-  (void)datatype;
-  (void)outbuf;
-  (void)outsize;
-  (void)position;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(outsize >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "outsize", outsize));
+  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "position"));
+  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, comm, "incount", incount));
+  SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "inbuf", inbuf));
+  return spx_c_Pack(inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 0}, c_comm);
 }
 
 #pragma weak MPI_Pack_c = PMPI_Pack_c
 int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Pack_c);
-  (void)inbuf;
-  (void)incount;
-  (void)datatype;
-  (void)outbuf;
-  (void)outsize;
-  (void)position;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(outsize >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "outsize", outsize));
+  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "position"));
+  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, comm, "incount", incount));
+  SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "inbuf", inbuf));
+  return spx_c_Pack(inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 1}, c_comm);
 }
 
 #pragma weak MPI_Pack_external = PMPI_Pack_external
 int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position)
 {
   SPX_ENTER(SPX_FN_Pack_external);
-  (void)datarep;
-  (void)inbuf;
-  (void)incount;
-  (void)datatype;
-  (void)outbuf;
-  (void)outsize;
-  (void)position;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "position"));
+  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
+  SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "inbuf", inbuf));
+  return spx_c_Pack_external(datarep, inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 1});
 }
 
 #pragma weak MPI_Pack_external_c = PMPI_Pack_external_c
 int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position)
 {
   SPX_ENTER(SPX_FN_Pack_external_c);
-  (void)datarep;
-  (void)inbuf;
-  (void)incount;
-  (void)datatype;
-  (void)outbuf;
-  (void)outsize;
-  (void)position;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "position"));
+  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
+  SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "inbuf", inbuf));
+  return spx_c_Pack_external(datarep, inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 1});
 }
 
 #pragma weak MPI_Pack_external_size = PMPI_Pack_external_size
 int PMPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datatype, MPI_Aint *size)
 {
   SPX_ENTER(SPX_FN_Pack_external_size);
-  (void)datarep;
-  (void)incount;
-  (void)datatype;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(incount >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "incount", incount));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  return spx_c_Pack_external_size(datarep, incount, t_datatype, (spx_count_out){size, 1});
 }
 
 #pragma weak MPI_Pack_external_size_c = PMPI_Pack_external_size_c
 int PMPI_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Pack_external_size_c);
-  (void)datarep;
-  (void)incount;
-  (void)datatype;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(incount >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "incount", incount));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  return spx_c_Pack_external_size(datarep, incount, t_datatype, (spx_count_out){size, 1});
 }
 
 #pragma weak MPI_Pack_size = PMPI_Pack_size
 int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
 {
   SPX_ENTER(SPX_FN_Pack_size);
-  (void)incount;
-  (void)datatype;
-  (void)comm;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, comm, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(incount >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_COUNT, "incount", incount));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "size"));
+  return spx_c_Pack_size(incount, t_datatype, c_comm, (spx_count_out){size, 0});
 }
 
 #pragma weak MPI_Pack_size_c = PMPI_Pack_size_c
 int PMPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Pack_size_c);
-  (void)incount;
-  (void)datatype;
-  (void)comm;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, comm, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(incount >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_COUNT, "incount", incount));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "size"));
+  return spx_c_Pack_size(incount, t_datatype, c_comm, (spx_count_out){size, 1});
 }
 
 #pragma weak MPI_Status_set_elements = PMPI_Status_set_elements
 int PMPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count)
 {
   spx_fn = SPX_FN_Status_set_elements;
-  (void)status;
-  (void)datatype;
-  (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  return spx_c_Status_set_elements(status, t_datatype, count);
 }
 
 #pragma weak MPI_Status_set_elements_c = PMPI_Status_set_elements_c
 int PMPI_Status_set_elements_c(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
 {
   spx_fn = SPX_FN_Status_set_elements_c;
-  (void)status;
-  (void)datatype;
-  (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  return spx_c_Status_set_elements(status, t_datatype, count);
 }
 
 #pragma weak MPI_Status_set_elements_x = PMPI_Status_set_elements_x
 int PMPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
 {
   spx_fn = SPX_FN_Status_set_elements_x;
-  (void)status;
-  (void)datatype;
-  (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  return spx_c_Status_set_elements(status, t_datatype, count);
 }
 
 #pragma weak MPI_Type_commit = PMPI_Type_commit
@@ -541,30 +550,33 @@ int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI
 int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
 {
   SPX_ENTER(SPX_FN_Type_get_extent);
-  (void)datatype;
-  (void)lb;
-  (void)extent;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "lb"));
+  SPX_CHECK(extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "extent"));
+  return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
 #pragma weak MPI_Type_get_extent_c = PMPI_Type_get_extent_c
 int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
   SPX_ENTER(SPX_FN_Type_get_extent_c);
-  (void)datatype;
-  (void)lb;
-  (void)extent;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "lb"));
+  SPX_CHECK(extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "extent"));
+  return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
 #pragma weak MPI_Type_get_extent_x = PMPI_Type_get_extent_x
 int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
   SPX_ENTER(SPX_FN_Type_get_extent_x);
-  (void)datatype;
-  (void)lb;
-  (void)extent;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "lb"));
+  SPX_CHECK(extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "extent"));
+  return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
 #pragma weak MPI_Type_get_name = PMPI_Type_get_name
@@ -581,30 +593,33 @@ int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent)
 {
   SPX_ENTER(SPX_FN_Type_get_true_extent);
-  (void)datatype;
-  (void)true_lb;
-  (void)true_extent;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(true_lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_lb"));
+  SPX_CHECK(true_extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_extent"));
+  return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
 #pragma weak MPI_Type_get_true_extent_c = PMPI_Type_get_true_extent_c
 int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
 {
   SPX_ENTER(SPX_FN_Type_get_true_extent_c);
-  (void)datatype;
-  (void)true_lb;
-  (void)true_extent;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(true_lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_lb"));
+  SPX_CHECK(true_extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_extent"));
+  return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
 #pragma weak MPI_Type_get_true_extent_x = PMPI_Type_get_true_extent_x
 int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
 {
   SPX_ENTER(SPX_FN_Type_get_true_extent_x);
-  (void)datatype;
-  (void)true_lb;
-  (void)true_extent;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(true_lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_lb"));
+  SPX_CHECK(true_extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_extent"));
+  return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
 #pragma weak MPI_Type_get_value_index = PMPI_Type_get_value_index
@@ -664,27 +679,30 @@ int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
 int PMPI_Type_size(MPI_Datatype datatype, int *size)
 {
   SPX_ENTER(SPX_FN_Type_size);
-  (void)datatype;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  return spx_c_Type_size(t_datatype, (spx_count_out){size, 0});
 }
 
 #pragma weak MPI_Type_size_c = PMPI_Type_size_c
 int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Type_size_c);
-  (void)datatype;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  return spx_c_Type_size(t_datatype, (spx_count_out){size, 1});
 }
 
 #pragma weak MPI_Type_size_x = PMPI_Type_size_x
 int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Type_size_x);
-  (void)datatype;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  return spx_c_Type_size(t_datatype, (spx_count_out){size, 1});
 }
 
 #pragma weak MPI_Type_vector = PMPI_Type_vector
@@ -715,56 +733,56 @@ int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
 int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Unpack);
-  (void)inbuf;
-  (void)insize;
-  (void)position;
-  (void)outbuf;
-  (void)outcount;
-  (void)datatype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(insize >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "insize", insize));
+  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "position"));
+  SPX_CHECK(outcount >= 0, spx_bad_count(SPX_K_COMM, comm, "outcount", outcount));
+  SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "outbuf", outbuf));
+  return spx_c_Unpack(inbuf, insize, (spx_count_out){position, 0}, outbuf, outcount, t_datatype, c_comm);
 }
 
 #pragma weak MPI_Unpack_c = PMPI_Unpack_c
 int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Unpack_c);
-  (void)inbuf;
-  (void)insize;
-  (void)position;
-  (void)outbuf;
-  (void)outcount;
-  (void)datatype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(insize >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "insize", insize));
+  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "position"));
+  SPX_CHECK(outcount >= 0, spx_bad_count(SPX_K_COMM, comm, "outcount", outcount));
+  SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "outbuf", outbuf));
+  return spx_c_Unpack(inbuf, insize, (spx_count_out){position, 1}, outbuf, outcount, t_datatype, c_comm);
 }
 
 #pragma weak MPI_Unpack_external = PMPI_Unpack_external
 int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_Unpack_external);
-  (void)datarep;
-  (void)inbuf;
-  (void)insize;
-  (void)position;
-  (void)outbuf;
-  (void)outcount;
-  (void)datatype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "position"));
+  SPX_CHECK(outcount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "outcount", outcount));
+  SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "outbuf", outbuf));
+  return spx_c_Unpack_external(datarep, inbuf, insize, (spx_count_out){position, 1}, outbuf, outcount, t_datatype);
 }
 
 #pragma weak MPI_Unpack_external_c = PMPI_Unpack_external_c
 int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_Unpack_external_c);
-  (void)datarep;
-  (void)inbuf;
-  (void)insize;
-  (void)position;
-  (void)outbuf;
-  (void)outcount;
-  (void)datatype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "position"));
+  SPX_CHECK(outcount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "outcount", outcount));
+  SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "outbuf", outbuf));
+  return spx_c_Unpack_external(datarep, inbuf, insize, (spx_count_out){position, 1}, outbuf, outcount, t_datatype);
 }
 
 #pragma weak MPI_Address = PMPI_Address
