@@ -123,3 +123,28 @@ int64_t spx_type_elements(const spx_type *t, int64_t bytes)
   int64_t n = bytes / t->size * root->elements;
   return bytes % t->size == 0 || count_elements(t->typed, root, bytes % t->size, &n) ? n : -1;
 }
+
+/* Bytes of the first n elements of a node of a typed layout, n <= its elements. */
+static int64_t count_bytes(const spx_layout *l, const spx_node *nd, int64_t n)
+{
+  if (n == nd->elements) return nd->size;
+  if (nd->basic) return n * spx_basics[nd->basic].size;
+  if (nd->kind == SPX_L_LIST) {
+    const int64_t *kids = spx_layout_words(l, nd->kids), *prefix = spx_layout_words(l, nd->prefix);
+    int64_t i = 0;
+    for (; n >= spx_layout_node(l, kids[i])->elements; i++) n -= spx_layout_node(l, kids[i])->elements;
+    return prefix[i] + count_bytes(l, spx_layout_node(l, kids[i]), n);
+  }
+  const spx_node *c = spx_layout_node(l, nd->child);
+  return n / c->elements * c->size + count_bytes(l, c, n % c->elements);
+}
+
+int64_t spx_type_bytes(const spx_type *t, int64_t n)
+{
+  int64_t bytes;
+  if (n == 0 || t->size == 0) return 0;
+  if (!t->typed) return __builtin_mul_overflow(n, spx_basics[t->basic].size, &bytes) ? -1 : bytes;
+  const spx_node *root = spx_layout_node(t->typed, t->typed->root);
+  if (__builtin_mul_overflow(n / root->elements, t->size, &bytes)) return -1;
+  return __builtin_add_overflow(bytes, count_bytes(t->typed, root, n % root->elements), &bytes) ? -1 : bytes;
+}
