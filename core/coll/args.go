@@ -130,6 +130,9 @@ func Compile(a Args) (*Plan, error) {
 		return &b.p, nil
 	}
 	if a.Remote > 0 {
+		if inter[a.Kind] == nil {
+			return nil, fmt.Errorf("%v is not defined on intercommunicators", a.Kind)
+		}
 		b.p.Algorithm = "inter"
 		inter[a.Kind](b)
 		return &b.p, nil

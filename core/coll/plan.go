@@ -90,7 +90,8 @@ type Plan struct {
 // builder collects the steps of a plan.
 type builder struct {
 	*Args
-	p Plan
+	p     Plan
+	flags uint8 // of the transfers made now
 }
 
 func (b *builder) transfer(op Op, peer int, r Ref, flags uint8) int32 {
@@ -100,8 +101,8 @@ func (b *builder) transfer(op Op, peer int, r Ref, flags uint8) int32 {
 	return slot
 }
 
-func (b *builder) send(peer int, r Ref) int32 { return b.transfer(OpSend, peer, r, 0) }
-func (b *builder) recv(peer int, r Ref) int32 { return b.transfer(OpRecv, peer, r, 0) }
+func (b *builder) send(peer int, r Ref) int32 { return b.transfer(OpSend, peer, r, b.flags) }
+func (b *builder) recv(peer int, r Ref) int32 { return b.transfer(OpRecv, peer, r, b.flags) }
 
 // wait makes what follows depend on the transfers of the given slots.
 func (b *builder) wait(slots ...int32) {

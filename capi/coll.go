@@ -1,0 +1,123 @@
+package main
+
+/*
+#include "plan.h"
+*/
+import "C"
+
+import (
+	"os"
+	"unsafe"
+
+	"libspx/core/coll"
+	"libspx/core/mpierr"
+)
+
+// The planner's side of capi/dataplane/plan.h: a collective that the communicator's cache has no plan for comes here once.
+
+func init() { internals[C.SPX_IN_PLAN] = planCollective }
+
+// forced holds the algorithms that the environment asks for, read once.
+var forced = func() (out [coll.Kinds]string) {
+	for k := range coll.Kinds {
+		out[k] = os.Getenv(coll.EnvName(k))
+	}
+	return out
+}()
+
+// planCollective compiles the plan for a key. Arguments: const spx_plan_key *, spx_comm *, spx_plan ** (out).
+func planCollective(c *call) error {
+	key, comm := at[C.spx_plan_key](c.addr(0)), at[C.spx_comm](c.addr(1))
+	a := coll.Args{
+		Kind:      coll.Kind(key.kind),
+		Rank:      int(comm.rank),
+		Size:      int(comm.size),
+		Root:      int(key.root),
+		InPlace:   key.in_place != 0,
+		SCount:    int64(key.scount),
+		RCount:    int64(key.rcount),
+		SType:     planType(&key.s, key.s_contig),
+		RType:     planType(&key.r, key.r_contig),
+		SizeClass: int(key.size_class),
+		Commute:   key.commute != 0,
+		CPUs:      processors(),
+		Force:     forced[key.kind],
+	}
+	if comm.flags&C.SPX_C_INTER != 0 {
+		a.Remote = int(comm.remote_size)
+	}
+	p, err := coll.Compile(a)
+	if err != nil {
+		return fail(int(mpierr.Arg), "%v", err)
+	}
+	out, err := storePlan(p, prefixes(p, &a))
+	if err != nil {
+		return err
+	}
+	*at[*C.spx_plan](c.addr(2)) = out
+	return nil
+}
+
+// processors is how many processors the ranks of this host share.
+func processors() int {
+	if seg := C.spx_segment; seg != nil {
+		return int(seg.ncpus)
+	}
+	return 1
+}
+
+func planType(t *[4]C.int64_t, contig C.uint8_t) coll.Type {
+	return coll.Type{Size: int64(t[0]), Extent: int64(t[1]), TrueLB: int64(t[2]), TrueExtent: int64(t[3]), Contig: contig != 0}
+}
+
+// prefixes is the number of receive counts whose running sums the plan uses.
+func prefixes(p *coll.Plan, a *coll.Args) int {
+	for _, r := range p.Regions {
+		if r.PerUnit != 0 {
+			return a.Size
+		}
+	}
+	for i := range p.Steps {
+		if p.Steps[i].X.Mode == coll.Prefix || p.Steps[i].Y.Mode == coll.Prefix {
+			return a.Size
+		}
+	}
+	return 0
+}
+
+// storePlan writes a plan into C memory.
+func storePlan(p *coll.Plan, nprefix int) (*C.spx_plan, error) {
+	if len(p.Regions) > C.SPX_PLAN_REGIONS {
+		return nil, fail(int(mpierr.Intern), "a plan (%s) with %d temporary regions; %d fit", p.Algorithm, len(p.Regions), C.SPX_PLAN_REGIONS)
+	}
+	out := C.spx_plan_new(C.uint32_t(len(p.Steps)), C.uint32_t(len(p.Waits)), C.uint32_t(p.Slots), C.uint32_t(len(p.Regions)))
+	if out == nil {
+		return nil, fail(int(mpierr.NoMem), "no memory for a plan of %d steps", len(p.Steps))
+	}
+	out.unit, out.nprefix = C.int64_t(p.Unit), C.uint32_t(nprefix)
+	for i, b := range []byte(p.Algorithm) {
+		if i < len(out.algorithm)-1 {
+			out.algorithm[i] = C.char(b)
+		}
+	}
+	steps := unsafe.Slice(out.steps, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		steps[i] = C.spx_step{op: C.uint8_t(s.Op), flags: C.uint8_t(s.Flags), peer: C.int32_t(s.Peer), slot: C.int32_t(s.Slot),
+			first: C.int32_t(s.First), n: C.int32_t(s.N), x: operand(s.X), y: operand(s.Y)}
+	}
+	waits := unsafe.Slice(out.waits, len(p.Waits))
+	for i, w := range p.Waits {
+		waits[i] = C.int32_t(w)
+	}
+	regions := unsafe.Slice(out.regions, len(p.Regions))
+	for i, r := range p.Regions {
+		regions[i] = C.spx_region{fixed: C.int64_t(r.Fixed), per_unit: C.int64_t(r.PerUnit)}
+	}
+	return out, nil
+}
+
+func operand(r coll.Ref) C.spx_operand {
+	return C.spx_operand{off: C.int64_t(r.Off), count: C.int64_t(r.Count), a: C.int32_t(r.A), b: C.int32_t(r.B),
+		buf: C.uint8_t(r.Buf), mode: C.uint8_t(r.Mode), _type: C.uint8_t(r.Type)}
+}

@@ -1,0 +1,450 @@
+/* plan.c - runs plans (plan.h): binds buffers and counts, starts transfers in order, waits where the plan says so. */
+#include "plan.h"
+#include <stdlib.h>
+#include <string.h>
+#include "basic.h"
+#include "dp.h"
+
+enum { SMALL_TEMP = 16384 /* bytes of temporary memory that an idle run keeps */, LOCAL_TAG = 1 << 30, ALIGN = 64 };
+
+typedef struct transfer {
+  spx_request r;
+  int64_t expect; /* bytes that the plan says */
+  int seen;       /* its outcome has been taken in */
+} transfer;
+
+struct spx_run {
+  spx_poller poller;
+  spx_plan *plan;
+  spx_coll c;
+  spx_request *user;     /* nonblocking: the caller's request */
+  transfer *blocked;     /* what the run waits for */
+  uint32_t pc, settled;  /* next step; transfers below settled are over */
+  int32_t error, tag;
+  int poisoned;          /* a peer has failed or the communicator is revoked: no more data */
+  int busy;
+  int64_t *prefix;       /* running sums of the receive counts */
+  void *temp;
+  size_t temp_bytes;
+  char *base[SPX_PB_TEMP + SPX_PLAN_REGIONS];
+  transfer xfer[];
+};
+
+/* ---- plans --------------------------------------------------------------------------------------------------- */
+
+spx_plan *spx_plan_new(uint32_t nsteps, uint32_t nwaits, uint32_t nslots, uint32_t nregions)
+{
+  size_t steps = nsteps * sizeof(spx_step), regions = nregions * sizeof(spx_region), waits = nwaits * sizeof(int32_t);
+  spx_plan *p = calloc(1, sizeof *p + steps + regions + waits);
+  if (!p) return NULL;
+  atomic_store_explicit(&p->refs, 1, memory_order_relaxed);
+  p->nsteps = nsteps;
+  p->nslots = nslots;
+  p->nregions = nregions;
+  p->steps = (spx_step *)(p + 1);
+  p->regions = (spx_region *)(p->steps + nsteps);
+  p->waits = (int32_t *)(p->regions + nregions);
+  return p;
+}
+
+static void free_run(spx_run *run)
+{
+  if (run->temp) spx_temp_put(run->temp, run->temp_bytes);
+  free(run);
+}
+
+void spx_plan_unref(spx_plan *p)
+{
+  if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+  if (p->idle) free_run(p->idle);
+  free(p);
+}
+
+/* ---- binding ------------------------------------------------------------------------------------------------- */
+
+static spx_type *byte_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
+
+typedef struct { char *at; int64_t count; spx_type *type; } piece;
+
+static spx_type *type_at(const MPI_Datatype *types, int i) { return (spx_type *)spx_get(SPX_K_TYPE, types[i]); }
+
+/* Where a ref is, once the caller's arrays are known. */
+static piece resolve(const spx_run *run, const spx_operand *f)
+{
+  const spx_coll *c = &run->c;
+  int sends = f->buf == SPX_PB_SEND;
+  spx_type *t = f->type == SPX_PT_BYTE ? byte_type() : f->type == SPX_PT_SEND ? c->stype : c->rtype;
+  piece p = {run->base[f->buf] + f->off, f->count, t};
+  if (SPX_LIKELY(f->mode == SPX_PM_FIXED)) return p;
+  if (f->mode == SPX_PM_COUNT) p.count = spx_array_at(c->rcounts, f->a);
+  else if (f->mode == SPX_PM_PREFIX) {
+    int64_t unit = f->type == SPX_PT_BYTE ? run->plan->unit : t->extent;
+    p.at += run->prefix[f->a] * unit;
+    p.count = (run->prefix[f->b] - run->prefix[f->a]) * (f->type == SPX_PT_BYTE ? unit : 1);
+  } else {
+    const MPI_Datatype *types = sends ? c->stypes : c->rtypes;
+    int64_t at = spx_array_at(sends ? c->sdispls : c->rdispls, f->a);
+    if (types) p.type = type_at(types, f->a);
+    p.at = run->base[f->buf] + (types ? at : at * t->extent);
+    p.count = spx_array_at(sends ? c->scounts : c->rcounts, f->a);
+  }
+  return p;
+}
+
+static int64_t count_of(const spx_coll *c, uint32_t i)
+{
+  int64_t n = spx_array_at(c->rcounts, i);
+  return c->rtypes ? (n ? n * type_at(c->rtypes, (int)i)->size : 0) : n;
+}
+
+static size_t rounded(int64_t bytes) { return ((size_t)bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+/* Gives the run its temporary memory and the sums of counts. */
+static int bind(spx_run *run)
+{
+  const spx_plan *p = run->plan;
+  int64_t total = 0;
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < p->nprefix; i++) total += count_of(&run->c, i);
+  if (p->nprefix) bytes += rounded((p->nprefix + 1) * 8);
+  for (uint32_t i = 0; i < p->nregions; i++) bytes += rounded(p->regions[i].fixed + magnitude(p->regions[i].per_unit) * total);
+  if (bytes > run->temp_bytes || (!run->temp && bytes)) {
+    if (run->temp) spx_temp_put(run->temp, run->temp_bytes);
+    run->temp_bytes = 0;
+    run->temp = spx_temp_get(bytes);
+    if (!run->temp) {
+      spx_detail("no memory for %zu bytes of temporary data", bytes);
+      return MPI_ERR_NO_MEM;
+    }
+    run->temp_bytes = bytes;
+  }
+  char *at = run->temp;
+  if (p->nprefix) {
+    run->prefix = (int64_t *)at;
+    at += rounded((p->nprefix + 1) * 8);
+    run->prefix[0] = 0;
+    for (uint32_t i = 0; i < p->nprefix; i++) run->prefix[i + 1] = run->prefix[i] + count_of(&run->c, i);
+  }
+  for (uint32_t i = 0; i < p->nregions; i++) {
+    int64_t unit = p->regions[i].per_unit;
+    run->base[SPX_PB_TEMP + i] = at + (unit < 0 ? -unit * total : 0);
+    at += rounded(p->regions[i].fixed + magnitude(unit) * total);
+  }
+  run->base[SPX_PB_SEND] = (char *)(uintptr_t)run->c.send;
+  run->base[SPX_PB_RECV] = run->c.recv;
+  return MPI_SUCCESS;
+}
+
+/* A run of p, ready to advance. tag tells this operation's messages from those of others on the communicator. */
+static int new_run(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
+{
+  spx_lock();
+  spx_run *run = p->idle;
+  p->idle = NULL;
+  spx_unlock();
+  if (!run) {
+    run = calloc(1, sizeof *run + p->nslots * sizeof(transfer));
+    if (!run) {
+      spx_detail("no memory for %u transfers", p->nslots);
+      return MPI_ERR_NO_MEM;
+    }
+  }
+  run->plan = p;
+  run->c = *c;
+  run->pc = run->settled = 0;
+  run->error = MPI_SUCCESS;
+  run->tag = tag;
+  run->poisoned = run->busy = 0;
+  run->user = NULL;
+  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  int err = bind(run);
+  *out = run;
+  if (err == MPI_SUCCESS) return err;
+  spx_plan_unref(p);
+  free_run(run);
+  return err;
+}
+
+static void end_run(spx_run *run)
+{
+  spx_plan *p = run->plan;
+  if (run->temp_bytes > SMALL_TEMP) {
+    spx_temp_put(run->temp, run->temp_bytes);
+    run->temp = NULL;
+    run->temp_bytes = 0;
+  }
+  spx_lock();
+  spx_run *spare = p->idle;
+  p->idle = run;
+  spx_unlock();
+  if (spare) free_run(spare);
+  spx_plan_unref(p);
+}
+
+static int32_t next_tag(spx_comm *c) { return (int32_t)(c->coll_seq++ & (LOCAL_TAG - 1)); }
+
+/* ---- steps --------------------------------------------------------------------------------------------------- */
+
+/* Starts a send or receive. What carries no data by the caller's counts is not sent: both sides know. */
+static void start(spx_run *run, const spx_step *s)
+{
+  transfer *x = &run->xfer[s->slot];
+  spx_request *r = &x->r;
+  spx_comm *c = run->c.comm;
+  piece p = resolve(run, &s->x);
+  x->expect = p.count * p.type->size;
+  x->seen = 0;
+  if (s->x.mode != SPX_PM_FIXED && x->expect == 0) {
+    r->error = MPI_SUCCESS;
+    x->seen = 1;
+    atomic_store_explicit(&r->done, 1, memory_order_relaxed);
+    return;
+  }
+  int sends = s->op == SPX_P_SEND, local = s->flags & SPX_PF_LOCAL;
+  if (SPX_UNLIKELY(run->poisoned) && sends) {
+    p.type = byte_type();
+    p.count = x->expect == 0;
+    p.at = (char *)run;
+  }
+  r->kind = sends ? SPX_R_SEND : SPX_R_RECV;
+  r->mode = SPX_M_STANDARD;
+  r->flags = SPX_RF_INTERNAL;
+  atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+  r->error = MPI_SUCCESS;
+  r->src = r->want_src = s->peer;
+  r->tag = r->want_tag = local ? run->tag | LOCAL_TAG : run->tag;
+  r->bytes = 0;
+  r->full = 0;
+  r->buf = p.at;
+  r->count = p.count;
+  r->type = p.type;
+  r->comm = c;
+  r->ctx = c->ctx + SPX_CTX_COLL;
+  r->ctx_kind = SPX_CTX_COLL;
+  r->peer = (local ? c->local : c->peer)[s->peer];
+  r->state = SPX_S_NONE;
+  r->aux[0] = 0;
+  spx_lock();
+  if (sends) spx_send_start(r);
+  else spx_recv_start(r);
+  spx_unlock();
+}
+
+static void fail(spx_run *run, int error)
+{
+  if (run->error == MPI_SUCCESS) run->error = error;
+  if (error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED || error == MPIX_ERR_PROC_FAILED_PENDING) run->poisoned = 1;
+}
+
+/* Takes in how a transfer ended. */
+static void settle(spx_run *run, transfer *x)
+{
+  if (SPX_LIKELY(x->seen)) return;
+  x->seen = 1;
+  spx_request *r = &x->r;
+  int receives = r->kind == SPX_R_RECV;
+  if (SPX_LIKELY(r->error == MPI_SUCCESS && (!receives || r->bytes == x->expect))) return;
+  if (receives && x->expect == 0 && r->error == MPI_ERR_TRUNCATE) r->error = MPIX_ERR_PROC_FAILED;
+  else if (receives && r->error == MPI_SUCCESS && r->bytes == 0) r->error = MPIX_ERR_PROC_FAILED;
+  else if (receives && r->error == MPI_SUCCESS) {
+    spx_detail("rank %d sent %lld bytes where this process expects %lld: the counts and datatypes of the processes do not match", r->want_src,
+               (long long)r->bytes, (long long)x->expect);
+    fail(run, MPI_ERR_TRUNCATE);
+    return;
+  } else {
+    spx_request_detail(r);
+    fail(run, r->error);
+    return;
+  }
+  spx_detail("rank %d reports that a process has failed", r->want_src);
+  fail(run, r->error);
+}
+
+/* Copies between datatypes; one of them is mostly without gaps. */
+static void copy(piece from, piece to)
+{
+  int64_t n = from.count * from.type->size, room = to.count * to.type->size;
+  if (n > room) n = room;
+  if (n == 0) return;
+  int plain_from = from.type->flags & SPX_T_CONTIG, plain_to = to.type->flags & SPX_T_CONTIG;
+  if (plain_from && plain_to) {
+    if (from.at != to.at) memmove(to.at, from.at, (size_t)n);
+  } else if (plain_to) spx_pack(from.at, from.count, from.type, 0, n, to.at);
+  else if (plain_from) spx_unpack(to.at, to.count, to.type, 0, n, from.at);
+  else {
+    char part[8192];
+    for (int64_t at = 0; at < n; at += (int64_t)sizeof part) {
+      int64_t end = n - at < (int64_t)sizeof part ? n : at + (int64_t)sizeof part;
+      spx_pack(from.at, from.count, from.type, at, end, part);
+      spx_unpack(to.at, to.count, to.type, at, end, part);
+    }
+  }
+}
+
+static void reduce(spx_run *run, const spx_step *s)
+{
+  piece in = resolve(run, &s->x), inout = resolve(run, &s->y);
+  int err = spx_reduce(in.at, inout.at, in.count, in.type, run->c.op);
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) fail(run, err);
+}
+
+/* The first transfer of a wait step that is not complete, or NULL. */
+static transfer *pending(spx_run *run, const spx_step *s)
+{
+  const int32_t *slots = run->plan->waits + s->first;
+  for (int32_t i = 0; i < s->n; i++) {
+    transfer *x = &run->xfer[slots[i]];
+    if (!spx_is_done(&x->r)) return x;
+  }
+  for (int32_t i = 0; i < s->n; i++) settle(run, &run->xfer[slots[i]]);
+  return NULL;
+}
+
+/* Goes on as far as possible: NULL at the end, else what has to complete first. */
+static transfer *advance(spx_run *run)
+{
+  const spx_plan *p = run->plan;
+  for (; run->pc < p->nsteps; run->pc++) {
+    const spx_step *s = &p->steps[run->pc];
+    switch (s->op) {
+    case SPX_P_SEND:
+    case SPX_P_RECV: start(run, s); break;
+    case SPX_P_WAIT: {
+      transfer *x = pending(run, s);
+      if (x) return x;
+      break;
+    }
+    case SPX_P_COPY:
+      if (!run->poisoned) copy(resolve(run, &s->x), resolve(run, &s->y));
+      break;
+    case SPX_P_REDUCE:
+      if (!run->poisoned) reduce(run, s);
+      break;
+    }
+  }
+  for (; run->settled < p->nslots; run->settled++) {
+    transfer *x = &run->xfer[run->settled];
+    if (!spx_is_done(&x->r)) return x;
+    settle(run, x);
+  }
+  return NULL;
+}
+
+/* ---- blocking ------------------------------------------------------------------------------------------------ */
+
+int spx_plan_run(spx_plan *p, const spx_coll *c)
+{
+  spx_run *run;
+  int err = new_run(p, c, next_tag(c->comm), &run);
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
+  for (transfer *x; (x = advance(run)) != NULL;) spx_wait(&x->r);
+  err = run->error;
+  end_run(run);
+  return err;
+}
+
+/* ---- nonblocking and persistent ------------------------------------------------------------------------------ */
+
+/* What a request of a collective is bound to: r->priv. */
+typedef struct bound {
+  spx_plan *plan;
+  spx_coll c;
+  int32_t tag;
+} bound;
+
+static void hold(const spx_coll *c, int on)
+{
+  struct { spx_kind k; spx_obj *o; } held[] = {
+    {SPX_K_COMM, &c->comm->o}, {SPX_K_TYPE, (spx_obj *)c->stype}, {SPX_K_TYPE, (spx_obj *)c->rtype}, {SPX_K_OP, (spx_obj *)c->op}};
+  for (unsigned i = 0; i < sizeof held / sizeof *held; i++) {
+    if (!held[i].o) continue;
+    if (on) spx_ref(held[i].o);
+    else spx_unref(held[i].k, held[i].o);
+  }
+}
+
+static void release(spx_request *r)
+{
+  bound *b = r->priv;
+  if (!b) return;
+  r->priv = NULL;
+  hold(&b->c, 0);
+  spx_plan_unref(b->plan);
+  free(b);
+}
+
+static void finish(spx_run *run)
+{
+  spx_request *user = run->user;
+  int err = run->error;
+  end_run(run);
+  spx_complete(user, err);
+}
+
+static int poll_run(spx_poller *p)
+{
+  spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
+  if (run->busy || !spx_is_done(&run->blocked->r)) return 0;
+  run->busy = 1;
+  transfer *x = advance(run);
+  run->busy = 0;
+  run->blocked = x;
+  if (x) return 1;
+  spx_poller_del(p);
+  finish(run);
+  return 1;
+}
+
+static int start_request(spx_request *r)
+{
+  bound *b = r->priv;
+  spx_run *run;
+  atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+  r->flags |= SPX_RF_ACTIVE;
+  r->error = MPI_SUCCESS;
+  int err = new_run(b->plan, &b->c, b->tag, &run);
+  if (err != MPI_SUCCESS) {
+    spx_complete(r, err);
+    return err;
+  }
+  run->user = r;
+  run->poller.poll = poll_run;
+  run->blocked = advance(run);
+  if (run->blocked) spx_poller_add(&run->poller);
+  else finish(run);
+  return MPI_SUCCESS;
+}
+
+int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
+{
+  bound *b = malloc(sizeof *b);
+  spx_request *r = b ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
+  if (!r) {
+    free(b);
+    spx_detail("no memory for a request");
+    return MPI_ERR_NO_MEM;
+  }
+  *b = (bound){.plan = p, .c = *c, .tag = next_tag(c->comm)};
+  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  hold(c, 1);
+  r->kind = SPX_R_COLL;
+  r->flags = SPX_RF_PERSISTENT;
+  r->comm = c->comm;
+  r->src = r->want_src = MPI_ANY_SOURCE;
+  r->tag = r->want_tag = MPI_ANY_TAG;
+  r->priv = b;
+  r->start = start_request;
+  r->release = release;
+  *out = r;
+  return MPI_SUCCESS;
+}
+
+int spx_plan_start(spx_plan *p, const spx_coll *c, spx_request **out)
+{
+  int err = spx_plan_init(p, c, out);
+  if (err != MPI_SUCCESS) return err;
+  (*out)->flags = 0;
+  return start_request(*out);
+}

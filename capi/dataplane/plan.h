@@ -1,0 +1,108 @@
+/* plan.h - plans of collective operations: what Go compiles once and C runs.
+ *
+ * A plan is a flat array of steps (core/coll says what they mean and proves the schedules). It names no address: buffers,
+ * datatypes, counts of v and w forms and the communicator are bound when it is run, so that a cached plan serves every call
+ * with the same shape. Owner of a plan: the cache of its communicator (capi/shim/coll_cache.c) and each run of it.
+ * A run is driven by whoever waits for it (blocking), or by a poller (nonblocking, persistent). MPI-5.0 chapter 6.
+ *
+ * Failures: a run never stops half-way, for others wait for what it sends. After a peer's death or a revocation it goes on
+ * with empty messages in place of data (or, where a message carries no data, with a byte), by which the others learn of it.
+ */
+#ifndef SPX_PLAN_H
+#define SPX_PLAN_H
+#include "spx.h"
+
+/* Values known to core/coll too. */
+typedef enum {
+  SPX_COLL_BARRIER, SPX_COLL_BCAST, SPX_COLL_GATHER, SPX_COLL_GATHERV, SPX_COLL_SCATTER, SPX_COLL_SCATTERV, SPX_COLL_ALLGATHER,
+  SPX_COLL_ALLGATHERV, SPX_COLL_ALLTOALL, SPX_COLL_ALLTOALLV, SPX_COLL_ALLTOALLW, SPX_COLL_REDUCE, SPX_COLL_ALLREDUCE,
+  SPX_COLL_REDUCE_SCATTER_BLOCK, SPX_COLL_REDUCE_SCATTER, SPX_COLL_SCAN, SPX_COLL_EXSCAN, SPX_COLL_COUNT
+} spx_coll_kind;
+enum { SPX_P_SEND = 1, SPX_P_RECV, SPX_P_WAIT, SPX_P_COPY, SPX_P_REDUCE };        /* spx_step.op */
+enum { SPX_PF_LOCAL = 1 };                                                         /* spx_step.flags: peer is of the local group */
+enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP };                                /* spx_operand.buf */
+enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT };              /* spx_operand.mode */
+enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                                /* spx_operand.type */
+#define SPX_PLAN_REGIONS 64 /* a plan has no more; Go checks */
+
+/* A piece of a buffer, see core/coll.Ref. */
+typedef struct spx_operand {
+  int64_t off;   /* bytes */
+  int64_t count; /* elements */
+  int32_t a, b;  /* blocks */
+  uint8_t buf, mode, type, pad[5];
+} spx_operand;
+
+typedef struct spx_step {
+  uint8_t op, flags;
+  uint16_t pad;
+  int32_t peer;
+  int32_t slot;     /* SEND, RECV: number of the transfer */
+  int32_t first, n; /* WAIT: waits[first .. first+n) */
+  int32_t pad2;
+  spx_operand x, y;
+} spx_step;
+
+/* Temporary memory: fixed bytes, and per_unit for each unit of the sum of the receive counts. Negative: offsets count from
+ * the end of that part. */
+typedef struct spx_region { int64_t fixed, per_unit; } spx_region;
+
+/* What a plan depends on. Compared bytewise: fill it from zero. */
+typedef struct spx_plan_key {
+  uint8_t kind, in_place, commute, pad;
+  uint8_t s_contig, r_contig;
+  uint16_t size_class; /* see core/coll.Args */
+  int32_t root, pad2;
+  int64_t scount, rcount;
+  int64_t s[4], r[4];  /* size, extent, true_lb, true_extent */
+} spx_plan_key;
+
+typedef struct spx_plan {
+  spx_plan_key key;
+  _Atomic int32_t refs;   /* the cache's, and one a run */
+  uint32_t nsteps, nslots, nregions;
+  uint32_t nprefix;       /* number of the caller's receive counts whose running sums are needed, 0: none */
+  int64_t unit;           /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
+  uint64_t used;          /* clock of the cache */
+  struct spx_run *idle;   /* a run kept for the next time */
+  spx_step *steps;        /* these lie behind the plan, in one allocation */
+  int32_t *waits;
+  spx_region *regions;
+  char algorithm[32];
+} spx_plan;
+
+/* Counts or displacements of the caller: int, or 64 bit when wide. */
+typedef struct spx_array { const void *p; int wide; } spx_array;
+
+/* What a run is bound to. Unused members are 0. */
+typedef struct spx_coll {
+  spx_plan_key key;
+  const char *name;           /* of the MPI function, for messages */
+  spx_comm *comm;
+  const void *send;
+  void *recv;
+  spx_type *stype, *rtype;
+  spx_op *op;
+  spx_array scounts, rcounts, sdispls, rdispls;
+  const MPI_Datatype *stypes, *rtypes; /* w forms: displacements are in bytes */
+} spx_coll;
+
+typedef struct spx_run spx_run;
+
+/* An empty plan with room for its parts, refs = 1; NULL: out of memory. */
+SPX_HIDDEN spx_plan *spx_plan_new(uint32_t nsteps, uint32_t nwaits, uint32_t nslots, uint32_t nregions);
+SPX_HIDDEN void spx_plan_unref(spx_plan *p);
+
+/* Runs a plan to its end: the operation's error code; a detail text is left when there is one. Consumes no reference. */
+SPX_HIDDEN int spx_plan_run(spx_plan *p, const spx_coll *c);
+/* Starts a plan: *r gets a request for MPI_Wait. The caller's arrays must stay until then. */
+SPX_HIDDEN int spx_plan_start(spx_plan *p, const spx_coll *c, spx_request **r);
+/* A persistent request, not active; spx_start starts it. */
+SPX_HIDDEN int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **r);
+
+/* Temporary memory of the process: kept between uses, up to a bound. */
+SPX_HIDDEN void *spx_temp_get(size_t bytes); /* NULL: out of memory */
+SPX_HIDDEN void spx_temp_put(void *p, size_t bytes);
+
+static inline int64_t spx_array_at(spx_array a, int64_t i) { return a.wide ? ((const int64_t *)a.p)[i] : ((const int32_t *)a.p)[i]; }
+#endif
