@@ -4,6 +4,25 @@ package main
 
 // bodies has the Go body of every function that has one, by its number (zz_functions.h).
 var bodies = [733]func(*call) error{
+	40:  attrDelete,          // MPI_Attr_delete
+	42:  attrPut,             // MPI_Attr_put
+	73:  commCompare,         // MPI_Comm_compare
+	75:  commCreate,          // MPI_Comm_create
+	78:  commCreateGroup,     // MPI_Comm_create_group
+	79:  commCreateKeyval,    // MPI_Comm_create_keyval
+	80:  commDeleteAttr,      // MPI_Comm_delete_attr
+	83:  commDisconnect,      // MPI_Comm_disconnect
+	84:  commDup,             // MPI_Comm_dup
+	85:  commDupWithInfo,     // MPI_Comm_dup_with_info
+	87:  commFree,            // MPI_Comm_free
+	88:  commFreeKeyval,      // MPI_Comm_free_keyval
+	92:  commGetInfo,         // MPI_Comm_get_info
+	95:  commGroup,           // MPI_Comm_group
+	101: commRemoteGroup,     // MPI_Comm_remote_group
+	103: commSetAttr,         // MPI_Comm_set_attr
+	105: commSetInfo,         // MPI_Comm_set_info
+	110: commSplit,           // MPI_Comm_split
+	111: commSplitType,       // MPI_Comm_split_type
 	253: groupCompare,        // MPI_Group_compare
 	254: groupDifference,     // MPI_Group_difference
 	255: groupExcl,           // MPI_Group_excl
@@ -27,4 +46,54 @@ var bodies = [733]func(*call) error{
 	313: infoGetString,       // MPI_Info_get_string
 	314: infoGetValuelen,     // MPI_Info_get_valuelen
 	315: infoSet,             // MPI_Info_set
+	320: intercommCreate,     // MPI_Intercomm_create
+	322: intercommMerge,      // MPI_Intercomm_merge
+	349: keyvalCreate,        // MPI_Keyval_create
+	350: keyvalFree,          // MPI_Keyval_free
+	557: typeCommit,          // MPI_Type_commit
+	558: typeContiguous,      // MPI_Type_contiguous
+	559: typeContiguous,      // MPI_Type_contiguous_c
+	560: typeDarray,          // MPI_Type_create_darray
+	561: typeDarray,          // MPI_Type_create_darray_c
+	562: typeF90Complex,      // MPI_Type_create_f90_complex
+	563: typeF90Integer,      // MPI_Type_create_f90_integer
+	564: typeF90Real,         // MPI_Type_create_f90_real
+	565: typeHindexed,        // MPI_Type_create_hindexed
+	566: typeHindexedBlock,   // MPI_Type_create_hindexed_block
+	567: typeHindexedBlock,   // MPI_Type_create_hindexed_block_c
+	568: typeHindexed,        // MPI_Type_create_hindexed_c
+	569: typeHvector,         // MPI_Type_create_hvector
+	570: typeHvector,         // MPI_Type_create_hvector_c
+	571: typeIndexedBlock,    // MPI_Type_create_indexed_block
+	572: typeIndexedBlock,    // MPI_Type_create_indexed_block_c
+	573: typeCreateKeyval,    // MPI_Type_create_keyval
+	574: typeResized,         // MPI_Type_create_resized
+	575: typeResized,         // MPI_Type_create_resized_c
+	576: typeStruct,          // MPI_Type_create_struct
+	577: typeStruct,          // MPI_Type_create_struct_c
+	578: typeSubarray,        // MPI_Type_create_subarray
+	579: typeSubarray,        // MPI_Type_create_subarray_c
+	580: typeDeleteAttr,      // MPI_Type_delete_attr
+	581: typeDup,             // MPI_Type_dup
+	582: typeFree,            // MPI_Type_free
+	583: typeFreeKeyval,      // MPI_Type_free_keyval
+	585: typeGetAttr,         // MPI_Type_get_attr
+	586: typeGetContents,     // MPI_Type_get_contents
+	587: typeGetContentsC,    // MPI_Type_get_contents_c
+	588: typeGetEnvelope,     // MPI_Type_get_envelope
+	589: typeGetEnvelopeC,    // MPI_Type_get_envelope_c
+	593: typeGetName,         // MPI_Type_get_name
+	597: typeGetValueIndex,   // MPI_Type_get_value_index
+	598: typeIndexed,         // MPI_Type_indexed
+	599: typeIndexed,         // MPI_Type_indexed_c
+	600: typeMatchSize,       // MPI_Type_match_size
+	601: typeSetAttr,         // MPI_Type_set_attr
+	602: typeSetName,         // MPI_Type_set_name
+	607: typeVector,          // MPI_Type_vector
+	608: typeVector,          // MPI_Type_vector_c
+	629: winCreateKeyval,     // MPI_Win_create_keyval
+	638: winFreeKeyval,       // MPI_Win_free_keyval
+	696: typeHindexed,        // MPI_Type_hindexed
+	697: typeHvector,         // MPI_Type_hvector
+	699: typeStruct,          // MPI_Type_struct
 }

@@ -154,7 +154,7 @@ func bodiesHeader(t *api.Tables) []byte {
 	fmt.Fprintf(w, "/* %s\n * What a C body looks like, for every function; whether there is one is for capi/shim/[a-y]*.c to say. */\n", generated)
 	w.WriteString("#ifndef SPX_ZZ_BODIES_H\n#define SPX_ZZ_BODIES_H\n")
 	for _, f := range t.Functions {
-		if small := t.Small(f); f.BodyOf != "" || f.Count == "large" && small != nil && len(small.Params) == len(f.Params) {
+		if small := t.Small(f); f.Count == "large" && small != nil && len(small.Params) == len(f.Params) {
 			continue
 		}
 		fmt.Fprintf(w, "SPX_HIDDEN %s;\n", signature(t, f))

@@ -6,9 +6,10 @@
 int PMPI_Attr_delete(MPI_Comm comm, int keyval)
 {
   SPX_ENTER(SPX_FN_Attr_delete);
-  (void)comm;
-  (void)keyval;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_frame frame = {.fn = SPX_FN_Attr_delete,
+    .a = {{.u = (uintptr_t)comm}, {.i = keyval}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Attr_get = PMPI_Attr_get
@@ -26,38 +27,40 @@ int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
 int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 {
   SPX_ENTER(SPX_FN_Attr_put);
-  (void)comm;
-  (void)keyval;
-  (void)attribute_val;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_frame frame = {.fn = SPX_FN_Attr_put,
+    .a = {{.u = (uintptr_t)comm}, {.i = keyval}, {.u = (uintptr_t)attribute_val}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_create_keyval = PMPI_Comm_create_keyval
 int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Comm_create_keyval);
-  (void)comm_copy_attr_fn;
-  (void)comm_delete_attr_fn;
-  (void)comm_keyval;
-  (void)extra_state;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(comm_keyval, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm_keyval"));
+  spx_frame frame = {.fn = SPX_FN_Comm_create_keyval,
+    .a = {{.u = (uintptr_t)comm_copy_attr_fn}, {.u = (uintptr_t)comm_delete_attr_fn}, {.u = (uintptr_t)comm_keyval}, {.u = (uintptr_t)extra_state}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_delete_attr = PMPI_Comm_delete_attr
 int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
   SPX_ENTER(SPX_FN_Comm_delete_attr);
-  (void)comm;
-  (void)comm_keyval;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_frame frame = {.fn = SPX_FN_Comm_delete_attr,
+    .a = {{.u = (uintptr_t)comm}, {.i = comm_keyval}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_free_keyval = PMPI_Comm_free_keyval
 int PMPI_Comm_free_keyval(int *comm_keyval)
 {
   SPX_ENTER(SPX_FN_Comm_free_keyval);
-  (void)comm_keyval;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(comm_keyval, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm_keyval"));
+  spx_frame frame = {.fn = SPX_FN_Comm_free_keyval,
+    .a = {{.u = (uintptr_t)comm_keyval}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_get_attr = PMPI_Comm_get_attr
@@ -75,89 +78,92 @@ int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int 
 int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
 {
   SPX_ENTER(SPX_FN_Comm_set_attr);
-  (void)comm;
-  (void)comm_keyval;
-  (void)attribute_val;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_frame frame = {.fn = SPX_FN_Comm_set_attr,
+    .a = {{.u = (uintptr_t)comm}, {.i = comm_keyval}, {.u = (uintptr_t)attribute_val}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Keyval_create = PMPI_Keyval_create
 int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Keyval_create);
-  (void)copy_fn;
-  (void)delete_fn;
-  (void)keyval;
-  (void)extra_state;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(keyval, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "keyval"));
+  spx_frame frame = {.fn = SPX_FN_Keyval_create,
+    .a = {{.u = (uintptr_t)copy_fn}, {.u = (uintptr_t)delete_fn}, {.u = (uintptr_t)keyval}, {.u = (uintptr_t)extra_state}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Keyval_free = PMPI_Keyval_free
 int PMPI_Keyval_free(int *keyval)
 {
   SPX_ENTER(SPX_FN_Keyval_free);
-  (void)keyval;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(keyval, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "keyval"));
+  spx_frame frame = {.fn = SPX_FN_Keyval_free,
+    .a = {{.u = (uintptr_t)keyval}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_keyval = PMPI_Type_create_keyval
 int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Type_create_keyval);
-  (void)type_copy_attr_fn;
-  (void)type_delete_attr_fn;
-  (void)type_keyval;
-  (void)extra_state;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(type_keyval, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "type_keyval"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_keyval,
+    .a = {{.u = (uintptr_t)type_copy_attr_fn}, {.u = (uintptr_t)type_delete_attr_fn}, {.u = (uintptr_t)type_keyval}, {.u = (uintptr_t)extra_state}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_delete_attr = PMPI_Type_delete_attr
 int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 {
   SPX_ENTER(SPX_FN_Type_delete_attr);
-  (void)datatype;
-  (void)type_keyval;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  spx_frame frame = {.fn = SPX_FN_Type_delete_attr,
+    .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_free_keyval = PMPI_Type_free_keyval
 int PMPI_Type_free_keyval(int *type_keyval)
 {
   SPX_ENTER(SPX_FN_Type_free_keyval);
-  (void)type_keyval;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(type_keyval, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "type_keyval"));
+  spx_frame frame = {.fn = SPX_FN_Type_free_keyval,
+    .a = {{.u = (uintptr_t)type_keyval}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_attr = PMPI_Type_get_attr
 int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
 {
   SPX_ENTER(SPX_FN_Type_get_attr);
-  (void)datatype;
-  (void)type_keyval;
-  (void)attribute_val;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(attribute_val, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "attribute_val"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  spx_frame frame = {.fn = SPX_FN_Type_get_attr,
+    .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}, {.u = (uintptr_t)attribute_val}, {.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_set_attr = PMPI_Type_set_attr
 int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
 {
   SPX_ENTER(SPX_FN_Type_set_attr);
-  (void)datatype;
-  (void)type_keyval;
-  (void)attribute_val;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  spx_frame frame = {.fn = SPX_FN_Type_set_attr,
+    .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}, {.u = (uintptr_t)attribute_val}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_create_keyval = PMPI_Win_create_keyval
 int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Win_create_keyval);
-  (void)win_copy_attr_fn;
-  (void)win_delete_attr_fn;
-  (void)win_keyval;
-  (void)extra_state;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(win_keyval, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "win_keyval"));
+  spx_frame frame = {.fn = SPX_FN_Win_create_keyval,
+    .a = {{.u = (uintptr_t)win_copy_attr_fn}, {.u = (uintptr_t)win_delete_attr_fn}, {.u = (uintptr_t)win_keyval}, {.u = (uintptr_t)extra_state}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_delete_attr = PMPI_Win_delete_attr
@@ -173,8 +179,10 @@ int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
 int PMPI_Win_free_keyval(int *win_keyval)
 {
   SPX_ENTER(SPX_FN_Win_free_keyval);
-  (void)win_keyval;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(win_keyval, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "win_keyval"));
+  spx_frame frame = {.fn = SPX_FN_Win_free_keyval,
+    .a = {{.u = (uintptr_t)win_keyval}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_get_attr = PMPI_Win_get_attr

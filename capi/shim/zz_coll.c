@@ -400,52 +400,64 @@ int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Bcast);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_Bcast(buffer, count, t_datatype, root, c_comm);
 }
 
 #pragma weak MPI_Bcast_c = PMPI_Bcast_c
 int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Bcast_c);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_Bcast(buffer, count, t_datatype, root, c_comm);
 }
 
 #pragma weak MPI_Bcast_init = PMPI_Bcast_init
 int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Bcast_init);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_Bcast_init(buffer, count, t_datatype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Bcast_init_c = PMPI_Bcast_init_c
 int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Bcast_init_c);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_Bcast_init(buffer, count, t_datatype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Exscan = PMPI_Exscan
@@ -508,132 +520,168 @@ int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
 int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Gather);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Gather_c = PMPI_Gather_c
 int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Gather_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Gather_init = PMPI_Gather_init
 int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Gather_init);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Gather_init_c = PMPI_Gather_init_c
 int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Gather_init_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Gatherv = PMPI_Gatherv
 int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Gatherv);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Gatherv_c = PMPI_Gatherv_c
 int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Gatherv_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Gatherv_init = PMPI_Gatherv_init
 int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Gatherv_init);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Gatherv_init_c = PMPI_Gatherv_init_c
 int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Gatherv_init_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Iallgather = PMPI_Iallgather
@@ -837,26 +885,32 @@ int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ibcast);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_Ibcast(buffer, count, t_datatype, root, c_comm, request);
 }
 
 #pragma weak MPI_Ibcast_c = PMPI_Ibcast_c
 int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ibcast_c);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_Ibcast(buffer, count, t_datatype, root, c_comm, request);
 }
 
 #pragma weak MPI_Iexscan = PMPI_Iexscan
@@ -891,66 +945,84 @@ int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
 int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Igather);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Igather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Igather_c = PMPI_Igather_c
 int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Igather_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Igather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Igatherv = PMPI_Igatherv
 int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Igatherv);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Igatherv_c = PMPI_Igatherv_c
 int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Igatherv_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce = PMPI_Ireduce
@@ -1071,66 +1143,84 @@ int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dataty
 int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscatter);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iscatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Iscatter_c = PMPI_Iscatter_c
 int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscatter_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iscatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Iscatterv = PMPI_Iscatterv
 int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscatterv);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)displs;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Iscatterv_c = PMPI_Iscatterv_c
 int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscatterv_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)displs;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Reduce = PMPI_Reduce
@@ -1365,130 +1455,164 @@ int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
 int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scatter);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Scatter_c = PMPI_Scatter_c
 int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scatter_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Scatter_init = PMPI_Scatter_init
 int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scatter_init);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatter_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Scatter_init_c = PMPI_Scatter_init_c
 int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scatter_init_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatter_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Scatterv = PMPI_Scatterv
 int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scatterv);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)displs;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Scatterv_c = PMPI_Scatterv_c
 int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scatterv_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)displs;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Scatterv_init = PMPI_Scatterv_init
 int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scatterv_init);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)displs;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (at_root && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Scatterv_init_c = PMPI_Scatterv_init_c
 int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scatterv_init_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)displs;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (at_root && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }

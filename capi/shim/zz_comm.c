@@ -6,20 +6,24 @@
 int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
   SPX_ENTER(SPX_FN_Comm_compare);
-  (void)comm1;
-  (void)comm2;
-  (void)result;
-  return spx_unwritten(SPX_K_COMM, comm1);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm1), spx_bad_handle(SPX_K_COMM, comm1, SPX_K_COMM, "comm1", comm1));
+  SPX_CHECK(spx_get(SPX_K_COMM, comm2), spx_bad_handle(SPX_K_COMM, comm1, SPX_K_COMM, "comm2", comm2));
+  SPX_CHECK(result, spx_bad_null(SPX_K_COMM, comm1, MPI_ERR_ARG, "result"));
+  spx_frame frame = {.fn = SPX_FN_Comm_compare,
+    .a = {{.u = (uintptr_t)comm1}, {.u = (uintptr_t)comm2}, {.u = (uintptr_t)result}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_create = PMPI_Comm_create
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_create);
-  (void)comm;
-  (void)group;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, comm, SPX_K_GROUP, "group", group));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_create,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_create_from_group = PMPI_Comm_create_from_group
@@ -38,47 +42,58 @@ int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
 int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_create_group);
-  (void)comm;
-  (void)group;
-  (void)tag;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, comm, SPX_K_GROUP, "group", group));
+  SPX_CHECK(tag >= 0, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_create_group,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}, {.i = tag}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_dup = PMPI_Comm_dup
 int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_dup);
-  (void)comm;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_dup,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_dup_with_info = PMPI_Comm_dup_with_info
 int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_dup_with_info);
-  (void)comm;
-  (void)info;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_dup_with_info,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_free = PMPI_Comm_free
 int PMPI_Comm_free(MPI_Comm *comm)
 {
   SPX_ENTER(SPX_FN_Comm_free);
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(comm, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm"));
+  SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_COMM, "comm", *comm));
+  spx_frame frame = {.fn = SPX_FN_Comm_free,
+    .a = {{.u = (uintptr_t)comm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_get_info = PMPI_Comm_get_info
 int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
   SPX_ENTER(SPX_FN_Comm_get_info);
-  (void)comm;
-  (void)info_used;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info_used, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "info_used"));
+  spx_frame frame = {.fn = SPX_FN_Comm_get_info,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info_used}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_get_name = PMPI_Comm_get_name
@@ -96,9 +111,11 @@ int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
   SPX_ENTER(SPX_FN_Comm_group);
-  (void)comm;
-  (void)group;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(group, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "group"));
+  spx_frame frame = {.fn = SPX_FN_Comm_group,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_idup = PMPI_Comm_idup
@@ -136,9 +153,11 @@ int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
   SPX_ENTER(SPX_FN_Comm_remote_group);
-  (void)comm;
-  (void)group;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(group, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "group"));
+  spx_frame frame = {.fn = SPX_FN_Comm_remote_group,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_remote_size = PMPI_Comm_remote_size
@@ -155,9 +174,11 @@ int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_Comm_set_info);
-  (void)comm;
-  (void)info;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  spx_frame frame = {.fn = SPX_FN_Comm_set_info,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_set_name = PMPI_Comm_set_name
@@ -184,23 +205,23 @@ int PMPI_Comm_size(MPI_Comm comm, int *size)
 int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_split);
-  (void)comm;
-  (void)color;
-  (void)key;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_split,
+    .a = {{.u = (uintptr_t)comm}, {.i = color}, {.i = key}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_split_type = PMPI_Comm_split_type
 int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_split_type);
-  (void)comm;
-  (void)split_type;
-  (void)key;
-  (void)info;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_split_type,
+    .a = {{.u = (uintptr_t)comm}, {.i = split_type}, {.i = key}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_test_inter = PMPI_Comm_test_inter
@@ -217,13 +238,13 @@ int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
 {
   SPX_ENTER(SPX_FN_Intercomm_create);
-  (void)local_comm;
-  (void)local_leader;
-  (void)peer_comm;
-  (void)remote_leader;
-  (void)tag;
-  (void)newintercomm;
-  return spx_unwritten(SPX_K_COMM, local_comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, local_comm), spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "local_comm", local_comm));
+  SPX_CHECK(peer_comm == MPI_COMM_NULL || spx_get(SPX_K_COMM, peer_comm), spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "peer_comm", peer_comm));
+  SPX_CHECK(tag >= 0, spx_bad_tag(SPX_K_COMM, local_comm, "tag", tag));
+  SPX_CHECK(newintercomm, spx_bad_null(SPX_K_COMM, local_comm, MPI_ERR_ARG, "newintercomm"));
+  spx_frame frame = {.fn = SPX_FN_Intercomm_create,
+    .a = {{.u = (uintptr_t)local_comm}, {.i = local_leader}, {.u = (uintptr_t)peer_comm}, {.i = remote_leader}, {.i = tag}, {.u = (uintptr_t)newintercomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Intercomm_create_from_groups = PMPI_Intercomm_create_from_groups
@@ -245,8 +266,9 @@ int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, M
 int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {
   SPX_ENTER(SPX_FN_Intercomm_merge);
-  (void)intercomm;
-  (void)high;
-  (void)newintracomm;
-  return spx_unwritten(SPX_K_COMM, intercomm);
+  SPX_CHECK(spx_get(SPX_K_COMM, intercomm), spx_bad_handle(SPX_K_COMM, intercomm, SPX_K_COMM, "intercomm", intercomm));
+  SPX_CHECK(newintracomm, spx_bad_null(SPX_K_COMM, intercomm, MPI_ERR_ARG, "newintracomm"));
+  spx_frame frame = {.fn = SPX_FN_Intercomm_merge,
+    .a = {{.u = (uintptr_t)intercomm}, {.i = high}, {.u = (uintptr_t)newintracomm}}};
+  return spx_go(&frame);
 }

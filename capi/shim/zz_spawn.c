@@ -38,8 +38,11 @@ int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm c
 int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
   SPX_ENTER(SPX_FN_Comm_disconnect);
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(comm, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm"));
+  SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_COMM, "comm", *comm));
+  spx_frame frame = {.fn = SPX_FN_Comm_disconnect,
+    .a = {{.u = (uintptr_t)comm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_get_parent = PMPI_Comm_get_parent

@@ -217,333 +217,326 @@ int PMPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Co
 int PMPI_Type_commit(MPI_Datatype *datatype)
 {
   SPX_ENTER(SPX_FN_Type_commit);
-  (void)datatype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(datatype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datatype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", *datatype));
+  spx_frame frame = {.fn = SPX_FN_Type_commit,
+    .a = {{.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_contiguous = PMPI_Type_contiguous
 int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_contiguous);
-  (void)count;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_contiguous,
+    .a = {{.i = count}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_contiguous_c = PMPI_Type_contiguous_c
 int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_contiguous_c);
-  (void)count;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_contiguous_c, .wide = 1,
+    .a = {{.i = count}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_darray = PMPI_Type_create_darray
 int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_darray);
-  (void)size;
-  (void)rank;
-  (void)ndims;
-  (void)array_of_gsizes;
-  (void)array_of_distribs;
-  (void)array_of_dargs;
-  (void)array_of_psizes;
-  (void)order;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_darray,
+    .a = {{.i = size}, {.i = rank}, {.i = ndims}, {.u = (uintptr_t)array_of_gsizes}, {.u = (uintptr_t)array_of_distribs}, {.u = (uintptr_t)array_of_dargs}, {.u = (uintptr_t)array_of_psizes}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_darray_c = PMPI_Type_create_darray_c
 int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_darray_c);
-  (void)size;
-  (void)rank;
-  (void)ndims;
-  (void)array_of_gsizes;
-  (void)array_of_distribs;
-  (void)array_of_dargs;
-  (void)array_of_psizes;
-  (void)order;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_darray_c, .wide = 1,
+    .a = {{.i = size}, {.i = rank}, {.i = ndims}, {.u = (uintptr_t)array_of_gsizes}, {.u = (uintptr_t)array_of_distribs}, {.u = (uintptr_t)array_of_dargs}, {.u = (uintptr_t)array_of_psizes}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_f90_complex = PMPI_Type_create_f90_complex
 int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_complex);
-  (void)p;
-  (void)r;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_f90_complex,
+    .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_f90_integer = PMPI_Type_create_f90_integer
 int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_integer);
-  (void)r;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_f90_integer,
+    .a = {{.i = r}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_f90_real = PMPI_Type_create_f90_real
 int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_real);
-  (void)p;
-  (void)r;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_f90_real,
+    .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hindexed = PMPI_Type_create_hindexed
 int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed);
-  (void)count;
-  (void)array_of_blocklengths;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_hindexed,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hindexed_block = PMPI_Type_create_hindexed_block
 int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_block);
-  (void)count;
-  (void)blocklength;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block,
+    .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hindexed_block_c = PMPI_Type_create_hindexed_block_c
 int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_block_c);
-  (void)count;
-  (void)blocklength;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block_c, .wide = 1,
+    .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hindexed_c = PMPI_Type_create_hindexed_c
 int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_c);
-  (void)count;
-  (void)array_of_blocklengths;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_c, .wide = 1,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hvector = PMPI_Type_create_hvector
 int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hvector);
-  (void)count;
-  (void)blocklength;
-  (void)stride;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_hvector,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hvector_c = PMPI_Type_create_hvector_c
 int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hvector_c);
-  (void)count;
-  (void)blocklength;
-  (void)stride;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_hvector_c, .wide = 1,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_indexed_block = PMPI_Type_create_indexed_block
 int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_indexed_block);
-  (void)count;
-  (void)blocklength;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block,
+    .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_indexed_block_c = PMPI_Type_create_indexed_block_c
 int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_indexed_block_c);
-  (void)count;
-  (void)blocklength;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block_c, .wide = 1,
+    .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_resized = PMPI_Type_create_resized
 int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_resized);
-  (void)oldtype;
-  (void)lb;
-  (void)extent;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_resized,
+    .a = {{.u = (uintptr_t)oldtype}, {.i = lb}, {.i = extent}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_resized_c = PMPI_Type_create_resized_c
 int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_resized_c);
-  (void)oldtype;
-  (void)lb;
-  (void)extent;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_resized_c, .wide = 1,
+    .a = {{.u = (uintptr_t)oldtype}, {.i = lb}, {.i = extent}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_struct = PMPI_Type_create_struct
 int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_struct);
-  (void)count;
-  (void)array_of_blocklengths;
-  (void)array_of_displacements;
-  (void)array_of_types;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_struct,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_struct_c = PMPI_Type_create_struct_c
 int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_struct_c);
-  (void)count;
-  (void)array_of_blocklengths;
-  (void)array_of_displacements;
-  (void)array_of_types;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_struct_c, .wide = 1,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_subarray = PMPI_Type_create_subarray
 int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_subarray);
-  (void)ndims;
-  (void)array_of_sizes;
-  (void)array_of_subsizes;
-  (void)array_of_starts;
-  (void)order;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_subarray,
+    .a = {{.i = ndims}, {.u = (uintptr_t)array_of_sizes}, {.u = (uintptr_t)array_of_subsizes}, {.u = (uintptr_t)array_of_starts}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_subarray_c = PMPI_Type_create_subarray_c
 int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_subarray_c);
-  (void)ndims;
-  (void)array_of_sizes;
-  (void)array_of_subsizes;
-  (void)array_of_starts;
-  (void)order;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_create_subarray_c, .wide = 1,
+    .a = {{.i = ndims}, {.u = (uintptr_t)array_of_sizes}, {.u = (uintptr_t)array_of_subsizes}, {.u = (uintptr_t)array_of_starts}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_dup = PMPI_Type_dup
 int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_dup);
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_dup,
+    .a = {{.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_free = PMPI_Type_free
 int PMPI_Type_free(MPI_Datatype *datatype)
 {
   SPX_ENTER(SPX_FN_Type_free);
-  (void)datatype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(datatype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datatype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", *datatype));
+  spx_frame frame = {.fn = SPX_FN_Type_free,
+    .a = {{.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_contents = PMPI_Type_get_contents
 int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[])
 {
   SPX_ENTER(SPX_FN_Type_get_contents);
-  (void)datatype;
-  (void)max_integers;
-  (void)max_addresses;
-  (void)max_datatypes;
-  (void)array_of_integers;
-  (void)array_of_addresses;
-  (void)array_of_datatypes;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  spx_frame frame = {.fn = SPX_FN_Type_get_contents,
+    .a = {{.u = (uintptr_t)datatype}, {.i = max_integers}, {.i = max_addresses}, {.i = max_datatypes}, {.u = (uintptr_t)array_of_integers}, {.u = (uintptr_t)array_of_addresses}, {.u = (uintptr_t)array_of_datatypes}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_contents_c = PMPI_Type_get_contents_c
 int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[])
 {
   SPX_ENTER(SPX_FN_Type_get_contents_c);
-  (void)datatype;
-  (void)max_integers;
-  (void)max_addresses;
-  (void)max_large_counts;
-  (void)max_datatypes;
-  (void)array_of_integers;
-  (void)array_of_addresses;
-  (void)array_of_large_counts;
-  (void)array_of_datatypes;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  spx_frame frame = {.fn = SPX_FN_Type_get_contents_c, .wide = 1,
+    .a = {{.u = (uintptr_t)datatype}, {.i = max_integers}, {.i = max_addresses}, {.i = max_large_counts}, {.i = max_datatypes}, {.u = (uintptr_t)array_of_integers}, {.u = (uintptr_t)array_of_addresses}, {.u = (uintptr_t)array_of_large_counts}, {.u = (uintptr_t)array_of_datatypes}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_envelope = PMPI_Type_get_envelope
 int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner)
 {
   SPX_ENTER(SPX_FN_Type_get_envelope);
-  (void)datatype;
-  (void)num_integers;
-  (void)num_addresses;
-  (void)num_datatypes;
-  (void)combiner;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(num_integers, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_integers"));
+  SPX_CHECK(num_addresses, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_addresses"));
+  SPX_CHECK(num_datatypes, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_datatypes"));
+  SPX_CHECK(combiner, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "combiner"));
+  spx_frame frame = {.fn = SPX_FN_Type_get_envelope,
+    .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)num_integers}, {.u = (uintptr_t)num_addresses}, {.u = (uintptr_t)num_datatypes}, {.u = (uintptr_t)combiner}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_envelope_c = PMPI_Type_get_envelope_c
 int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
 {
   SPX_ENTER(SPX_FN_Type_get_envelope_c);
-  (void)datatype;
-  (void)num_integers;
-  (void)num_addresses;
-  (void)num_large_counts;
-  (void)num_datatypes;
-  (void)combiner;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(num_integers, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_integers"));
+  SPX_CHECK(num_addresses, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_addresses"));
+  SPX_CHECK(num_large_counts, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_large_counts"));
+  SPX_CHECK(num_datatypes, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_datatypes"));
+  SPX_CHECK(combiner, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "combiner"));
+  spx_frame frame = {.fn = SPX_FN_Type_get_envelope_c, .wide = 1,
+    .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)num_integers}, {.u = (uintptr_t)num_addresses}, {.u = (uintptr_t)num_large_counts}, {.u = (uintptr_t)num_datatypes}, {.u = (uintptr_t)combiner}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_extent = PMPI_Type_get_extent
@@ -583,10 +576,12 @@ int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
 int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Type_get_name);
-  (void)datatype;
-  (void)type_name;
-  (void)resultlen;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(type_name, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "type_name"));
+  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "resultlen"));
+  spx_frame frame = {.fn = SPX_FN_Type_get_name,
+    .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)type_name}, {.u = (uintptr_t)resultlen}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_true_extent = PMPI_Type_get_true_extent
@@ -626,53 +621,57 @@ int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_C
 int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type)
 {
   SPX_ENTER(SPX_FN_Type_get_value_index);
-  (void)value_type;
-  (void)index_type;
-  (void)pair_type;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, value_type), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "value_type", value_type));
+  SPX_CHECK(spx_get(SPX_K_TYPE, index_type), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "index_type", index_type));
+  SPX_CHECK(pair_type, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "pair_type"));
+  spx_frame frame = {.fn = SPX_FN_Type_get_value_index,
+    .a = {{.u = (uintptr_t)value_type}, {.u = (uintptr_t)index_type}, {.u = (uintptr_t)pair_type}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_indexed = PMPI_Type_indexed
 int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_indexed);
-  (void)count;
-  (void)array_of_blocklengths;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_indexed,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_indexed_c = PMPI_Type_indexed_c
 int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_indexed_c);
-  (void)count;
-  (void)array_of_blocklengths;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_indexed_c, .wide = 1,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_match_size = PMPI_Type_match_size
 int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 {
   SPX_ENTER(SPX_FN_Type_match_size);
-  (void)typeclass;
-  (void)size;
-  (void)datatype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(datatype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datatype"));
+  spx_frame frame = {.fn = SPX_FN_Type_match_size,
+    .a = {{.i = typeclass}, {.i = size}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_set_name = PMPI_Type_set_name
 int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
 {
   SPX_ENTER(SPX_FN_Type_set_name);
-  (void)datatype;
-  (void)type_name;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(type_name, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "type_name"));
+  spx_frame frame = {.fn = SPX_FN_Type_set_name,
+    .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)type_name}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_size = PMPI_Type_size
@@ -709,24 +708,28 @@ int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_vector);
-  (void)count;
-  (void)blocklength;
-  (void)stride;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(stride >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "stride", stride));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_vector,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_vector_c = PMPI_Type_vector_c
 int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_vector_c);
-  (void)count;
-  (void)blocklength;
-  (void)stride;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(stride >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "stride", stride));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_vector_c, .wide = 1,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Unpack = PMPI_Unpack
@@ -807,24 +810,25 @@ int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_hindexed);
-  (void)count;
-  (void)array_of_blocklengths;
-  (void)array_of_displacements;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_hindexed,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_hvector = PMPI_Type_hvector
 int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_hvector);
-  (void)count;
-  (void)blocklength;
-  (void)stride;
-  (void)oldtype;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_hvector,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_lb = PMPI_Type_lb
@@ -841,12 +845,11 @@ int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_struct);
-  (void)count;
-  (void)array_of_blocklengths;
-  (void)array_of_displacements;
-  (void)array_of_types;
-  (void)newtype;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  spx_frame frame = {.fn = SPX_FN_Type_struct,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_ub = PMPI_Type_ub
