@@ -39,6 +39,17 @@ static struct {
   size_t n, cap;
 } graves = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Requests are made and dropped with every nonblocking operation: they are locked only when several threads may be here. */
+static void table_lock(spx_kind k)
+{
+  if (spx_mt || k != SPX_K_REQ) pthread_mutex_lock(&tables[k].lock);
+}
+
+static void table_unlock(spx_kind k)
+{
+  if (spx_mt || k != SPX_K_REQ) pthread_mutex_unlock(&tables[k].lock);
+}
+
 /* Runs before everything else: handles may be looked up before MPI_Init. */
 __attribute__((constructor(101))) static void reserve(void)
 {
@@ -58,7 +69,7 @@ spx_obj *spx_new(spx_kind k)
 {
   table *t = &tables[k];
   spx_obj *o = NULL;
-  pthread_mutex_lock(&t->lock);
+  table_lock(k);
   uint32_t index = 0, gen = 0;
   if (t->free) {
     index = t->free - 1;
@@ -69,7 +80,7 @@ spx_obj *spx_new(spx_kind k)
     index = t->used++;
     o = slot(k, index);
   }
-  pthread_mutex_unlock(&t->lock);
+  table_unlock(k);
   if (!o) return NULL;
   memset(o, 0, spx_slab_stride[k]);
   atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
@@ -134,14 +145,14 @@ void spx_unref(spx_kind k, spx_obj *o)
   if (o->go) bury(k, o->go);
   uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
   table *t = &tables[k];
-  pthread_mutex_lock(&t->lock);
+  table_lock(k);
   /* The generation outlives the handle: retired slots have kept it in next. */
   uint32_t gen = o->handle ? (o->handle >> SPX_H_INDEX_BITS) & GEN_MASK : o->next;
   o->handle = 0;
   atomic_store_explicit(&o->refs, (int32_t)((gen + 1) & GEN_MASK), memory_order_relaxed);
   o->next = t->free;
   t->free = index + 1;
-  pthread_mutex_unlock(&t->lock);
+  table_unlock(k);
 }
 
 void spx_retire(spx_kind k, spx_obj *o)

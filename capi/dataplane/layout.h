@@ -62,9 +62,9 @@ typedef struct spx_proc {
   uint32_t world_id;
   uint32_t exit_status; /* wait status, valid when DEAD or EXITED */
   uint8_t pad0[40];
-  /* line 1: anyone may add to bell; only the owner writes the others */
+  /* line 1: anyone may add to bell, and take sleeping back to 0 after that; only the owner writes the rest */
   uint32_t bell;        /* the futex of this process: every event source adds 1 and, if sleeping, wakes */
-  uint32_t sleeping;    /* 1 while parked or about to */
+  uint32_t sleeping;    /* set to 1 by the owner before it parks, to 0 by whoever wakes it: one wake-up is enough */
   uint32_t tx_blocked;  /* 1 while parked with messages queued for want of room: whoever makes room wakes it */
   uint8_t pad1[52];
   /* line 2: the owner writes */

@@ -1,0 +1,264 @@
+/* bsend.c - buffered sends: space in the user's buffer, or (MPI_BUFFER_AUTOMATIC) of our own. MPI-5.0 3.6.
+ *
+ * The buffer is a chain of blocks in order of address. A block in use holds the request that sends it and then the packed
+ * message; its header is smaller than MPI_BSEND_OVERHEAD. Space comes back when a later call finds the request complete.
+ */
+#include <stdlib.h>
+#include "bsend.h"
+#include "dp.h"
+
+typedef struct block {
+  struct block *next, *prev;
+  uint64_t bytes;   /* of the block, header included */
+  uint32_t used;
+  spx_request r;
+} block;
+#define ALIGN 16u
+#define ROUND(n) (((uint64_t)(n) + ALIGN - 1) & ~(uint64_t)(ALIGN - 1))
+_Static_assert(sizeof(block) + 2 * ALIGN <= MPI_BSEND_OVERHEAD, "a block's header and its alignment fit into MPI_BSEND_OVERHEAD");
+
+typedef struct pool {
+  struct pool *next;
+  spx_comm *owner;
+  void *buf;
+  int64_t size;
+  bool automatic;
+  block *first;
+} pool;
+static pool *pools;
+
+static pool *find_pool(const spx_comm *owner)
+{
+  pool *p = pools;
+  while (p && p->owner != owner) p = p->next;
+  return p;
+}
+
+static void free_block(pool *p, block *b)
+{
+  spx_unref(SPX_K_COMM, &b->r.comm->o);
+  b->used = 0;
+  if (p->automatic) {
+    if (b->prev) b->prev->next = b->next;
+    else p->first = b->next;
+    if (b->next) b->next->prev = b->prev;
+    free(b);
+  }
+}
+
+static void reclaim(pool *p)
+{
+  for (block *b = p->first, *next; b; b = next) {
+    next = b->next;
+    if (b->used && spx_is_done(&b->r)) free_block(p, b);
+  }
+  if (p->automatic) return;
+  for (block *b = p->first; b;) {
+    block *n = b->next;
+    if (b->used || !n || n->used) {
+      b = n;
+      continue;
+    }
+    b->bytes += n->bytes;
+    b->next = n->next;
+    if (n->next) n->next->prev = b;
+  }
+}
+
+/* A block for n bytes, or NULL. */
+static block *take(pool *p, uint64_t n)
+{
+  uint64_t need = ROUND(sizeof(block)) + ROUND(n);
+  if (p->automatic) {
+    block *b = malloc(need);
+    if (!b) return NULL;
+    *b = (block){.next = p->first, .bytes = need, .used = 1};
+    if (b->next) b->next->prev = b;
+    return p->first = b;
+  }
+  for (block *b = p->first; b; b = b->next) {
+    if (b->used || b->bytes < need) continue;
+    if (b->bytes - need >= ROUND(sizeof(block)) + ALIGN) {
+      block *rest = (block *)((char *)b + need);
+      *rest = (block){.next = b->next, .prev = b, .bytes = b->bytes - need};
+      if (b->next) b->next->prev = rest;
+      b->next = rest;
+      b->bytes = need;
+    }
+    b->used = 1;
+    return b;
+  }
+  return NULL;
+}
+
+void spx_bsend_start(spx_request *r)
+{
+  pool *p = find_pool(r->comm);
+  if (!p) p = find_pool(NULL);
+  if (!p) {
+    spx_complete(r, MPI_ERR_BUFFER);
+    return;
+  }
+  uint64_t n = spx_capacity(r);
+  reclaim(p);
+  block *b = take(p, n);
+  if (!b) { /* what is on its way may just have arrived */
+    spx_poll(true);
+    reclaim(p);
+    b = take(p, n);
+  }
+  if (!b) {
+    r->full = n;
+    spx_complete(r, MPI_ERR_BUFFER);
+    return;
+  }
+  char *data = (char *)b + ROUND(sizeof(block));
+  spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, data);
+  memset(&b->r, 0, sizeof b->r);
+  spx_request *s = &b->r;
+  s->kind = SPX_R_SEND;
+  s->flags = SPX_RF_INTERNAL | SPX_RF_ACTIVE;
+  s->src = s->want_src = r->want_src;
+  s->tag = s->want_tag = r->want_tag;
+  s->buf = data;
+  s->count = (int64_t)n;
+  s->type = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
+  s->comm = r->comm;
+  s->ctx = r->ctx;
+  s->ctx_kind = r->ctx_kind;
+  s->peer = r->peer;
+  spx_ref(&r->comm->o);
+  spx_send_start(s);
+  r->bytes = (int64_t)n;
+  spx_complete(r, MPI_SUCCESS);
+}
+
+/* ---- attaching ----------------------------------------------------------------------------------------------- */
+
+int spx_buffer_attach(spx_comm *owner, void *buf, int64_t size)
+{
+  int rc = MPI_SUCCESS;
+  spx_lock();
+  pool *p = find_pool(owner) ? NULL : calloc(1, sizeof *p);
+  if (!p) {
+    rc = find_pool(owner) ? MPI_ERR_BUFFER : MPI_ERR_NO_MEM;
+    spx_detail(rc == MPI_ERR_BUFFER ? "a buffer is attached already: detach it first" : "no memory");
+  } else {
+    *p = (pool){.next = pools, .owner = owner, .buf = buf, .size = size, .automatic = buf == MPI_BUFFER_AUTOMATIC};
+    uint64_t skip = (uint64_t)(-(intptr_t)buf) & (ALIGN - 1);
+    if (!p->automatic && (uint64_t)size >= skip + ROUND(sizeof(block)) + ALIGN) {
+      p->first = (block *)((char *)buf + skip);
+      *p->first = (block){.bytes = ((uint64_t)size - skip) & ~(uint64_t)(ALIGN - 1)};
+    }
+    if (owner) spx_ref(&owner->o);
+    pools = p;
+  }
+  spx_unlock();
+  return rc;
+}
+
+static void wait_for_all(pool *p)
+{
+  for (block *b = p->first; b; b = b->next)
+    if (b->used) spx_wait(&b->r);
+  reclaim(p);
+}
+
+static pool *need_pool(const spx_comm *owner, int *rc)
+{
+  pool *p = find_pool(owner);
+  *rc = p ? MPI_SUCCESS : MPI_ERR_BUFFER;
+  if (!p) spx_detail("no buffer is attached");
+  return p;
+}
+
+static void remove_pool(pool *p)
+{
+  for (pool **q = &pools; *q; q = &(*q)->next)
+    if (*q == p) {
+      *q = p->next;
+      break;
+    }
+  if (p->owner) spx_unref(SPX_K_COMM, &p->owner->o);
+  free(p);
+}
+
+int spx_buffer_detach(spx_comm *owner, void **buf, int64_t *size)
+{
+  int rc;
+  spx_lock();
+  pool *p = need_pool(owner, &rc);
+  if (p) {
+    wait_for_all(p);
+    *buf = p->buf;
+    *size = p->size;
+    remove_pool(p);
+  }
+  spx_unlock();
+  return rc;
+}
+
+int spx_buffer_flush(spx_comm *owner)
+{
+  int rc;
+  spx_lock();
+  pool *p = need_pool(owner, &rc);
+  if (p) wait_for_all(p);
+  spx_unlock();
+  return rc;
+}
+
+void spx_buffer_finish(void)
+{
+  spx_lock();
+  while (pools) {
+    pool *p = pools;
+    wait_for_all(p);
+    remove_pool(p);
+  }
+  spx_unlock();
+}
+
+/* ---- MPI_Buffer_iflush --------------------------------------------------------------------------------------- */
+
+typedef struct { spx_poller poller; spx_request *r; spx_comm *owner; } flush;
+
+static int poll_flush(spx_poller *poller)
+{
+  flush *f = (flush *)poller;
+  pool *p = find_pool(f->owner);
+  if (p) reclaim(p);
+  for (block *b = p ? p->first : NULL; b; b = b->next)
+    if (b->used) return 0;
+  spx_poller_del(poller);
+  spx_complete(f->r, MPI_SUCCESS);
+  free(f);
+  return 1;
+}
+
+int spx_buffer_iflush(spx_comm *owner, spx_request **out)
+{
+  int rc;
+  spx_lock();
+  pool *p = need_pool(owner, &rc);
+  flush *f = p ? calloc(1, sizeof *f) : NULL;
+  spx_request *r = f ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
+  if (p && !r) {
+    free(f);
+    rc = MPI_ERR_NO_MEM;
+    spx_detail("no memory");
+  }
+  if (r) {
+    r->kind = SPX_R_GO;
+    r->flags = SPX_RF_ACTIVE;
+    r->src = MPI_ANY_SOURCE;
+    r->tag = MPI_ANY_TAG;
+    f->poller.poll = poll_flush;
+    f->r = r;
+    f->owner = owner;
+    spx_poller_add(&f->poller);
+    *out = r;
+  }
+  spx_unlock();
+  return rc;
+}

@@ -1,0 +1,226 @@
+/* deliver.c - what an arriving record does: one handler a kind. Called while the record lies in the ring. */
+#include <stdlib.h>
+#include "dp.h"
+
+#define BOUNCE 65536
+
+static void give_credit(uint32_t peer, uint32_t cost)
+{
+  if (peer == spx_me || cost == 0) return;
+  spx_rx *rx = &spx_rxs[peer];
+  rx->matched += cost;
+  if (rx->matched - rx->matched_published >= spx_set.credit / 4) __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
+  else spx_rx_owe(peer);
+}
+
+static void answer(uint32_t peer, spx_rec_kind kind, uint32_t index, uint32_t gen, int32_t error)
+{
+  spx_rec_id id = {index, gen, error};
+  spx_tx_put(peer, kind, 0, 0, 0, &id, sizeof id);
+}
+
+static void found(spx_request *r, int32_t src, int32_t tag, uint32_t peer)
+{
+  r->src = src;
+  r->tag = tag;
+  r->peer = peer;
+  r->state = SPX_S_NONE;
+}
+
+/* The lengths of a receive whose message has n bytes. */
+static uint64_t accept(spx_request *r, uint64_t n)
+{
+  uint64_t cap = spx_capacity(r), take = n < cap ? n : cap;
+  r->full = n;
+  r->bytes = (int64_t)take;
+  r->error = n > cap ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+  return take;
+}
+
+void spx_receive_whole(spx_request *r, const void *data, uint64_t n)
+{
+  uint64_t take = accept(r, n);
+  if (SPX_LIKELY(r->type->flags & SPX_T_CONTIG)) spx_copy_short(r->buf, data, take);
+  else spx_unpack(r->buf, r->count, r->type, 0, (int64_t)take, data);
+}
+
+uint64_t spx_local_copy(const spx_request *from, spx_request *to)
+{
+  uint64_t n = accept(to, spx_capacity(from));
+  if (from->type->flags & SPX_T_CONTIG) {
+    if (to->type->flags & SPX_T_CONTIG) memmove(to->buf, from->buf, n);
+    else spx_unpack(to->buf, to->count, to->type, 0, (int64_t)n, from->buf);
+    return n;
+  }
+  if (to->type->flags & SPX_T_CONTIG) {
+    spx_pack(from->buf, from->count, from->type, 0, (int64_t)n, to->buf);
+    return n;
+  }
+  char bounce[BOUNCE];
+  for (uint64_t at = 0, piece; at < n; at += piece) {
+    piece = n - at < BOUNCE ? n - at : BOUNCE;
+    spx_pack(from->buf, from->count, from->type, (int64_t)at, (int64_t)(at + piece), bounce);
+    spx_unpack(to->buf, to->count, to->type, (int64_t)at, (int64_t)(at + piece), bounce);
+  }
+  return n;
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------ */
+
+static spx_rec_id id_of(const spx_rec *rec)
+{
+  spx_rec_id id;
+  memcpy(&id, rec->data, sizeof id);
+  return id;
+}
+
+static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
+{
+  uint32_t prefix = kind == SPX_REC_EAGER_SYNC ? 16 : 0;
+  uint64_t payload = kind == SPX_REC_RTS ? 0 : rec->len - prefix;
+  spx_unex *e = spx_unex_new(payload);
+  if (!e) return false;
+  e->ctx = rec->ctx;
+  e->src = rec->src;
+  e->tag = rec->tag;
+  e->proc = peer;
+  e->seq = rec->seq;
+  e->kind = (uint16_t)kind;
+  e->bytes = payload;
+  if (kind == SPX_REC_RTS) {
+    spx_rec_rts rts;
+    memcpy(&rts, rec->data, sizeof rts);
+    e->index = rts.index;
+    e->gen = rts.gen;
+    e->addr = rts.addr;
+    e->bytes = rts.bytes;
+  } else {
+    e->cost = SPX_REC_BYTES(rec->len);
+    memcpy(e->data, rec->data + prefix, payload);
+    if (prefix) {
+      spx_rec_id id = id_of(rec);
+      e->index = id.index;
+      e->gen = id.gen;
+    }
+  }
+  spx_unex_add(e);
+  return true;
+}
+
+static bool on_eager(uint32_t peer, const spx_rec *rec)
+{
+  spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
+  if (!r) return keep(peer, rec, SPX_REC_EAGER);
+  found(r, rec->src, rec->tag, peer);
+  spx_receive_whole(r, rec->data, rec->len);
+  give_credit(peer, SPX_REC_BYTES(rec->len));
+  spx_complete(r, r->error);
+  return true;
+}
+
+static bool on_eager_sync(uint32_t peer, const spx_rec *rec)
+{
+  spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
+  if (!r) return keep(peer, rec, SPX_REC_EAGER_SYNC);
+  spx_rec_id id = id_of(rec);
+  found(r, rec->src, rec->tag, peer);
+  spx_receive_whole(r, rec->data + 16, rec->len - 16);
+  give_credit(peer, SPX_REC_BYTES(rec->len));
+  answer(peer, SPX_REC_ACK, id.index, id.gen, 0);
+  spx_complete(r, r->error);
+  return true;
+}
+
+static void fetch(spx_request *r, int32_t src, int32_t tag, uint32_t peer, const spx_rec_rts *rts)
+{
+  found(r, src, tag, peer);
+  accept(r, rts->bytes);
+  spx_fetch(r, peer, rts);
+}
+
+static bool on_rts(uint32_t peer, const spx_rec *rec)
+{
+  spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
+  if (!r) return keep(peer, rec, SPX_REC_RTS);
+  spx_rec_rts rts;
+  memcpy(&rts, rec->data, sizeof rts);
+  fetch(r, rec->src, rec->tag, peer, &rts);
+  return true;
+}
+
+void spx_take(spx_request *r, spx_unex *e)
+{
+  if (e->kind == SPX_REC_RTS) {
+    spx_rec_rts rts = {.index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes};
+    fetch(r, e->src, e->tag, e->proc, &rts);
+  } else {
+    found(r, e->src, e->tag, e->proc);
+    if (e->self) spx_local_copy(e->self, r);
+    else spx_receive_whole(r, e->data, e->bytes);
+    give_credit(e->proc, e->cost);
+    if (e->self) spx_complete(e->self, MPI_SUCCESS);
+    else if (e->kind == SPX_REC_EAGER_SYNC) answer(e->proc, SPX_REC_ACK, e->index, e->gen, 0);
+    spx_complete(r, r->error);
+  }
+  spx_unex_free(e);
+}
+
+void spx_unex_drop(spx_unex *e)
+{
+  spx_unex_remove(e);
+  give_credit(e->proc, e->cost);
+  spx_unex_free(e);
+}
+
+/* ---- control ------------------------------------------------------------------------------------------------- */
+
+static void on_matched(const spx_rec *rec) /* ACK and DONE */
+{
+  spx_rec_id id = id_of(rec);
+  spx_request *r = spx_id_find(id.index, id.gen);
+  if (!r) return;
+  spx_id_drop(r);
+  spx_complete(r, id.error);
+}
+
+static void on_cts(const spx_rec *rec)
+{
+  spx_rec_cts cts;
+  memcpy(&cts, rec->data, sizeof cts);
+  spx_request *r = spx_id_find(cts.index, cts.gen);
+  if (r) spx_stream_start(r, &cts);
+}
+
+static void on_cancel(uint32_t peer, const spx_rec *rec)
+{
+  spx_rec_cancel ask;
+  memcpy(&ask, rec->data, sizeof ask);
+  spx_unex *e = spx_match_unexpected(rec->ctx, rec->src, rec->tag);
+  while (e && !(e->proc == peer && e->seq == ask.seq)) e = e->link[SPX_BY_EXACT].next;
+  if (e) spx_unex_drop(e);
+  answer(peer, SPX_REC_CANCELLED, ask.index, ask.gen, e == NULL);
+}
+
+static void on_cancelled(const spx_rec *rec)
+{
+  spx_rec_id id = id_of(rec);
+  spx_request *r = spx_id_find(id.index, id.gen);
+  if (r) spx_cancel_answer(r, id.error == 0);
+}
+
+bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
+{
+  switch (kind) {
+  case SPX_REC_EAGER: return on_eager(peer, rec);
+  case SPX_REC_EAGER_SYNC: return on_eager_sync(peer, rec);
+  case SPX_REC_RTS: return on_rts(peer, rec);
+  case SPX_REC_ACK:
+  case SPX_REC_DONE: on_matched(rec); return true;
+  case SPX_REC_CTS: on_cts(rec); return true;
+  case SPX_REC_DATA: spx_stream_data(rec); return true;
+  case SPX_REC_CANCEL: on_cancel(peer, rec); return true;
+  case SPX_REC_CANCELLED: on_cancelled(rec); return true;
+  case SPX_REC_CTRL: return spx_ctrl_piece(peer, rx, rec);
+  default: spx_fatal(MPI_ERR_INTERN, "process %u sent a record of unknown kind %u", peer, kind);
+  }
+}

@@ -1,0 +1,284 @@
+/* dp.h - what the files of the data plane share among themselves. Everything here is called with spx_lock held.
+ *
+ *   segment.c  maps the memory file, settings          handles.c  objects
+ *   ring.c     channels and rings: records             match.c    posted receives and unexpected messages
+ *   p2p.c      starting sends and receives             deliver.c  what an arriving record does
+ *   get.c      large messages: get, or two-copy stream wait.c     progress, waiting, the lock
+ *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
+ */
+#ifndef SPX_DP_H
+#define SPX_DP_H
+#include <string.h>
+#include "record.h"
+#include "spx.h"
+#if __has_include("mpi-ext.h")
+#include "mpi-ext.h"
+#endif
+
+typedef struct spx_seg_map {
+  char *base;
+  int fd;
+  uint32_t nprocs;      /* capacity */
+  uint64_t seen_deaths; /* death_seq that was handled */
+  uint16_t epoch;       /* ours */
+  uint64_t dropped;     /* records of a wrong epoch */
+} spx_seg_map;
+SPX_HIDDEN extern spx_seg_map spx_map;
+
+/* Settings, from the environment at attach: SPX_EAGER_MAX, SPX_CMA, SPX_SPIN, SPX_YIELD, SPX_CREDIT, SPX_FRAGMENT. */
+typedef struct {
+  uint32_t eager_max; /* bytes: larger messages go by the get protocol */
+  uint32_t fragment;  /* bytes of a DATA record */
+  uint32_t cma;       /* 0: never process_vm_readv */
+  uint32_t spin;      /* empty polls before yielding, when processors are not outnumbered */
+  uint32_t yield;     /* yields before parking */
+  uint64_t credit;    /* bytes of records a pair may have in unexpected memory */
+} spx_settings;
+SPX_HIDDEN extern spx_settings spx_set;
+
+/* ---- sending side of a pair ---------------------------------------------------------------------------------- */
+typedef struct spx_txitem { /* what waits for room in a pair, in order */
+  struct spx_txitem *next;
+  spx_request *r; /* a send not yet written; NULL: a record */
+  uint16_t kind;
+  uint64_t ctx;
+  int32_t tag, src;
+  uint32_t len;
+  uint8_t data[];
+} spx_txitem;
+
+enum { SPX_TX_NEW = 1u /* not initialised */, SPX_TX_DEAD = 2u, SPX_TX_QUEUED = 4u /* something waits in pend */ };
+typedef struct spx_tx {
+  uint32_t slow;     /* SPX_TX_*: 0 on the short path */
+  uint32_t pos;      /* where the next record goes */
+  uint8_t *base;     /* active buffer: channel or ring */
+  uint32_t size;
+  uint32_t seq;
+  uint64_t head;     /* bytes written in all buffers */
+  uint64_t tail;     /* bytes consumed, as last read */
+  spx_chan *chan;
+  uint8_t *dirty;
+  spx_proc *proc;
+  uint64_t sent;     /* bytes of eager records */
+  uint64_t matched;  /* of these, matched: as last read */
+  int32_t ring;      /* own ring, or -1: the channel is active */
+  uint32_t active;   /* in the list of pairs with something to send */
+  spx_txitem *pend, *pend_last;
+  spx_request *stream; /* sends that flow as DATA */
+  struct spx_tx *next;
+} spx_tx;
+SPX_HIDDEN extern spx_tx *spx_txs;
+
+/* ---- receiving side of a pair -------------------------------------------------------------------------------- */
+typedef struct spx_rx {
+  uint8_t *base; /* NULL: not initialised */
+  uint32_t pos, size;
+  uint64_t consumed, published;       /* tail */
+  uint64_t matched, matched_published;
+  spx_chan *chan;
+  uint32_t seq;
+  uint16_t epoch;
+  uint8_t dead;   /* the sender's death has been noticed */
+  uint8_t cma;    /* 0 not probed, 1 works, 2 forbidden */
+  uint32_t owed;  /* in the list of pairs whose control line is behind */
+  struct spx_rx *next_owed;
+  uint8_t *ctrl;  /* control message being put together */
+  uint32_t ctrl_n, ctrl_size;
+} spx_rx;
+SPX_HIDDEN extern spx_rx *spx_rxs;
+
+#define SPX_RING_AFTER 4 /* records in the channel before a ring is opened */
+
+/* ---- ring.c -------------------------------------------------------------------------------------------------- */
+SPX_HIDDEN int spx_ring_attach(void);
+SPX_HIDDEN void spx_ring_detach(void);
+SPX_HIDDEN int spx_tx_init(uint32_t peer); /* MPI error code: channel memory */
+SPX_HIDDEN void spx_rx_init(uint32_t peer);
+SPX_HIDDEN spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes);
+SPX_HIDDEN bool spx_tx_open_ring(spx_tx *tx);
+/* Polls one sender: returns the number of records consumed. */
+SPX_HIDDEN int spx_rx_poll(uint32_t peer);
+/* Polls the senders that have written: those that wrote lately each time; the others when all is set, else now and then. */
+SPX_HIDDEN int spx_rx_poll_all(bool all);
+/* Publishes tails and credit that were held back. */
+SPX_HIDDEN void spx_rx_settle(void);
+SPX_HIDDEN void spx_rx_owe(uint32_t peer);
+/* Writes a record now or queues it; payload is copied. */
+SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload, uint32_t len);
+SPX_HIDDEN int spx_tx_queue_request(uint32_t peer, spx_request *r);
+/* Sends what waits; the number of things that moved. */
+SPX_HIDDEN int spx_tx_drain(void);
+SPX_HIDDEN bool spx_tx_waiting(void); /* something waits for room */
+SPX_HIDDEN void spx_tx_stream(uint32_t peer, spx_request *r);
+/* Takes r out of the queues of its pair: 1 when it was there. */
+SPX_HIDDEN int spx_tx_unqueue(uint32_t peer, spx_request *r);
+/* The pair's receiver is dead: forgets what waits (requests are completed by the caller). */
+SPX_HIDDEN void spx_tx_kill(uint32_t peer);
+
+/* Room for a record of bytes, or NULL. The record is at the returned place; fill it and commit. */
+static inline spx_rec *spx_tx_room(spx_tx *tx, uint32_t bytes)
+{
+  if (SPX_LIKELY(tx->pos + bytes <= tx->size && tx->head + bytes + SPX_LINE - tx->tail <= tx->size)) return (spx_rec *)(tx->base + tx->pos);
+  return spx_tx_room_slow(tx, bytes);
+}
+
+static inline void spx_bell_if_sleeping(spx_proc *p, uint32_t i)
+{
+  if (SPX_UNLIKELY(__atomic_load_n(&p->sleeping, __ATOMIC_RELAXED))) spx_ring_bell(i);
+}
+
+/* Publishes the record at rec, of which everything but the first word has been written. */
+static inline void spx_tx_commit(spx_tx *tx, spx_rec *rec, uint32_t bytes, spx_rec_kind kind)
+{
+  uint32_t next = tx->pos + bytes;
+  if (next == tx->size) next = 0;
+  __atomic_store_n((uint64_t *)(tx->base + next), 0, __ATOMIC_RELAXED);
+  __atomic_store_n((uint64_t *)rec, (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)spx_map.epoch << 48, __ATOMIC_RELEASE);
+  tx->pos = next;
+  tx->head += bytes;
+  __atomic_store_n(tx->dirty, 1, __ATOMIC_RELEASE);
+}
+
+/* memcpy for the sizes of short messages, without a call. */
+static inline void spx_copy_short(void *to, const void *from, uint64_t n)
+{
+  if (n == 8) memcpy(to, from, 8);
+  else if (n <= 32) {
+    const char *f = from;
+    char *t = to;
+    if (n >= 16) {
+      char a[16], b[16];
+      memcpy(a, f, 16);
+      memcpy(b, f + n - 16, 16);
+      memcpy(t, a, 16);
+      memcpy(t + n - 16, b, 16);
+    } else if (n >= 4) {
+      uint64_t h = n >= 8 ? 8 : 4;
+      char a[8], b[8];
+      if (h == 8) {
+        memcpy(a, f, 8);
+        memcpy(b, f + n - 8, 8);
+        memcpy(t, a, 8);
+        memcpy(t + n - 8, b, 8);
+      } else {
+        memcpy(a, f, 4);
+        memcpy(b, f + n - 4, 4);
+        memcpy(t, a, 4);
+        memcpy(t + n - 4, b, 4);
+      }
+    } else
+      for (uint64_t i = 0; i < n; i++) t[i] = f[i];
+  } else memcpy(to, from, n);
+}
+
+/* ---- match.c ------------------------------------------------------------------------------------------------- */
+/* A message that has arrived and that no receive has asked for. */
+enum { SPX_BY_EXACT = 0, SPX_BY_SRC, SPX_BY_TAG, SPX_BY_CTX, SPX_BY_COUNT };
+typedef struct spx_unex {
+  struct { struct spx_unex *next, *prev; } link[SPX_BY_COUNT];
+  uint64_t ctx;
+  int32_t src, tag;
+  uint32_t proc, seq;
+  uint16_t kind;      /* spx_rec_kind: EAGER, EAGER_SYNC, RTS */
+  uint16_t pooled;
+  uint32_t cost;      /* credit to give back */
+  uint64_t bytes;     /* of the message */
+  uint32_t index, gen;/* the sender's descriptor */
+  uint64_t addr;
+  spx_request *self;  /* our own send that waits, or NULL */
+  uint8_t data[];
+} spx_unex;
+SPX_HIDDEN extern uint64_t spx_unex_count, spx_posted_count;
+SPX_HIDDEN void spx_match_reset(void);
+SPX_HIDDEN void spx_post(spx_request *r);
+SPX_HIDDEN void spx_unpost(spx_request *r);
+/* The posted receive that this message belongs to, taken out; or NULL. */
+SPX_HIDDEN spx_request *spx_match_posted(uint64_t ctx, int32_t src, int32_t tag);
+/* The oldest unexpected message for this receive (src, tag may be wildcards), left in; or NULL. */
+SPX_HIDDEN spx_unex *spx_match_unexpected(uint64_t ctx, int32_t src, int32_t tag);
+SPX_HIDDEN spx_unex *spx_unex_new(uint64_t payload); /* NULL: no memory */
+SPX_HIDDEN void spx_unex_add(spx_unex *e);
+SPX_HIDDEN void spx_unex_remove(spx_unex *e);
+SPX_HIDDEN void spx_unex_free(spx_unex *e);
+/* Calls fn for each; fn may take the given one out. */
+SPX_HIDDEN void spx_each_posted(void (*fn)(spx_request *, void *), void *arg);
+SPX_HIDDEN void spx_each_unexpected(void (*fn)(spx_unex *, void *), void *arg);
+
+/* ---- deliver.c ----------------------------------------------------------------------------------------------- */
+/* Handles one record; false: no memory, leave it where it is. */
+SPX_HIDDEN bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind);
+/* Completes or starts the receive r from the message e, which is out of the queues; frees e. */
+SPX_HIDDEN void spx_take(spx_request *r, spx_unex *e);
+/* Puts payload bytes into the receive r: all of a message of n bytes. */
+SPX_HIDDEN void spx_receive_whole(spx_request *r, const void *data, uint64_t n);
+/* Drops an unexpected message that nobody will receive. */
+SPX_HIDDEN void spx_unex_drop(spx_unex *e);
+
+/* ---- p2p.c --------------------------------------------------------------------------------------------------- */
+enum { SPX_RF_HOLDS = 32u /* has references on its communicator and type */, SPX_RF_BLOCKING = 64u /* on the caller's stack */ };
+/* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an error. */
+SPX_HIDDEN bool spx_send_try(spx_request *r);
+/* Puts a filled-in request on its way. Errors complete it. */
+SPX_HIDDEN void spx_send_start(spx_request *r);
+SPX_HIDDEN void spx_recv_start(spx_request *r);
+/* What MPI_Cancel's answer does to the send r. */
+SPX_HIDDEN void spx_cancel_answer(spx_request *r, bool forgotten);
+/* A copy between two buffers of this process; the number of bytes. */
+SPX_HIDDEN uint64_t spx_local_copy(const spx_request *from, spx_request *to);
+/* Bytes that the buffer of a receive can take. */
+static inline uint64_t spx_capacity(const spx_request *r) { return (uint64_t)(r->count * r->type->size); }
+static inline bool spx_is_done(spx_request *r) { return atomic_load_explicit(&r->done, memory_order_acquire) != 0; }
+
+/* ---- get.c --------------------------------------------------------------------------------------------------- */
+SPX_HIDDEN void spx_get_attach(void);
+/* Gives r a descriptor: its index and generation; false: no memory. */
+SPX_HIDDEN bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen);
+SPX_HIDDEN spx_request *spx_id_find(uint32_t index, uint32_t gen);
+SPX_HIDDEN void spx_id_free(uint32_t index);
+/* Frees the descriptor that r has, if any. */
+SPX_HIDDEN void spx_id_drop(spx_request *r);
+SPX_HIDDEN bool spx_id_shared(uint32_t index); /* it has a word in the memory file */
+SPX_HIDDEN void spx_each_id(void (*fn)(spx_request *, void *), void *arg);
+/* Fetches the message of an RTS into the matched receive r: by get, or asks for DATA. */
+SPX_HIDDEN void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
+SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts);
+/* Sends as much of r as there is room for; true when all has been sent. */
+SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);
+SPX_HIDDEN void spx_stream_data(const spx_rec *rec);
+
+/* ---- bsend.c ------------------------------------------------------------------------------------------------- */
+/* Copies a buffered send into the attached buffer and sends from there; completes r. */
+SPX_HIDDEN void spx_bsend_start(spx_request *r);
+
+/* ---- wait.c -------------------------------------------------------------------------------------------------- */
+SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */
+/* One step of waiting after an empty round: spin, yield or park. bell: read before the caller tested its condition. */
+typedef struct { uint32_t empty; } spx_idle;
+SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
+/* What has to be done with no lock held: the failure hook, requests freed before they were complete. */
+enum { SPX_DUE_HOOK = 1, SPX_DUE_REAP = 2 };
+SPX_HIDDEN extern int spx_due;
+SPX_HIDDEN void spx_run_due(void);
+SPX_HIDDEN extern uint64_t spx_events;
+
+/* ---- fail.c -------------------------------------------------------------------------------------------------- */
+SPX_HIDDEN int spx_notice_deaths(void);
+/* A wildcard receive on c may not go on: a member has failed, and the failure is not acknowledged. */
+SPX_HIDDEN bool spx_wild_blocked(const spx_comm *c);
+SPX_HIDDEN bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec);
+/* The error of an operation on c with process peer (SPX_NO_PEER: any source) that can not even start; 0: none. */
+#define SPX_NO_PEER UINT32_MAX
+SPX_HIDDEN int spx_comm_error(const spx_comm *c, uint32_t ctx_kind, uint32_t peer);
+/* Request states (spx_request.state): what a send or receive waits for. */
+enum {
+  SPX_S_NONE = 0,
+  SPX_S_QUEUED,  /* send: room */
+  SPX_S_SENT,    /* send: ACK, DONE or CTS */
+  SPX_S_STREAM,  /* send: flows as DATA */
+  SPX_S_SELF,    /* send to ourselves: its receive */
+  SPX_S_POSTED,  /* receive: a message */
+  SPX_S_DATA,    /* receive: DATA */
+  SPX_S_EAGER,   /* send: complete; r->seq names the record (for MPI_Cancel) */
+  SPX_S_RECALL   /* send: was complete, MPI_Cancel has asked the receiver to forget it */
+};
+#endif

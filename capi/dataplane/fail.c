@@ -1,0 +1,215 @@
+/* fail.c - what deaths and revocation do to pending operations, and control messages for the failure protocols.
+ *
+ * The agent publishes a death (agent_state, then death_seq, then all bells). Whoever polls next notices: records that the dead
+ * has left behind are delivered first, then what can never complete completes with MPIX_ERR_PROC_FAILED, and the hook is due.
+ */
+#include <stdlib.h>
+#include "dp.h"
+
+uint32_t spx_ndead;
+void (*spx_ft_hook)(void);
+
+typedef struct ctrl_msg {
+  struct ctrl_msg *next;
+  uint32_t from, n;
+  uint8_t *bytes;
+} ctrl_msg;
+static ctrl_msg *ctrl_first, *ctrl_last;
+
+int spx_proc_dead(uint32_t i) { return spx_rxs && i < spx_map.nprocs && spx_rxs[i].dead; }
+
+int spx_comm_failures(const spx_comm *c)
+{
+  int n = 0;
+  if (spx_ndead == 0) return 0;
+  for (int i = 0; i < c->remote_size; i++) n += spx_proc_dead(c->peer[i]);
+  if (c->flags & SPX_C_INTER)
+    for (int i = 0; i < c->size; i++) n += spx_proc_dead(c->local[i]);
+  return n;
+}
+
+bool spx_wild_blocked(const spx_comm *c)
+{
+  return spx_ndead && spx_comm_failures(c) > (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen, memory_order_relaxed);
+}
+
+int spx_comm_error(const spx_comm *c, uint32_t ctx_kind, uint32_t peer)
+{
+  if (SPX_UNLIKELY(c->revoked) && ctx_kind != SPX_CTX_FT) return MPIX_ERR_REVOKED;
+  if (SPX_UNLIKELY(spx_ndead) && peer != SPX_NO_PEER && spx_proc_dead(peer)) return MPIX_ERR_PROC_FAILED;
+  return MPI_SUCCESS;
+}
+
+/* ---- completing what can not complete ------------------------------------------------------------------------ */
+
+typedef struct {
+  uint32_t peer;     /* SPX_NO_PEER: any */
+  const spx_comm *c; /* NULL: any */
+  int error;
+} doom;
+
+static bool is_doomed(const spx_request *r, const doom *d)
+{
+  if (d->c) return r->comm == d->c && r->ctx_kind != SPX_CTX_FT;
+  return r->peer == d->peer;
+}
+
+static void doom_posted(spx_request *r, void *arg)
+{
+  const doom *d = arg;
+  if (!is_doomed(r, d)) return;
+  spx_unpost(r);
+  spx_complete(r, d->error);
+}
+
+static void doom_id(spx_request *r, void *arg)
+{
+  const doom *d = arg;
+  if (!is_doomed(r, d)) return;
+  bool was_complete = r->state == SPX_S_RECALL;
+  spx_tx_unqueue(r->peer, r);
+  spx_id_drop(r); /* retracts the buffer: a receiver that is copying will see it */
+  r->state = SPX_S_NONE;
+  spx_complete(r, was_complete ? MPI_SUCCESS : d->error);
+}
+
+static void doom_queues(uint32_t peer, const doom *d)
+{
+  spx_tx *tx = &spx_txs[peer];
+  for (;;) { /* from the start after each: completing may change the lists */
+    spx_request *r = NULL;
+    for (spx_txitem *it = tx->pend; it && !r; it = it->next)
+      if (it->r && is_doomed(it->r, d)) r = it->r;
+    for (spx_request *s = tx->stream; s && !r; s = s->next)
+      if (is_doomed(s, d)) r = s;
+    if (!r) return;
+    spx_tx_unqueue(peer, r);
+    spx_id_drop(r);
+    spx_complete(r, d->error);
+  }
+}
+
+static void bury(uint32_t i)
+{
+  spx_rx *rx = &spx_rxs[i];
+  while (spx_rx_poll(i) > 0) {} /* what it sent before it died is delivered */
+  rx->dead = 1;
+  spx_ndead++;
+  free(rx->ctrl);
+  rx->ctrl = NULL;
+  doom d = {.peer = i, .error = MPIX_ERR_PROC_FAILED};
+  spx_each_posted(doom_posted, &d);
+  spx_each_id(doom_id, &d);
+  doom_queues(i, &d);
+  spx_tx_kill(i);
+}
+
+int spx_notice_deaths(void)
+{
+  uint32_t seq = __atomic_load_n(&spx_segment->death_seq, __ATOMIC_ACQUIRE);
+  if (seq == spx_map.seen_deaths) return 0;
+  spx_map.seen_deaths = seq;
+  int n = 0;
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
+    if (i == spx_me || spx_rxs[i].dead || __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD) continue;
+    bury(i);
+    n++;
+  }
+  spx_due |= SPX_DUE_HOOK;
+  return n + 1;
+}
+
+static void doom_self(spx_unex *e, void *arg)
+{
+  spx_request *r = e->self;
+  if (!r || !is_doomed(r, arg)) return;
+  spx_unex_drop(e);
+  spx_complete(r, MPIX_ERR_REVOKED);
+}
+
+void spx_comm_revoked(spx_comm *c)
+{
+  spx_lock();
+  doom d = {.peer = SPX_NO_PEER, .c = c, .error = MPIX_ERR_REVOKED};
+  spx_each_posted(doom_posted, &d);
+  spx_each_id(doom_id, &d);
+  spx_each_unexpected(doom_self, &d);
+  for (uint32_t i = 0; i < spx_map.nprocs; i++) doom_queues(i, &d);
+  spx_events++;
+  spx_unlock();
+  spx_ring_self();
+}
+
+static void drop_if_of(spx_unex *e, void *arg)
+{
+  if (e->ctx - *(uint64_t *)arg < SPX_CTX_STEP) spx_unex_drop(e);
+}
+
+void spx_comm_dropped(uint64_t ctx)
+{
+  if (!spx_segment) return;
+  spx_lock();
+  if (spx_unex_count) spx_each_unexpected(drop_if_of, &ctx);
+  spx_unlock();
+}
+
+/* ---- control messages ---------------------------------------------------------------------------------------- */
+
+static bool enqueue(uint32_t from, uint8_t *bytes, uint32_t n)
+{
+  ctrl_msg *m = malloc(sizeof *m);
+  if (!m) return false;
+  *m = (ctrl_msg){.from = from, .n = n, .bytes = bytes};
+  if (ctrl_first) ctrl_last->next = m;
+  else ctrl_first = m;
+  ctrl_last = m;
+  spx_due |= SPX_DUE_HOOK;
+  return true;
+}
+
+bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec)
+{
+  if (!rx->ctrl) {
+    rx->ctrl_size = rec->len + (uint32_t)rec->tag;
+    rx->ctrl_n = 0;
+    if (rx->ctrl_size > SPX_CTRL_MAX || !(rx->ctrl = malloc(rx->ctrl_size ? rx->ctrl_size : 1))) return false;
+  }
+  memcpy(rx->ctrl + rx->ctrl_n, rec->data, rec->len);
+  if (rx->ctrl_n + rec->len < rx->ctrl_size) {
+    rx->ctrl_n += rec->len;
+    return true;
+  }
+  if (!enqueue(peer, rx->ctrl, rx->ctrl_size)) return false;
+  rx->ctrl = NULL;
+  return true;
+}
+
+int spx_ctrl_send(uint32_t i, const void *bytes, uint32_t n)
+{
+  if (n > SPX_CTRL_MAX || !spx_segment) return MPI_ERR_INTERN;
+  spx_lock();
+  int rc = MPI_SUCCESS;
+  if (i == spx_me) {
+    uint8_t *copy = malloc(n ? n : 1);
+    if (copy) memcpy(copy, bytes, n);
+    if (!copy || !enqueue(i, copy, n)) rc = MPI_ERR_NO_MEM;
+  } else spx_tx_put(i, SPX_REC_CTRL, SPX_CTX_FT, 0, 0, bytes, n);
+  spx_unlock();
+  return rc;
+}
+
+int64_t spx_ctrl_recv(void *buf, uint32_t max, uint32_t *from)
+{
+  spx_lock();
+  ctrl_msg *m = ctrl_first;
+  int64_t n = m ? (int64_t)m->n : -1;
+  if (m && m->n <= max) {
+    ctrl_first = m->next;
+    memcpy(buf, m->bytes, m->n);
+    *from = m->from;
+    free(m->bytes);
+    free(m);
+  }
+  spx_unlock();
+  return n;
+}

@@ -1,0 +1,262 @@
+/* get.c - messages that are announced (RTS) and fetched by their receiver.
+ *
+ * The sender's descriptor is an index and a generation; descriptors below SPX_SDESC_PER_PROC also have a word in the memory
+ * file: generation << 1 | 1 while the buffer may be read. The receiver copies with process_vm_readv, then looks at the word
+ * and at the sender's state again: only if both are unchanged was the copy good. DONE completes the send.
+ * Where reading is forbidden, or the buffer is not contiguous, the receiver answers CTS and the sender streams DATA records
+ * through the ring, which overlaps the two copies.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include "dp.h"
+
+#define CHUNK (4u << 20)  /* bytes between looks at the sender's word */
+#define IOVS 64
+#define BOUNCE 65536
+#define SMALL_RUN 512     /* mean run below which a bounce buffer beats iovecs */
+
+typedef struct {
+  spx_request *r; /* NULL: free */
+  uint32_t gen, next;
+} descriptor;
+static descriptor *ids;
+static uint32_t ids_n, ids_used, ids_free; /* ids_free: index + 1 */
+
+static uint64_t *shared_word(uint32_t proc, uint32_t index)
+{
+  return (uint64_t *)(spx_map.base + spx_segment->sdesc_off + proc * spx_segment->sdesc_row) + index;
+}
+
+static uint64_t live_word(uint32_t gen) { return (uint64_t)gen << 1 | 1; }
+
+void spx_get_attach(void)
+{
+  free(ids);
+  ids = NULL;
+  ids_n = ids_used = ids_free = 0;
+}
+
+bool spx_id_shared(uint32_t index) { return index < SPX_SDESC_PER_PROC; }
+
+bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen)
+{
+  if (!ids_free && ids_used == ids_n) {
+    uint32_t n = ids_n ? ids_n * 2 : 64;
+    descriptor *more = realloc(ids, n * sizeof *more);
+    if (!more) return false;
+    memset(more + ids_n, 0, (n - ids_n) * sizeof *more);
+    ids = more;
+    ids_n = n;
+  }
+  uint32_t i = ids_free ? ids_free - 1 : ids_used++;
+  if (ids_free) ids_free = ids[i].next;
+  descriptor *d = &ids[i];
+  d->r = r;
+  d->gen++;
+  if (spx_id_shared(i)) __atomic_store_n(shared_word(spx_me, i), live_word(d->gen), __ATOMIC_RELEASE);
+  r->aux[0] = (uint64_t)d->gen << 32 | (i + 1);
+  *index = i;
+  *gen = d->gen;
+  return true;
+}
+
+spx_request *spx_id_find(uint32_t index, uint32_t gen) { return index < ids_used && ids[index].gen == gen ? ids[index].r : NULL; }
+
+void spx_id_free(uint32_t index)
+{
+  descriptor *d = &ids[index];
+  if (spx_id_shared(index)) __atomic_store_n(shared_word(spx_me, index), (uint64_t)d->gen << 1, __ATOMIC_SEQ_CST);
+  d->r = NULL;
+  d->next = ids_free;
+  ids_free = index + 1;
+}
+
+void spx_id_drop(spx_request *r)
+{
+  if (!r->aux[0]) return;
+  spx_id_free((uint32_t)r->aux[0] - 1);
+  r->aux[0] = 0;
+}
+
+void spx_each_id(void (*fn)(spx_request *, void *), void *arg)
+{
+  for (uint32_t i = 0; i < ids_used; i++)
+    if (ids[i].r) fn(ids[i].r, arg);
+}
+
+/* ---- get ----------------------------------------------------------------------------------------------------- */
+
+typedef enum { GET_DONE, GET_REFUSED /* not possible here: stream instead */, GET_DEAD, GET_RETRACTED } get_result;
+
+static bool read_exactly(pid_t pid, void *to, uint64_t from, uint64_t n)
+{
+  struct iovec local = {to, n}, remote = {(void *)(uintptr_t)from, n};
+  return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)n;
+}
+
+/* May and can we read that process? Its nonce proves that the pid means the same process here as there. */
+static bool may_read(uint32_t peer)
+{
+  spx_rx *rx = &spx_rxs[peer];
+  if (rx->cma == 0) {
+    spx_proc *p = spx_proc_of(peer);
+    uint32_t pid = __atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
+    uint64_t addr = __atomic_load_n(&p->cma_nonce_addr, __ATOMIC_ACQUIRE), nonce = 0;
+    if (!spx_set.cma) rx->cma = 2;
+    else if (pid == 0 || addr == 0) return false; /* not published yet: ask again next time */
+    else rx->cma = read_exactly((pid_t)pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
+  }
+  return rx->cma == 1;
+}
+
+/* Copies bytes [from, to) of the sender's contiguous buffer at addr. 0, or an errno. */
+static int read_range(pid_t pid, const struct iovec *local, int n_local, uint64_t addr, uint64_t n)
+{
+  struct iovec iov[IOVS];
+  memcpy(iov, local, (size_t)n_local * sizeof *iov);
+  int first = 0;
+  while (n > 0) {
+    struct iovec remote = {(void *)(uintptr_t)addr, n};
+    ssize_t got = process_vm_readv(pid, iov + first, (unsigned long)(n_local - first), &remote, 1, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got < 0 ? errno : EFAULT;
+    addr += (uint64_t)got;
+    n -= (uint64_t)got;
+    for (size_t left = (size_t)got; left > 0;) { /* a partial read: go on behind it */
+      size_t part = left < iov[first].iov_len ? left : iov[first].iov_len;
+      iov[first].iov_base = (char *)iov[first].iov_base + part;
+      iov[first].iov_len -= part;
+      left -= part;
+      if (iov[first].iov_len == 0) first++;
+    }
+  }
+  return 0;
+}
+
+/* One piece of the copy, from byte at: sets *done to the bytes that it moved. */
+static int get_piece(spx_request *r, pid_t pid, uint64_t addr, uint64_t at, uint64_t n, uint64_t *done)
+{
+  struct iovec iov[IOVS];
+  if (r->type->flags & SPX_T_CONTIG) {
+    *done = n;
+    iov[0] = (struct iovec){(char *)r->buf + at, n};
+    return read_range(pid, iov, 1, addr + at, n);
+  }
+  int64_t covered = 0;
+  int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), iov, IOVS, &covered);
+  if (runs > 0 && covered / runs >= SMALL_RUN) {
+    *done = (uint64_t)covered;
+    return read_range(pid, iov, runs, addr + at, (uint64_t)covered);
+  }
+  char bounce[BOUNCE];
+  *done = n < BOUNCE ? n : BOUNCE;
+  iov[0] = (struct iovec){bounce, *done};
+  int err = read_range(pid, iov, 1, addr + at, *done);
+  if (err == 0) spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + *done), bounce);
+  return err;
+}
+
+static get_result still_valid(uint32_t peer, const spx_rec_rts *rts, uint32_t incarnation)
+{
+  spx_proc *p = spx_proc_of(peer);
+  if (__atomic_load_n(&p->incarnation, __ATOMIC_ACQUIRE) != incarnation || __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
+    return GET_DEAD;
+  return __atomic_load_n(shared_word(peer, rts->index), __ATOMIC_ACQUIRE) == live_word(rts->gen) ? GET_DONE : GET_RETRACTED;
+}
+
+static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
+{
+  if (!rts->addr || !spx_id_shared(rts->index) || !may_read(peer)) return GET_REFUSED;
+  spx_proc *p = spx_proc_of(peer);
+  uint32_t incarnation = __atomic_load_n(&p->incarnation, __ATOMIC_ACQUIRE);
+  pid_t pid = (pid_t)__atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
+  uint64_t n = (uint64_t)r->bytes;
+  for (uint64_t at = 0, done = 0; at < n; at += done) {
+    int err = get_piece(r, pid, rts->addr, at, n - at < CHUNK ? n - at : CHUNK, &done);
+    get_result state = still_valid(peer, rts, incarnation);
+    if (state != GET_DONE) return state;
+    if (err == ESRCH) return GET_DEAD;
+    if (err != 0) {
+      if (err == EPERM) spx_rxs[peer].cma = 2;
+      return GET_REFUSED; /* memory that the kernel can not read for us; the sender itself can */
+    }
+  }
+  return GET_DONE;
+}
+
+static void ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
+{
+  spx_rec_cts cts = {.index = rts->index, .gen = rts->gen, .bytes = (uint64_t)r->bytes};
+  r->aux[1] = 0;
+  if (!spx_id_new(r, &cts.rx_index, &cts.rx_gen)) {
+    spx_complete(r, MPI_ERR_NO_MEM);
+    return;
+  }
+  r->state = SPX_S_DATA;
+  spx_tx_put(peer, SPX_REC_CTS, 0, 0, 0, &cts, sizeof cts);
+}
+
+void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
+{
+  get_result result = r->bytes == 0 ? GET_DONE : get(r, peer, rts);
+  if (result == GET_REFUSED) {
+    ask_for_data(r, peer, rts);
+    return;
+  }
+  int err = result == GET_DONE ? r->error : result == GET_DEAD ? MPIX_ERR_PROC_FAILED : MPIX_ERR_REVOKED;
+  spx_rec_id id = {.index = rts->index, .gen = rts->gen};
+  if (result == GET_DONE) spx_tx_put(peer, SPX_REC_DONE, 0, 0, 0, &id, sizeof id);
+  spx_complete(r, err);
+}
+
+/* ---- two-copy stream ----------------------------------------------------------------------------------------- */
+
+void spx_stream_start(spx_request *r, const spx_rec_cts *cts)
+{
+  if (r->state != SPX_S_SENT) return;
+  spx_id_drop(r);
+  r->aux[1] = 0;
+  r->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
+  r->aux[3] = cts->bytes;
+  spx_tx_stream(r->peer, r);
+  spx_tx_drain();
+}
+
+bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
+{
+  uint64_t end = r->aux[3];
+  while (r->aux[1] < end) {
+    if (tx->ring < 0) spx_tx_open_ring(tx);
+    uint64_t at = r->aux[1], n = end - at, most = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
+    if (n > most) n = most;
+    uint32_t bytes = SPX_REC_BYTES(n);
+    spx_rec *rec = spx_tx_room(tx, bytes);
+    if (!rec) return false;
+    rec->ctx = 0;
+    rec->tag = (int32_t)(uint32_t)r->aux[2];
+    rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
+    rec->seq = tx->seq++;
+    rec->len = (uint32_t)n;
+    spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
+    spx_tx_commit(tx, rec, bytes, SPX_REC_DATA);
+    spx_bell_if_sleeping(tx->proc, r->peer);
+    r->aux[1] += n;
+    ++*moved;
+  }
+  return true;
+}
+
+void spx_stream_data(const spx_rec *rec)
+{
+  spx_request *r = spx_id_find((uint32_t)rec->tag, (uint32_t)rec->src);
+  if (!r || r->state != SPX_S_DATA) return; /* the receive has failed meanwhile */
+  uint64_t at = r->aux[1];
+  spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
+  r->aux[1] += rec->len;
+  if (r->aux[1] < (uint64_t)r->bytes) return;
+  spx_id_drop(r);
+  r->state = SPX_S_NONE;
+  spx_complete(r, r->error);
+}

@@ -1,0 +1,233 @@
+/* match.c - matching by (context, source, tag): the posted receives and the unexpected messages. MPI-5.0 3.5, 3.8.
+ *
+ * Posted receives without wildcards lie in bins by a hash of the three; those with a wildcard in one list in order of posting.
+ * A message takes the older of the first fit in its bin and the first fit in the list.
+ * Unexpected messages are in four indexes at once: by (ctx, src, tag), (ctx, src), (ctx, tag) and (ctx). A receive or probe
+ * asks the index that fits its wildcards, where the first fit is the oldest. Bins double when they fill up.
+ */
+#include <stdlib.h>
+#include "dp.h"
+
+#define BINS_MIN 256u
+#define POOL_PAYLOAD 96u /* unexpected entries of up to this payload are kept for reuse */
+#define POOL_MAX 1024u
+
+typedef struct { spx_request *first, *last; } posted_bin;
+typedef struct { spx_unex *first, *last; } unex_bin;
+
+uint64_t spx_unex_count, spx_posted_count;
+static uint64_t next_stamp;
+static uint32_t posted_bins, unex_bins; /* powers of two */
+static posted_bin *posted, wild;
+static unex_bin *unex[SPX_BY_COUNT];
+static spx_unex *pool;
+static uint32_t pool_n;
+
+static uint32_t hash(uint64_t ctx, int32_t src, int32_t tag)
+{
+  uint64_t h = ctx * 0x9e3779b97f4a7c15ull + ((uint64_t)(uint32_t)src << 32 | (uint32_t)tag) * 0xd6e8feb86659fd93ull;
+  return (uint32_t)(h >> 32) ^ (uint32_t)(h >> 50);
+}
+
+void spx_match_reset(void)
+{
+  if (!posted) {
+    posted = calloc(BINS_MIN, sizeof *posted);
+    if (!posted) spx_fatal(MPI_ERR_NO_MEM, "no memory for the matching tables");
+    posted_bins = BINS_MIN;
+  }
+  for (int by = 0; by < SPX_BY_COUNT && !unex[by]; by++)
+    if (!(unex[by] = calloc(BINS_MIN, sizeof *unex[by]))) spx_fatal(MPI_ERR_NO_MEM, "no memory for the matching tables");
+  if (!unex_bins) unex_bins = BINS_MIN;
+}
+
+/* ---- posted receives ----------------------------------------------------------------------------------------- */
+
+static bool is_wild(const spx_request *r) { return r->want_src == MPI_ANY_SOURCE || r->want_tag == MPI_ANY_TAG; }
+
+static bool fits(const spx_request *r, uint64_t ctx, int32_t src, int32_t tag)
+{
+  return r->ctx == ctx && (r->want_src == src || r->want_src == MPI_ANY_SOURCE) && (r->want_tag == tag || r->want_tag == MPI_ANY_TAG);
+}
+
+static posted_bin *bin_of(const spx_request *r)
+{
+  return is_wild(r) ? &wild : &posted[hash(r->ctx, r->want_src, r->want_tag) & (posted_bins - 1)];
+}
+
+static void bin_append(posted_bin *b, spx_request *r)
+{
+  r->bin_next = NULL;
+  r->bin_prev = b->last;
+  if (b->last) b->last->bin_next = r;
+  else b->first = r;
+  b->last = r;
+}
+
+static void bin_remove(posted_bin *b, spx_request *r)
+{
+  if (r->bin_prev) r->bin_prev->bin_next = r->bin_next;
+  else b->first = r->bin_next;
+  if (r->bin_next) r->bin_next->bin_prev = r->bin_prev;
+  else b->last = r->bin_prev;
+}
+
+/* Order within a bin is order of posting, and stays so: equal keys come from the same bin. */
+static void grow_posted(void)
+{
+  uint32_t old = posted_bins;
+  posted_bin *bins = calloc(old * 2, sizeof *bins);
+  if (!bins) return; /* slower, not wrong */
+  posted_bin *was = posted;
+  posted = bins;
+  posted_bins = old * 2;
+  for (uint32_t i = 0; i < old; i++)
+    for (spx_request *r = was[i].first, *next; r; r = next) {
+      next = r->bin_next;
+      bin_append(bin_of(r), r);
+    }
+  free(was);
+}
+
+void spx_post(spx_request *r)
+{
+  if (SPX_UNLIKELY(spx_posted_count >= 2ull * posted_bins)) grow_posted();
+  r->stamp = ++next_stamp;
+  r->state = SPX_S_POSTED;
+  bin_append(bin_of(r), r);
+  spx_posted_count++;
+}
+
+void spx_unpost(spx_request *r)
+{
+  bin_remove(bin_of(r), r);
+  r->state = SPX_S_NONE;
+  spx_posted_count--;
+}
+
+spx_request *spx_match_posted(uint64_t ctx, int32_t src, int32_t tag)
+{
+  spx_request *exact = posted[hash(ctx, src, tag) & (posted_bins - 1)].first;
+  while (exact && !(exact->ctx == ctx && exact->want_src == src && exact->want_tag == tag)) exact = exact->bin_next;
+  spx_request *r = wild.first;
+  while (r && !(exact && exact->stamp < r->stamp) && !fits(r, ctx, src, tag)) r = r->bin_next;
+  if (!r || (exact && exact->stamp < r->stamp)) r = exact;
+  if (r) spx_unpost(r);
+  return r;
+}
+
+void spx_each_posted(void (*fn)(spx_request *, void *), void *arg)
+{
+  spx_request *next;
+  for (uint32_t i = 0; i <= posted_bins; i++)
+    for (spx_request *r = i < posted_bins ? posted[i].first : wild.first; r; r = next) {
+      next = r->bin_next;
+      fn(r, arg);
+    }
+}
+
+/* ---- unexpected messages ------------------------------------------------------------------------------------- */
+
+static uint32_t unex_index(int by, uint64_t ctx, int32_t src, int32_t tag)
+{
+  return hash(ctx, by == SPX_BY_EXACT || by == SPX_BY_SRC ? src : 0, by == SPX_BY_EXACT || by == SPX_BY_TAG ? tag : 0) & (unex_bins - 1);
+}
+
+static void unex_append(int by, spx_unex *e)
+{
+  unex_bin *b = &unex[by][unex_index(by, e->ctx, e->src, e->tag)];
+  e->link[by].next = NULL;
+  e->link[by].prev = b->last;
+  if (b->last) b->last->link[by].next = e;
+  else b->first = e;
+  b->last = e;
+}
+
+static void grow_unexpected(void)
+{
+  uint32_t old = unex_bins;
+  unex_bin *bins[SPX_BY_COUNT];
+  for (int by = 0; by < SPX_BY_COUNT; by++)
+    if (!(bins[by] = calloc(old * 2, sizeof *bins[by]))) {
+      while (by > 0) free(bins[--by]);
+      return; /* slower, not wrong */
+    }
+  unex_bins = old * 2;
+  for (int by = 0; by < SPX_BY_COUNT; by++) {
+    unex_bin *was = unex[by];
+    unex[by] = bins[by];
+    for (uint32_t i = 0; i < old; i++)
+      for (spx_unex *e = was[i].first, *next; e; e = next) {
+        next = e->link[by].next;
+        unex_append(by, e);
+      }
+    free(was);
+  }
+}
+
+spx_unex *spx_unex_new(uint64_t payload)
+{
+  spx_unex *e;
+  if (payload <= POOL_PAYLOAD) {
+    if ((e = pool)) {
+      pool = e->link[0].next;
+      pool_n--;
+    } else if (!(e = malloc(sizeof *e + POOL_PAYLOAD))) return NULL;
+    e->pooled = 1;
+  } else {
+    if (!(e = malloc(sizeof *e + payload))) return NULL;
+    e->pooled = 0;
+  }
+  e->self = NULL;
+  e->addr = 0;
+  e->cost = 0;
+  return e;
+}
+
+void spx_unex_free(spx_unex *e)
+{
+  if (e->pooled && pool_n < POOL_MAX) {
+    e->link[0].next = pool;
+    pool = e;
+    pool_n++;
+  } else free(e);
+}
+
+void spx_unex_add(spx_unex *e)
+{
+  if (SPX_UNLIKELY(spx_unex_count >= 2ull * unex_bins)) grow_unexpected();
+  for (int by = 0; by < SPX_BY_COUNT; by++) unex_append(by, e);
+  spx_unex_count++;
+}
+
+void spx_unex_remove(spx_unex *e)
+{
+  for (int by = 0; by < SPX_BY_COUNT; by++) {
+    unex_bin *b = &unex[by][unex_index(by, e->ctx, e->src, e->tag)];
+    spx_unex *next = e->link[by].next, *prev = e->link[by].prev;
+    if (prev) prev->link[by].next = next;
+    else b->first = next;
+    if (next) next->link[by].prev = prev;
+    else b->last = prev;
+  }
+  spx_unex_count--;
+}
+
+spx_unex *spx_match_unexpected(uint64_t ctx, int32_t src, int32_t tag)
+{
+  if (spx_unex_count == 0) return NULL;
+  int by = src == MPI_ANY_SOURCE ? (tag == MPI_ANY_TAG ? SPX_BY_CTX : SPX_BY_TAG) : tag == MPI_ANY_TAG ? SPX_BY_SRC : SPX_BY_EXACT;
+  spx_unex *e = unex[by][unex_index(by, ctx, src, tag)].first;
+  while (e && !(e->ctx == ctx && (src == MPI_ANY_SOURCE || e->src == src) && (tag == MPI_ANY_TAG || e->tag == tag))) e = e->link[by].next;
+  return e;
+}
+
+void spx_each_unexpected(void (*fn)(spx_unex *, void *), void *arg)
+{
+  spx_unex *next;
+  for (uint32_t i = 0; i < unex_bins; i++)
+    for (spx_unex *e = unex[SPX_BY_CTX][i].first; e; e = next) {
+      next = e->link[SPX_BY_CTX].next;
+      fn(e, arg);
+    }
+}

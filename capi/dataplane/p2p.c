@@ -1,0 +1,462 @@
+/* p2p.c - starting sends and receives. MPI-5.0 3.2 to 3.9.
+ *
+ * A send is eager (copied into the ring; complete at once) up to spx_set.eager_max bytes and while the pair has credit, else
+ * it is announced (RTS) and the receiver fetches it: get.c. What finds no room waits in its pair's queue, in order, while
+ * receives go on. Sends to the process itself go through matching alone.
+ */
+#include <stdlib.h>
+#include "dp.h"
+
+static uint32_t self_seq;
+
+/* ---- requests ------------------------------------------------------------------------------------------------ */
+
+static inline void init_request(spx_request *r, spx_req_kind kind, uint32_t flags, void *buf, int64_t count, spx_type *t, int rank, int tag,
+                                spx_comm *c, uint32_t ctx_kind)
+{
+  r->kind = (uint16_t)kind;
+  r->mode = SPX_M_STANDARD;
+  r->flags = flags;
+  atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+  r->error = MPI_SUCCESS;
+  r->src = r->want_src = rank;
+  r->tag = r->want_tag = tag;
+  r->bytes = 0;
+  r->full = 0;
+  r->buf = buf;
+  r->count = count;
+  r->type = t;
+  r->comm = c;
+  r->ctx = c->ctx + ctx_kind;
+  r->ctx_kind = ctx_kind;
+  r->peer = rank >= 0 ? c->peer[rank] : SPX_NO_PEER;
+  r->state = SPX_S_NONE;
+  r->aux[0] = 0;
+}
+
+static void hold(spx_request *r)
+{
+  if (r->flags & (SPX_RF_HOLDS | SPX_RF_BLOCKING)) return;
+  r->flags |= SPX_RF_HOLDS;
+  spx_ref(&r->comm->o);
+  spx_ref(&r->type->o);
+}
+
+static void let_go(spx_request *r)
+{
+  if (!(r->flags & SPX_RF_HOLDS)) return;
+  r->flags &= ~(uint32_t)SPX_RF_HOLDS;
+  spx_unref(SPX_K_COMM, &r->comm->o);
+  spx_unref(SPX_K_TYPE, &r->type->o);
+}
+
+void spx_request_free(spx_request *r)
+{
+  let_go(r);
+  if (r->release) r->release(r);
+  spx_retire(SPX_K_REQ, &r->o);
+}
+
+static int new_request(spx_request **out)
+{
+  spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
+  *out = r;
+  if (r) return MPI_SUCCESS;
+  spx_detail("no more requests: %u exist", 1u << SPX_H_INDEX_BITS);
+  return MPI_ERR_NO_MEM;
+}
+
+static void complete_null(spx_request *r)
+{
+  r->src = MPI_PROC_NULL;
+  r->tag = MPI_ANY_TAG;
+  spx_complete(r, MPI_SUCCESS);
+}
+
+void spx_request_detail(const spx_request *r)
+{
+  const char *what = r->kind == SPX_R_RECV ? "receive from" : "send to";
+  int rank = r->want_src;
+  switch (r->error) {
+  case MPI_ERR_TRUNCATE:
+    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", r->src, r->tag, (unsigned long long)r->full,
+               (unsigned long long)spx_capacity(r));
+    break;
+  case MPIX_ERR_PROC_FAILED:
+    if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) {
+      if (rank == MPI_ANY_SOURCE) spx_detail("a process that could have sent the message has failed");
+      else spx_detail("%s rank %d, which has failed", what, rank);
+    }
+    break;
+  case MPIX_ERR_REVOKED: spx_detail("the communicator has been revoked"); break;
+  case MPI_ERR_BUFFER:
+    if (r->full) spx_detail("no room for %llu bytes in the buffer of MPI_Buffer_attach (each message also needs MPI_BSEND_OVERHEAD)", (unsigned long long)r->full);
+    else spx_detail("no buffer is attached: call MPI_Buffer_attach first, or the message does not fit");
+    break;
+  case MPI_ERR_NO_MEM:
+    if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) spx_detail("no memory for a %s rank %d", what, rank);
+    break;
+  default: break;
+  }
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------- */
+
+typedef enum { EAGER_SENT, EAGER_NO_ROOM, EAGER_NOT } eager_result;
+
+/* Writes a message as one record if that is possible now; id: NULL, or of a synchronous send. */
+static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t count, const spx_type *t, uint64_t n, uint64_t ctx, int tag, int src,
+                                       const spx_rec_id *id)
+{
+  uint32_t prefix = id ? 16 : 0, bytes = SPX_REC_BYTES(n + prefix);
+  if (SPX_UNLIKELY(tx->ring < 0) && (bytes > SPX_LINE || tx->seq >= SPX_RING_AFTER) && !spx_tx_open_ring(tx) && bytes > SPX_LINE)
+    return EAGER_NOT;
+  if (SPX_UNLIKELY(tx->sent + bytes - tx->matched > spx_set.credit)) {
+    tx->matched = __atomic_load_n(&tx->chan->matched, __ATOMIC_RELAXED);
+    if (tx->sent + bytes - tx->matched > spx_set.credit) return EAGER_NOT;
+  }
+  spx_rec *rec = spx_tx_room(tx, bytes);
+  if (SPX_UNLIKELY(!rec)) return EAGER_NO_ROOM;
+  rec->ctx = ctx;
+  rec->tag = tag;
+  rec->src = src;
+  rec->seq = tx->seq++;
+  rec->len = (uint32_t)n + prefix;
+  if (id) memcpy(rec->data, id, sizeof *id);
+  if (SPX_LIKELY(t->flags & SPX_T_CONTIG)) spx_copy_short(rec->data + prefix, buf, n);
+  else spx_pack(buf, count, t, 0, (int64_t)n, rec->data + prefix);
+  spx_tx_commit(tx, rec, bytes, id ? SPX_REC_EAGER_SYNC : SPX_REC_EAGER);
+  tx->sent += bytes;
+  spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
+  return EAGER_SENT;
+}
+
+/* Announces a message; the receiver comes for it. */
+static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
+{
+  spx_rec *rec = spx_tx_room(tx, SPX_LINE);
+  if (!rec) return false;
+  spx_rec_rts rts = {.bytes = n};
+  if (!spx_id_new(r, &rts.index, &rts.gen)) {
+    spx_complete(r, MPI_ERR_NO_MEM);
+    return true;
+  }
+  if ((r->type->flags & SPX_T_CONTIG) && spx_id_shared(rts.index)) rts.addr = (uint64_t)(uintptr_t)r->buf;
+  rec->ctx = r->ctx;
+  rec->tag = r->want_tag;
+  rec->src = r->comm->rank;
+  rec->seq = r->seq = tx->seq++;
+  rec->len = sizeof rts;
+  memcpy(rec->data, &rts, sizeof rts);
+  r->state = SPX_S_SENT;
+  spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_RTS);
+  spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
+  return true;
+}
+
+bool spx_send_try(spx_request *r)
+{
+  spx_tx *tx = &spx_txs[r->peer];
+  uint64_t n = spx_capacity(r);
+  r->bytes = (int64_t)n;
+  if (n > spx_set.eager_max) return write_rts(tx, r, n);
+  spx_rec_id id, *sync = NULL;
+  if (r->mode == SPX_M_SYNC) {
+    if (!r->aux[0] && !spx_id_new(r, &id.index, &id.gen)) {
+      spx_complete(r, MPI_ERR_NO_MEM);
+      return true;
+    }
+    id = (spx_rec_id){.index = (uint32_t)r->aux[0] - 1, .gen = (uint32_t)(r->aux[0] >> 32)};
+    sync = &id;
+  }
+  switch (write_eager(tx, r->buf, r->count, r->type, n, r->ctx, r->want_tag, r->comm->rank, sync)) {
+  case EAGER_NO_ROOM: return false;
+  case EAGER_NOT: return write_rts(tx, r, n);
+  case EAGER_SENT: break;
+  }
+  r->seq = tx->seq - 1;
+  if (sync) r->state = SPX_S_SENT;
+  else {
+    r->state = SPX_S_EAGER;
+    spx_complete(r, MPI_SUCCESS);
+  }
+  return true;
+}
+
+/* A send to ourselves: to a posted receive, or among the unexpected messages, copied or (large) waiting with its buffer. */
+static void send_self(spx_request *r)
+{
+  uint64_t n = spx_capacity(r);
+  r->bytes = (int64_t)n;
+  r->seq = self_seq++;
+  spx_request *to = spx_match_posted(r->ctx, r->comm->rank, r->want_tag);
+  if (to) {
+    to->src = r->comm->rank;
+    to->tag = r->want_tag;
+    to->peer = spx_me;
+    spx_local_copy(r, to);
+    spx_complete(to, to->error);
+    spx_complete(r, MPI_SUCCESS);
+    return;
+  }
+  bool copy = r->mode != SPX_M_SYNC && (n <= spx_set.eager_max || (r->flags & SPX_RF_BLOCKING));
+  spx_unex *e = spx_unex_new(copy ? n : 0);
+  if (!e) {
+    spx_complete(r, MPI_ERR_NO_MEM);
+    return;
+  }
+  e->ctx = r->ctx;
+  e->src = r->comm->rank;
+  e->tag = r->want_tag;
+  e->proc = spx_me;
+  e->seq = r->seq;
+  e->kind = SPX_REC_EAGER;
+  e->bytes = n;
+  e->self = copy ? NULL : r;
+  if (copy) spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, e->data);
+  spx_unex_add(e);
+  spx_events++;
+  r->state = copy ? SPX_S_EAGER : SPX_S_SELF;
+  if (copy) spx_complete(r, MPI_SUCCESS);
+}
+
+void spx_send_start(spx_request *r)
+{
+  int err = spx_comm_error(r->comm, r->ctx_kind, r->peer);
+  if (err == MPI_SUCCESS && r->mode == SPX_M_BUFFERED) {
+    spx_bsend_start(r);
+    return;
+  }
+  if (err == MPI_SUCCESS && r->peer == spx_me) {
+    send_self(r);
+    return;
+  }
+  spx_tx *tx = &spx_txs[r->peer];
+  if (err == MPI_SUCCESS && (tx->slow & SPX_TX_NEW)) err = spx_tx_init(r->peer);
+  if (err == MPI_SUCCESS) {
+    if (!tx->pend && spx_send_try(r)) return;
+    err = spx_tx_queue_request(r->peer, r);
+  }
+  if (err != MPI_SUCCESS) spx_complete(r, err);
+}
+
+/* The short path: true when the message is on its way. */
+static inline bool send_short(const void *buf, int64_t count, const spx_type *t, int dest, int tag, const spx_comm *c, uint32_t ctx_kind,
+                              spx_send_mode m)
+{
+  uint64_t n = (uint64_t)(count * t->size);
+  uint32_t peer = c->peer[dest];
+  spx_tx *tx = &spx_txs[peer];
+  if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow || peer == spx_me || c->revoked)) return false;
+  return write_eager(tx, buf, count, t, n, c->ctx + ctx_kind, tag, c->rank, NULL) == EAGER_SENT;
+}
+
+int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m)
+{
+  if (SPX_UNLIKELY(dest == MPI_PROC_NULL)) return MPI_SUCCESS;
+  spx_lock();
+  int rc = MPI_SUCCESS;
+  if (SPX_UNLIKELY(!send_short(buf, count, t, dest, tag, c, ctx_kind, m))) {
+    spx_request r;
+    init_request(&r, SPX_R_SEND, SPX_RF_BLOCKING, (void *)(uintptr_t)buf, count, t, dest, tag, c, ctx_kind);
+    r.mode = (uint16_t)m;
+    spx_send_start(&r);
+    rc = spx_wait(&r);
+  }
+  spx_unlock();
+  return rc;
+}
+
+int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m, uint32_t flags,
+              spx_request **out)
+{
+  int rc = new_request(out);
+  if (rc != MPI_SUCCESS) return rc;
+  spx_request *r = *out;
+  init_request(r, SPX_R_SEND, flags | SPX_RF_ACTIVE, (void *)(uintptr_t)buf, count, t, dest, tag, c, ctx_kind);
+  r->mode = (uint16_t)m;
+  if (SPX_UNLIKELY(dest == MPI_PROC_NULL)) {
+    complete_null(r);
+    return MPI_SUCCESS;
+  }
+  spx_lock();
+  if (SPX_LIKELY(send_short(buf, count, t, dest, tag, c, ctx_kind, m))) {
+    r->bytes = count * t->size;
+    r->seq = spx_txs[r->peer].seq - 1;
+    r->state = SPX_S_EAGER;
+    atomic_store_explicit(&r->done, 1, memory_order_release);
+  } else {
+    hold(r);
+    spx_send_start(r);
+  }
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+/* ---- receiving ----------------------------------------------------------------------------------------------- */
+
+void spx_recv_start(spx_request *r)
+{
+  if (SPX_UNLIKELY(r->comm->revoked && r->ctx_kind != SPX_CTX_FT)) {
+    spx_complete(r, MPIX_ERR_REVOKED);
+    return;
+  }
+  spx_unex *e = spx_match_unexpected(r->ctx, r->want_src, r->want_tag);
+  if (e) {
+    spx_unex_remove(e);
+    spx_take(r, e);
+    return;
+  }
+  int err = spx_ndead && r->peer != SPX_NO_PEER ? spx_comm_error(r->comm, r->ctx_kind, r->peer) : MPI_SUCCESS;
+  if (err == MPI_SUCCESS) spx_post(r);
+  else spx_complete(r, err);
+}
+
+static void status_of(const spx_request *r, MPI_Status *st)
+{
+  if (st != MPI_STATUS_IGNORE) spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, 0);
+}
+
+int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st)
+{
+  if (SPX_UNLIKELY(src == MPI_PROC_NULL)) {
+    if (st != MPI_STATUS_IGNORE) spx_status_set(st, MPI_PROC_NULL, MPI_ANY_TAG, SPX_KEEP_ERROR, 0, 0);
+    return MPI_SUCCESS;
+  }
+  spx_lock();
+  spx_request r;
+  init_request(&r, SPX_R_RECV, SPX_RF_BLOCKING, buf, count, t, src, tag, c, ctx_kind);
+  spx_recv_start(&r);
+  int rc = spx_wait(&r);
+  if (SPX_UNLIKELY(rc == MPIX_ERR_PROC_FAILED_PENDING)) {
+    spx_unpost(&r);
+    r.error = rc = MPIX_ERR_PROC_FAILED;
+    spx_request_detail(&r);
+  }
+  status_of(&r, st);
+  spx_unlock();
+  return rc;
+}
+
+int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, uint32_t flags, spx_request **out)
+{
+  int rc = new_request(out);
+  if (rc != MPI_SUCCESS) return rc;
+  spx_request *r = *out;
+  init_request(r, SPX_R_RECV, flags | SPX_RF_ACTIVE, buf, count, t, src, tag, c, ctx_kind);
+  if (SPX_UNLIKELY(src == MPI_PROC_NULL)) {
+    complete_null(r);
+    return MPI_SUCCESS;
+  }
+  spx_lock();
+  hold(r);
+  spx_recv_start(r);
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+/* ---- persistent ---------------------------------------------------------------------------------------------- */
+
+int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m,
+                   spx_request **out)
+{
+  int rc = new_request(out);
+  if (rc != MPI_SUCCESS) return rc;
+  spx_request *r = *out;
+  init_request(r, kind, SPX_RF_PERSISTENT, buf, count, t, rank, tag, c, ctx_kind);
+  r->mode = (uint16_t)(kind == SPX_R_SEND ? m : SPX_M_STANDARD);
+  hold(r);
+  return MPI_SUCCESS;
+}
+
+int spx_start(spx_request *r)
+{
+  if (r->kind != SPX_R_SEND && r->kind != SPX_R_RECV) return r->start ? r->start(r) : MPI_ERR_REQUEST;
+  spx_lock();
+  atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+  r->flags = (r->flags & ~(uint32_t)SPX_RF_CANCELLED) | SPX_RF_ACTIVE;
+  r->error = MPI_SUCCESS;
+  r->src = r->want_src;
+  r->tag = r->want_tag;
+  r->bytes = 0;
+  r->aux[0] = 0;
+  r->peer = r->want_src >= 0 ? r->comm->peer[r->want_src] : SPX_NO_PEER;
+  r->state = SPX_S_NONE;
+  if (r->want_src == MPI_PROC_NULL) complete_null(r);
+  else if (r->kind == SPX_R_SEND) spx_send_start(r);
+  else spx_recv_start(r);
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+/* ---- cancelling ---------------------------------------------------------------------------------------------- */
+
+static void complete_cancelled(spx_request *r)
+{
+  r->flags |= SPX_RF_CANCELLED;
+  r->bytes = 0;
+  spx_complete(r, MPI_SUCCESS);
+}
+
+void spx_cancel_answer(spx_request *r, bool forgotten)
+{
+  if (forgotten) {
+    spx_id_drop(r);
+    complete_cancelled(r);
+  } else if (r->state == SPX_S_RECALL) {
+    spx_id_drop(r);
+    r->state = SPX_S_NONE;
+    spx_complete(r, MPI_SUCCESS);
+  }
+}
+
+static spx_unex *find_sent(const spx_request *r)
+{
+  for (spx_unex *e = spx_match_unexpected(r->ctx, r->comm->rank, r->want_tag); e; e = e->link[SPX_BY_EXACT].next)
+    if (e->proc == spx_me && e->seq == r->seq && e->ctx == r->ctx && e->tag == r->want_tag) return e;
+  return NULL;
+}
+
+static void cancel_send(spx_request *r)
+{
+  if (r->state == SPX_S_QUEUED) {
+    if (spx_tx_unqueue(r->peer, r)) {
+      spx_id_drop(r);
+      complete_cancelled(r);
+    }
+    return;
+  }
+  if (r->state != SPX_S_SENT && r->state != SPX_S_EAGER && r->state != SPX_S_SELF) return;
+  if (r->peer == spx_me) {
+    spx_unex *e = find_sent(r);
+    if (!e) return;
+    spx_unex_remove(e);
+    spx_unex_free(e);
+    complete_cancelled(r);
+    return;
+  }
+  spx_rec_cancel ask = {.seq = r->seq};
+  if (r->state == SPX_S_EAGER) {
+    if (!spx_id_new(r, &ask.index, &ask.gen)) return;
+    atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+    r->state = SPX_S_RECALL;
+  } else {
+    ask.index = (uint32_t)r->aux[0] - 1;
+    ask.gen = (uint32_t)(r->aux[0] >> 32);
+  }
+  spx_tx_put(r->peer, SPX_REC_CANCEL, r->ctx, r->want_tag, r->comm->rank, &ask, sizeof ask);
+}
+
+int spx_cancel(spx_request *r)
+{
+  if (r->kind != SPX_R_SEND && r->kind != SPX_R_RECV) return r->cancel ? r->cancel(r) : MPI_SUCCESS;
+  spx_lock();
+  if (r->kind == SPX_R_RECV) {
+    if (r->state == SPX_S_POSTED && !spx_is_done(r)) {
+      spx_unpost(r);
+      complete_cancelled(r);
+    }
+  } else if (!(r->flags & SPX_RF_CANCELLED) && r->error == MPI_SUCCESS && r->mode != SPX_M_BUFFERED) cancel_send(r);
+  spx_unlock();
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,47 @@
+/* record.h - what stands in a channel or ring: records of whole lines, each behind a header of 32 bytes.
+ *
+ * The sender writes the payload and the header's other fields, clears the first word of the header that will follow, and then
+ * publishes by one release store of the first word (valid, kind, epoch). A reader therefore finds either a whole record or
+ * a zero, whenever the sender died. A payload of up to 32 bytes shares the line with its header.
+ */
+#ifndef SPX_RECORD_H
+#define SPX_RECORD_H
+#include <stdint.h>
+
+typedef struct spx_rec {
+  uint32_t valid; /* bytes of the record, a multiple of the line; 0: nothing here yet */
+  uint16_t kind;  /* spx_rec_kind */
+  uint16_t epoch; /* of the sender: low bits of its incarnation */
+  uint64_t ctx;
+  int32_t tag;
+  int32_t src;    /* rank of the sender in the communicator */
+  uint32_t seq;   /* number of the record in its pair */
+  uint32_t len;   /* bytes of payload */
+  uint8_t data[];
+} spx_rec;
+
+typedef enum {
+  SPX_REC_PAD = 1,    /* nothing: the next record is at the start of the buffer */
+  SPX_REC_SWITCH,     /* the next record is in another buffer: spx_rec_switch */
+  SPX_REC_EAGER,      /* a message */
+  SPX_REC_EAGER_SYNC, /* spx_rec_id, then a message: ACK when matched */
+  SPX_REC_RTS,        /* a message to be fetched: spx_rec_rts */
+  SPX_REC_ACK,        /* spx_rec_id: matched */
+  SPX_REC_DONE,       /* spx_rec_id: fetched */
+  SPX_REC_CTS,        /* spx_rec_cts: send it as DATA */
+  SPX_REC_DATA,       /* a piece of the message of the receiver's id (tag: index, src: generation) */
+  SPX_REC_CANCEL,     /* spx_rec_cancel: forget this message if nobody has matched it */
+  SPX_REC_CANCELLED,  /* spx_rec_id, error 0: forgotten, 1: too late */
+  SPX_REC_CTRL        /* a piece of a control message (tag: bytes that follow in later pieces) */
+} spx_rec_kind;
+
+#define SPX_REC_HEADER 32u
+#define SPX_REC_INLINE 32u /* payload that fits into the header's line */
+#define SPX_REC_BYTES(len) (((uint32_t)(len) + SPX_REC_HEADER + 63u) & ~63u)
+
+typedef struct { uint64_t offset; uint32_t bytes; } spx_rec_switch; /* offset in the memory file */
+typedef struct { uint32_t index, gen; int32_t error; } spx_rec_id;
+typedef struct { uint32_t index, gen; uint64_t addr; uint64_t bytes; } spx_rec_rts; /* addr 0: not for the get protocol */
+typedef struct { uint32_t index, gen, rx_index, rx_gen; uint64_t bytes; } spx_rec_cts;
+typedef struct { uint32_t index, gen, seq; } spx_rec_cancel;
+#endif

@@ -1,0 +1,485 @@
+/* ring.c - channels and rings: how records get from one process to another. See layout.h and record.h.
+ *
+ * A pair's channel (three lines) always exists. Its ring, in the sender's own part of the file, is opened for the first record
+ * that does not fit into a line, or after a few records. One of the two is active; a SWITCH record moves the receiver to the
+ * other. When all rings of a process are taken, one that is drained and was not used lately goes back to its channel.
+ * Positions count bytes over the whole life of the pair, so that a tail is never ambiguous.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include "dp.h"
+
+#define CHAN_DATA (SPX_CHAN_BYTES - SPX_LINE)
+#define RETRY_RING 16  /* records between searches for a ring when there is none */
+#define CTRL_PIECE 8192u
+#define HOT 4          /* senders that are polled without looking at the dirty row */
+#define SCAN_EVERY 8   /* rounds between looks at the dirty row, when there are hot senders */
+
+spx_tx *spx_txs;
+spx_rx *spx_rxs;
+
+typedef struct {
+  uint32_t state;  /* RING_* */
+  uint32_t peer;
+  uint64_t seen;   /* head when the clock hand last passed */
+  uint64_t closed; /* CLOSING: free when the peer has consumed this much */
+  bool backed;     /* its pages are allocated */
+} ring;
+enum { RING_FREE, RING_ACTIVE, RING_CLOSING };
+static ring rings[SPX_RINGS_PER_PROC];
+static uint32_t hand, backoff;
+
+static spx_tx *active;      /* pairs with something to send */
+static spx_rx *owed;        /* pairs whose control line is behind */
+static uint64_t *hot_mask;  /* a byte per sender: 0 when it is hot */
+static uint32_t hot[HOT], nhot, rounds;
+
+int spx_ring_attach(void)
+{
+  size_t n = spx_map.nprocs;
+  spx_txs = calloc(n, sizeof *spx_txs);
+  spx_rxs = calloc(n, sizeof *spx_rxs);
+  hot_mask = malloc((n + 7) / 8 * 8);
+  if (!spx_txs || !spx_rxs || !hot_mask) {
+    spx_ring_detach();
+    return ENOMEM;
+  }
+  memset(hot_mask, 0xff, (n + 7) / 8 * 8);
+  for (size_t i = 0; i < n; i++) spx_txs[i].slow = SPX_TX_NEW;
+  memset(rings, 0, sizeof rings);
+  active = NULL;
+  owed = NULL;
+  hand = backoff = nhot = rounds = 0;
+  return 0;
+}
+
+void spx_ring_detach(void)
+{
+  free(spx_txs);
+  free(spx_rxs);
+  free(hot_mask);
+  spx_txs = NULL;
+  spx_rxs = NULL;
+  hot_mask = NULL;
+}
+
+static spx_chan *channel(uint32_t receiver, uint32_t sender)
+{
+  return (spx_chan *)(spx_map.base + spx_segment->chan_off + receiver * spx_segment->chan_row + (uint64_t)sender * SPX_CHAN_BYTES);
+}
+
+static bool back_with_memory(const void *at, uint64_t bytes)
+{
+  int rc;
+  do rc = fallocate(spx_map.fd, 0, (const char *)at - spx_map.base, (off_t)bytes);
+  while (rc != 0 && errno == EINTR);
+  return rc == 0;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------- */
+
+int spx_tx_init(uint32_t peer)
+{
+  spx_tx *tx = &spx_txs[peer];
+  spx_chan *c = channel(peer, spx_me);
+  if (!back_with_memory(c, sizeof *c)) {
+    spx_detail("no memory on this host for a channel to process %u: %s", peer, strerror(errno));
+    return MPI_ERR_NO_MEM;
+  }
+  tx->chan = c;
+  tx->base = c->data;
+  tx->size = CHAN_DATA;
+  tx->dirty = (uint8_t *)(spx_map.base + spx_segment->dirty_off + peer * spx_segment->dirty_stride + spx_me);
+  tx->proc = spx_proc_of(peer);
+  tx->ring = -1;
+  tx->slow &= ~(uint32_t)SPX_TX_NEW;
+  return MPI_SUCCESS;
+}
+
+spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes)
+{
+  tx->tail = __atomic_load_n(&tx->chan->tail, __ATOMIC_ACQUIRE);
+  uint64_t used = tx->head - tx->tail;
+  if (tx->pos + bytes <= tx->size) return used + bytes + SPX_LINE <= tx->size ? (spx_rec *)(tx->base + tx->pos) : NULL;
+  uint32_t pad = tx->size - tx->pos;
+  if (used + pad + bytes + SPX_LINE > tx->size) return NULL;
+  spx_tx_commit(tx, (spx_rec *)(tx->base + tx->pos), pad, SPX_REC_PAD);
+  return (spx_rec *)tx->base;
+}
+
+/* Writes the header but for the first word. */
+static void fill(spx_tx *tx, spx_rec *rec, uint64_t ctx, int32_t tag, int32_t src, uint32_t len)
+{
+  rec->ctx = ctx;
+  rec->tag = tag;
+  rec->src = src;
+  rec->seq = tx->seq++;
+  rec->len = len;
+}
+
+/* Moves the pair to another buffer, which the receiver is done with. */
+static bool move_to(spx_tx *tx, uint8_t *base, uint32_t size)
+{
+  spx_rec *rec = spx_tx_room(tx, SPX_LINE);
+  if (!rec) return false;
+  __atomic_store_n((uint64_t *)base, 0, __ATOMIC_RELAXED);
+  spx_rec_switch s = {.offset = (uint64_t)((char *)base - spx_map.base), .bytes = size};
+  fill(tx, rec, 0, 0, 0, sizeof s);
+  memcpy(rec->data, &s, sizeof s);
+  spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_SWITCH);
+  tx->base = base;
+  tx->size = size;
+  tx->pos = 0;
+  return true;
+}
+
+/* A ring that nobody uses, or -1. Starts to give back one that is idle when there is none. */
+static int find_ring(void)
+{
+  uint32_t n = spx_segment->rings_per_proc;
+  if (backoff && backoff--) return -1;
+  for (uint32_t k = 0; k < n; k++) {
+    ring *g = &rings[k];
+    if (g->state == RING_CLOSING && __atomic_load_n(&spx_txs[g->peer].chan->tail, __ATOMIC_ACQUIRE) >= g->closed) g->state = RING_FREE;
+    if (g->state == RING_FREE) return (int)k;
+  }
+  for (uint32_t step = 0; step < 2 * n; step++, hand++) {
+    ring *g = &rings[hand % n];
+    spx_tx *tx = &spx_txs[g->peer];
+    if (g->state != RING_ACTIVE) continue;
+    bool used = g->seen != tx->head;
+    g->seen = tx->head;
+    if (used || tx->pend || tx->stream || __atomic_load_n(&tx->chan->tail, __ATOMIC_ACQUIRE) != tx->head) continue;
+    if (!move_to(tx, tx->chan->data, CHAN_DATA)) continue;
+    spx_bell_if_sleeping(tx->proc, g->peer); /* it has to see the SWITCH */
+    tx->ring = -1;
+    g->state = RING_CLOSING;
+    g->closed = tx->head;
+    hand++;
+    break;
+  }
+  backoff = RETRY_RING;
+  return -1;
+}
+
+bool spx_tx_open_ring(spx_tx *tx)
+{
+  int k = find_ring();
+  if (k < 0) return false;
+  ring *g = &rings[k];
+  uint8_t *base = (uint8_t *)(spx_map.base + spx_segment->ring_off + spx_me * spx_segment->ring_row + (uint64_t)k * spx_segment->ring_bytes);
+  if (!g->backed && !back_with_memory(base, spx_segment->ring_bytes)) return false;
+  g->backed = true;
+  if (!move_to(tx, base, spx_segment->ring_bytes)) return false;
+  *g = (ring){.state = RING_ACTIVE, .peer = (uint32_t)(tx - spx_txs), .seen = tx->head, .backed = true};
+  tx->ring = k;
+  return true;
+}
+
+static void activate(spx_tx *tx)
+{
+  if (tx->active) return;
+  tx->active = 1;
+  tx->next = active;
+  active = tx;
+}
+
+static void append(spx_tx *tx, spx_txitem *it)
+{
+  it->next = NULL;
+  if (tx->pend) tx->pend_last->next = it;
+  else tx->pend = it;
+  tx->pend_last = it;
+  tx->slow |= SPX_TX_QUEUED;
+  activate(tx);
+}
+
+int spx_tx_queue_request(uint32_t peer, spx_request *r)
+{
+  spx_txitem *it = calloc(1, sizeof *it);
+  if (!it) {
+    spx_detail("no memory to queue a send to process %u", peer);
+    return MPI_ERR_NO_MEM;
+  }
+  it->r = r;
+  r->state = SPX_S_QUEUED;
+  append(&spx_txs[peer], it);
+  return MPI_SUCCESS;
+}
+
+static bool write_record(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload, uint32_t len)
+{
+  uint32_t bytes = SPX_REC_BYTES(len);
+  if (tx->ring < 0 && tx->seq >= SPX_RING_AFTER) spx_tx_open_ring(tx);
+  spx_rec *rec = spx_tx_room(tx, bytes);
+  if (!rec) return false;
+  fill(tx, rec, ctx, tag, src, len);
+  memcpy(rec->data, payload, len);
+  spx_tx_commit(tx, rec, bytes, kind);
+  spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
+  return true;
+}
+
+/* Writes the pieces of a control message; it->src is the number of bytes that are on their way. */
+static bool write_ctrl(spx_tx *tx, spx_txitem *it)
+{
+  do {
+    if (tx->ring < 0) spx_tx_open_ring(tx);
+    uint32_t left = it->len - (uint32_t)it->src, piece = tx->ring < 0 ? SPX_REC_INLINE : CTRL_PIECE;
+    if (piece > left) piece = left;
+    if (!write_record(tx, SPX_REC_CTRL, it->ctx, (int32_t)(left - piece), 0, it->data + it->src, piece)) return false;
+    it->src += (int32_t)piece;
+  } while ((uint32_t)it->src < it->len);
+  return true;
+}
+
+static int drain_one(spx_tx *tx);
+
+void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload, uint32_t len)
+{
+  spx_tx *tx = &spx_txs[peer];
+  if ((tx->slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS) spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u", peer);
+  if (tx->slow & SPX_TX_DEAD) return;
+  if (!tx->pend && kind != SPX_REC_CTRL && write_record(tx, kind, ctx, tag, src, payload, len)) return;
+  spx_txitem *it = malloc(sizeof *it + len);
+  if (!it) spx_fatal(MPI_ERR_NO_MEM, "no memory to queue an answer to process %u", peer);
+  *it = (spx_txitem){.kind = (uint16_t)kind, .ctx = ctx, .tag = tag, .src = src, .len = len};
+  memcpy(it->data, payload, len);
+  append(tx, it);
+  if (tx->pend == it) drain_one(tx);
+}
+
+void spx_tx_stream(uint32_t peer, spx_request *r)
+{
+  spx_tx *tx = &spx_txs[peer];
+  spx_request **p = &tx->stream;
+  while (*p) p = &(*p)->next;
+  r->next = NULL;
+  *p = r;
+  r->state = SPX_S_STREAM;
+  activate(tx);
+}
+
+static int drain_one(spx_tx *tx)
+{
+  int moved = 0;
+  while (tx->pend) {
+    spx_txitem *it = tx->pend;
+    if (it->r ? !spx_send_try(it->r)
+              : it->kind == SPX_REC_CTRL ? !write_ctrl(tx, it)
+                                         : !write_record(tx, (spx_rec_kind)it->kind, it->ctx, it->tag, it->src, it->data, it->len))
+      return moved;
+    tx->pend = it->next;
+    free(it);
+    moved++;
+  }
+  tx->slow &= ~(uint32_t)SPX_TX_QUEUED;
+  while (tx->stream) {
+    spx_request *r = tx->stream;
+    if (!spx_stream_more(tx, r, &moved)) return moved;
+    tx->stream = r->next;
+    r->state = SPX_S_NONE;
+    spx_complete(r, MPI_SUCCESS);
+  }
+  return moved;
+}
+
+int spx_tx_drain(void)
+{
+  int moved = 0;
+  spx_tx *list = active, *tx;
+  active = NULL;
+  while ((tx = list)) {
+    list = tx->next;
+    tx->active = 0;
+    moved += drain_one(tx);
+    if (tx->pend || tx->stream) activate(tx);
+  }
+  return moved;
+}
+
+bool spx_tx_waiting(void) { return active != NULL; }
+
+int spx_tx_unqueue(uint32_t peer, spx_request *r)
+{
+  spx_tx *tx = &spx_txs[peer];
+  for (spx_request **p = &tx->stream; *p; p = &(*p)->next)
+    if (*p == r) {
+      *p = r->next;
+      return 1;
+    }
+  spx_txitem *before = NULL;
+  for (spx_txitem *it = tx->pend; it; before = it, it = it->next) {
+    if (it->r != r) continue;
+    if (before) before->next = it->next;
+    else tx->pend = it->next;
+    if (tx->pend_last == it) tx->pend_last = before;
+    if (!tx->pend) tx->slow &= ~(uint32_t)SPX_TX_QUEUED;
+    free(it);
+    return 1;
+  }
+  return 0;
+}
+
+void spx_tx_kill(uint32_t peer)
+{
+  spx_tx *tx = &spx_txs[peer];
+  while (tx->pend) {
+    spx_txitem *it = tx->pend;
+    tx->pend = it->next;
+    free(it);
+  }
+  tx->stream = NULL;
+  tx->slow = (tx->slow | SPX_TX_DEAD) & ~(uint32_t)SPX_TX_QUEUED;
+  for (uint32_t k = 0; k < SPX_RINGS_PER_PROC; k++)
+    if (rings[k].state != RING_FREE && rings[k].peer == peer) rings[k].state = RING_FREE;
+  tx->ring = -1;
+}
+
+/* ---- receiving ----------------------------------------------------------------------------------------------- */
+
+void spx_rx_init(uint32_t peer)
+{
+  spx_rx *rx = &spx_rxs[peer];
+  rx->chan = channel(spx_me, peer);
+  rx->base = rx->chan->data;
+  rx->size = CHAN_DATA;
+  rx->epoch = (uint16_t)spx_proc_of(peer)->incarnation;
+}
+
+void spx_rx_owe(uint32_t peer)
+{
+  spx_rx *rx = &spx_rxs[peer];
+  if (rx->owed) return;
+  rx->owed = 1;
+  rx->next_owed = owed;
+  owed = rx;
+}
+
+static void publish_tail(uint32_t peer, spx_rx *rx)
+{
+  rx->published = rx->consumed;
+  __atomic_store_n(&rx->chan->tail, rx->consumed, __ATOMIC_RELEASE);
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(peer)->tx_blocked, __ATOMIC_RELAXED))) spx_ring_bell(peer);
+}
+
+void spx_rx_settle(void)
+{
+  while (owed) {
+    spx_rx *rx = owed;
+    owed = rx->next_owed;
+    rx->owed = 0;
+    if (rx->matched != rx->matched_published) __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
+    if (rx->published != rx->consumed) publish_tail((uint32_t)(rx - spx_rxs), rx);
+  }
+}
+
+static _Noreturn void corrupt(uint32_t peer, const spx_rec *rec, uint64_t word)
+{
+  spx_fatal(MPI_ERR_INTERN, "the channel from process %u holds no record: word %016llx, record %u; its memory was overwritten", peer,
+            (unsigned long long)word, rec->seq);
+}
+
+static void follow_switch(uint32_t peer, spx_rx *rx, const spx_rec *rec)
+{
+  spx_rec_switch s;
+  memcpy(&s, rec->data, sizeof s);
+  if (s.bytes < CHAN_DATA || s.offset + s.bytes > spx_segment->total_bytes || s.offset % SPX_LINE) corrupt(peer, rec, s.offset);
+  rx->consumed += SPX_LINE;
+  publish_tail(peer, rx); /* the sender may now use the old buffer for something else */
+  rx->base = (uint8_t *)(spx_map.base + s.offset);
+  rx->size = s.bytes;
+  rx->pos = 0;
+}
+
+static void consume(uint32_t peer, spx_rx *rx, uint32_t bytes)
+{
+  rx->pos += bytes;
+  if (rx->pos == rx->size) rx->pos = 0;
+  rx->consumed += bytes;
+  if (rx->consumed - rx->published >= rx->size / 4) publish_tail(peer, rx);
+}
+
+static uint64_t *dirty_row(void) { return (uint64_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride); }
+
+static void make_hot(uint32_t peer)
+{
+  uint8_t *mask = (uint8_t *)hot_mask;
+  if (mask[peer] == 0) return;
+  if (nhot == HOT) { /* the coldest leaves; the next look at the row polls it once more */
+    uint32_t last = hot[--nhot];
+    mask[last] = 0xff;
+    __atomic_store_n((uint8_t *)dirty_row() + last, 1, __ATOMIC_RELAXED);
+  }
+  memmove(&hot[1], &hot[0], nhot * sizeof hot[0]);
+  hot[0] = peer;
+  nhot++;
+  mask[peer] = 0;
+}
+
+int spx_rx_poll(uint32_t peer)
+{
+  spx_rx *rx = &spx_rxs[peer];
+  if (SPX_UNLIKELY(!rx->base)) spx_rx_init(peer);
+  int n = 0;
+  uint64_t enough = rx->consumed + spx_segment->ring_bytes;
+  for (;;) {
+    spx_rec *rec = (spx_rec *)(rx->base + rx->pos);
+    uint64_t word = __atomic_load_n((uint64_t *)rec, __ATOMIC_ACQUIRE);
+    uint32_t bytes = (uint32_t)word, kind = (uint32_t)(word >> 32) & 0xffff;
+    if (bytes == 0) break;
+    if (SPX_UNLIKELY(bytes % SPX_LINE || bytes > rx->size - rx->pos)) corrupt(peer, rec, word);
+    if (kind != SPX_REC_PAD) {
+      if (SPX_UNLIKELY(rec->seq != rx->seq || SPX_REC_HEADER + rec->len > bytes)) corrupt(peer, rec, word);
+      if (SPX_UNLIKELY((uint16_t)(word >> 48) != rx->epoch)) spx_map.dropped++;
+      else if (kind == SPX_REC_SWITCH) {
+        rx->seq++;
+        n++;
+        follow_switch(peer, rx, rec);
+        continue;
+      } else if (!spx_deliver(peer, rx, rec, kind)) {
+        make_hot(peer); /* no memory for it: it stays where it is, and the sender stops when the buffer is full */
+        break;
+      }
+      rx->seq++;
+      n++;
+    }
+    consume(peer, rx, bytes);
+    if (SPX_UNLIKELY(rx->consumed >= enough)) { /* let the others have a turn; hot, it is polled again */
+      make_hot(peer);
+      break;
+    }
+  }
+  if (rx->consumed != rx->published) spx_rx_owe(peer);
+  return n;
+}
+
+static int scan_row(void)
+{
+  int n = 0;
+  uint32_t procs = spx_segment->nprocs;
+  uint64_t *row = dirty_row();
+  for (uint32_t w = 0; w * 8 < procs; w++) {
+    uint64_t set = __atomic_load_n(&row[w], __ATOMIC_ACQUIRE) & hot_mask[w];
+    while (SPX_UNLIKELY(set)) {
+      uint32_t byte = (uint32_t)__builtin_ctzll(set) / 8, peer = w * 8 + byte;
+      set &= ~(0xffull << byte * 8);
+      __atomic_store_n((uint8_t *)&row[w] + byte, 0, __ATOMIC_RELAXED);
+      __atomic_thread_fence(__ATOMIC_SEQ_CST); /* clear before looking: a store that comes later sets it again */
+      int got = spx_rx_poll(peer);
+      if (got) make_hot(peer);
+      n += got;
+    }
+  }
+  return n;
+}
+
+int spx_rx_poll_all(bool all)
+{
+  int n = 0;
+  for (uint32_t i = 0; i < nhot; i++) n += spx_rx_poll(hot[i]);
+  if (nhot && !all && ++rounds % SCAN_EVERY) return n;
+  return n + scan_row();
+}

@@ -1,0 +1,100 @@
+/* segment.c - adopts the job's memory file: maps it, publishes what peers need to know of this process, reads the settings. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "dp.h"
+
+spx_seg *spx_segment;
+uint32_t spx_me;
+spx_seg_map spx_map = {.fd = -1};
+spx_settings spx_set;
+
+static uint64_t cma_nonce; /* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
+
+static uint64_t setting(const char *name, uint64_t preset, uint64_t min, uint64_t max)
+{
+  const char *s = getenv(name);
+  if (!s || !*s) return preset;
+  char *end;
+  unsigned long long v = strtoull(s, &end, 10);
+  if (*end == 'k' || *end == 'K') v <<= 10;
+  else if (*end == 'm' || *end == 'M') v <<= 20;
+  return v < min ? min : v > max ? max : v;
+}
+
+static void read_settings(void)
+{
+  uint32_t n = spx_segment->world_size > spx_segment->nprocs ? spx_segment->world_size : spx_segment->nprocs;
+  uint32_t largest = spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
+  uint64_t credit = (64ull << 20) / (n ? n : 1);
+  bool crowded = spx_segment->nprocs > spx_segment->ncpus;
+  spx_set = (spx_settings){
+      .eager_max = (uint32_t)setting("SPX_EAGER_MAX", 16384, 0, largest),
+      .fragment = (uint32_t)setting("SPX_FRAGMENT", 8192, 64, largest),
+      .cma = (uint32_t)setting("SPX_CMA", 1, 0, 1),
+      .spin = (uint32_t)setting("SPX_SPIN", crowded ? 0 : 20000, 0, UINT32_MAX),
+      .yield = (uint32_t)setting("SPX_YIELD", crowded ? 4 : 32, 0, UINT32_MAX),
+      .credit = setting("SPX_CREDIT", credit < 65536 ? 65536 : credit, 4096, UINT64_MAX),
+  };
+}
+
+static bool is_sound(const spx_seg *s, uint64_t file_bytes)
+{
+  return s->magic == SPX_SEG_MAGIC && s->version == SPX_SEG_VERSION && s->total_bytes <= file_bytes && s->maxprocs > 0 &&
+         s->ring_bytes >= 4096 && s->rings_per_proc <= SPX_RINGS_PER_PROC;
+}
+
+static int publish_self(void)
+{
+  uint64_t row = spx_segment->sdesc_off + spx_me * spx_segment->sdesc_row;
+  if (fallocate(spx_map.fd, 0, (off_t)row, (off_t)spx_segment->sdesc_row) != 0) return errno;
+  if (getrandom(&cma_nonce, sizeof cma_nonce, 0) != (ssize_t)sizeof cma_nonce) cma_nonce = (uint64_t)(uintptr_t)&cma_nonce ^ (uint64_t)getpid();
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* has no effect, and needs none, where yama is not active */
+  spx_proc *p = spx_proc_of(spx_me);
+  p->cma_nonce = cma_nonce;
+  __atomic_store_n(&p->cma_nonce_addr, (uint64_t)(uintptr_t)&cma_nonce, __ATOMIC_RELEASE);
+  return 0;
+}
+
+int spx_dp_attach(int memfd, uint32_t me)
+{
+  struct stat st;
+  if (fstat(memfd, &st) != 0) return errno;
+  if ((size_t)st.st_size < sizeof(spx_seg)) return EINVAL;
+  char *base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0);
+  if (base == MAP_FAILED) return errno;
+  int err = EINVAL;
+  if (!is_sound((spx_seg *)base, (uint64_t)st.st_size) || me >= ((spx_seg *)base)->maxprocs) goto fail;
+  spx_segment = (spx_seg *)base;
+  spx_me = me;
+  spx_map = (spx_seg_map){.base = base, .fd = fcntl(memfd, F_DUPFD_CLOEXEC, 3), .nprocs = spx_segment->maxprocs};
+  spx_map.epoch = (uint16_t)spx_proc_of(me)->incarnation;
+  if (spx_map.fd < 0 || (err = publish_self()) != 0) goto fail;
+  read_settings();
+  spx_match_reset();
+  spx_get_attach();
+  err = spx_ring_attach();
+  if (err == 0) return 0;
+fail:
+  munmap(base, (size_t)st.st_size);
+  if (spx_map.fd >= 0) close(spx_map.fd);
+  spx_map.fd = -1;
+  spx_segment = NULL;
+  return err;
+}
+
+void spx_dp_detach(void)
+{
+  if (!spx_segment) return;
+  spx_ring_detach();
+  munmap(spx_map.base, spx_segment->total_bytes);
+  close(spx_map.fd);
+  spx_map.fd = -1;
+  spx_segment = NULL;
+}

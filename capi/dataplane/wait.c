@@ -1,0 +1,318 @@
+/* wait.c - progress, waiting and the lock. docs/architecture.md, "Waiting".
+ *
+ * Who waits polls; after spx_set.spin empty rounds it yields, after spx_set.yield more it parks on the process's bell. The
+ * sleeper sets its flag, looks once more, then sleeps for at most 1 ms the first time: a record whose sender read the flag
+ * before it was set is visible by then, so senders need no fence. Then it sleeps until rung.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "dp.h"
+
+#define SETTLE_AFTER 16          /* empty rounds before held-back tails are published */
+#define FIRST_SLEEP_NS 1000000ull
+#define FOREVER UINT64_MAX
+
+uint64_t spx_events;
+int spx_due;
+static int sleepers;             /* threads of this process in the futex; under the lock */
+static spx_poller *pollers, *next_poller;
+static int in_pollers, in_due;
+static spx_request *reap;        /* freed before they were complete, and now complete */
+
+/* ---- the lock: recursive, yields to others ------------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int contenders;
+static SPX_TLS int depth;
+
+static void lock_once(void)
+{
+  if (pthread_mutex_trylock(&lock) == 0) return;
+  atomic_fetch_add_explicit(&contenders, 1, memory_order_relaxed);
+  pthread_mutex_lock(&lock);
+  atomic_fetch_sub_explicit(&contenders, 1, memory_order_relaxed);
+}
+
+void spx_lock_slow(void)
+{
+  if (depth++ == 0) lock_once();
+}
+
+void spx_unlock_slow(void)
+{
+  if (--depth == 0) pthread_mutex_unlock(&lock);
+}
+
+/* Lets go of the lock however often it is held; returns what relock needs. */
+static int unlock_all(void)
+{
+  int d = depth;
+  if (d > 0) {
+    depth = 0;
+    pthread_mutex_unlock(&lock);
+  }
+  return d;
+}
+
+static void relock(int d)
+{
+  if (d > 0) lock_once();
+  depth = d;
+}
+
+/* ---- bells --------------------------------------------------------------------------------------------------- */
+
+static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+  return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+void spx_ring_bell(uint32_t i)
+{
+  spx_proc *p = spx_proc_of(i);
+  __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST)) futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
+}
+
+void spx_ring_self(void)
+{
+  if (spx_segment) spx_ring_bell(spx_me);
+}
+
+static uint32_t bell(void) { return __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE); }
+
+uint32_t spx_ticket(void) { return bell() + (uint32_t)__atomic_load_n(&spx_events, __ATOMIC_RELAXED); }
+
+/* ---- progress ------------------------------------------------------------------------------------------------ */
+
+void spx_poller_add(spx_poller *p)
+{
+  spx_lock();
+  p->next = pollers;
+  p->prev = &pollers;
+  if (pollers) pollers->prev = &p->next;
+  pollers = p;
+  spx_unlock();
+}
+
+void spx_poller_del(spx_poller *p)
+{
+  spx_lock();
+  if (next_poller == p) next_poller = p->next;
+  *p->prev = p->next;
+  if (p->next) p->next->prev = p->prev;
+  spx_unlock();
+}
+
+static int run_pollers(void)
+{
+  int n = 0;
+  in_pollers = 1;
+  for (spx_poller *p = pollers; p; p = next_poller) {
+    next_poller = p->next;
+    n += p->poll(p);
+  }
+  next_poller = NULL;
+  in_pollers = 0;
+  return n;
+}
+
+int spx_poll(bool all)
+{
+  int n = spx_rx_poll_all(all);
+  if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
+  if (pollers && !in_pollers) n += run_pollers();
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths)) n += spx_notice_deaths();
+  spx_events += (uint64_t)n;
+  return n;
+}
+
+static void drop_freed(spx_request *r)
+{
+  if (r->finish) {
+    MPI_Status ignored = {0};
+    r->finish(r, &ignored);
+  }
+  spx_request_free(r);
+}
+
+void spx_run_due(void)
+{
+  if (in_due) return;
+  in_due = 1;
+  int due = spx_due;
+  spx_due = 0;
+  spx_request *list = reap;
+  reap = NULL;
+  int d = unlock_all();
+  if ((due & SPX_DUE_HOOK) && spx_ft_hook) spx_ft_hook();
+  while (list) {
+    spx_request *r = list;
+    list = r->next;
+    drop_freed(r);
+  }
+  relock(d);
+  in_due = 0;
+}
+
+int spx_progress(void)
+{
+  if (!spx_segment) return 0;
+  spx_lock();
+  int n = spx_poll(true);
+  if (n == 0) spx_rx_settle();
+  if (SPX_UNLIKELY(spx_due)) spx_run_due();
+  spx_unlock();
+  return n;
+}
+
+void spx_complete(spx_request *r, int error)
+{
+  spx_lock();
+  r->error = error;
+  spx_events++;
+  if (SPX_UNLIKELY(r->flags & SPX_RF_FREED)) {
+    if (r->finish) {
+      r->next = reap;
+      reap = r;
+      spx_due |= SPX_DUE_REAP;
+    } else drop_freed(r);
+  } else {
+    atomic_store_explicit(&r->done, 1, memory_order_release);
+    if (SPX_UNLIKELY(sleepers)) spx_ring_self();
+  }
+  spx_unlock();
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Sleeps until the bell is not value any more, or for ns. True when the time is over. */
+static bool sleep_on_bell(uint32_t value, uint64_t ns)
+{
+  struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+  sleepers++;
+  int d = unlock_all();
+  long rc = futex(&spx_proc_of(spx_me)->bell, FUTEX_WAIT, value, ns == FOREVER ? NULL : &t);
+  bool over = rc != 0 && errno == ETIMEDOUT;
+  relock(d);
+  sleepers--;
+  return over;
+}
+
+static void park(uint32_t value, uint64_t ns)
+{
+  spx_proc *me = spx_proc_of(spx_me);
+  __atomic_store_n(&me->tx_blocked, spx_tx_waiting(), __ATOMIC_RELAXED);
+  __atomic_store_n(&me->sleeping, 1, __ATOMIC_SEQ_CST);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (spx_poll(true) == 0 && !spx_due) {
+    spx_rx_settle();
+    bool over = sleep_on_bell(value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS);
+    if (over && ns > FIRST_SLEEP_NS && spx_poll(true) == 0 && !spx_due) sleep_on_bell(value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS);
+  }
+  if (sleepers == 0) {
+    __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&me->tx_blocked, 0, __ATOMIC_RELAXED);
+  }
+}
+
+/* One step, at most ns long. */
+static void idle(spx_idle *w, uint32_t value, uint64_t ns)
+{
+  w->empty++;
+  if (w->empty <= spx_set.spin) {
+    if (w->empty == SETTLE_AFTER) spx_rx_settle();
+    if (SPX_UNLIKELY(spx_mt) && atomic_load_explicit(&contenders, memory_order_relaxed)) {
+      int d = unlock_all();
+      sched_yield();
+      relock(d);
+    } else __builtin_ia32_pause();
+    return;
+  }
+  spx_rx_settle();
+  if (w->empty - spx_set.spin <= spx_set.yield) {
+    int d = unlock_all();
+    sched_yield();
+    relock(d);
+    return;
+  }
+  park(value, ns);
+  w->empty = 0;
+}
+
+void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
+
+static bool is_blocked(const spx_request *r)
+{
+  return spx_ndead && r->kind == SPX_R_RECV && r->state == SPX_S_POSTED && r->peer == SPX_NO_PEER && spx_wild_blocked(r->comm);
+}
+
+int spx_wait(spx_request *r)
+{
+  if (!spx_is_done(r)) {
+    spx_lock();
+    spx_idle w = {0};
+    for (;;) {
+      uint32_t value = bell();
+      if (spx_is_done(r)) break;
+      if (SPX_UNLIKELY(is_blocked(r))) {
+        spx_unlock();
+        spx_detail("a process that could send the message has failed; acknowledge the failure to go on");
+        return MPIX_ERR_PROC_FAILED_PENDING;
+      }
+      int n = spx_poll(w.empty >= spx_set.spin);
+      if (SPX_UNLIKELY(spx_due)) spx_run_due();
+      if (n) w.empty = 0;
+      else idle(&w, value, FOREVER);
+    }
+    spx_unlock();
+  }
+  if (SPX_UNLIKELY(r->error != MPI_SUCCESS)) spx_request_detail(r);
+  return r->error;
+}
+
+void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
+{
+  spx_lock();
+  spx_idle w = {0};
+  for (;;) {
+    uint32_t value = bell();
+    if (spx_ticket() != ticket) break;
+    uint64_t left = FOREVER;
+    if (deadline_ns) {
+      uint64_t now = now_ns();
+      if (now >= deadline_ns) break;
+      left = deadline_ns - now;
+    }
+    int n = spx_poll(w.empty >= spx_set.spin);
+    if (SPX_UNLIKELY(spx_due)) spx_run_due();
+    if (n == 0 && spx_ticket() == ticket) idle(&w, value, left);
+  }
+  spx_unlock();
+}
+
+/* ---- status -------------------------------------------------------------------------------------------------- */
+
+void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled)
+{
+  if (st == MPI_STATUS_IGNORE) return;
+  st->MPI_SOURCE = src;
+  st->MPI_TAG = tag;
+  if (error != SPX_KEEP_ERROR) st->MPI_ERROR = error;
+  st->MPI_internal[0] = (int)(uint32_t)(uint64_t)bytes;
+  st->MPI_internal[1] = (int)(uint32_t)((uint64_t)bytes >> 32);
+  st->MPI_internal[2] = cancelled & 1;
+}
