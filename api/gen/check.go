@@ -245,9 +245,9 @@ func (c *checks) arguments() {
 			}
 			c.check("", fmt.Sprintf("%s(%s, %s)", ok, c.comm(), p.Name), fmt.Sprintf("spx_bad_rank(%s, \"%s\", %s)", c.comm(), p.Name, p.Name))
 		case p.Kind == "TAG" && p.Dir == "in":
-			ok := p.Name + " >= 0"
+			ok := "spx_tag_ok(" + p.Name + ")"
 			if p.Has("any") {
-				ok = fmt.Sprintf("%s >= 0 || %s == MPI_ANY_TAG", p.Name, p.Name)
+				ok = fmt.Sprintf("spx_tag_ok(%s) || %s == MPI_ANY_TAG", p.Name, p.Name)
 			}
 			c.check("", ok, fmt.Sprintf("spx_bad_tag(%s, \"%s\", %s)", on, p.Name, p.Name))
 		case owned[p.Name]:

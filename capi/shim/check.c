@@ -69,7 +69,7 @@ int spx_bad_negative(spx_kind k, void *h, int error, const char *arg, int64_t va
 int spx_bad_tag(spx_kind k, void *h, const char *arg, int value)
 {
   if (value == MPI_ANY_TAG) return spx_raise(k, h, MPI_ERR_TAG, FN, "%s is MPI_ANY_TAG, which only a receive or a probe may use", arg);
-  return spx_raise(k, h, MPI_ERR_TAG, FN, "%s = %d is not a tag: tags are 0 to MPI_TAG_UB", arg, value);
+  return spx_raise(k, h, MPI_ERR_TAG, FN, "%s = %d is not a tag: tags are 0 to %d (MPI_TAG_UB)", arg, value, SPX_TAG_UB);
 }
 
 int spx_bad_buffer(spx_kind k, void *h, const char *arg, const void *value)

@@ -53,6 +53,8 @@ static inline int spx_buffer_ok(const void *buf, int64_t count, const spx_type *
 
 static inline int spx_in_place_ok(const spx_comm *c) { return !(c->flags & SPX_C_INTER); }
 
+static inline int spx_tag_ok(int tag) { return (uint32_t)tag <= SPX_TAG_UB; }
+
 /* Ranks of the group that messages go to and come from. */
 static inline int spx_dest_ok(const spx_comm *c, int rank) { return (uint32_t)rank < (uint32_t)c->remote_size || rank == MPI_PROC_NULL; }
 static inline int spx_source_ok(const spx_comm *c, int rank) { return spx_dest_ok(c, rank) || rank == MPI_ANY_SOURCE; }

@@ -44,7 +44,7 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
   SPX_ENTER(SPX_FN_Comm_create_group);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, comm, SPX_K_GROUP, "group", group));
-  SPX_CHECK(tag >= 0, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_create_group,
     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}, {.i = tag}, {.u = (uintptr_t)newcomm}}};
@@ -240,7 +240,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
   SPX_ENTER(SPX_FN_Intercomm_create);
   SPX_CHECK(spx_get(SPX_K_COMM, local_comm), spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "local_comm", local_comm));
   SPX_CHECK(peer_comm == MPI_COMM_NULL || spx_get(SPX_K_COMM, peer_comm), spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "peer_comm", peer_comm));
-  SPX_CHECK(tag >= 0, spx_bad_tag(SPX_K_COMM, local_comm, "tag", tag));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, local_comm, "tag", tag));
   SPX_CHECK(newintercomm, spx_bad_null(SPX_K_COMM, local_comm, MPI_ERR_ARG, "newintercomm"));
   spx_frame frame = {.fn = SPX_FN_Intercomm_create,
     .a = {{.u = (uintptr_t)local_comm}, {.i = local_leader}, {.u = (uintptr_t)peer_comm}, {.i = remote_leader}, {.i = tag}, {.u = (uintptr_t)newintercomm}}};

@@ -1040,7 +1040,7 @@ int PMPI_Status_set_tag(MPI_Status *status, int tag)
 {
   spx_fn = SPX_FN_Status_set_tag;
   SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(tag >= 0, spx_bad_tag(SPX_K_COMM, MPI_COMM_SELF, "tag", tag));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, MPI_COMM_SELF, "tag", tag));
   return spx_c_Status_set_tag(status, tag);
 }
 
