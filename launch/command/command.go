@@ -1,0 +1,70 @@
+// Package command reads the command line of spxrun (also mpiexec and mpirun): MPI-5.0, 11.5 "Portable MPI Process Startup",
+// and the spellings that users of MPICH (Hydra) and Open MPI have in their scripts.
+//
+// It owns the table of options, from which the parser and --help are both made, and turns words into a Job. It starts nothing,
+// opens nothing but a -configfile, and does not look at hosts or programs.
+package command
+
+import "time"
+
+// A Job is what the command line asks for.
+type Job struct {
+	Programs  []Program // in the order of the command line; the index is MPI_APPNUM
+	Hosts     []string  // entries of -host and its like, as written: NAME or NAME:SLOTS
+	HostFiles []string  // files of -hostfile and its like
+
+	Tag       bool          // -l: every line of output starts with [rank]
+	OutputDir string        // --output: a file per rank and stream there; empty: spxrun's own output
+	Timeout   time.Duration // --timeout; 0: none
+	Bind      Bind          // --bind-to
+	OnDeath   OnDeath       // --on-death
+	WithFT    bool          // --with-ft
+	Stdin     Stdin         // --stdin
+
+	InitialErrhandler string // -initial-errhandler, a predefined info value of MPI-5.0, 11.5, or empty
+	Verbose           bool
+	Help, Version     bool     // asked for: nothing is to be started
+	Notes             []string // remarks for the user: things asked for that have no effect
+}
+
+// A Program is one section of the command line between colons.
+type Program struct {
+	Procs int      // -n; 0 when it was not given
+	Argv  []string // the program as written, and its arguments
+	Dir   string   // -wdir; empty: spxrun's working directory
+	Path  string   // -path: where the program is looked for, before PATH
+	Env   []string // the whole environment, NAME=VALUE
+}
+
+// Bind is what each rank's processors are restricted to.
+type Bind string
+
+// Values of --bind-to.
+const (
+	BindNone     Bind = "none"
+	BindCore     Bind = "core"
+	BindHWThread Bind = "hwthread"
+	BindSocket   Bind = "socket"
+	BindNUMA     Bind = "numa"
+)
+
+// OnDeath is what a rank's death means for the job.
+type OnDeath string
+
+// Values of --on-death.
+const (
+	DeathAuto     OnDeath = "auto"     // the job ends, unless a survivor's error handler returns
+	DeathKill     OnDeath = "kill"     // the job ends
+	DeathContinue OnDeath = "continue" // the survivors are told, and go on
+)
+
+// Stdin names who gets spxrun's standard input; the others read an empty file.
+type Stdin struct {
+	All  bool
+	Rank int // -1: nobody; ignored with All
+}
+
+// An Error is a mistake on the command line: what is wrong and what to do, for one line after "spxrun: ".
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }

@@ -1,0 +1,85 @@
+package command
+
+import "strings"
+
+// environment is what options say about the environment of programs.
+type environment struct {
+	policy inherit
+	names  []string // with inheritList
+	set    []string // NAME=VALUE, later ones win
+}
+
+type inherit int
+
+const (
+	inheritUnset inherit = iota // as the wider scope says; all, at the widest
+	inheritAll
+	inheritNone
+	inheritList
+)
+
+// resolve builds a program's environment: what it inherits, then the settings for all programs, then its own.
+func resolve(environ []string, global, own environment) []string {
+	policy, names := global.policy, global.names
+	if own.policy != inheritUnset {
+		policy, names = own.policy, own.names
+	}
+	var out []string
+	at := map[string]int{}
+	add := func(kv string) {
+		name, _, _ := strings.Cut(kv, "=")
+		if i, ok := at[name]; ok {
+			out[i] = kv
+			return
+		}
+		at[name] = len(out)
+		out = append(out, kv)
+	}
+	for _, kv := range environ {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || enclosing(name) {
+			continue
+		}
+		if policy == inheritUnset || policy == inheritAll || policy == inheritList && contains(names, name) {
+			add(kv)
+		}
+	}
+	for _, kv := range append(append([]string(nil), global.set...), own.set...) {
+		add(kv)
+	}
+	return out
+}
+
+// enclosing tells variables by which a launcher that spxrun itself runs under describes its own processes: they would lie about
+// the ranks of this job.
+func enclosing(name string) bool {
+	switch name {
+	case "SPX_FD", "SPX_AGENT", "SPX_PROC", "SPX_RANK", "SPX_SIZE", "SPX_JOB", "SPX_LOCAL_RANK", "SPX_LOCAL_SIZE", "SPX_APPNUM", "SPX_MAXPROCS",
+		"SPX_INITIAL_ERRHANDLER", "MPI_LOCALRANKID", "MPI_LOCALNRANKS":
+		return true
+	}
+	return strings.HasPrefix(name, "PMI_") || strings.HasPrefix(name, "PMIX_") || strings.HasPrefix(name, "OMPI_COMM_WORLD_")
+}
+
+func lookup(environ []string, name string) string {
+	v, _ := lookupOK(environ, name)
+	return v
+}
+
+func lookupOK(environ []string, name string) (string, bool) {
+	for _, kv := range environ {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,239 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An option is a row of the table: the parser and --help read it.
+type option struct {
+	names    []string // spellings, after one dash or two; the first is shown with all others beside it
+	meta     string   // names of its values, as --help shows them; empty: takes none
+	nargs    int
+	pair     bool                   // "NAME VALUE", or NAME=VALUE in one word
+	optional func(word string) bool // its one value may be missing; tells whether the next word is that value
+	group    string
+	help     string
+	apply    func(p *parser, v []string) error // nil: accepted without effect
+}
+
+// wants is the number of values that the option takes, having got some in its own word.
+func (o *option) wants(inline, rest []string) int {
+	switch {
+	case o.optional != nil:
+		if len(inline) > 0 || len(rest) > 0 && o.optional(rest[0]) {
+			return 1
+		}
+		return 0
+	case o.pair:
+		first := append(append([]string(nil), inline...), rest...)
+		if len(first) > 0 && strings.Contains(first[0], "=") {
+			return 1
+		}
+		return 2
+	}
+	return o.nargs
+}
+
+const (
+	groupWhat   = "What runs"
+	groupEnv    = "Environment"
+	groupWhere  = "Where"
+	groupOutput = "Input and output"
+	groupEnd    = "Failures and the end"
+	groupOther  = "Other"
+	groupIgnore = "Accepted from scripts for other launchers, without effect here"
+)
+
+func flag(set func(j *Job)) func(*parser, []string) error {
+	return func(p *parser, _ []string) error { set(p.job); return nil }
+}
+
+var table []*option
+
+func init() {
+	table = append(table, whatOptions...)
+	table = append(table, envOptions...)
+	table = append(table, whereOptions...)
+	table = append(table, outputOptions...)
+	table = append(table, endOptions...)
+	table = append(table, otherOptions...)
+}
+
+var whatOptions = []*option{
+	{names: []string{"n", "np", "c"}, meta: "N", nargs: 1, group: groupWhat, help: "number of processes of the program (default: the slots of the host list, else 1)",
+		apply: func(p *parser, v []string) (err error) {
+			p.section.program.Procs, err = number(v[0], "a number of processes", 1, MaxProcs)
+			return err
+		}},
+	{names: []string{"wdir", "wd", "cwd"}, meta: "DIR", nargs: 1, group: groupWhat, help: "working directory of the program",
+		apply: func(p *parser, v []string) error { p.section.program.Dir = v[0]; return nil }},
+	{names: []string{"path"}, meta: "DIRS", nargs: 1, group: groupWhat, help: "look for the program in these directories (a:b) before PATH",
+		apply: func(p *parser, v []string) error { p.section.program.Path = v[0]; return nil }},
+	{names: []string{"configfile", "app"}, meta: "FILE", nargs: 1, group: groupWhat, help: "read programs with their options from FILE, one per line; # starts a comment",
+		apply: func(p *parser, v []string) error { return p.config(v[0]) }},
+	{names: []string{"initial-errhandler"}, meta: "NAME", nargs: 1, group: groupWhat, help: "initial error handler: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
+		apply: func(p *parser, v []string) error {
+			switch v[0] {
+			case "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return":
+				p.job.InitialErrhandler = v[0]
+				return nil
+			}
+			return fmt.Errorf("%q is none of mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return", v[0])
+		}},
+}
+
+var envOptions = []*option{
+	{names: []string{"env"}, meta: "NAME VALUE", pair: true, group: groupEnv, help: "set a variable for this program",
+		apply: func(p *parser, v []string) error { return setVariable(&p.section.env, v) }},
+	{names: []string{"genv"}, meta: "NAME VALUE", pair: true, group: groupEnv, help: "set a variable for all programs",
+		apply: func(p *parser, v []string) error { return setVariable(&p.global, v) }},
+	{names: []string{"x"}, meta: "NAME[=VALUE]", nargs: 1, group: groupEnv, help: "set or hand on a variable for all programs", apply: (*parser).exportVariable},
+	{names: []string{"envall"}, group: groupEnv, help: "this program inherits all variables (the default)", apply: func(p *parser, _ []string) error { p.section.env.policy = inheritAll; return nil }},
+	{names: []string{"envnone"}, group: groupEnv, help: "this program inherits none", apply: func(p *parser, _ []string) error { p.section.env.policy = inheritNone; return nil }},
+	{names: []string{"envlist"}, meta: "A,B", nargs: 1, group: groupEnv, help: "this program inherits only these",
+		apply: func(p *parser, v []string) error {
+			p.section.env.policy, p.section.env.names = inheritList, strings.Split(v[0], ",")
+			return nil
+		}},
+	{names: []string{"genvall"}, group: groupEnv, help: "as -envall, for all programs", apply: func(p *parser, _ []string) error { p.global.policy = inheritAll; return nil }},
+	{names: []string{"genvnone"}, group: groupEnv, help: "as -envnone, for all programs", apply: func(p *parser, _ []string) error { p.global.policy = inheritNone; return nil }},
+	{names: []string{"genvlist"}, meta: "A,B", nargs: 1, group: groupEnv, help: "as -envlist, for all programs",
+		apply: func(p *parser, v []string) error {
+			p.global.policy, p.global.names = inheritList, strings.Split(v[0], ",")
+			return nil
+		}},
+}
+
+var whereOptions = []*option{
+	{names: []string{"host", "hosts", "H"}, meta: "LIST", nargs: 1, group: groupWhere, help: "hosts, as NAME or NAME:SLOTS, with commas (this host only, for now)",
+		apply: func(p *parser, v []string) error {
+			p.job.Hosts = append(p.job.Hosts, strings.Split(v[0], ",")...)
+			return nil
+		}},
+	{names: []string{"hostfile", "f", "machinefile"}, meta: "FILE", nargs: 1, group: groupWhere, help: "file of hosts: NAME, NAME:SLOTS or NAME slots=SLOTS per line",
+		apply: func(p *parser, v []string) error { p.job.HostFiles = append(p.job.HostFiles, v[0]); return nil }},
+	{names: []string{"bind-to"}, meta: "WHAT", nargs: 1, group: groupWhere, help: "restrict each rank to a core, hwthread, socket or numa domain in turn (default: none)", apply: (*parser).bindTo},
+}
+
+var outputOptions = []*option{
+	{names: []string{"l", "prepend-rank", "tag-output"}, group: groupOutput, help: "start every line of output with [rank]", apply: flag(func(j *Job) { j.Tag = true })},
+	{names: []string{"output", "output-filename"}, meta: "DIR", nargs: 1, group: groupOutput, help: "write the output to files in DIR, one per rank and stream, not to spxrun's",
+		apply: func(p *parser, v []string) error {
+			if v[0] == "" {
+				return fmt.Errorf("needs the name of a directory")
+			}
+			p.job.OutputDir = v[0]
+			return nil
+		}},
+	{names: []string{"stdin", "s"}, meta: "WHO", nargs: 1, group: groupOutput, help: "who reads standard input: a rank, all or none (default: 0)",
+		apply: func(p *parser, v []string) (err error) {
+			switch v[0] {
+			case "all":
+				p.job.Stdin = Stdin{All: true}
+			case "none":
+				p.job.Stdin = Stdin{Rank: -1}
+			default:
+				p.job.Stdin.All = false
+				p.job.Stdin.Rank, err = number(v[0], "a rank, all or none", 0, MaxProcs-1)
+			}
+			return err
+		}},
+}
+
+var endOptions = []*option{
+	{names: []string{"timeout"}, meta: "SEC", nargs: 1, group: groupEnd, help: "end the job after SEC seconds, with status 124 (also by MPIEXEC_TIMEOUT)",
+		apply: func(p *parser, v []string) error { return p.setTimeout(v[0]) }},
+	{names: []string{"on-death"}, meta: "HOW", nargs: 1, group: groupEnd, help: "when a rank dies: auto (end the job, unless an error handler of a survivor returns), kill or continue",
+		apply: func(p *parser, v []string) error {
+			switch OnDeath(v[0]) {
+			case DeathAuto, DeathKill, DeathContinue:
+				p.job.OnDeath, p.onDeathGiven = OnDeath(v[0]), true
+				return nil
+			}
+			return fmt.Errorf("%q is none of auto, kill, continue", v[0])
+		}},
+	{names: []string{"with-ft"}, meta: "[ulfm|none]", optional: isFTMode, group: groupEnd, help: "tell survivors of deaths, whatever their error handlers; implies --on-death=continue",
+		apply: func(p *parser, v []string) error {
+			if len(v) > 0 && !isFTMode(v[0]) {
+				return fmt.Errorf("%q is none of ulfm, none", v[0])
+			}
+			p.job.WithFT = len(v) == 0 || !(v[0] == "none" || v[0] == "no" || v[0] == "false")
+			return nil
+		}},
+	{names: []string{"enable-recovery", "disable-auto-cleanup"}, group: groupEnd, help: "as --on-death=continue",
+		apply: func(p *parser, _ []string) error { p.job.OnDeath, p.onDeathGiven = DeathContinue, true; return nil }},
+	{names: []string{"disable-recovery"}, group: groupEnd, help: "as --on-death=kill",
+		apply: func(p *parser, _ []string) error { p.job.OnDeath, p.onDeathGiven = DeathKill, true; return nil }},
+}
+
+var otherOptions = []*option{
+	{names: []string{"v", "verbose"}, group: groupOther, help: "say what is done", apply: flag(func(j *Job) { j.Verbose = true })},
+	{names: []string{"V", "version"}, group: groupOther, help: "print the version", apply: flag(func(j *Job) { j.Version = true })},
+	{names: []string{"h", "help", "?"}, group: groupOther, help: "print this", apply: flag(func(j *Job) { j.Help = true })},
+	{names: []string{"oversubscribe", "nooversubscribe", "allow-run-as-root", "use-hwthread-cpus", "report-bindings", "display-map", "display-allocation", "nolocal",
+		"q", "quiet", "print-all-exitcodes", "print-rank-map"}, group: groupIgnore},
+	{names: []string{"map-by", "rank-by", "rmk", "launcher", "bootstrap", "launcher-exec", "bootstrap-exec", "iface", "ppn", "perhost", "N", "npernode", "usize", "display",
+		"soft", "arch", "prefix", "topolib", "localhost", "personality", "runtime-options", "membind"}, meta: "VALUE", nargs: 1, group: groupIgnore},
+	{names: []string{"mca", "gmca", "omca", "gomca", "prtemca", "pmixmca"}, meta: "NAME VALUE", nargs: 2, group: groupIgnore},
+}
+
+// setVariable takes NAME VALUE or NAME=VALUE.
+func setVariable(e *environment, v []string) error {
+	name, value := v[0], ""
+	if len(v) == 2 {
+		value = v[1]
+	} else {
+		name, value, _ = strings.Cut(v[0], "=")
+	}
+	if name == "" || strings.Contains(name, "=") {
+		return fmt.Errorf("%q is not the name of a variable", name)
+	}
+	e.set = append(e.set, name+"="+value)
+	return nil
+}
+
+func (p *parser) exportVariable(v []string) error {
+	name, _, given := strings.Cut(v[0], "=")
+	if name == "" {
+		return fmt.Errorf("%q is not NAME or NAME=VALUE", v[0])
+	}
+	if given {
+		p.global.set = append(p.global.set, v[0])
+		return nil
+	}
+	value, ok := lookupOK(p.environ, name)
+	if !ok {
+		p.job.Notes = append(p.job.Notes, fmt.Sprintf("-x %s: the variable is not set here, and so not set for the programs", name))
+		return nil
+	}
+	p.global.set = append(p.global.set, name+"="+value)
+	return nil
+}
+
+func (p *parser) bindTo(v []string) error {
+	what, _, _ := strings.Cut(v[0], ":") // core:overload-allowed
+	switch what {
+	case "none":
+		p.job.Bind = BindNone
+	case "core":
+		p.job.Bind = BindCore
+	case "hwthread", "hwt", "cpu":
+		p.job.Bind = BindHWThread
+	case "socket", "package":
+		p.job.Bind = BindSocket
+	case "numa":
+		p.job.Bind = BindNUMA
+	default:
+		return fmt.Errorf("%q is none of none, core, hwthread, socket, numa", v[0])
+	}
+	return nil
+}
+
+func isFTMode(word string) bool {
+	switch word {
+	case "ulfm", "mpi", "yes", "true", "none", "no", "false":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,249 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxProcs is the largest number of processes of a job on one host.
+const MaxProcs = 1 << 16
+
+// Parse reads the words after the program's name. environ is the environment that programs inherit (os.Environ). All errors are
+// of type *Error.
+func Parse(args, environ []string) (*Job, error) {
+	p := &parser{job: &Job{Bind: BindNone, OnDeath: DeathAuto}, environ: environ}
+	p.section = newSection()
+	if err := p.timeoutFromEnvironment(); err != nil {
+		return nil, err
+	}
+	if err := p.words(args); err != nil {
+		return nil, err
+	}
+	if p.job.Help || p.job.Version {
+		return p.job, nil
+	}
+	if err := p.endSection(); err != nil {
+		return nil, err
+	}
+	p.resolveEnvironments()
+	if p.job.WithFT && !p.onDeathGiven {
+		p.job.OnDeath = DeathContinue
+	}
+	return p.job, nil
+}
+
+type parser struct {
+	job          *Job
+	environ      []string
+	section      *section
+	sections     []*section
+	global       environment // -genv, -x ...: for all programs
+	onDeathGiven bool
+	configDepth  int
+}
+
+// section is what has been read of one program.
+type section struct {
+	program Program
+	env     environment
+	any     bool // something was given
+}
+
+func newSection() *section { return &section{} }
+
+func fail(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
+// words reads options and programs up to the end of args. A lone ":" ends a program.
+func (p *parser) words(args []string) error {
+	for len(args) > 0 {
+		word := args[0]
+		switch {
+		case word == ":":
+			if err := p.endSection(); err != nil {
+				return err
+			}
+			args = args[1:]
+		case word == "--":
+			args = p.program(args[1:])
+		case len(word) > 1 && word[0] == '-':
+			rest, err := p.option(word, args[1:])
+			if err != nil {
+				return err
+			}
+			if p.job.Help || p.job.Version {
+				return nil
+			}
+			args = rest
+		default:
+			args = p.program(args)
+		}
+	}
+	return nil
+}
+
+// program takes the program and its arguments, up to a lone ":".
+func (p *parser) program(args []string) []string {
+	n := 0
+	for n < len(args) && args[n] != ":" {
+		n++
+	}
+	p.section.program.Argv = append(p.section.program.Argv, args[:n]...)
+	p.section.any = true
+	return args[n:]
+}
+
+// option carries out one option, whose values may be in the word itself (-n=4) or follow it.
+func (p *parser) option(word string, rest []string) ([]string, error) {
+	name, value, inline := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
+	o := find(name)
+	if o == nil {
+		return nil, fail("unknown option %s%s; spxrun --help lists the options", word, suggestion(name))
+	}
+	p.section.any = true
+	var values []string
+	if inline {
+		values = []string{value}
+	}
+	want := o.wants(values, rest)
+	if inline && want == 0 {
+		return nil, fail("option %s takes no value", word)
+	}
+	for len(values) < want {
+		if len(rest) == 0 {
+			return nil, fail("option %s needs %s", word, o.meta)
+		}
+		values, rest = append(values, rest[0]), rest[1:]
+	}
+	if o.apply == nil {
+		return rest, nil
+	}
+	if err := o.apply(p, values); err != nil {
+		return nil, fail("option %s: %v", strings.SplitN(word, "=", 2)[0], err)
+	}
+	return rest, nil
+}
+
+// endSection closes the program that is being read.
+func (p *parser) endSection() error {
+	s := p.section
+	p.section = newSection()
+	if len(s.program.Argv) == 0 || s.program.Argv[0] == "" {
+		switch {
+		case len(p.sections) > 0:
+			return fail("no program after \":\" (program %d); each part is [options] program [arguments]", len(p.sections))
+		}
+		return fail("no program to run; usage: spxrun [options] -n N program [arguments]; spxrun --help lists the options")
+	}
+	p.sections = append(p.sections, s)
+	return nil
+}
+
+func (p *parser) resolveEnvironments() {
+	for _, s := range p.sections {
+		s.program.Env = resolve(p.environ, p.global, s.env)
+		p.job.Programs = append(p.job.Programs, s.program)
+	}
+}
+
+func (p *parser) timeoutFromEnvironment() error {
+	if v := lookup(p.environ, "MPIEXEC_TIMEOUT"); v != "" {
+		if err := p.setTimeout(v); err != nil {
+			return fail("environment variable MPIEXEC_TIMEOUT: %v", err)
+		}
+	}
+	return nil
+}
+
+func (p *parser) setTimeout(text string) error {
+	sec, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(sec >= 0) || sec > 1e9 {
+		return fmt.Errorf("%q is not a number of seconds", text)
+	}
+	p.job.Timeout = time.Duration(sec * float64(time.Second))
+	return nil
+}
+
+func number(text, what string, min, max int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not %s", text, what)
+	}
+	if n < min || n > max {
+		return 0, fmt.Errorf("%d is not %s between %d and %d", n, what, min, max)
+	}
+	return n, nil
+}
+
+// config reads a -configfile (MPI-5.0, 11.5): a program with its options per line; # starts a comment, \ continues a line.
+func (p *parser) config(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("cannot read it: %v", err)
+	}
+	if p.configDepth++; p.configDepth > 8 {
+		return fmt.Errorf("%s: configuration files name each other", file)
+	}
+	defer func() { p.configDepth-- }()
+	text := strings.ReplaceAll(string(data), "\\\n", " ")
+	for n, line := range strings.Split(text, "\n") {
+		words, err := split(line)
+		if err != nil {
+			return fmt.Errorf("%s, line %d: %v", file, n+1, err)
+		}
+		if len(words) == 0 {
+			continue
+		}
+		if p.section.any && len(p.section.program.Argv) > 0 {
+			if err := p.endSection(); err != nil {
+				return err
+			}
+		}
+		if err := p.words(words); err != nil {
+			return fmt.Errorf("%s, line %d: %v", file, n+1, err)
+		}
+	}
+	return nil
+}
+
+// split cuts a line into words as a shell does: blanks, single and double quotes, backslash, # comment.
+func split(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	in, quote := false, rune(0)
+	escaped := false
+	for _, c := range line {
+		switch {
+		case escaped:
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			in, escaped = true, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			in, quote = true, c
+		case c == '#' && !in:
+			return words, nil
+		case c == ' ' || c == '\t' || c == '\r':
+			if in {
+				words, in = append(words, word.String()), false
+				word.Reset()
+			}
+		default:
+			in = true
+			word.WriteRune(c)
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, fmt.Errorf("a quote is not closed")
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

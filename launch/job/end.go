@@ -1,0 +1,155 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ended decides what the end of a process means.
+func (m *Machine) ended(e Ended, now time.Duration) []Action {
+	m.procs[e.Proc].alive = false
+	m.alive--
+	if m.ending {
+		if e.Aborted && m.status == 0 {
+			m.fail(abortStatus(e.Code))
+		}
+		return nil
+	}
+	switch {
+	case e.Aborted:
+		m.fail(abortStatus(e.Code))
+		return m.end(now, SIGTERM, GraceFailure)
+	case e.Owner == OwnerInit, e.Owner == OwnerAborted, e.Owner == OwnerNone && e.Wait.Status() != 0 && e.OtherMPI:
+		return m.died(e, now)
+	}
+	return m.exited(e)
+}
+
+// abortStatus is the exit status for a code given to MPI_Abort: never 0.
+func abortStatus(code int) int {
+	if code&255 == 0 {
+		return StatusFailed
+	}
+	return code & 255
+}
+
+// died: others may depend on the process.
+func (m *Machine) died(e Ended, now time.Duration) []Action {
+	status := e.Wait.Status()
+	if status == 0 {
+		status = StatusFailed
+	}
+	tell := m.cfg.OnDeath == Continue || m.cfg.OnDeath == Auto && e.Returns
+	if !tell {
+		m.fail(status)
+		text := fmt.Sprintf("%s; the job is ended with exit status %d.", m.describe(e), status)
+		if m.alive > 0 && m.cfg.OnDeath == Auto && e.Owner != OwnerAborted {
+			text += " (To let the others go on: an error handler that returns, or --with-ft.)"
+		}
+		return m.end(now, SIGTERM, GraceFailure, Say{text})
+	}
+	if m.death == 0 {
+		m.death = status
+	}
+	text := m.describe(e)
+	if m.alive > 0 {
+		text += fmt.Sprintf("; the other %d are told and go on.", m.alive)
+	}
+	return []Action{Publish{Proc: e.Proc, Dead: true}, Say{text}}
+}
+
+// exited: nobody depends on the process.
+func (m *Machine) exited(e Ended) []Action {
+	status := e.Wait.Status()
+	out := []Action{Publish{Proc: e.Proc, Dead: status != 0 && e.Owner == OwnerNone && m.cfg.OnDeath == Continue}}
+	if status == 0 {
+		m.succeeded = true
+		return out
+	}
+	if m.status == 0 {
+		out = append(out, Say{fmt.Sprintf("%s; exit status %d.", m.describe(e), status)})
+	}
+	m.fail(status)
+	if e.Owner == OwnerNone && m.early == "" {
+		m.early = m.describe(e)
+		out = append(out, WatchJoin{})
+	}
+	return out
+}
+
+// joined: a process uses MPI although another has failed before it could.
+func (m *Machine) joined(now time.Duration) []Action {
+	if m.early == "" || m.ending {
+		return nil
+	}
+	if m.cfg.OnDeath == Continue {
+		m.early = ""
+		return nil
+	}
+	return m.end(now, SIGTERM, GraceFailure, Say{fmt.Sprintf("%s, but others have called MPI_Init; the job is ended with exit status %d.", m.early, m.status)})
+}
+
+// signalled: the user's signals end the job, at once when given again; the others are passed on.
+func (m *Machine) signalled(signal int, now time.Duration) []Action {
+	switch signal {
+	case SIGHUP, SIGINT, SIGTERM:
+	default:
+		return []Action{Send{signal}}
+	}
+	if m.ending {
+		m.deadline = now
+		return nil
+	}
+	m.fail(128 + signal)
+	return m.end(now, signal, GraceSignal)
+}
+
+func (m *Machine) frontLost(now time.Duration) []Action {
+	if m.cfg.Detach {
+		return nil
+	}
+	m.fail(128 + SIGKILL)
+	if m.ending && m.stage == 0 {
+		m.deadline = min(m.deadline, now+GraceFailure)
+	}
+	return m.end(now, SIGTERM, GraceFailure)
+}
+
+// describe says who ended and how: the beginning of a line.
+func (m *Machine) describe(e Ended) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "rank %d (pid %d on %s) ", e.Proc, m.procs[e.Proc].pid, m.cfg.Host)
+	if e.Wait.Signal != 0 {
+		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal, signalName(e.Wait.Signal))
+		if e.Wait.Core {
+			b.WriteString(", core dumped,")
+		}
+	} else {
+		fmt.Fprintf(&b, "exited with status %d", e.Wait.Code)
+	}
+	switch {
+	case e.Owner == OwnerInit && e.Call != "":
+		fmt.Fprintf(&b, " in %s", e.Call)
+	case e.Owner == OwnerInit && e.Wait.Signal == 0:
+		b.WriteString(" without calling MPI_Finalize")
+	case e.Owner == OwnerInit:
+		b.WriteString(" outside MPI calls")
+	case e.Owner == OwnerFinalized:
+		b.WriteString(" after MPI_Finalize")
+	case e.Owner == OwnerNone && e.OtherMPI:
+		b.WriteString(" before MPI_Init")
+	}
+	return b.String()
+}
+
+var signalNames = []string{1: "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL: illegal instruction", "SIGTRAP", "SIGABRT: abort", "SIGBUS: bus error", "SIGFPE: arithmetic error",
+	"SIGKILL", "SIGUSR1", "SIGSEGV: invalid memory access", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP",
+	"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU: out of processor time", "SIGXFSZ: file too large", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS: bad system call"}
+
+func signalName(n int) string {
+	if n > 0 && n < len(signalNames) {
+		return signalNames[n]
+	}
+	return "real-time"
+}

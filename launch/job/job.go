@@ -1,0 +1,265 @@
+// Package job decides what happens to a job: what the end of a process means for the others, when the job is over, and with which
+// exit status (MPI-5.0, 11.5 and 9.7 for MPI_Abort; the rules are in docs/running.md).
+//
+// It is a pure state machine: the shell around it (launch/agent) reports events with the time since the start, carries out the
+// actions that Step returns, in order, and calls Step with a Tick when Deadline has come. No process, clock or file is touched here.
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// Grace periods between asking processes to end and killing them.
+const (
+	GraceFailure = 250 * time.Millisecond // after a death, an abort, a timeout
+	GraceSignal  = 3 * time.Second        // after the user's signal: programs may want to save their state
+	GiveUp       = 5 * time.Second        // after SIGKILL: what still exists cannot be ended
+)
+
+// Exit statuses that are not a process's own.
+const (
+	StatusFailed  = 1
+	StatusTimeout = 124
+)
+
+// OnDeath is the policy of --on-death.
+type OnDeath int
+
+const (
+	Auto     OnDeath = iota // end the job, unless a survivor's error handler returns
+	Kill                    // end the job
+	Continue                // tell the survivors
+)
+
+// Config is what the machine knows of the job beforehand.
+type Config struct {
+	Host    string // this host's name, for messages
+	Procs   int    // processes of the job
+	OnDeath OnDeath
+	Detach  bool          // the death of spxrun does not end the job
+	Timeout time.Duration // 0: none
+}
+
+// Owner is what a process has said of itself.
+type Owner int
+
+const (
+	OwnerNone      Owner = iota // never called MPI_Init
+	OwnerInit                   // between MPI_Init and MPI_Finalize
+	OwnerFinalized              // after MPI_Finalize
+	OwnerAborted                // called MPI_Abort, or had a fatal error
+)
+
+// Wait is how a process ended: by a signal, or with an exit code.
+type Wait struct {
+	Code   int
+	Signal int
+	Core   bool
+}
+
+// Status is the exit status that a shell shows for w.
+func (w Wait) Status() int {
+	if w.Signal != 0 {
+		return 128 + w.Signal
+	}
+	return w.Code
+}
+
+// An Event is what happened: one of the types below.
+type Event interface{}
+
+// Started: the process exists.
+type Started struct{ Proc, Pid int }
+
+// NotStarted: a process could not be made. No more are started then.
+type NotStarted struct {
+	Proc   int
+	Text   string // why, and what to do
+	Status int
+}
+
+// AllStarted: no more processes will be started.
+type AllStarted struct{}
+
+// Ended: a process has ended.
+type Ended struct {
+	Proc     int
+	Wait     Wait
+	Owner    Owner
+	Call     string // the MPI function that it was in, or empty
+	Returns  bool   // a process that lives has an error handler that returns
+	OtherMPI bool   // another process has called MPI_Init
+	Aborted  bool   // some process has called MPI_Abort
+	Code     int    // ... with this code
+}
+
+// Joined: a process has called MPI_Init. Reported while WatchJoin was asked for.
+type Joined struct{}
+
+// Signalled: spxrun or the agent has got a signal.
+type Signalled struct{ Signal int }
+
+// FrontLost: spxrun is gone.
+type FrontLost struct{}
+
+// Tick: time has passed.
+type Tick struct{}
+
+// An Action is what the shell has to do: one of the types below.
+type Action interface{}
+
+// Publish tells the other processes of an end, in the memory file: a death, or an exit that nobody has to care about.
+type Publish struct {
+	Proc int
+	Dead bool
+}
+
+// Say prints one line on spxrun's standard error.
+type Say struct{ Text string }
+
+// Where prints in which MPI calls the processes are.
+type Where struct{}
+
+// Send sends a signal to all processes of the job, with their process groups.
+type Send struct{ Signal int }
+
+// WatchJoin asks for Joined, as soon as any process has called MPI_Init.
+type WatchJoin struct{}
+
+// Finish: the job is over; whatever has been left behind by its processes is to be ended, and the output drained.
+type Finish struct{ Status int }
+
+type process struct {
+	pid   int
+	alive bool
+}
+
+// Machine is the state of a job.
+type Machine struct {
+	cfg     Config
+	procs   []process
+	started bool // no more will be started
+	alive   int
+
+	status    int    // the first that is not zero, deaths that survivors were told of left aside
+	death     int    // status of the first death that survivors were told of
+	succeeded bool   // a process has ended as it should
+	early     string // a process that never called MPI has failed: what to say if the others turn out to need it
+
+	ending   bool
+	deadline time.Duration // when to be harder; valid while ending
+	stage    int           // while ending: 0 asked, 1 killed, 2 given up
+	finished bool
+}
+
+// New makes the machine of a job that is about to start, at time 0.
+func New(cfg Config) *Machine { return &Machine{cfg: cfg, procs: make([]process, cfg.Procs)} }
+
+// Ending reports whether the job is being ended: no more processes are to be started.
+func (m *Machine) Ending() bool { return m.ending }
+
+// Alive is the number of processes that exist.
+func (m *Machine) Alive() int { return m.alive }
+
+// Deadline is when the machine wants the next Tick, if ok.
+func (m *Machine) Deadline() (at time.Duration, ok bool) {
+	switch {
+	case m.finished:
+		return 0, false
+	case m.ending:
+		return m.deadline, true
+	}
+	return m.cfg.Timeout, m.cfg.Timeout > 0
+}
+
+// Step takes an event at time now and returns what is to be done.
+func (m *Machine) Step(event Event, now time.Duration) []Action {
+	if m.finished {
+		return nil
+	}
+	var out []Action
+	switch e := event.(type) {
+	case Started:
+		m.procs[e.Proc] = process{pid: e.Pid, alive: true}
+		m.alive++
+	case NotStarted:
+		m.fail(e.Status)
+		out = m.end(now, SIGTERM, GraceFailure, Say{e.Text})
+	case AllStarted:
+		m.started = true
+	case Ended:
+		out = m.ended(e, now)
+	case Joined:
+		out = m.joined(now)
+	case Signalled:
+		out = m.signalled(e.Signal, now)
+	case FrontLost:
+		out = m.frontLost(now)
+	case Tick:
+	default:
+		panic(fmt.Sprintf("job: unknown event %T", event))
+	}
+	out = append(out, m.time(now)...)
+	return append(out, m.over()...)
+}
+
+// Numbers of the signals that the machine itself sends or interprets: those of Linux.
+const (
+	SIGHUP  = 1
+	SIGINT  = 2
+	SIGKILL = 9
+	SIGTERM = 15
+)
+
+// end begins to end the job, once; say goes out only then.
+func (m *Machine) end(now time.Duration, signal int, grace time.Duration, say ...Action) []Action {
+	if m.ending {
+		return nil
+	}
+	m.ending, m.deadline = true, now+grace
+	return append(say, Send{signal})
+}
+
+// fail records a status; the first that is not zero stays.
+func (m *Machine) fail(status int) {
+	if m.status == 0 {
+		m.status = status
+	}
+}
+
+// time does what is due.
+func (m *Machine) time(now time.Duration) []Action {
+	if at, ok := m.Deadline(); !ok || now < at {
+		return nil
+	}
+	switch {
+	case !m.ending:
+		m.fail(StatusTimeout)
+		text := fmt.Sprintf("the job ran longer than --timeout=%v s and was ended; exit status %d", m.cfg.Timeout.Seconds(), StatusTimeout)
+		return append([]Action{Where{}}, m.end(now, SIGTERM, GraceFailure, Say{text})...)
+	case m.stage == 0:
+		m.stage, m.deadline = 1, now+GiveUp
+		return []Action{Send{SIGKILL}}
+	}
+	m.stage, m.started = 2, true
+	return nil
+}
+
+// over finishes the job when nothing of it lives.
+func (m *Machine) over() []Action {
+	gaveUp := m.ending && m.stage == 2 && m.alive > 0
+	if m.alive > 0 && !gaveUp || !(m.started || m.ending) {
+		return nil
+	}
+	m.finished = true
+	status := m.status
+	if status == 0 && m.death != 0 && !m.succeeded {
+		status = m.death
+	}
+	var out []Action
+	if gaveUp {
+		out = append(out, Say{fmt.Sprintf("%d processes of the job cannot be ended: they are held in the kernel", m.alive)})
+	}
+	return append(out, Finish{status & 255})
+}
