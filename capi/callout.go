@@ -6,8 +6,6 @@ package main
 import "C"
 
 import (
-	"fmt"
-	"strings"
 	"sync"
 	"unsafe"
 )
@@ -109,17 +107,4 @@ func resume(id uint32, ret int64) error {
 			"(user functions may not switch stacks and call MPI)")
 	}
 	return next(ret)
-}
-
-// crashText formats a panic. The Go runtime's own frames on top say nothing.
-func crashText(why any, stack []byte) string {
-	text := string(stack)
-	if i := strings.Index(text, "panic("); i >= 0 {
-		if j := strings.Index(text[i:], "\n"); j >= 0 {
-			if k := strings.Index(text[i+j+1:], "\n"); k >= 0 {
-				text = text[i+j+1+k+1:]
-			}
-		}
-	}
-	return fmt.Sprintf("Go panic: %v\nGo and C stack, innermost first:\n%s", why, text)
 }

@@ -27,10 +27,12 @@ func main() {}
 // cont set comes back from a call-out.
 //
 //export spxGoEnter
-func spxGoEnter(f *C.spx_frame) {
+func spxGoEnter(f *C.spx_frame) (crashed C.int) {
 	defer func() {
 		if r := recover(); r != nil {
-			crash(f, r, debug.Stack())
+			text := panicked(r, debug.Stack())
+			panicText.Store(&text)
+			crashed = 1
 		}
 	}()
 	c := &call{f: f}
@@ -52,6 +54,7 @@ func spxGoEnter(f *C.spx_frame) {
 	default:
 		report(f, err)
 	}
+	return 0
 }
 
 // spxGoDrop frees the continuation of a call-out that never comes back, because the user's function left it by longjmp.
@@ -84,11 +87,4 @@ func setDetail(text string) {
 		text = " "
 	}
 	C.spx_detail_bytes((*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
-}
-
-// crash ends the job after a Go panic, which is always an error of libspx: job, rank, MPI call and both stacks, printed by the
-// first process of the job to get here.
-func crash(f *C.spx_frame, why any, stack []byte) {
-	text := crashText(why, stack)
-	C.spx_crash(C.uint32_t(f.fn), (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
 }

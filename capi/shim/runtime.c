@@ -1,10 +1,12 @@
 /* runtime.c - the door between C and Go: spx_go, call-outs, and the state of the process. docs/decisions/boundary.md. */
 #include "runtime.h"
+#include <execinfo.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 /* Exported by capi/main.go. */
-extern void spxGoEnter(spx_frame *f);
+extern int spxGoEnter(spx_frame *f);
+extern void spxGoCrash(spx_frame *f, uintptr_t *pcs, int n);
 extern void spxGoDrop(uint32_t cont);
 extern void spxGoPrime(void);
 
@@ -23,6 +25,15 @@ typedef struct pending {
 static SPX_TLS pending *pendings;
 static SPX_TLS int primed;
 
+/* Go has panicked, and is out of the way again: tells both stacks and ends the job. */
+static _Noreturn __attribute__((cold, noinline)) void crash(spx_frame *f)
+{
+  void *pcs[64];
+  int n = backtrace(pcs, 64);
+  spxGoCrash(f, (uintptr_t *)pcs, n);
+  spx_end_job(MPI_ERR_INTERN, "internal error");
+}
+
 static void enter(spx_frame *f)
 {
   spx_sigstate s;
@@ -32,7 +43,7 @@ static void enter(spx_frame *f)
     spxGoPrime();
   }
   atomic_fetch_add_explicit(&spx_go_entries, 1, memory_order_relaxed);
-  spxGoEnter(f);
+  if (SPX_UNLIKELY(spxGoEnter(f))) crash(f);
   spx_signals_leave(&s);
 }
 
