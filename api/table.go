@@ -38,6 +38,7 @@ type Function struct {
 	Variadic bool
 	Header   string // file that declares it
 	Removed  string // version of the standard that deprecated or removed it
+	Note     string // a sentence for the header
 }
 
 // A Param is one parameter of a function.
@@ -102,8 +103,8 @@ func (t *Tables) Small(f *Function) *Function {
 }
 
 func (t *Tables) loadFunctions(file string) error {
-	return rows(file, 9, func(f []string) error {
-		fn := &Function{Name: f[0], Chapter: f[1], Count: f[2], State: f[3], BodyOf: f[4], Proto: f[5], Header: headerOf(file, f[0]), Removed: f[8]}
+	return rows(file, 10, func(f []string) error {
+		fn := &Function{Name: f[0], Chapter: f[1], Count: f[2], State: f[3], BodyOf: f[4], Proto: f[5], Header: headerOf(file, f[0]), Removed: f[8], Note: f[9]}
 		if err := fn.parse(f[5], f[6]); err != nil {
 			return fmt.Errorf("%s: %s: %w", file, fn.Name, err)
 		}

@@ -18,6 +18,8 @@ var bodies = [733]func(*call) error{
 	88:  commFreeKeyval,      // MPI_Comm_free_keyval
 	92:  commGetInfo,         // MPI_Comm_get_info
 	95:  commGroup,           // MPI_Comm_group
+	96:  commIdup,            // MPI_Comm_idup
+	97:  commIdupWithInfo,    // MPI_Comm_idup_with_info
 	101: commRemoteGroup,     // MPI_Comm_remote_group
 	103: commSetAttr,         // MPI_Comm_set_attr
 	105: commSetInfo,         // MPI_Comm_set_info

@@ -11,10 +11,8 @@
 extern "C" {
 #endif
 
-/* Feature tests, as ULFM programs make them. */
-#define MPIX_HAVE_FT 1
+/* What ULFM programs test for. */
 #define OMPI_HAVE_MPI_EXT_FTMPI 1
-#define OMPI_HAVE_MPI_EXT_FTMPI_C 1
 
 typedef struct MPIX_ABI_Rankset *MPIX_Rankset; /* a set of ranks of a communicator */
 
@@ -25,27 +23,49 @@ typedef struct MPIX_ABI_Rankset *MPIX_Rankset; /* a set of ranks of a communicat
 /* ranksets */
 #define MPIX_RANKSET_NULL                ((MPIX_Rankset)0) /* no set */
 
+/* Interrupts all communication on comm, everywhere: pending and later calls return MPIX_ERR_REVOKED, but for shrink, agree and the like. Local; any process may call it. */
 int MPIX_Comm_revoke(MPI_Comm comm);
+/* flag: 1 when this process knows that comm was revoked. Local. */
 int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
+/* newcomm: the processes of comm that live, in the same order; all agree who they are. Works on a revoked communicator. Collective over the living. */
 int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
+/* As MPIX_Comm_shrink, complete when request is. */
 int MPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
+/* flag: in, a value; out, the bitwise AND of the values of all that take part. All that return get the same, and the same error: MPIX_ERR_PROC_FAILED when a failure was not acknowledged by all. Works on a revoked communicator. */
 int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+/* As MPIX_Comm_agree, complete when request is. */
 int MPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+/* Acknowledges all failures on comm that this process knows of: receives from MPI_ANY_SOURCE work again. Local. */
 int MPIX_Comm_failure_ack(MPI_Comm comm);
+/* failedgrp: the failed processes that were acknowledged on comm. Local. */
 int MPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
+/* failedgrp: the processes of comm that this process knows to have failed, in the order in which it learnt it. Local. */
 int MPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
+/* Acknowledges the first num_to_ack failures of MPIX_Comm_get_failed; num_acked: how many are acknowledged now. Local. */
 int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+/* set: these n ranks of comm. Local, as all that makes a set is. */
 int MPIX_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *set);
+/* set: n ranges (first, last, stride) of ranks of comm, as in MPI_Group_range_incl. */
 int MPIX_Rankset_range_incl(MPI_Comm comm, int n, int ranges[][3], MPIX_Rankset *set);
+/* set: the processes of group, which must be in comm. */
 int MPIX_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set);
+/* set: rank r of comm is in it when bit r % 8 of bits[r / 8] is 1; (size + 7) / 8 bytes. */
 int MPIX_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Rankset *set);
+/* newset: the ranks that are in either. Both sets are of the same communicator. */
 int MPIX_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
+/* newset: the ranks that are in both. Both sets are of the same communicator. */
 int MPIX_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
+/* result: MPI_IDENT when they have the same ranks of the same communicator, else MPI_UNEQUAL. */
 int MPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result);
+/* size: the number of ranks in it. */
 int MPIX_Rankset_size(MPIX_Rankset set, int *size);
+/* Frees the set, which becomes MPIX_RANKSET_NULL. Multicasts in progress keep what they need. */
 int MPIX_Rankset_free(MPIX_Rankset *set);
+/* Sends to all ranks of a set that nobody else needs to know. They receive by MPI_Recv from this rank (or MPI_ANY_SOURCE) with tag. Returns when buffer may be reused. */
 int MPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm);
+/* As MPIX_Mcast, complete when request is. */
 int MPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
+/* request: a persistent MPIX_Mcast, for MPI_Start. info may be MPI_INFO_NULL. */
 int MPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
 /* The same, for tools that put their own functions in place of the above (MPI-5.0, 15.2). */

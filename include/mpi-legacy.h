@@ -51,15 +51,25 @@ MPI_Fint MPI_Type_c2f(MPI_Datatype datatype);
 MPI_Datatype MPI_Type_f2c(MPI_Fint datatype);
 MPI_Fint MPI_Win_c2f(MPI_Win win);
 MPI_Win MPI_Win_f2c(MPI_Fint win);
+/* Use MPI_Get_address. */
 int MPI_Address(void *location, MPI_Aint *address);
+/* Use MPI_Comm_create_errhandler. */
 int MPI_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhandler *errhandler);
+/* Use MPI_Comm_get_errhandler. */
 int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+/* Use MPI_Comm_set_errhandler. */
 int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+/* Use MPI_Type_get_extent. */
 int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent);
+/* Use MPI_Type_create_hindexed. */
 int MPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype);
+/* Use MPI_Type_create_hvector. */
 int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype);
+/* Use MPI_Type_get_extent. */
 int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement);
+/* Use MPI_Type_create_struct. */
 int MPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype array_of_types[], MPI_Datatype *newtype);
+/* Use MPI_Type_get_extent. */
 int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement);
 
 /* The same, for tools that put their own functions in place of the above (MPI-5.0, 15.2). */

@@ -13,11 +13,17 @@ extern "C" {
 #define MPISP_CLUSTER_IN                 (-16385) /* source: data that enter this cluster */
 #define MPISP_CLUSTER_OUT                (-16386) /* destination: data that leave this cluster */
 
+/* count: the worlds (clusters) that this process is a member of; 1 but for an I/O processor. */
 int MPISP_World_count(int *count);
+/* world: the MPI_COMM_WORLD of cluster index, 0 to count - 1. Not to be freed. */
 int MPISP_World_get(int index, MPI_Comm *world);
+/* Makes MPI_COMM_WORLD mean the world of cluster index until the next call, for both directions; -1: the world is chosen by direction again. */
 int MPISP_Bind(int index);
+/* States that this process could be restarted from here: output until here may leave, messages until here are done with. */
 int MPISP_Commit(void);
+/* cluster: index of the cluster that the message came from. */
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster);
+/* rank: the rank, in its own cluster, of the process that sent the message. */
 int MPISP_Status_get_rank(const MPI_Status *status, int *rank);
 
 #ifdef __cplusplus

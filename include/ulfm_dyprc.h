@@ -13,9 +13,13 @@
 extern "C" {
 #endif
 
+/* mworld: a communicator of all processes, those that were spawned to join included. Returns 1 in such a process, else 0. Once, after MPI_Init. */
 int ulfm_dyprc_merge_child(MPI_Comm *mworld);
+/* Behind the macro of the same name. Returns an MPI error code. */
 int ulfm_dyprc_poll(MPI_Comm *mworld);
+/* Where setjmp stores: behind the macro ulfm_dyprc_setjmp. */
 void *ulfm_dyprc_point(MPI_Comm *mworld);
+/* What follows setjmp: behind the macro ulfm_dyprc_setjmp. */
 int ulfm_dyprc_resume(MPI_Comm *mworld, int jumped, int newcomer);
 
 #ifdef __cplusplus

@@ -24,7 +24,7 @@ var headerTexts = map[string]headerText{
 	"mpi-ext.h": {
 		about:    "mpi-ext.h - MPIX_ extensions of libspx: user-level failure mitigation (ULFM), and multicast to a set of ranks.\n *\n * A program that uses them runs with libspx only. Constants are above MPI_ERR_LASTCODE, where the standard defines nothing.",
 		includes: "#include \"mpi.h\"\n",
-		before:   "/* Feature tests, as ULFM programs make them. */\n#define MPIX_HAVE_FT 1\n#define OMPI_HAVE_MPI_EXT_FTMPI 1\n#define OMPI_HAVE_MPI_EXT_FTMPI_C 1\n",
+		before:   "/* What ULFM programs test for. */\n#define OMPI_HAVE_MPI_EXT_FTMPI 1\n",
 	},
 	"mpisp.h": {
 		about:    "mpisp.h - systems of clusters: special ranks and the worlds of an I/O processor.",
@@ -126,6 +126,9 @@ func prototypes(w *strings.Builder, t *api.Tables, header string) {
 			continue
 		}
 		proto := f.Proto
+		if f.Note != "" {
+			fmt.Fprintf(w, "/* %s */\n", f.Note)
+		}
 		fmt.Fprintf(w, "%s;\n", proto)
 		if tw := twin(f); tw != "" {
 			twins = append(twins, strings.Replace(proto, f.Name+"(", tw+"(", 1))

@@ -6,394 +6,432 @@
 int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allgather);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Allgather_c = PMPI_Allgather_c
 int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allgather_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Allgather_init = PMPI_Allgather_init
 int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allgather_init);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Allgather_init_c = PMPI_Allgather_init_c
 int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allgather_init_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Allgatherv = PMPI_Allgatherv
 int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allgatherv);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Allgatherv_c = PMPI_Allgatherv_c
 int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allgatherv_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Allgatherv_init = PMPI_Allgatherv_init
 int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allgatherv_init);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Allgatherv_init_c = PMPI_Allgatherv_init_c
 int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allgatherv_init_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Allreduce = PMPI_Allreduce
 int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allreduce);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Allreduce_c = PMPI_Allreduce_c
 int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allreduce_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Allreduce_init = PMPI_Allreduce_init
 int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allreduce_init);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allreduce_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Allreduce_init_c = PMPI_Allreduce_init_c
 int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allreduce_init_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allreduce_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoall = PMPI_Alltoall
 int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoall);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Alltoall_c = PMPI_Alltoall_c
 int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoall_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Alltoall_init = PMPI_Alltoall_init
 int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoall_init);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoall_init_c = PMPI_Alltoall_init_c
 int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoall_init_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoallv = PMPI_Alltoallv
 int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoallv);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Alltoallv_c = PMPI_Alltoallv_c
 int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoallv_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtype;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Alltoallv_init = PMPI_Alltoallv_init
 int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoallv_init);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtype;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoallv_init_c = PMPI_Alltoallv_init_c
 int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoallv_init_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtype;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoallw = PMPI_Alltoallw
 int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoallw);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtypes;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtypes;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
+  return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm);
 }
 
 #pragma weak MPI_Alltoallw_c = PMPI_Alltoallw_c
 int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoallw_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtypes;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtypes;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
+  return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm);
 }
 
 #pragma weak MPI_Alltoallw_init = PMPI_Alltoallw_init
 int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoallw_init);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtypes;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtypes;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
+  return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoallw_init_c = PMPI_Alltoallw_init_c
 int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoallw_init_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtypes;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtypes;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
+  return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, info, request);
 }
 
 #pragma weak MPI_Barrier = PMPI_Barrier
 int PMPI_Barrier(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Barrier);
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  return spx_c_Barrier(c_comm);
 }
 
 #pragma weak MPI_Barrier_init = PMPI_Barrier_init
 int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Barrier_init);
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  return spx_c_Barrier_init(c_comm, info, request);
 }
 
 #pragma weak MPI_Bcast = PMPI_Bcast
@@ -464,56 +502,68 @@ int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int 
 int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Exscan);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Exscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Exscan_c = PMPI_Exscan_c
 int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Exscan_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Exscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Exscan_init = PMPI_Exscan_init
 int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Exscan_init);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Exscan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Exscan_init_c = PMPI_Exscan_init_c
 int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Exscan_init_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Exscan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Gather = PMPI_Gather
@@ -688,197 +738,216 @@ int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
 int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallgather);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iallgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Iallgather_c = PMPI_Iallgather_c
 int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallgather_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iallgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Iallgatherv = PMPI_Iallgatherv
 int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallgatherv);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Iallgatherv_c = PMPI_Iallgatherv_c
 int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallgatherv_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)displs;
-  (void)recvtype;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Iallreduce = PMPI_Iallreduce
 int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallreduce);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iallreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iallreduce_c = PMPI_Iallreduce_c
 int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallreduce_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iallreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoall = PMPI_Ialltoall
 int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoall);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ialltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoall_c = PMPI_Ialltoall_c
 int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoall_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ialltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoallv = PMPI_Ialltoallv
 int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoallv);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtype;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoallv_c = PMPI_Ialltoallv_c
 int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoallv_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtype;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtype;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoallw = PMPI_Ialltoallw
 int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoallw);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtypes;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtypes;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
+  return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoallw_c = PMPI_Ialltoallw_c
 int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoallw_c);
-  (void)sendbuf;
-  (void)sendcounts;
-  (void)sdispls;
-  (void)sendtypes;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)rdispls;
-  (void)recvtypes;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
+  return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, request);
 }
 
 #pragma weak MPI_Ibarrier = PMPI_Ibarrier
 int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ibarrier);
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  return spx_c_Ibarrier(c_comm, request);
 }
 
 #pragma weak MPI_Ibcast = PMPI_Ibcast
@@ -917,28 +986,34 @@ int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root
 int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iexscan);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iexscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iexscan_c = PMPI_Iexscan_c
 int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iexscan_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iexscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Igather = PMPI_Igather
@@ -1029,114 +1104,144 @@ int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
+  if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ireduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_c = PMPI_Ireduce_c
 int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)root;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
+  if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ireduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_scatter = PMPI_Ireduce_scatter
 int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_scatter);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_scatter_block = PMPI_Ireduce_scatter_block
 int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_scatter_block);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_scatter_block_c = PMPI_Ireduce_scatter_block_c
 int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_scatter_block_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_scatter_c = PMPI_Ireduce_scatter_c
 int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_scatter_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iscan = PMPI_Iscan
 int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscan);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iscan_c = PMPI_Iscan_c
 int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscan_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iscatter = PMPI_Iscatter
@@ -1227,228 +1332,288 @@ int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
 int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
+  if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm);
 }
 
 #pragma weak MPI_Reduce_c = PMPI_Reduce_c
 int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)root;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
+  if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm);
 }
 
 #pragma weak MPI_Reduce_init = PMPI_Reduce_init
 int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_init);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
+  if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_init(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_init_c = PMPI_Reduce_init_c
 int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_init_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)root;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
+  if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_init(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_scatter = PMPI_Reduce_scatter
 int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Reduce_scatter_block = PMPI_Reduce_scatter_block
 int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_block);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Reduce_scatter_block_c = PMPI_Reduce_scatter_block_c
 int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_block_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Reduce_scatter_block_init = PMPI_Reduce_scatter_block_init
 int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_block_init);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_scatter_block_init_c = PMPI_Reduce_scatter_block_init_c
 int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_block_init_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_scatter_c = PMPI_Reduce_scatter_c
 int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Reduce_scatter_init = PMPI_Reduce_scatter_init
 int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_init);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_scatter_init_c = PMPI_Reduce_scatter_init_c
 int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_init_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)recvcounts;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Scan = PMPI_Scan
 int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scan);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Scan_c = PMPI_Scan_c
 int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scan_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Scan_init = PMPI_Scan_init
 int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scan_init);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Scan_init_c = PMPI_Scan_init_c
 int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scan_init_c);
-  (void)sendbuf;
-  (void)recvbuf;
-  (void)count;
-  (void)datatype;
-  (void)op;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Scatter = PMPI_Scatter

@@ -122,21 +122,25 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Comm_idup);
-  (void)comm;
-  (void)newcomm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  spx_frame frame = {.fn = SPX_FN_Comm_idup,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_idup_with_info = PMPI_Comm_idup_with_info
 int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Comm_idup_with_info);
-  (void)comm;
-  (void)info;
-  (void)newcomm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  spx_frame frame = {.fn = SPX_FN_Comm_idup_with_info,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_rank = PMPI_Comm_rank
