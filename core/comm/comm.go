@@ -135,8 +135,8 @@ func New(m *Made) *Comm {
 // are disjoint.
 func LocalCtx(ctx uint64) uint64 { return ctx + CtxStep }
 
-// contexts is the number of contexts that a communicator takes.
-func (c *Comm) contexts() int {
+// Contexts is the number of contexts that a communicator takes.
+func (c *Comm) Contexts() int {
 	if c.Inter() {
 		return 2
 	}

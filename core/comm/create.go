@@ -81,7 +81,7 @@ func (c *Comm) Dup(ids *Contexts) (*Made, error) {
 	var ctx uint64
 	var failure error
 	if d.Parent == nil {
-		ctx = ids.Take(c.contexts())
+		ctx = ids.Take(c.Contexts())
 	} else {
 		var b [ContextWire]byte
 		n, err := c.linkOf(*d.Parent).Recv(d.Parent.Rank, d.Tag, b[:])

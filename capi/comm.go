@@ -1,0 +1,172 @@
+package main
+
+/*
+#include "comm.h"
+*/
+import "C"
+
+import (
+	"sync"
+	"unsafe"
+
+	"libspx/core/attr"
+	"libspx/core/comm"
+	"libspx/core/group"
+	"libspx/core/ident"
+	"libspx/core/info"
+	"libspx/core/mpierr"
+)
+
+// Communicators on this side of the boundary. Each has three parts: core/comm's (groups, context, how it is created), the
+// descriptor that the data plane uses (spx_comm), and what only the engine knows, here.
+
+// commObject is a communicator. c may be used while the handle is valid, or while c is referenced.
+type commObject struct {
+	*comm.Comm
+	c     *C.spx_comm
+	attrs *attr.List
+
+	mu    sync.Mutex
+	hints *info.Info // guarded by mu; see hints
+	topo  any        // virtual topology (chapter 8), copied by MPI_Comm_dup
+}
+
+var comms table[commObject]
+
+func init() { buried[C.SPX_K_COMM] = comms.remove }
+
+// comm returns the communicator that is argument i, which the shim has checked.
+func (c *call) comm(i int) *commObject { return commOf(c.handle(i)) }
+
+// commOf returns the communicator of a handle, nil when it is null or not valid.
+func commOf(handle uintptr) *commObject {
+	o := findObject(C.SPX_K_COMM, handle)
+	if o == nil {
+		return nil
+	}
+	return comms.get(uint32(o._go))
+}
+
+func (o *commObject) handle() uintptr { return uintptr(o.c.o.handle) }
+
+// retain keeps the descriptor alive beyond the handle until release.
+func (o *commObject) retain()  { C.spx_ref(&o.c.o) }
+func (o *commObject) release() { C.spx_unref(C.SPX_K_COMM, &o.c.o) }
+
+// newComm makes a communicator, with the error handler of parent. A *Made without a context is an MPI_Comm_idup's.
+func newComm(m *comm.Made, parent *commObject) (*commObject, error) {
+	obj, err := newObject(C.SPX_K_COMM)
+	if err != nil {
+		return nil, err
+	}
+	return adoptComm((*C.spx_comm)(unsafe.Pointer(obj)), m, parent)
+}
+
+// adoptComm fills the descriptor c of a new communicator.
+func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, error) {
+	o := &commObject{Comm: comm.New(m), c: c, hints: info.New()}
+	local, err := rankArray(m.Local, parent)
+	if err != nil {
+		return nil, err
+	}
+	peer, remoteSize := local, m.Local.Size()
+	if m.Remote != nil {
+		if peer, err = rankArray(m.Remote, parent); err != nil {
+			return nil, err
+		}
+		remoteSize = m.Remote.Size()
+	}
+	if C.spx_comm_fill(c, C.int(m.Rank), C.int(m.Local.Size()), C.int(remoteSize), C.uint64_t(m.Ctx), peer, local) != 0 {
+		return nil, noMemory()
+	}
+	if parent != nil && parent.c.errh != nil {
+		c.errh = parent.c.errh
+		C.spx_ref(&c.errh.o)
+	}
+	o.attrs = commAttrs(c)
+	o.Link = link{c}
+	o.LocalLink = o.Link
+	if c.inner != nil {
+		o.LocalLink = link{c.inner}
+	}
+	c.o._go = C.uint32_t(comms.add(o))
+	return o, nil
+}
+
+func noMemory() error {
+	return mpierr.New(mpierr.NoMem, "out of memory for a communicator")
+}
+
+// rankArray returns the array of the process indices of a group, with one reference for the caller: parent's if it has the same
+// group.
+func rankArray(g *group.Group, parent *commObject) (*C.uint32_t, error) {
+	if parent != nil {
+		switch g {
+		case parent.Group():
+			return C.spx_ranks_share(parent.c.local), nil
+		case parent.RemoteGroup():
+			return C.spx_ranks_share(parent.c.peer), nil
+		}
+	}
+	p := C.spx_ranks_new(C.uint32_t(g.Size()))
+	if p == nil {
+		return nil, noMemory()
+	}
+	for k, id := range g.IDs() {
+		index, err := processIndex(id)
+		if err != nil {
+			return nil, err
+		}
+		unsafe.Slice((*uint32)(unsafe.Pointer(p)), g.Size())[k] = index
+	}
+	return p, nil
+}
+
+// link is core/comm's Link over the data plane.
+type link struct{ c *C.spx_comm }
+
+func (l link) Send(to, tag int, data []byte) error {
+	return linkError(C.spx_link_send(l.c, C.int(to), C.int(tag), unsafe.Pointer(unsafe.SliceData(data)), C.int64_t(len(data))))
+}
+
+func (l link) Recv(from, tag int, buf []byte) (int, error) {
+	var got C.int64_t
+	err := linkError(C.spx_link_recv(l.c, C.int(from), C.int(tag), unsafe.Pointer(unsafe.SliceData(buf)), C.int64_t(len(buf)), &got))
+	return int(got), err
+}
+
+func linkError(code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	return mpierr.New(mpierr.Class(code), "%s", C.GoString(C.spx_detail_text()))
+}
+
+// world is what the process knows of itself and of the processes around it.
+var world struct {
+	me       ident.ProcID
+	proc     uint32
+	contexts *comm.Contexts
+
+	mu    sync.RWMutex
+	index map[ident.ProcID]uint32 // process -> index in the memory file
+}
+
+// processIndex finds a process in the host's memory file.
+func processIndex(id ident.ProcID) (uint32, error) {
+	world.mu.RLock()
+	defer world.mu.RUnlock()
+	if k, ok := world.index[id]; ok {
+		return k, nil
+	}
+	return 0, mpierr.New(mpierr.Intern, "process %v is not known on this host", id)
+}
+
+// setComm stores the handle of what a creation made, MPI_COMM_NULL for nil, in argument i.
+func (c *call) setComm(i int, o *commObject) {
+	if o == nil {
+		c.setHandle(i, C.SPX_HANDLE_COMM_NULL)
+		return
+	}
+	c.setHandle(i, o.handle())
+}

@@ -1,0 +1,231 @@
+package main
+
+/*
+#include "comm.h"
+static uintptr_t drain_function(void) { return (uintptr_t)spx_comm_drain; }
+*/
+import "C"
+
+import (
+	"libspx/core/comm"
+	"libspx/core/group"
+	"libspx/core/info"
+	"libspx/core/mpierr"
+)
+
+// Bodies of the functions that create communicators (MPI-5.0, sections 7.4.2 and 7.6.2). They wait for other processes
+// without holding any lock.
+
+// created builds what a creation over argument 0 made and stores it in argument out.
+func (c *call) created(out int, m *comm.Made, parent *commObject, err error) error {
+	if err != nil {
+		return c.onComm(0, err)
+	}
+	if m == nil {
+		c.setComm(out, nil)
+		return nil
+	}
+	o, err := newComm(m, parent)
+	if err != nil {
+		return c.onComm(0, err)
+	}
+	c.setComm(out, o)
+	return nil
+}
+
+// duplicated copies to o, made from old, what a duplicate has beside its groups, and stores it in argument out.
+func (c *call) duplicated(out int, old, o *commObject, hints *info.Info, then func() error) error {
+	o.setHints(old.hintsNow())
+	if hints != nil {
+		o.setHints(hints)
+	}
+	o.topo = old.topo
+	return c.copyAttrs(old.handle(), old.attrs, o.attrs, func(err error) error {
+		if err != nil {
+			C.spx_retire(C.SPX_K_COMM, &o.c.o)
+			c.setComm(out, nil)
+			return c.onComm(0, err)
+		}
+		c.setComm(out, o)
+		return then()
+	})
+}
+
+func (c *call) dup(out int, hints *info.Info) error {
+	old := c.comm(0)
+	m, err := old.Dup(world.contexts)
+	if err != nil {
+		return c.onComm(0, err)
+	}
+	o, err := newComm(m, old)
+	if err != nil {
+		return c.onComm(0, err)
+	}
+	return c.duplicated(out, old, o, hints, func() error { return nil })
+}
+
+//spx:body MPI_Comm_dup
+func commDup(c *call) error { return c.dup(1, nil) }
+
+//spx:body MPI_Comm_dup_with_info
+func commDupWithInfo(c *call) error { return c.dup(2, c.info(1)) }
+
+//spx:body MPI_Comm_split
+func commSplit(c *call) error {
+	old := c.comm(0)
+	m, err := old.Split(world.contexts, c.int(1), c.int(2), nil)
+	return c.created(3, m, old, err)
+}
+
+// commSplitType knows one level: the host, whose processes share memory (MPI_COMM_TYPE_SHARED, and the resource type
+// "mpi_shared_memory"). There is no narrower one that MPI_COMM_TYPE_HW_UNGUIDED could give, and unknown resource types give
+// MPI_COMM_NULL.
+//
+//spx:body MPI_Comm_split_type
+func commSplitType(c *call) error {
+	old := c.comm(0)
+	color, err := 0, error(nil)
+	in := c.info(3)
+	switch kind := c.int(1); kind {
+	case C.MPI_COMM_TYPE_SHARED:
+	case C.MPI_COMM_TYPE_HW_GUIDED, C.MPI_COMM_TYPE_RESOURCE_GUIDED:
+		color = guidedColor(in)
+	case C.MPI_COMM_TYPE_HW_UNGUIDED, C.MPI_UNDEFINED:
+		color = group.Undefined
+	default:
+		err = mpierr.New(mpierr.Arg, "split_type is %d, which is none of MPI_COMM_TYPE_* nor MPI_UNDEFINED", kind)
+	}
+	m, err := old.Split(world.contexts, color, c.int(2), err)
+	return c.created(4, m, old, err)
+}
+
+// guidedColor returns the color of this process for the resource that info names, group.Undefined when it is not known.
+func guidedColor(in *info.Info) int {
+	if in == nil {
+		return group.Undefined
+	}
+	if kind, ok := in.Get("mpi_hw_resource_type"); ok && kind == "mpi_shared_memory" {
+		return 0
+	}
+	if pset, ok := in.Get("mpi_pset_name"); ok && pset == "mpi://WORLD" {
+		return 0
+	}
+	return group.Undefined
+}
+
+//spx:body MPI_Comm_create
+func commCreate(c *call) error {
+	old := c.comm(0)
+	m, err := old.Create(world.contexts, c.group(1))
+	return c.created(2, m, old, err)
+}
+
+//spx:body MPI_Comm_create_group
+func commCreateGroup(c *call) error {
+	old := c.comm(0)
+	if err := checkTag(c.int(2)); err != nil {
+		return c.onComm(0, err)
+	}
+	m, err := old.CreateGroup(world.contexts, c.group(1), c.int(2))
+	return c.created(3, m, old, err)
+}
+
+func checkTag(tag int) error {
+	if tag < 0 || tag > C.SPX_TAG_UB {
+		return mpierr.New(mpierr.Tag, "tag is %d: it must be from 0 to MPI_TAG_UB, %d", tag, C.SPX_TAG_UB)
+	}
+	return nil
+}
+
+// intercommCreate has peer_comm and remote_leader, which count on the leader alone, in arguments 2 and 3. The leader tells the
+// others if they are wrong.
+//
+//spx:body MPI_Intercomm_create
+func intercommCreate(c *call) error {
+	local := c.comm(0)
+	leader, remote, tag := c.int(1), c.int(3), c.int(4)
+	if local.Inter() {
+		return c.onComm(0, mpierr.New(mpierr.Comm, "local_comm is an intercommunicator; an intracommunicator is needed"))
+	}
+	if n := local.Group().Size(); leader < 0 || leader >= n {
+		return c.onComm(0, mpierr.New(mpierr.Rank, "local_leader is %d, but local_comm has ranks 0 to %d", leader, n-1))
+	}
+	var peer *comm.Comm
+	failure := checkTag(tag)
+	if local.Rank == leader && failure == nil {
+		peer, failure = c.peerComm(2, remote)
+	}
+	m, err := comm.InterCreate(world.contexts, local.Comm, leader, peer, remote, tag, failure)
+	return c.created(5, m, local, err)
+}
+
+// peerComm checks the leader's arguments of MPI_Intercomm_create.
+func (c *call) peerComm(i, remote int) (*comm.Comm, error) {
+	peer := c.comm(i)
+	if peer == nil {
+		return nil, mpierr.New(mpierr.Comm, "peer_comm is not a communicator at the local leader")
+	}
+	if n := peer.RemoteGroup().Size(); remote < 0 || remote >= n {
+		return nil, mpierr.New(mpierr.Rank, "remote_leader is %d, but peer_comm has ranks 0 to %d", remote, n-1)
+	}
+	return peer.Comm, nil
+}
+
+//spx:body MPI_Intercomm_merge
+func intercommMerge(c *call) error {
+	old := c.comm(0)
+	m, err := old.Merge(world.contexts, c.int(1) != 0)
+	return c.created(2, m, old, err)
+}
+
+//spx:body MPI_Comm_compare
+func commCompare(c *call) error {
+	c.setInt(2, int(comm.Compare(c.comm(0).Comm, c.comm(1).Comm)))
+	return nil
+}
+
+//spx:body MPI_Comm_group
+func commGroup(c *call) error { return c.onComm(0, c.setGroup(1, c.comm(0).Group(), nil)) }
+
+//spx:body MPI_Comm_remote_group
+func commRemoteGroup(c *call) error {
+	o := c.comm(0)
+	if !o.Inter() {
+		return c.onComm(0, mpierr.New(mpierr.Comm, "comm is not an intercommunicator"))
+	}
+	return c.onComm(0, c.setGroup(1, o.RemoteGroup(), nil))
+}
+
+// commFree deletes the attributes, which may fail and then leaves the communicator as it is, and retires the handle. The
+// descriptor stays until pending operations are complete.
+//
+//spx:body MPI_Comm_free
+func commFree(c *call) error {
+	h := at[uintptr](c.addr(0))
+	o := commOf(*h)
+	if o == nil {
+		return mpierr.New(mpierr.Comm, "the communicator is MPI_COMM_NULL or has been freed")
+	}
+	if o.isPredefined() {
+		return raisedOn(C.SPX_K_COMM, *h, mpierr.New(mpierr.Comm, "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed"))
+	}
+	return c.deleteAttrs(*h, o.attrs, func(err error) error {
+		if err != nil {
+			return raisedOn(C.SPX_K_COMM, *h, err)
+		}
+		C.spx_retire(C.SPX_K_COMM, &o.c.o)
+		*h = C.SPX_HANDLE_COMM_NULL
+		return nil
+	})
+}
+
+// commDisconnect is MPI_Comm_free after what was sent on the communicator has left this process.
+//
+//spx:body MPI_Comm_disconnect
+func commDisconnect(c *call) error {
+	h := *at[uintptr](c.addr(0))
+	if o := commOf(h); o != nil && o.isPredefined() {
+		return raisedOn(C.SPX_K_COMM, h, mpierr.New(mpierr.Comm, "MPI_COMM_WORLD and MPI_COMM_SELF cannot be disconnected"))
+	}
+	return c.callOut(coInternal, uintptr(C.drain_function()), nil, func(int64) error { return commFree(c) })
+}

@@ -1,0 +1,106 @@
+package main
+
+/*
+#include "comm.h"
+#include "error.h"
+*/
+import "C"
+
+import (
+	"encoding/binary"
+	"os"
+	"strconv"
+
+	"libspx/core/comm"
+	"libspx/core/group"
+	"libspx/core/ident"
+)
+
+// MPI_COMM_WORLD and MPI_COMM_SELF: from MPI_Init to MPI_Finalize.
+
+func init() {
+	onStart(startWorld)
+	onStop(func(c *call, next func() error) error {
+		self := commOf(C.SPX_HANDLE_COMM_SELF)
+		return c.deleteAttrs(C.SPX_HANDLE_COMM_SELF, self.attrs, func(err error) error {
+			if err != nil {
+				return err
+			}
+			return next()
+		})
+	})
+	onStopped(stopWorld)
+}
+
+// startWorld makes MPI_COMM_WORLD and MPI_COMM_SELF.
+func startWorld(s *startInfo) error {
+	job := binary.LittleEndian.Uint64(s.JobID[:8])
+	ids := make([]ident.ProcID, len(s.World))
+	world.index = map[ident.ProcID]uint32{}
+	for rank, proc := range s.World {
+		ids[rank] = ident.ProcID{Job: job, World: s.WorldID, Rank: uint32(rank), Incarnation: uint32(procOf(proc).incarnation)}
+		world.index[ids[rank]] = proc
+	}
+	world.me, world.proc = ids[s.Rank], s.Proc
+	world.contexts = comm.NewContexts(s.Proc)
+	C.spx_comm_start()
+	all := group.Of(ids...)
+	w, err := predefineComm(C.SPX_HANDLE_COMM_WORLD, C.SPX_C_WORLD, "MPI_COMM_WORLD",
+		comm.NewFromGroup(all, comm.WorldContext(s.World[0]), world.me))
+	if err != nil {
+		return err
+	}
+	self, err := predefineComm(C.SPX_HANDLE_COMM_SELF, C.SPX_C_SELF, "MPI_COMM_SELF",
+		comm.NewFromGroup(group.Of(world.me), comm.SelfContext(s.Proc), world.me))
+	if err != nil {
+		return err
+	}
+	C.spx_world, C.spx_self = w.c, self.c
+	setPredefinedAttributes(s)
+	return nil
+}
+
+func predefineComm(handle int, flags C.uint32_t, name string, m *comm.Made) (*commObject, error) {
+	c := C.spx_comm_predefine(C.int(handle), flags)
+	if c == nil {
+		return nil, noMemory()
+	}
+	for k := range name {
+		c.name[k] = C.char(name[k])
+	}
+	o, err := adoptComm(c, m, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.errh = C.spx_initial_errh()
+	C.spx_ref(&c.errh.o)
+	return o, nil
+}
+
+// setPredefinedAttributes gives the attributes of MPI_COMM_WORLD their values (MPI-5.0, section 9.1.2). All processes of a
+// host read one clock.
+func setPredefinedAttributes(s *startInfo) {
+	v := &C.spx_attr_values
+	v.wtime_is_global = 1
+	v.universe_size = C.int(max(len(s.World), s.ThisHost))
+	v.appnum = -1
+	if n, err := strconv.Atoi(os.Getenv("SPX_APPNUM")); err == nil && n >= 0 {
+		v.appnum = C.int(n)
+	}
+}
+
+// stopWorld takes the predefined communicators away. Other objects stay: a program may still free info objects.
+func stopWorld() {
+	C.spx_world, C.spx_self = nil, nil
+	for _, h := range []C.int{C.SPX_HANDLE_COMM_WORLD, C.SPX_HANDLE_COMM_SELF} {
+		if o := commOf(uintptr(h)); o != nil {
+			comms.remove(uint32(o.c.o._go))
+		}
+		C.spx_comm_forget(h)
+	}
+}
+
+// isPredefined tells whether a communicator may not be freed.
+func (o *commObject) isPredefined() bool {
+	return o.c.flags&(C.SPX_C_WORLD|C.SPX_C_SELF) != 0
+}

@@ -1,0 +1,181 @@
+package main
+
+/*
+#include "comm.h"
+*/
+import "C"
+
+import (
+	"libspx/core/group"
+	"libspx/core/mpierr"
+)
+
+// Bodies of MPI_Group_* (MPI-5.0, section 7.3). Groups are core/group's; the C side of one is a bare object.
+
+var groups table[group.Group]
+
+func init() {
+	buried[C.SPX_K_GROUP] = groups.remove
+	onStart(func(*startInfo) error {
+		return predefine(C.SPX_K_GROUP, C.SPX_HANDLE_GROUP_EMPTY, groups.add(group.Empty))
+	})
+}
+
+// groupHandle returns a new handle of a group: MPI_GROUP_EMPTY for one without members.
+func groupHandle(g *group.Group) (uintptr, error) {
+	if g.Size() == 0 {
+		return C.SPX_HANDLE_GROUP_EMPTY, nil
+	}
+	o, err := newObject(C.SPX_K_GROUP)
+	if err != nil {
+		return 0, err
+	}
+	o._go = C.uint32_t(groups.add(g))
+	return uintptr(o.handle), nil
+}
+
+// group returns the group that is argument i, which the shim has checked.
+func (c *call) group(i int) *group.Group {
+	o := findObject(C.SPX_K_GROUP, c.handle(i))
+	if o == nil {
+		return group.Empty
+	}
+	return groups.get(uint32(o._go))
+}
+
+// setGroup stores a new handle of g in argument i.
+func (c *call) setGroup(i int, g *group.Group, err error) error {
+	if err != nil {
+		return err
+	}
+	h, err := groupHandle(g)
+	if err != nil {
+		return err
+	}
+	c.setHandle(i, h)
+	return nil
+}
+
+//spx:body MPI_Group_size
+func groupSize(c *call) error {
+	c.setInt(1, c.group(0).Size())
+	return nil
+}
+
+//spx:body MPI_Group_rank
+func groupRank(c *call) error {
+	c.setInt(1, c.group(0).Rank(world.me))
+	return nil
+}
+
+//spx:body MPI_Group_translate_ranks
+func groupTranslateRanks(c *call) error {
+	n := c.int(1)
+	if n < 0 {
+		return mpierr.New(mpierr.Arg, "n is %d: it must be 0 or more", n)
+	}
+	out, err := group.Translate(c.group(0), c.ints(2, n), c.group(3))
+	if err != nil {
+		return err
+	}
+	c.setInts(4, out)
+	return nil
+}
+
+//spx:body MPI_Group_compare
+func groupCompare(c *call) error {
+	c.setInt(2, int(group.Compare(c.group(0), c.group(1))))
+	return nil
+}
+
+//spx:body MPI_Group_union
+func groupUnion(c *call) error { return c.setGroup(2, group.Union(c.group(0), c.group(1)), nil) }
+
+//spx:body MPI_Group_intersection
+func groupIntersection(c *call) error {
+	return c.setGroup(2, group.Intersection(c.group(0), c.group(1)), nil)
+}
+
+//spx:body MPI_Group_difference
+func groupDifference(c *call) error {
+	return c.setGroup(2, group.Difference(c.group(0), c.group(1)), nil)
+}
+
+// rankList reads arguments n, ranks of MPI_Group_incl and excl.
+func (c *call) rankList() ([]int, error) {
+	n := c.int(1)
+	if n < 0 {
+		return nil, mpierr.New(mpierr.Arg, "n is %d: it must be 0 or more", n)
+	}
+	return c.ints(2, n), nil
+}
+
+//spx:body MPI_Group_incl
+func groupIncl(c *call) error {
+	ranks, err := c.rankList()
+	if err != nil {
+		return err
+	}
+	g, err := c.group(0).Incl(ranks)
+	return c.setGroup(3, g, err)
+}
+
+//spx:body MPI_Group_excl
+func groupExcl(c *call) error {
+	ranks, err := c.rankList()
+	if err != nil {
+		return err
+	}
+	g, err := c.group(0).Excl(ranks)
+	return c.setGroup(3, g, err)
+}
+
+// rangeList reads arguments n, ranges of MPI_Group_range_incl and excl.
+func (c *call) rangeList() ([]group.Range, error) {
+	n := c.int(1)
+	if n < 0 {
+		return nil, mpierr.New(mpierr.Arg, "n is %d: it must be 0 or more", n)
+	}
+	flat := c.ints(2, 3*n)
+	ranges := make([]group.Range, n)
+	for k := range ranges {
+		ranges[k] = group.Range(flat[3*k : 3*k+3])
+	}
+	return ranges, nil
+}
+
+//spx:body MPI_Group_range_incl
+func groupRangeIncl(c *call) error {
+	ranges, err := c.rangeList()
+	if err != nil {
+		return err
+	}
+	g, err := c.group(0).RangeIncl(ranges)
+	return c.setGroup(3, g, err)
+}
+
+//spx:body MPI_Group_range_excl
+func groupRangeExcl(c *call) error {
+	ranges, err := c.rangeList()
+	if err != nil {
+		return err
+	}
+	g, err := c.group(0).RangeExcl(ranges)
+	return c.setGroup(3, g, err)
+}
+
+// groupFree takes MPI_GROUP_EMPTY too: the functions that make groups return it.
+//
+//spx:body MPI_Group_free
+func groupFree(c *call) error {
+	h := at[uintptr](c.addr(0))
+	if *h != C.SPX_HANDLE_GROUP_EMPTY {
+		o := findObject(C.SPX_K_GROUP, *h)
+		if o == nil {
+			return mpierr.New(mpierr.Group, "the group is MPI_GROUP_NULL or has been freed")
+		}
+		C.spx_retire(C.SPX_K_GROUP, o)
+	}
+	*h = C.SPX_HANDLE_GROUP_NULL
+	return nil
+}

@@ -1,0 +1,191 @@
+/* comm.c - descriptors of communicators, and the functions that only read them (MPI-5.0, 7.4.1 and 7.6.1). */
+#include "comm.h"
+#include "dp.h"
+#include <stdlib.h>
+#include <string.h>
+#include "runtime.h"
+#include "shim.h"
+
+_Static_assert(SPX_HANDLE_COMM_NULL == (uintptr_t)MPI_COMM_NULL && SPX_HANDLE_COMM_WORLD == (uintptr_t)MPI_COMM_WORLD &&
+    SPX_HANDLE_COMM_SELF == (uintptr_t)MPI_COMM_SELF && SPX_HANDLE_GROUP_NULL == (uintptr_t)MPI_GROUP_NULL &&
+    SPX_HANDLE_GROUP_EMPTY == (uintptr_t)MPI_GROUP_EMPTY && SPX_HANDLE_INFO_NULL == (uintptr_t)MPI_INFO_NULL &&
+    SPX_HANDLE_INFO_ENV == (uintptr_t)MPI_INFO_ENV, "handles of comm.h");
+
+spx_comm *spx_world, *spx_self;
+
+/* ---- arrays of process indices: the reference count stands before the first ---- */
+
+uint32_t *spx_ranks_new(uint32_t n)
+{
+  uint32_t *p = malloc(((size_t)n + 1) * sizeof *p);
+  if (!p) return NULL;
+  p[0] = 1;
+  return p + 1;
+}
+
+uint32_t *spx_ranks_share(uint32_t *ranks)
+{
+  __atomic_fetch_add(ranks - 1, 1, __ATOMIC_RELAXED);
+  return ranks;
+}
+
+void spx_ranks_free(uint32_t *ranks)
+{
+  if (ranks && __atomic_fetch_sub(ranks - 1, 1, __ATOMIC_ACQ_REL) == 1) free(ranks - 1);
+}
+
+/* ---- descriptors ---- */
+
+int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx, uint32_t *peer, uint32_t *local)
+{
+  c->rank = rank;
+  c->size = size;
+  c->remote_size = remote_size;
+  c->peer = peer;
+  c->local = local;
+  if (peer != local) {
+    spx_comm *in = (spx_comm *)spx_new(SPX_K_COMM);
+    if (!in) return MPI_ERR_NO_MEM;
+    c->flags |= SPX_C_INTER;
+    c->inner = in;
+    spx_comm_fill(in, rank, size, size, 0, spx_ranks_share(local), local);
+  }
+  spx_comm_set_ctx(c, ctx);
+  return MPI_SUCCESS;
+}
+
+void spx_comm_set_ctx(spx_comm *c, uint64_t ctx)
+{
+  c->ctx = ctx;
+  if (c->inner) c->inner->ctx = ctx ? ctx + SPX_CTX_STEP : 0;
+}
+
+/* May run inside the data plane: frees memory, and nothing else. */
+static void release(spx_comm *c)
+{
+  if (c->ctx) spx_comm_dropped(c->ctx);
+  if (c->inner) spx_unref(SPX_K_COMM, &c->inner->o);
+  if (c->local != c->peer) spx_ranks_free(c->peer);
+  spx_ranks_free(c->local);
+  spx_comm_attrs_free(c);
+  if (c->errh) spx_unref(SPX_K_ERRH, &c->errh->o);
+}
+
+static void destroy(spx_obj *o) { release((spx_comm *)o); }
+
+void spx_comm_start(void) { spx_destructor[SPX_K_COMM] = destroy; }
+
+spx_comm *spx_comm_predefine(int value, uint32_t flags)
+{
+  spx_comm *c = calloc(1, sizeof *c);
+  if (!c) return NULL;
+  c->o.handle = (uint32_t)value;
+  atomic_store_explicit(&c->o.refs, 1, memory_order_relaxed);
+  c->flags = flags;
+  spx_predef[SPX_K_COMM][value] = &c->o;
+  return c;
+}
+
+void spx_comm_forget(int value)
+{
+  spx_comm *c = (spx_comm *)spx_predef[SPX_K_COMM][value];
+  if (!c) return;
+  spx_predef[SPX_K_COMM][value] = NULL;
+  release(c);
+  free(c);
+}
+
+int spx_plain_predefine(spx_kind k, int value, uint32_t go)
+{
+  spx_plain *p = calloc(1, sizeof *p);
+  if (!p) return 0;
+  p->o.handle = (uint32_t)value;
+  p->o.go = go;
+  atomic_store_explicit(&p->o.refs, 1, memory_order_relaxed);
+  spx_predef[k][value] = &p->o;
+  return 1;
+}
+
+/* ---- the engine's messages ---- */
+
+static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
+
+/* Go is below while these wait, and has blocked the application's signals: they are let through meanwhile. */
+int spx_link_send(spx_comm *c, int to, int tag, const void *data, int64_t n)
+{
+  spx_sigstate *s = spx_outer_signals;
+  spx_signals_leave(s);
+  int err = spx_send(data, n, byte_type(), to, tag, c, SPX_CTX_ENGINE, SPX_M_STANDARD);
+  spx_signals_enter(s);
+  return err;
+}
+
+int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t n, int64_t *got)
+{
+  spx_sigstate *s = spx_outer_signals;
+  MPI_Status st;
+  spx_signals_leave(s);
+  int err = spx_recv(buf, n, byte_type(), from, tag, c, SPX_CTX_ENGINE, &st);
+  spx_signals_enter(s);
+  *got = err ? 0 : spx_status_bytes(&st);
+  return err;
+}
+
+int64_t spx_comm_drain(spx_word *unused)
+{
+  (void)unused;
+  for (;;) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    if (!spx_tx_waiting()) return 0;
+    spx_wait_event(ticket, 0);
+  }
+}
+
+/* ---- bodies ---- */
+
+int spx_c_Comm_rank(spx_comm *comm, int *rank)
+{
+  *rank = comm->rank;
+  return MPI_SUCCESS;
+}
+
+int spx_c_Comm_size(spx_comm *comm, int *size)
+{
+  *size = comm->size;
+  return MPI_SUCCESS;
+}
+
+int spx_c_Comm_test_inter(spx_comm *comm, int *flag)
+{
+  *flag = (comm->flags & SPX_C_INTER) != 0;
+  return MPI_SUCCESS;
+}
+
+int spx_c_Comm_remote_size(spx_comm *comm, int *size)
+{
+  if (!(comm->flags & SPX_C_INTER))
+    return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, MPI_ERR_COMM, "MPI_Comm_remote_size", "comm is not an intercommunicator");
+  *size = comm->remote_size;
+  return MPI_SUCCESS;
+}
+
+int spx_c_Comm_set_name(spx_comm *comm, const char *comm_name)
+{
+  size_t n = strnlen(comm_name, sizeof comm->name - 1);
+  spx_lock();
+  memcpy(comm->name, comm_name, n);
+  comm->name[n] = 0;
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+int spx_c_Comm_get_name(spx_comm *comm, char *comm_name, int *resultlen)
+{
+  spx_lock();
+  size_t n = strlen(comm->name);
+  memcpy(comm_name, comm->name, n + 1);
+  spx_unlock();
+  *resultlen = (int)n;
+  return MPI_SUCCESS;
+}
