@@ -17,13 +17,13 @@ struct spx_run {
   spx_poller poller;
   spx_plan *plan;
   spx_coll c;
-  spx_request *user;     /* nonblocking: the caller's request */
-  transfer *blocked;     /* what the run waits for */
-  uint32_t pc, settled;  /* next step; transfers below settled are over */
+  spx_request *user;    /* nonblocking: the caller's request */
+  transfer *blocked;    /* what the run waits for */
+  uint32_t pc, settled; /* next step; transfers below settled are over */
   int32_t error, tag;
-  int poisoned;          /* a peer has failed or the communicator is revoked: no more data */
+  int poisoned; /* a peer has failed or the communicator is revoked: no more data */
   int busy;
-  int64_t *prefix;       /* running sums of the receive counts */
+  int64_t *prefix; /* running sums of the receive counts */
   void *temp;
   size_t temp_bytes;
   char *base[SPX_PB_TEMP + SPX_PLAN_REGIONS];
@@ -64,7 +64,11 @@ void spx_plan_unref(spx_plan *p)
 
 static spx_type *byte_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
 
-typedef struct { char *at; int64_t count; spx_type *type; } piece;
+typedef struct {
+  char *at;
+  int64_t count;
+  spx_type *type;
+} piece;
 
 static spx_type *type_at(const MPI_Datatype *types, int i) { return (spx_type *)spx_get(SPX_K_TYPE, types[i]); }
 
@@ -76,7 +80,8 @@ static piece resolve(const spx_run *run, const spx_operand *f)
   spx_type *t = f->type == SPX_PT_BYTE ? byte_type() : f->type == SPX_PT_SEND ? c->stype : c->rtype;
   piece p = {run->base[f->buf] + f->off, f->count, t};
   if (SPX_LIKELY(f->mode == SPX_PM_FIXED)) return p;
-  if (f->mode == SPX_PM_COUNT) p.count = spx_array_at(c->rcounts, f->a);
+  if (f->mode == SPX_PM_COUNT)
+    p.count = spx_array_at(c->rcounts, f->a);
   else if (f->mode == SPX_PM_PREFIX) {
     int64_t unit = f->type == SPX_PT_BYTE ? run->plan->unit : t->extent;
     p.at += run->prefix[f->a] * unit;
@@ -109,7 +114,8 @@ static int bind(spx_run *run)
   size_t bytes = 0;
   for (uint32_t i = 0; i < p->nprefix; i++) total += count_of(&run->c, i);
   if (p->nprefix) bytes += rounded((p->nprefix + 1) * 8);
-  for (uint32_t i = 0; i < p->nregions; i++) bytes += rounded(p->regions[i].fixed + magnitude(p->regions[i].per_unit) * total);
+  for (uint32_t i = 0; i < p->nregions; i++)
+    bytes += rounded(p->regions[i].fixed + magnitude(p->regions[i].per_unit) * total);
   if (bytes > run->temp_bytes || (!run->temp && bytes)) {
     if (run->temp) spx_temp_put(run->temp, run->temp_bytes);
     run->temp_bytes = 0;
@@ -227,15 +233,18 @@ static void start(spx_run *run, const spx_step *s)
   r->state = SPX_S_NONE;
   r->aux[0] = 0;
   spx_lock();
-  if (sends) spx_send_start(r);
-  else spx_recv_start(r);
+  if (sends)
+    spx_send_start(r);
+  else
+    spx_recv_start(r);
   spx_unlock();
 }
 
 static void fail(spx_run *run, int error)
 {
   if (run->error == MPI_SUCCESS) run->error = error;
-  if (error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED || error == MPIX_ERR_PROC_FAILED_PENDING) run->poisoned = 1;
+  if (error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED || error == MPIX_ERR_PROC_FAILED_PENDING)
+    run->poisoned = 1;
 }
 
 /* Takes in how a transfer ended. */
@@ -246,11 +255,14 @@ static void settle(spx_run *run, transfer *x)
   spx_request *r = &x->r;
   int receives = r->kind == SPX_R_RECV;
   if (SPX_LIKELY(r->error == MPI_SUCCESS && (!receives || r->bytes == x->expect))) return;
-  if (receives && x->expect == 0 && r->error == MPI_ERR_TRUNCATE) r->error = MPIX_ERR_PROC_FAILED;
-  else if (receives && r->error == MPI_SUCCESS && r->bytes == 0) r->error = MPIX_ERR_PROC_FAILED;
+  if (receives && x->expect == 0 && r->error == MPI_ERR_TRUNCATE)
+    r->error = MPIX_ERR_PROC_FAILED;
+  else if (receives && r->error == MPI_SUCCESS && r->bytes == 0)
+    r->error = MPIX_ERR_PROC_FAILED;
   else if (receives && r->error == MPI_SUCCESS) {
-    spx_detail("rank %d sent %lld bytes where this process expects %lld: the counts and datatypes of the processes do not match", r->want_src,
-               (long long)r->bytes, (long long)x->expect);
+    spx_detail("rank %d sent %lld bytes where this process expects %lld: the counts and datatypes of the processes do "
+               "not match",
+               r->want_src, (long long)r->bytes, (long long)x->expect);
     fail(run, MPI_ERR_TRUNCATE);
     return;
   } else {
@@ -271,8 +283,10 @@ static void copy(piece from, piece to)
   int plain_from = from.type->flags & SPX_T_CONTIG, plain_to = to.type->flags & SPX_T_CONTIG;
   if (plain_from && plain_to) {
     if (from.at != to.at) memmove(to.at, from.at, (size_t)n);
-  } else if (plain_to) spx_pack(from.at, from.count, from.type, 0, n, to.at);
-  else if (plain_from) spx_unpack(to.at, to.count, to.type, 0, n, from.at);
+  } else if (plain_to)
+    spx_pack(from.at, from.count, from.type, 0, n, to.at);
+  else if (plain_from)
+    spx_unpack(to.at, to.count, to.type, 0, n, from.at);
   else {
     char part[8192];
     for (int64_t at = 0; at < n; at += (int64_t)sizeof part) {
@@ -356,12 +370,19 @@ typedef struct bound {
 
 static void hold(const spx_coll *c, int on)
 {
-  struct { spx_kind k; spx_obj *o; } held[] = {
-    {SPX_K_COMM, &c->comm->o}, {SPX_K_TYPE, (spx_obj *)c->stype}, {SPX_K_TYPE, (spx_obj *)c->rtype}, {SPX_K_OP, (spx_obj *)c->op}};
+  struct {
+    spx_kind k;
+    spx_obj *o;
+  } held[] = {{SPX_K_COMM, &c->comm->o},
+              {SPX_K_TYPE, (spx_obj *)c->stype},
+              {SPX_K_TYPE, (spx_obj *)c->rtype},
+              {SPX_K_OP, (spx_obj *)c->op}};
   for (unsigned i = 0; i < sizeof held / sizeof *held; i++) {
     if (!held[i].o) continue;
-    if (on) spx_ref(held[i].o);
-    else spx_unref(held[i].k, held[i].o);
+    if (on)
+      spx_ref(held[i].o);
+    else
+      spx_unref(held[i].k, held[i].o);
   }
 }
 
@@ -412,8 +433,10 @@ static int start_request(spx_request *r)
   run->user = r;
   run->poller.poll = poll_run;
   run->blocked = advance(run);
-  if (run->blocked) spx_poller_add(&run->poller);
-  else finish(run);
+  if (run->blocked)
+    spx_poller_add(&run->poller);
+  else
+    finish(run);
   return MPI_SUCCESS;
 }
 

@@ -14,16 +14,31 @@
 
 /* Values known to core/coll too. */
 typedef enum {
-  SPX_COLL_BARRIER, SPX_COLL_BCAST, SPX_COLL_GATHER, SPX_COLL_GATHERV, SPX_COLL_SCATTER, SPX_COLL_SCATTERV, SPX_COLL_ALLGATHER,
-  SPX_COLL_ALLGATHERV, SPX_COLL_ALLTOALL, SPX_COLL_ALLTOALLV, SPX_COLL_ALLTOALLW, SPX_COLL_REDUCE, SPX_COLL_ALLREDUCE,
-  SPX_COLL_REDUCE_SCATTER_BLOCK, SPX_COLL_REDUCE_SCATTER, SPX_COLL_SCAN, SPX_COLL_EXSCAN, SPX_COLL_COUNT
+  SPX_COLL_BARRIER,
+  SPX_COLL_BCAST,
+  SPX_COLL_GATHER,
+  SPX_COLL_GATHERV,
+  SPX_COLL_SCATTER,
+  SPX_COLL_SCATTERV,
+  SPX_COLL_ALLGATHER,
+  SPX_COLL_ALLGATHERV,
+  SPX_COLL_ALLTOALL,
+  SPX_COLL_ALLTOALLV,
+  SPX_COLL_ALLTOALLW,
+  SPX_COLL_REDUCE,
+  SPX_COLL_ALLREDUCE,
+  SPX_COLL_REDUCE_SCATTER_BLOCK,
+  SPX_COLL_REDUCE_SCATTER,
+  SPX_COLL_SCAN,
+  SPX_COLL_EXSCAN,
+  SPX_COLL_COUNT
 } spx_coll_kind;
-enum { SPX_P_SEND = 1, SPX_P_RECV, SPX_P_WAIT, SPX_P_COPY, SPX_P_REDUCE };        /* spx_step.op */
-enum { SPX_PF_LOCAL = 1 };                                                         /* spx_step.flags: peer is of the local group */
-enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP };                                /* spx_operand.buf */
-enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT };              /* spx_operand.mode */
-enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                                /* spx_operand.type */
-#define SPX_PLAN_REGIONS 64 /* a plan has no more; Go checks */
+enum { SPX_P_SEND = 1, SPX_P_RECV, SPX_P_WAIT, SPX_P_COPY, SPX_P_REDUCE }; /* spx_step.op */
+enum { SPX_PF_LOCAL = 1 };                                            /* spx_step.flags: peer is of the local group */
+enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP };                   /* spx_operand.buf */
+enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT }; /* spx_operand.mode */
+enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                   /* spx_operand.type */
+#define SPX_PLAN_REGIONS 64                                           /* a plan has no more; Go checks */
 
 /* A piece of a buffer, see core/coll.Ref. */
 typedef struct spx_operand {
@@ -45,7 +60,9 @@ typedef struct spx_step {
 
 /* Temporary memory: fixed bytes, and per_unit for each unit of the sum of the receive counts. Negative: offsets count from
  * the end of that part. */
-typedef struct spx_region { int64_t fixed, per_unit; } spx_region;
+typedef struct spx_region {
+  int64_t fixed, per_unit;
+} spx_region;
 
 /* What a plan depends on. Compared bytewise: fill it from zero. */
 typedef struct spx_plan_key {
@@ -54,30 +71,33 @@ typedef struct spx_plan_key {
   uint16_t size_class; /* see core/coll.Args */
   int32_t root, pad2;
   int64_t scount, rcount;
-  int64_t s[4], r[4];  /* size, extent, true_lb, true_extent */
+  int64_t s[4], r[4]; /* size, extent, true_lb, true_extent */
 } spx_plan_key;
 
 typedef struct spx_plan {
   spx_plan_key key;
-  _Atomic int32_t refs;   /* the cache's, and one a run */
+  _Atomic int32_t refs; /* the cache's, and one a run */
   uint32_t nsteps, nslots, nregions;
-  uint32_t nprefix;       /* number of the caller's receive counts whose running sums are needed, 0: none */
-  int64_t unit;           /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
-  uint64_t used;          /* clock of the cache */
-  struct spx_run *idle;   /* a run kept for the next time */
-  spx_step *steps;        /* these lie behind the plan, in one allocation */
+  uint32_t nprefix;     /* number of the caller's receive counts whose running sums are needed, 0: none */
+  int64_t unit;         /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
+  uint64_t used;        /* clock of the cache */
+  struct spx_run *idle; /* a run kept for the next time */
+  spx_step *steps;      /* these lie behind the plan, in one allocation */
   int32_t *waits;
   spx_region *regions;
   char algorithm[32];
 } spx_plan;
 
 /* Counts or displacements of the caller: int, or 64 bit when wide. */
-typedef struct spx_array { const void *p; int wide; } spx_array;
+typedef struct spx_array {
+  const void *p;
+  int wide;
+} spx_array;
 
 /* What a run is bound to. Unused members are 0. */
 typedef struct spx_coll {
   spx_plan_key key;
-  const char *name;           /* of the MPI function, for messages */
+  const char *name; /* of the MPI function, for messages */
   spx_comm *comm;
   const void *send;
   void *recv;
@@ -104,5 +124,8 @@ SPX_HIDDEN int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **r);
 SPX_HIDDEN void *spx_temp_get(size_t bytes); /* NULL: out of memory */
 SPX_HIDDEN void spx_temp_put(void *p, size_t bytes);
 
-static inline int64_t spx_array_at(spx_array a, int64_t i) { return a.wide ? ((const int64_t *)a.p)[i] : ((const int32_t *)a.p)[i]; }
+static inline int64_t spx_array_at(spx_array a, int64_t i)
+{
+  return a.wide ? ((const int64_t *)a.p)[i] : ((const int32_t *)a.p)[i];
+}
 #endif

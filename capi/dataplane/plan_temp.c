@@ -6,7 +6,9 @@
 enum { LEAST = 12 /* log2 of the smallest block */, CLASSES = 52 };
 #define KEPT_MAX ((size_t)32 << 20) /* bytes kept in all */
 
-typedef struct block { struct block *next; } block;
+typedef struct block {
+  struct block *next;
+} block;
 static block *kept[CLASSES];
 static size_t kept_bytes;
 

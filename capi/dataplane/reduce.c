@@ -25,14 +25,16 @@ static int op_index(int predef)
   default: return -1;
   }
 }
-_Static_assert((intptr_t)MPI_SUM == 33 && (intptr_t)MPI_BAND == 40 && (intptr_t)MPI_LAND == 48 && (intptr_t)MPI_MAXLOC == 57, "ABI");
+_Static_assert((intptr_t)MPI_SUM == 33 && (intptr_t)MPI_BAND == 40 && (intptr_t)MPI_LAND == 48 &&
+                   (intptr_t)MPI_MAXLOC == 57,
+               "ABI");
 #define REPLACE ((int)(intptr_t)MPI_REPLACE)
-#define NO_OP ((int)(intptr_t)MPI_NO_OP)
+#define NO_OP   ((int)(intptr_t)MPI_NO_OP)
 
 void spx_ops_init(void)
 {
-  static const MPI_Op handles[] = {MPI_SUM, MPI_MIN, MPI_MAX, MPI_PROD, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR,
-                                   MPI_LXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+  static const MPI_Op handles[] = {MPI_SUM,  MPI_MIN, MPI_MAX,  MPI_PROD,   MPI_BAND,   MPI_BOR,     MPI_BXOR,
+                                   MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
   _Static_assert(sizeof handles / sizeof *handles == sizeof ops / sizeof *ops, "one object an operation");
   for (unsigned i = 0; i < sizeof ops / sizeof *ops; i++) {
     int v = (int)(intptr_t)handles[i];
@@ -72,7 +74,8 @@ static int pair_class(int id)
   case SPX_B_FLOAT_INT: return SPX_RC_FLOAT_INT;
   case SPX_B_DOUBLE_INT: return SPX_RC_DOUBLE_INT;
   case SPX_B_LONG_INT: return SPX_RC_LONG_INT;
-  case SPX_B_2INT: case SPX_B_2INTEGER: return SPX_RC_2INT;
+  case SPX_B_2INT:
+  case SPX_B_2INTEGER: return SPX_RC_2INT;
   case SPX_B_SHORT_INT: return SPX_RC_SHORT_INT;
   case SPX_B_LONG_DOUBLE_INT: return SPX_RC_LONG_DOUBLE_INT;
   case SPX_B_2REAL: return SPX_RC_2REAL;
@@ -84,18 +87,22 @@ static int pair_class(int id)
 /* The machine type of a predefined datatype, or -1. */
 static int class_of(const spx_type *t)
 {
-  static const signed char real[] = {[SPX_BF_NONE] = -1, [SPX_BF_HALF] = SPX_RC_F16, [SPX_BF_SINGLE] = SPX_RC_F32,
-                                     [SPX_BF_DOUBLE] = SPX_RC_F64, [SPX_BF_X87] = SPX_RC_F80, [SPX_BF_QUAD] = SPX_RC_F128};
+  static const signed char real[] = {
+      [SPX_BF_NONE] = -1,           [SPX_BF_HALF] = SPX_RC_F16, [SPX_BF_SINGLE] = SPX_RC_F32,
+      [SPX_BF_DOUBLE] = SPX_RC_F64, [SPX_BF_X87] = SPX_RC_F80,  [SPX_BF_QUAD] = SPX_RC_F128};
   if (!(t->flags & SPX_T_PREDEFINED) || !t->basic) return -1;
   const spx_basic *b = &spx_basics[t->basic];
   switch ((spx_basic_class)b->cls) {
   case SPX_BC_INT: return integer_class(b->size, 1);
-  case SPX_BC_UINT: case SPX_BC_BYTE: return integer_class(b->size, 0);
+  case SPX_BC_UINT:
+  case SPX_BC_BYTE: return integer_class(b->size, 0);
   case SPX_BC_FLOAT: return real[b->format];
   case SPX_BC_COMPLEX: return real[b->format] + (SPX_RC_C16 - SPX_RC_F16);
-  case SPX_BC_BOOL: case SPX_BC_LOGICAL: return truth_class(b->size);
+  case SPX_BC_BOOL:
+  case SPX_BC_LOGICAL: return truth_class(b->size);
   case SPX_BC_PAIR: return pair_class(t->basic);
-  case SPX_BC_CHAR: case SPX_BC_WCHAR: break;
+  case SPX_BC_CHAR:
+  case SPX_BC_WCHAR: break;
   }
   return -1;
 }
@@ -107,10 +114,16 @@ static int group_allows(int group, int op)
   const unsigned number = 1u << SPX_BG_C_INTEGER | 1u << SPX_BG_FORTRAN_INTEGER | 1u << SPX_BG_MULTI;
   unsigned allowed;
   switch (op) {
-  case SPX_RO_MIN: case SPX_RO_MAX: allowed = number | 1u << SPX_BG_FLOATING; break;
-  case SPX_RO_SUM: case SPX_RO_PROD: allowed = number | 1u << SPX_BG_FLOATING | 1u << SPX_BG_COMPLEX; break;
-  case SPX_RO_LAND: case SPX_RO_LOR: case SPX_RO_LXOR: allowed = number | 1u << SPX_BG_LOGICAL; break;
-  case SPX_RO_BAND: case SPX_RO_BOR: case SPX_RO_BXOR: allowed = number | 1u << SPX_BG_BYTE; break;
+  case SPX_RO_MIN:
+  case SPX_RO_MAX: allowed = number | 1u << SPX_BG_FLOATING; break;
+  case SPX_RO_SUM:
+  case SPX_RO_PROD: allowed = number | 1u << SPX_BG_FLOATING | 1u << SPX_BG_COMPLEX; break;
+  case SPX_RO_LAND:
+  case SPX_RO_LOR:
+  case SPX_RO_LXOR: allowed = number | 1u << SPX_BG_LOGICAL; break;
+  case SPX_RO_BAND:
+  case SPX_RO_BOR:
+  case SPX_RO_BXOR: allowed = number | 1u << SPX_BG_BYTE; break;
   default: allowed = 1u << SPX_BG_PAIR; break;
   }
   return allowed >> group & 1;

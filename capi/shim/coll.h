@@ -1,0 +1,69 @@
+/* coll.h - what the bodies of the collectives share: the call's shape, how it is to be run, and the cache of plans. */
+#ifndef SPX_COLL_H
+#define SPX_COLL_H
+#include <string.h>
+#include "plan.h"
+#include "shim.h"
+
+/* How a collective is run: request NULL: to its end; else as a request, active at once or persistent. */
+typedef struct spx_how {
+  MPI_Request *request;
+  int persistent;
+} spx_how;
+#define SPX_BLOCKING             ((spx_how){NULL, 0})
+#define SPX_NONBLOCKING(request) ((spx_how){(request), 0})
+#define SPX_PERSISTENT(request)  ((spx_how){(request), 1})
+
+/* Runs c, whose members are filled in, with the plan for its key: raises errors on the communicator and returns the code. */
+SPX_HIDDEN int spx_collective(const spx_coll *c, spx_how how);
+
+/* The plan for a key on a communicator, with a reference for the caller; *plan: NULL on error (returned). */
+SPX_HIDDEN int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **plan);
+
+/* Drops the plans of a communicator that is freed. */
+SPX_HIDDEN void spx_coll_comm_free(spx_comm *c);
+
+/* Raises on the communicator, with the name of the MPI function. */
+#define SPX_COLL_FAIL(comm, code, ...)                                                                                 \
+  spx_raise(SPX_K_COMM, (void *)(uintptr_t)(comm)->o.handle, (code), spx_fn_name[spx_fn], __VA_ARGS__)
+
+/* Puts a datatype's measures into a key. */
+static inline void spx_key_type(int64_t out[4], uint8_t *contig, const spx_type *t)
+{
+  out[0] = t->size;
+  out[1] = t->extent;
+  out[2] = t->true_lb;
+  out[3] = t->true_extent;
+  *contig = (t->flags & SPX_T_CONTIG) != 0;
+}
+
+static inline void spx_coll_sends(spx_coll *c, const void *buf, int64_t count, spx_type *t)
+{
+  c->send = buf;
+  c->key.scount = count;
+  c->stype = t;
+  spx_key_type(c->key.s, &c->key.s_contig, t);
+}
+
+static inline void spx_coll_receives(spx_coll *c, void *buf, int64_t count, spx_type *t)
+{
+  c->recv = buf;
+  c->key.rcount = count;
+  c->rtype = t;
+  spx_key_type(c->key.r, &c->key.r_contig, t);
+}
+
+static inline spx_coll spx_coll_on(spx_comm *comm, spx_coll_kind kind)
+{
+  spx_coll c;
+  memset(&c, 0, sizeof c);
+  c.comm = comm;
+  c.key.kind = (uint8_t)kind;
+  return c;
+}
+
+static inline spx_array spx_array_of(spx_counts c) { return (spx_array){c.p, c.wide}; }
+/* Base-2 logarithm, rounded up, of the sum of counts in bytes (core/coll.Args.SizeClass). */
+SPX_HIDDEN uint16_t spx_size_class(spx_counts counts, int n, int64_t size);
+static inline int spx_is_inter(const spx_comm *c) { return (c->flags & SPX_C_INTER) != 0; }
+#endif

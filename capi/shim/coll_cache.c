@@ -1,0 +1,112 @@
+/* coll_cache.c - the plans that a communicator has compiled. A warm call finds its plan here and never enters Go.
+ *
+ * WAYS plans share each of SETS places, the one unused longest gives way; beside that, the last plan of each operation is
+ * remembered, which is what a loop needs. Collectives of one communicator are started by one thread at a time (MPI-5.0
+ * 6.12), so the cache has no lock of its own. */
+#include <stdlib.h>
+#include "coll.h"
+
+enum { SETS = 16, WAYS = 4 };
+
+typedef struct cache {
+  spx_plan *last[SPX_COLL_COUNT];
+  spx_plan *place[SETS][WAYS];
+  uint64_t clock;
+} cache;
+
+static unsigned hash(const spx_plan_key *k)
+{
+  uint64_t h = 0x9e3779b97f4a7c15ull, w[sizeof *k / 8];
+  memcpy(w, k, sizeof w);
+  for (unsigned i = 0; i < sizeof w / sizeof *w; i++) h = (h ^ w[i]) * 0xff51afd7ed558ccdull, h ^= h >> 32;
+  return (unsigned)h % SETS;
+}
+_Static_assert(sizeof(spx_plan_key) % 8 == 0, "hashed by words");
+
+static int same(const spx_plan_key *a, const spx_plan_key *b) { return memcmp(a, b, sizeof *a) == 0; }
+
+static int compile(spx_comm *c, const spx_plan_key *key, spx_plan **out)
+{
+  spx_plan *p = NULL;
+  spx_frame f = {.fn = SPX_IN_PLAN};
+  f.a[0].p = (void *)(uintptr_t)key;
+  f.a[1].p = c;
+  f.a[2].p = &p;
+  int err = spx_go_internal(&f);
+  if (err != MPI_SUCCESS) return err;
+  p->key = *key;
+  *out = p;
+  return MPI_SUCCESS;
+}
+
+static cache *cache_of(spx_comm *c)
+{
+  if (!c->plans) c->plans = calloc(1, sizeof(cache));
+  return c->plans;
+}
+
+int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
+{
+  cache *k = cache_of(c);
+  *out = NULL;
+  if (!k) {
+    spx_detail("no memory for the plans of a communicator");
+    return MPI_ERR_NO_MEM;
+  }
+  spx_plan *p = k->last[key->kind];
+  if (!(p && same(&p->key, key))) {
+    spx_plan **set = k->place[hash(key)], **victim = &set[0];
+    p = NULL;
+    for (int i = 0; i < WAYS && !p; i++) {
+      if (set[i] && same(&set[i]->key, key))
+        p = set[i];
+      else if (*victim && (!set[i] || set[i]->used < (*victim)->used))
+        victim = &set[i];
+    }
+    if (!p) {
+      int err = compile(c, key, &p);
+      if (err != MPI_SUCCESS) return err;
+      if (*victim) {
+        if (k->last[(*victim)->key.kind] == *victim) k->last[(*victim)->key.kind] = NULL;
+        spx_plan_unref(*victim);
+      }
+      *victim = p;
+    }
+    k->last[key->kind] = p;
+  }
+  p->used = ++k->clock;
+  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  *out = p;
+  return MPI_SUCCESS;
+}
+
+void spx_coll_comm_free(spx_comm *c)
+{
+  cache *k = c->plans;
+  if (!k) return;
+  c->plans = NULL;
+  for (int s = 0; s < SETS; s++)
+    for (int w = 0; w < WAYS; w++) spx_plan_unref(k->place[s][w]);
+  free(k);
+}
+
+int spx_collective(const spx_coll *c, spx_how how)
+{
+  spx_plan *p;
+  spx_request *r = NULL;
+  int err = spx_coll_plan(c->comm, &c->key, &p);
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) return SPX_COLL_FAIL(c->comm, err, "%s", spx_detail_text());
+  if (!how.request)
+    err = spx_plan_run(p, c);
+  else if (how.persistent)
+    err = spx_plan_init(p, c, &r);
+  else
+    err = spx_plan_start(p, c, &r);
+  spx_plan_unref(p);
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
+    if (r) spx_request_free(r);
+    return SPX_COLL_FAIL(c->comm, err, "%s", spx_detail_text());
+  }
+  if (how.request) *how.request = (MPI_Request)(uintptr_t)r->o.handle;
+  return MPI_SUCCESS;
+}
