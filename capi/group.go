@@ -71,8 +71,8 @@ func groupRank(c *call) error {
 //spx:body MPI_Group_translate_ranks
 func groupTranslateRanks(c *call) error {
 	n := c.int(1)
-	if n < 0 {
-		return mpierr.New(mpierr.Arg, "n is %d: it must be 0 or more", n)
+	if err := c.checkRanks(n, 2, 4); err != nil {
+		return err
 	}
 	out, err := group.Translate(c.group(0), c.ints(2, n), c.group(3))
 	if err != nil {
@@ -101,11 +101,24 @@ func groupDifference(c *call) error {
 	return c.setGroup(2, group.Difference(c.group(0), c.group(1)), nil)
 }
 
+// checkRanks checks n, the length of the arrays that are the other arguments.
+func (c *call) checkRanks(n int, arrays ...int) error {
+	if n < 0 {
+		return mpierr.New(mpierr.Arg, "n is %d: it must be 0 or more", n)
+	}
+	for _, i := range arrays {
+		if n > 0 && c.addr(i) == 0 {
+			return mpierr.New(mpierr.Arg, "the array of %d ranks is NULL", n)
+		}
+	}
+	return nil
+}
+
 // rankList reads arguments n, ranks of MPI_Group_incl and excl.
 func (c *call) rankList() ([]int, error) {
 	n := c.int(1)
-	if n < 0 {
-		return nil, mpierr.New(mpierr.Arg, "n is %d: it must be 0 or more", n)
+	if err := c.checkRanks(n, 2); err != nil {
+		return nil, err
 	}
 	return c.ints(2, n), nil
 }
@@ -133,8 +146,8 @@ func groupExcl(c *call) error {
 // rangeList reads arguments n, ranges of MPI_Group_range_incl and excl.
 func (c *call) rangeList() ([]group.Range, error) {
 	n := c.int(1)
-	if n < 0 {
-		return nil, mpierr.New(mpierr.Arg, "n is %d: it must be 0 or more", n)
+	if err := c.checkRanks(n, 2); err != nil {
+		return nil, err
 	}
 	flat := c.ints(2, 3*n)
 	ranges := make([]group.Range, n)

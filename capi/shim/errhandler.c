@@ -32,6 +32,16 @@ spx_errh *spx_initial_errh(void)
   return initial = &spx_errors_are_fatal;
 }
 
+/* Errors that belong to no object go to MPI_COMM_SELF (MPI-5.0, 9.3). Up to MPI-3.1 they went to MPI_COMM_WORLD, and programs
+ * set a handler only there: it counts as long as MPI_COMM_SELF has none of its own. */
+static spx_errh *default_errh(void)
+{
+  spx_errh *initial = spx_initial_errh();
+  if (spx_self && spx_self->errh && spx_self->errh != initial) return spx_self->errh;
+  if (spx_world && spx_world->errh) return spx_world->errh;
+  return initial;
+}
+
 spx_errh *spx_errh_of(spx_kind k, const void *handle)
 {
   spx_errh *e = NULL;
@@ -44,8 +54,7 @@ spx_errh *spx_errh_of(spx_kind k, const void *handle)
     e = ((spx_plain *)o)->errh;
   else if (o && k == SPX_K_REQ && ((spx_request *)o)->comm)
     e = ((spx_request *)o)->comm->errh;
-  if (!e && spx_self) e = spx_self->errh;
-  return e ? e : spx_initial_errh();
+  return e ? e : default_errh();
 }
 
 /* ---- making and freeing ---------------------------------------------------------------------------------------- */

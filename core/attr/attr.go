@@ -104,7 +104,8 @@ func (r *Registry) lookup(kind Kind, num int) (*Keyval, error) {
 	return nil, mpierr.New(mpierr.Keyval, "keyval %d is for a %v, not for a %v", num, r.slots[k].kv.Kind, kind)
 }
 
-// Free gives the user's handle back (MPI_Comm_free_keyval and its kin). The keyval lives on while objects hold values under it.
+// Free gives the user's handle back (MPI_Comm_free_keyval and its kin). The keyval lives on while objects hold values under it;
+// meanwhile freeing it again has no effect, for delete functions do so.
 func (r *Registry) Free(kind Kind, num int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,11 +113,10 @@ func (r *Registry) Free(kind Kind, num int) error {
 	if err != nil {
 		return err
 	}
-	if kv.freed {
-		return mpierr.New(mpierr.Keyval, "keyval %d has been freed before", num)
+	if !kv.freed {
+		kv.freed = true
+		r.unref(kv)
 	}
-	kv.freed = true
-	r.unref(kv)
 	return nil
 }
 

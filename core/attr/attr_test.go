@@ -143,8 +143,8 @@ func TestFreedKeyvalLivesWhileInUse(t *testing.T) {
 	if err := r.Free(Comm, kv.Num); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Free(Comm, kv.Num); mpierr.ClassOf(err) != mpierr.Keyval {
-		t.Errorf("freed twice: %v", err)
+	if err := r.Free(Comm, kv.Num); err != nil {
+		t.Errorf("freed again while in use: %v", err)
 	}
 	if err := u.run(l.Set(kv, 2)); mpierr.ClassOf(err) != mpierr.Keyval {
 		t.Errorf("set under a freed keyval: %v", err)
@@ -164,6 +164,9 @@ func TestFreedKeyvalLivesWhileInUse(t *testing.T) {
 	}
 	if live[kv.Num] {
 		t.Error("the keyval lives although nothing refers to it")
+	}
+	if err := r.Free(Comm, kv.Num); mpierr.ClassOf(err) != mpierr.Keyval {
+		t.Errorf("freed after its end: %v", err)
 	}
 	if _, err := r.Lookup(Comm, kv.Num); mpierr.ClassOf(err) != mpierr.Keyval {
 		t.Errorf("lookup of an ended keyval: %v", err)
