@@ -158,7 +158,7 @@ void spx_unref(spx_kind k, spx_obj *o)
 void spx_retire(spx_kind k, spx_obj *o)
 {
   if (!in_slab(k, o)) return;
-  o->next = (o->handle >> SPX_H_INDEX_BITS) & GEN_MASK;
+  if (o->handle) o->next = (o->handle >> SPX_H_INDEX_BITS) & GEN_MASK;
   __atomic_store_n(&o->handle, 0, __ATOMIC_RELEASE);
   spx_unref(k, o);
 }

@@ -260,6 +260,8 @@ SPX_HIDDEN int spx_progress(void);
 /* Waits (spin, yield, park) until r->done. Returns r->error. Comes back also when the operation failed, its communicator was
  * revoked, or its peer died: those complete the request with the ULFM class. */
 SPX_HIDDEN int spx_wait(spx_request *r);
+/* 1: r is a wildcard receive on a communicator with a failed member that was not acknowledged; spx_wait would not wait for it. */
+SPX_HIDDEN int spx_wait_blocked(const spx_request *r);
 /* Waits until one event has happened since ticket was read (or deadline_ns of CLOCK_MONOTONIC passed, 0: none). Read the ticket, test your
  * condition, wait, repeat: no event is lost. */
 SPX_HIDDEN uint32_t spx_ticket(void);

@@ -169,6 +169,7 @@ int spx_progress(void)
   if (n == 0) spx_rx_settle();
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   spx_unlock();
+  if (n == 0 && spx_set.spin == 0) sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
   return n;
 }
 
@@ -255,7 +256,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
 
 void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
 
-static bool is_blocked(const spx_request *r)
+int spx_wait_blocked(const spx_request *r)
 {
   return spx_ndead && r->kind == SPX_R_RECV && r->state == SPX_S_POSTED && r->peer == SPX_NO_PEER && spx_wild_blocked(r->comm);
 }
@@ -268,7 +269,7 @@ int spx_wait(spx_request *r)
     for (;;) {
       uint32_t value = bell();
       if (spx_is_done(r)) break;
-      if (SPX_UNLIKELY(is_blocked(r))) {
+      if (SPX_UNLIKELY(spx_wait_blocked(r))) {
         spx_unlock();
         spx_detail("a process that could send the message has failed; acknowledge the failure to go on");
         return MPIX_ERR_PROC_FAILED_PENDING;

@@ -6,54 +6,62 @@
 int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Bsend);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Bsend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
 #pragma weak MPI_Bsend_c = PMPI_Bsend_c
 int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Bsend_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Bsend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
 #pragma weak MPI_Bsend_init = PMPI_Bsend_init
 int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Bsend_init);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Bsend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Bsend_init_c = PMPI_Bsend_init_c
 int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Bsend_init_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Bsend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Buffer_attach = PMPI_Buffer_attach
@@ -111,8 +119,9 @@ int PMPI_Buffer_iflush(MPI_Request *request)
 int PMPI_Cancel(MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Cancel);
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  return spx_c_Cancel(request);
 }
 
 #pragma weak MPI_Comm_attach_buffer = PMPI_Comm_attach_buffer
@@ -176,315 +185,347 @@ int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 int PMPI_Grequest_complete(MPI_Request request)
 {
   SPX_ENTER(SPX_FN_Grequest_complete);
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", request));
+  return spx_c_Grequest_complete(request);
 }
 
 #pragma weak MPI_Grequest_start = PMPI_Grequest_start
 int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Grequest_start);
-  (void)query_fn;
-  (void)free_fn;
-  (void)cancel_fn;
-  (void)extra_state;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "request"));
+  return spx_c_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
 }
 
 #pragma weak MPI_Ibsend = PMPI_Ibsend
 int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ibsend);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Ibsend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Ibsend_c = PMPI_Ibsend_c
 int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ibsend_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Ibsend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Improbe = PMPI_Improbe
 int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Improbe);
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)flag;
-  (void)message;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "message"));
+  return spx_c_Improbe(source, tag, c_comm, flag, message, status);
 }
 
 #pragma weak MPI_Imrecv = PMPI_Imrecv
 int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Imrecv);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)message;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_MSG, "message", *message));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "buf", buf));
+  return spx_c_Imrecv(buf, count, t_datatype, message, request);
 }
 
 #pragma weak MPI_Imrecv_c = PMPI_Imrecv_c
 int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Imrecv_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)message;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_MSG, "message", *message));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "buf", buf));
+  return spx_c_Imrecv(buf, count, t_datatype, message, request);
 }
 
 #pragma weak MPI_Iprobe = PMPI_Iprobe
 int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Iprobe);
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)flag;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
+  return spx_c_Iprobe(source, tag, c_comm, flag, status);
 }
 
 #pragma weak MPI_Irecv = PMPI_Irecv
 int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Irecv);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Irecv(buf, count, t_datatype, source, tag, c_comm, request);
 }
 
 #pragma weak MPI_Irecv_c = PMPI_Irecv_c
 int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Irecv_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Irecv(buf, count, t_datatype, source, tag, c_comm, request);
 }
 
 #pragma weak MPI_Irsend = PMPI_Irsend
 int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Irsend);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Irsend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Irsend_c = PMPI_Irsend_c
 int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Irsend_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Irsend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Isend = PMPI_Isend
 int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isend);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Isend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Isend_c = PMPI_Isend_c
 int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isend_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Isend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Isendrecv = PMPI_Isendrecv
 int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isendrecv);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)dest;
-  (void)sendtag;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)source;
-  (void)recvtag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
+  SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Isendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, request);
 }
 
 #pragma weak MPI_Isendrecv_c = PMPI_Isendrecv_c
 int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isendrecv_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)dest;
-  (void)sendtag;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)source;
-  (void)recvtag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
+  SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Isendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, request);
 }
 
 #pragma weak MPI_Isendrecv_replace = PMPI_Isendrecv_replace
 int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isendrecv_replace);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)sendtag;
-  (void)source;
-  (void)recvtag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Isendrecv_replace(buf, count, t_datatype, dest, sendtag, source, recvtag, c_comm, request);
 }
 
 #pragma weak MPI_Isendrecv_replace_c = PMPI_Isendrecv_replace_c
 int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isendrecv_replace_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)sendtag;
-  (void)source;
-  (void)recvtag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Isendrecv_replace(buf, count, t_datatype, dest, sendtag, source, recvtag, c_comm, request);
 }
 
 #pragma weak MPI_Issend = PMPI_Issend
 int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Issend);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Issend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Issend_c = PMPI_Issend_c
 int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Issend_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Issend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Mprobe = PMPI_Mprobe
 int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Mprobe);
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)message;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "message"));
+  return spx_c_Mprobe(source, tag, c_comm, message, status);
 }
 
 #pragma weak MPI_Mrecv = PMPI_Mrecv
 int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Mrecv);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)message;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_MSG, "message", *message));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "buf", buf));
+  return spx_c_Mrecv(buf, count, t_datatype, message, status);
 }
 
 #pragma weak MPI_Mrecv_c = PMPI_Mrecv_c
 int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Mrecv_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)message;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_MSG, "message", *message));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "buf", buf));
+  return spx_c_Mrecv(buf, count, t_datatype, message, status);
 }
 
 #pragma weak MPI_Parrived = PMPI_Parrived
@@ -546,11 +587,11 @@ int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype dat
 int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Probe);
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  return spx_c_Probe(source, tag, c_comm, status);
 }
 
 #pragma weak MPI_Psend_init = PMPI_Psend_init
@@ -573,287 +614,311 @@ int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Dataty
 int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Recv);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Recv(buf, count, t_datatype, source, tag, c_comm, status);
 }
 
 #pragma weak MPI_Recv_c = PMPI_Recv_c
 int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Recv_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Recv(buf, count, t_datatype, source, tag, c_comm, status);
 }
 
 #pragma weak MPI_Recv_init = PMPI_Recv_init
 int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Recv_init);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Recv_init(buf, count, t_datatype, source, tag, c_comm, request);
 }
 
 #pragma weak MPI_Recv_init_c = PMPI_Recv_init_c
 int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Recv_init_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Recv_init(buf, count, t_datatype, source, tag, c_comm, request);
 }
 
 #pragma weak MPI_Request_free = PMPI_Request_free
 int PMPI_Request_free(MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Request_free);
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  return spx_c_Request_free(request);
 }
 
 #pragma weak MPI_Request_get_status = PMPI_Request_get_status
 int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Request_get_status);
-  (void)request;
-  (void)flag;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", request));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  return spx_c_Request_get_status(request, flag, status);
 }
 
 #pragma weak MPI_Request_get_status_all = PMPI_Request_get_status_all
 int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Request_get_status_all);
-  (void)count;
-  (void)array_of_requests;
-  (void)flag;
-  (void)array_of_statuses;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  return spx_c_Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
 }
 
 #pragma weak MPI_Request_get_status_any = PMPI_Request_get_status_any
 int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Request_get_status_any);
-  (void)count;
-  (void)array_of_requests;
-  (void)indx;
-  (void)flag;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
+  SPX_CHECK(indx, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "indx"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  return spx_c_Request_get_status_any(count, array_of_requests, indx, flag, status);
 }
 
 #pragma weak MPI_Request_get_status_some = PMPI_Request_get_status_some
 int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Request_get_status_some);
-  (void)incount;
-  (void)array_of_requests;
-  (void)outcount;
-  (void)array_of_indices;
-  (void)array_of_statuses;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
+  SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
+  SPX_CHECK(outcount, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "outcount"));
+  return spx_c_Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 #pragma weak MPI_Rsend = PMPI_Rsend
 int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Rsend);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Rsend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
 #pragma weak MPI_Rsend_c = PMPI_Rsend_c
 int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Rsend_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Rsend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
 #pragma weak MPI_Rsend_init = PMPI_Rsend_init
 int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rsend_init);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Rsend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Rsend_init_c = PMPI_Rsend_init_c
 int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rsend_init_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Rsend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Send = PMPI_Send
 int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Send);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Send(buf, count, t_datatype, dest, tag, c_comm);
 }
 
 #pragma weak MPI_Send_c = PMPI_Send_c
 int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Send_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Send(buf, count, t_datatype, dest, tag, c_comm);
 }
 
 #pragma weak MPI_Send_init = PMPI_Send_init
 int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Send_init);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Send_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Send_init_c = PMPI_Send_init_c
 int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Send_init_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Send_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Sendrecv = PMPI_Sendrecv
 int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Sendrecv);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)dest;
-  (void)sendtag;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)source;
-  (void)recvtag;
-  (void)comm;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
+  SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
+  SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Sendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, status);
 }
 
 #pragma weak MPI_Sendrecv_c = PMPI_Sendrecv_c
 int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Sendrecv_c);
-  (void)sendbuf;
-  (void)sendcount;
-  (void)sendtype;
-  (void)dest;
-  (void)sendtag;
-  (void)recvbuf;
-  (void)recvcount;
-  (void)recvtype;
-  (void)source;
-  (void)recvtag;
-  (void)comm;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
+  SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
+  SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Sendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, status);
 }
 
 #pragma weak MPI_Sendrecv_replace = PMPI_Sendrecv_replace
 int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Sendrecv_replace);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)sendtag;
-  (void)source;
-  (void)recvtag;
-  (void)comm;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Sendrecv_replace(buf, count, t_datatype, dest, sendtag, source, recvtag, c_comm, status);
 }
 
 #pragma weak MPI_Sendrecv_replace_c = PMPI_Sendrecv_replace_c
 int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Sendrecv_replace_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)sendtag;
-  (void)source;
-  (void)recvtag;
-  (void)comm;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
+  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Sendrecv_replace(buf, count, t_datatype, dest, sendtag, source, recvtag, c_comm, status);
 }
 
 #pragma weak MPI_Session_attach_buffer = PMPI_Session_attach_buffer
@@ -917,54 +982,62 @@ int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
 int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Ssend);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Ssend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
 #pragma weak MPI_Ssend_c = PMPI_Ssend_c
 int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Ssend_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Ssend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
 #pragma weak MPI_Ssend_init = PMPI_Ssend_init
 int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ssend_init);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Ssend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Ssend_init_c = PMPI_Ssend_init_c
 int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ssend_init_c);
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Ssend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
 #pragma weak MPI_Start = PMPI_Start
@@ -979,9 +1052,9 @@ int PMPI_Start(MPI_Request *request)
 int PMPI_Startall(int count, MPI_Request array_of_requests[])
 {
   SPX_ENTER(SPX_FN_Startall);
-  (void)count;
-  (void)array_of_requests;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_TRY(spx_check_requests(count, array_of_requests));
+  return spx_c_Startall(count, array_of_requests);
 }
 
 #pragma weak MPI_Status_get_error = PMPI_Status_get_error
@@ -1048,10 +1121,10 @@ int PMPI_Status_set_tag(MPI_Status *status, int tag)
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Test);
-  (void)request;
-  (void)flag;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  return spx_c_Test(request, flag, status);
 }
 
 #pragma weak MPI_Test_cancelled = PMPI_Test_cancelled
@@ -1067,75 +1140,67 @@ int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
 int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Testall);
-  (void)count;
-  (void)array_of_requests;
-  (void)flag;
-  (void)array_of_statuses;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  return spx_c_Testall(count, array_of_requests, flag, array_of_statuses);
 }
 
 #pragma weak MPI_Testany = PMPI_Testany
 int PMPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Testany);
-  (void)count;
-  (void)array_of_requests;
-  (void)indx;
-  (void)flag;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
+  SPX_CHECK(indx, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "indx"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  return spx_c_Testany(count, array_of_requests, indx, flag, status);
 }
 
 #pragma weak MPI_Testsome = PMPI_Testsome
 int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Testsome);
-  (void)incount;
-  (void)array_of_requests;
-  (void)outcount;
-  (void)array_of_indices;
-  (void)array_of_statuses;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
+  SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
+  SPX_CHECK(outcount, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "outcount"));
+  return spx_c_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 #pragma weak MPI_Wait = PMPI_Wait
 int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Wait);
-  (void)request;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  return spx_c_Wait(request, status);
 }
 
 #pragma weak MPI_Waitall = PMPI_Waitall
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Waitall);
-  (void)count;
-  (void)array_of_requests;
-  (void)array_of_statuses;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
+  return spx_c_Waitall(count, array_of_requests, array_of_statuses);
 }
 
 #pragma weak MPI_Waitany = PMPI_Waitany
 int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Waitany);
-  (void)count;
-  (void)array_of_requests;
-  (void)indx;
-  (void)status;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
+  SPX_CHECK(indx, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "indx"));
+  return spx_c_Waitany(count, array_of_requests, indx, status);
 }
 
 #pragma weak MPI_Waitsome = PMPI_Waitsome
 int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Waitsome);
-  (void)incount;
-  (void)array_of_requests;
-  (void)outcount;
-  (void)array_of_indices;
-  (void)array_of_statuses;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
+  SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
+  SPX_CHECK(outcount, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "outcount"));
+  return spx_c_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }

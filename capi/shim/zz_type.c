@@ -28,20 +28,22 @@ int PMPI_Get_address(const void *location, MPI_Aint *address)
 int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
   SPX_ENTER(SPX_FN_Get_count);
-  (void)status;
-  (void)datatype;
-  (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  return spx_c_Get_count(status, t_datatype, (spx_count_out){count, 0});
 }
 
 #pragma weak MPI_Get_count_c = PMPI_Get_count_c
 int PMPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
   SPX_ENTER(SPX_FN_Get_count_c);
-  (void)status;
-  (void)datatype;
-  (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  return spx_c_Get_count(status, t_datatype, (spx_count_out){count, 1});
 }
 
 #pragma weak MPI_Get_elements = PMPI_Get_elements

@@ -1,0 +1,10 @@
+/* p2p.h - what the bodies of point-to-point communication share. */
+#ifndef SPX_P2P_H
+#define SPX_P2P_H
+#include "shim.h"
+
+/* Raises code on c with this thread's detail text. */
+SPX_HIDDEN int spx_p2p_fail(const spx_comm *c, int code) __attribute__((cold));
+
+static inline MPI_Request spx_request_handle(const spx_request *r) { return (MPI_Request)(uintptr_t)r->o.handle; }
+#endif
