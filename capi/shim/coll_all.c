@@ -17,20 +17,23 @@ uint16_t spx_size_class(spx_counts counts, int n, int64_t size)
   return total <= 1 ? 0 : (uint16_t)(64 - __builtin_clzll(total - 1));
 }
 
-static int barrier(spx_comm *comm, spx_how how)
+int spx_c_Barrier(spx_comm *comm)
 {
   spx_coll c = spx_coll_on(comm, SPX_COLL_BARRIER);
-  return spx_collective(&c, how);
+  return spx_collective(&c, SPX_BLOCKING);
 }
 
-int spx_c_Barrier(spx_comm *comm) { return barrier(comm, SPX_BLOCKING); }
-
-int spx_c_Ibarrier(spx_comm *comm, MPI_Request *request) { return barrier(comm, SPX_NONBLOCKING(request)); }
+int spx_c_Ibarrier(spx_comm *comm, MPI_Request *request)
+{
+  spx_coll c = spx_coll_on(comm, SPX_COLL_BARRIER);
+  return spx_collective(&c, SPX_NONBLOCKING(request));
+}
 
 int spx_c_Barrier_init(spx_comm *comm, MPI_Info info, MPI_Request *request)
 {
+  spx_coll c = spx_coll_on(comm, SPX_COLL_BARRIER);
   (void)info;
-  return barrier(comm, SPX_PERSISTENT(request));
+  return spx_collective(&c, SPX_PERSISTENT(request));
 }
 
 static int allgather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,

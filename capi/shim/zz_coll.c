@@ -418,8 +418,9 @@ int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
 int PMPI_Barrier(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Barrier);
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  return spx_c_Barrier(c_comm);
 }
 
 #pragma weak MPI_Barrier_init = PMPI_Barrier_init
@@ -943,9 +944,10 @@ int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const M
 int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ibarrier);
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  return spx_c_Ibarrier(c_comm, request);
 }
 
 #pragma weak MPI_Ibcast = PMPI_Ibcast
