@@ -284,6 +284,9 @@ func (c *checks) isLength(p api.Param) bool {
 
 // negative is the error class of a negative value of a parameter that has to be zero or more, or "".
 func negative(p api.Param) string {
+	if p.Name == "stride" { // of MPI_Type_vector: backwards is a direction too
+		return ""
+	}
 	switch p.Kind {
 	case "POLYXFER_NUM_ELEM_NNI", "XFER_NUM_ELEM_NNI", "POLYDTYPE_NUM_ELEM":
 		return "MPI_ERR_COUNT"

@@ -47,6 +47,9 @@ int spx_basic_pair(int value, int index)
 
 void spx_basic_init(void)
 {
+  /* These have two names; each is the one that the standard calls the other a synonym of. */
+  spx_basics[SPX_B_LONG_LONG].name = "MPI_LONG_LONG_INT";
+  spx_basics[SPX_B_C_FLOAT_COMPLEX].name = "MPI_C_COMPLEX";
   for (int i = SPX_B_NONE + 1; i < SPX_B_COUNT_OF; i++) {
     spx_basic *b = &spx_basics[i];
     spx_type *t = &spx_basic_types[i];

@@ -55,7 +55,7 @@ static int room(void *comm, const char *buffer, int64_t count, int64_t each, int
 
 int spx_c_Pack(const void *inbuf, int64_t incount, spx_type *datatype, void *outbuf, int64_t outsize, spx_count_out position, spx_comm *comm)
 {
-  int64_t bytes, at = spx_count_get(position);
+  int64_t bytes = 0, at = spx_count_get(position);
   int err = room(handle_of(comm), "outbuf", incount, datatype->size, outsize, at, MPI_ERR_ARG, &bytes);
   if (err || bytes == 0) return err;
   if (!outbuf) return spx_raise(SPX_K_COMM, handle_of(comm), MPI_ERR_BUFFER, FN, "outbuf is NULL, but %lld bytes are to be stored", (long long)bytes);
@@ -66,7 +66,7 @@ int spx_c_Pack(const void *inbuf, int64_t incount, spx_type *datatype, void *out
 
 int spx_c_Unpack(const void *inbuf, int64_t insize, spx_count_out position, void *outbuf, int64_t outcount, spx_type *datatype, spx_comm *comm)
 {
-  int64_t bytes, at = spx_count_get(position);
+  int64_t bytes = 0, at = spx_count_get(position);
   int err = room(handle_of(comm), "inbuf", outcount, datatype->size, insize, at, MPI_ERR_TRUNCATE, &bytes);
   if (err || bytes == 0) return err;
   if (!inbuf) return spx_raise(SPX_K_COMM, handle_of(comm), MPI_ERR_BUFFER, FN, "inbuf is NULL, but %lld bytes are to be taken from it", (long long)bytes);
@@ -109,7 +109,7 @@ int spx_c_Pack_external_size(const char *datarep, int64_t incount, spx_type *dat
 
 int spx_c_Pack_external(const char *datarep, const void *inbuf, int64_t incount, spx_type *datatype, void *outbuf, int64_t outsize, spx_count_out position)
 {
-  int64_t bytes, at = spx_count_get(position);
+  int64_t bytes = 0, at = spx_count_get(position);
   int err = check_external(datarep, datatype, incount);
   if (!err) err = room(MPI_COMM_SELF, "outbuf", incount, spx_external_size(datatype), outsize, at, MPI_ERR_ARG, &bytes);
   if (err || bytes == 0) return err;
@@ -121,7 +121,7 @@ int spx_c_Pack_external(const char *datarep, const void *inbuf, int64_t incount,
 
 int spx_c_Unpack_external(const char datarep[], const void *inbuf, int64_t insize, spx_count_out position, void *outbuf, int64_t outcount, spx_type *datatype)
 {
-  int64_t bytes, at = spx_count_get(position);
+  int64_t bytes = 0, at = spx_count_get(position);
   int err = check_external(datarep, datatype, outcount);
   if (!err) err = room(MPI_COMM_SELF, "inbuf", outcount, spx_external_size(datatype), insize, at, MPI_ERR_TRUNCATE, &bytes);
   if (err || bytes == 0) return err;

@@ -713,7 +713,6 @@ int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtyp
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(stride >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "stride", stride));
   SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_vector,
     .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -727,7 +726,6 @@ int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(stride >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "stride", stride));
   SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_vector_c, .wide = 1,
     .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
