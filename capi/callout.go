@@ -100,6 +100,13 @@ func takeContinuation(id uint32) func(int64) error {
 	return next
 }
 
+// pendingContinuations counts the call-outs that are out, or were left by longjmp and not noticed yet.
+func pendingContinuations() int {
+	continuations.mu.Lock()
+	defer continuations.mu.Unlock()
+	return len(continuations.next) - len(continuations.free)
+}
+
 func resume(id uint32, ret int64) error {
 	next := takeContinuation(id)
 	if next == nil {

@@ -33,7 +33,14 @@ type commObject struct {
 
 var comms table[commObject]
 
-func init() { buried[C.SPX_K_COMM] = comms.remove }
+func init() {
+	buried[C.SPX_K_COMM] = func(index uint32) {
+		if o := comms.get(index); o != nil {
+			ftFreed(o)
+		}
+		comms.remove(index)
+	}
+}
 
 // comm returns the communicator that is argument i, which the shim has checked.
 func (c *call) comm(i int) *commObject { return commOf(c.handle(i)) }

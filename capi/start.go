@@ -49,12 +49,17 @@ func init() {
 	internals[C.SPX_IN_ALONE] = startAlone
 	internals[C.SPX_IN_START] = start
 	internals[C.SPX_IN_STOP] = stop
-	internals[C.SPX_IN_STOPPED] = func(*call) error {
-		for _, f := range stopped {
-			f()
-		}
-		return nil
+	internals[C.SPX_IN_STOPPED] = halt
+}
+
+// halt ends the engine. a[0] and a[1] get what is left, for SPX_COUNTERS: goroutines, and call-outs that never came back.
+func halt(c *call) error {
+	for _, f := range stopped {
+		f()
 	}
+	*(*int64)(unsafe.Pointer(&c.f.a[0])) = int64(runtime.NumGoroutine())
+	*(*int64)(unsafe.Pointer(&c.f.a[1])) = int64(pendingContinuations())
+	return nil
 }
 
 // aloneProcs is the capacity of the memory file of a process without a launcher: itself, and what it may spawn. The file is

@@ -98,4 +98,14 @@ var bodies = [733]func(*call) error{
 	696: typeHindexed,        // MPI_Type_hindexed
 	697: typeHvector,         // MPI_Type_hvector
 	699: typeStruct,          // MPI_Type_struct
+	701: commRevoke,          // MPIX_Comm_revoke
+	702: commIsRevoked,       // MPIX_Comm_is_revoked
+	703: commShrink,          // MPIX_Comm_shrink
+	704: commIshrink,         // MPIX_Comm_ishrink
+	705: commAgree,           // MPIX_Comm_agree
+	706: commIagree,          // MPIX_Comm_iagree
+	707: commFailureAck,      // MPIX_Comm_failure_ack
+	708: commFailureGetAcked, // MPIX_Comm_failure_get_acked
+	709: commGetFailed,       // MPIX_Comm_get_failed
+	710: commAckFailed,       // MPIX_Comm_ack_failed
 }

@@ -27,9 +27,9 @@ type body struct {
 }
 
 type bodies struct {
-	t   *api.Tables
-	c   map[string]bool   // identifiers of spx_c_NAME functions
-	go_ map[string]string // MPI name -> Go function
+	t     *api.Tables
+	c     map[string]bool   // identifiers of spx_c_NAME functions
+	goFns map[string]string // MPI name -> Go function
 }
 
 var (
@@ -39,7 +39,7 @@ var (
 
 // findBodies scans the hand-written files for bodies.
 func findBodies(root string, t *api.Tables) (*bodies, error) {
-	b := &bodies{t: t, c: map[string]bool{}, go_: map[string]string{}}
+	b := &bodies{t: t, c: map[string]bool{}, goFns: map[string]string{}}
 	idents := map[string]bool{}
 	for _, f := range t.Functions {
 		idents[ident(f)] = true
@@ -65,10 +65,10 @@ func findBodies(root string, t *api.Tables) (*bodies, error) {
 				if t.Function(name) == nil {
 					return fmt.Errorf("%s: //spx:body %s: no such function in the tables", path, name)
 				}
-				if old := b.go_[name]; old != "" {
+				if old := b.goFns[name]; old != "" {
 					return fmt.Errorf("%s: %s has two bodies, %s and %s", path, name, old, m[2])
 				}
-				b.go_[name] = m[2]
+				b.goFns[name] = m[2]
 			}
 		}
 		return nil
@@ -113,7 +113,7 @@ func (b *bodies) of(f *api.Function) body {
 		if b.c[ident(as)] && len(as.Params) == len(f.Params) {
 			return body{where: inC, fn: as}
 		}
-		if g := b.go_[as.Name]; g != "" {
+		if g := b.goFns[as.Name]; g != "" {
 			return body{where: inGo, fn: as, goFn: g}
 		}
 	}

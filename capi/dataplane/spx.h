@@ -199,7 +199,7 @@ enum {
 };
 /* Entries that are not an MPI function: frame.fn is one of these (capi/internal.go). Their bodies are found in the map internals;
  * spx_go_internal raises nothing, but returns the error code and leaves the detail text. */
-enum { SPX_IN_FIRST = 0x10000, SPX_IN_ALONE = SPX_IN_FIRST, SPX_IN_START, SPX_IN_STOP, SPX_IN_STOPPED, SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */ };
+enum { SPX_IN_FIRST = 0x10000, SPX_IN_ALONE = SPX_IN_FIRST, SPX_IN_START, SPX_IN_STOP, SPX_IN_STOPPED, SPX_IN_FT /* deaths and control messages, capi/ft.go */, SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */ };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */
 SPX_HIDDEN extern _Atomic uint64_t spx_go_entries;

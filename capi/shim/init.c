@@ -127,13 +127,14 @@ int spx_c_Init_thread(int *argc, char ***argv, int required, int *provided)
   return init("MPI_Init_thread", required, provided);
 }
 
-/* SPX_COUNTERS=FILE: one line a rank, for tests and the bench. */
-static void write_counters(void)
+/* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, and what is left of them. */
+static void write_counters(const spx_frame *f)
 {
   const char *path = getenv("SPX_COUNTERS");
   char line[160];
   if (!path) return;
-  int n = snprintf(line, sizeof line, "rank %u go_entries %llu\n", spx_proc_of(spx_me)->world_rank, (unsigned long long)spx_go_entries);
+  int n = snprintf(line, sizeof line, "rank %u go_entries %llu goroutines %lld continuations %lld\n", spx_proc_of(spx_me)->world_rank,
+    (unsigned long long)spx_go_entries, (long long)f->a[0].i, (long long)f->a[1].i);
   int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return;
   if (write(fd, line, (size_t)n) != n) perror(path);
@@ -163,7 +164,7 @@ int spx_c_Finalize(void)
   f = (spx_frame){.fn = SPX_IN_STOPPED};
   err = spx_go_internal(&f);
   if (err) return spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text());
-  write_counters();
+  write_counters(&f);
   spx_state = SPX_FINALIZED;
   __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_FINALIZED, __ATOMIC_RELEASE);
   return MPI_SUCCESS;

@@ -6,89 +6,109 @@
 int PMPIX_Comm_revoke(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_X_Comm_revoke);
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_revoke,
+    .a = {{.u = (uintptr_t)comm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_is_revoked = PMPIX_Comm_is_revoked
 int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag)
 {
   SPX_ENTER(SPX_FN_X_Comm_is_revoked);
-  (void)comm;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_is_revoked,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_shrink = PMPIX_Comm_shrink
 int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_X_Comm_shrink);
-  (void)comm;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_shrink,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_ishrink = PMPIX_Comm_ishrink
 int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_X_Comm_ishrink);
-  (void)comm;
-  (void)newcomm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_ishrink,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_agree = PMPIX_Comm_agree
 int PMPIX_Comm_agree(MPI_Comm comm, int *flag)
 {
   SPX_ENTER(SPX_FN_X_Comm_agree);
-  (void)comm;
-  (void)flag;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_agree,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_iagree = PMPIX_Comm_iagree
 int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_X_Comm_iagree);
-  (void)comm;
-  (void)flag;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_iagree,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_failure_ack = PMPIX_Comm_failure_ack
 int PMPIX_Comm_failure_ack(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_X_Comm_failure_ack);
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_failure_ack,
+    .a = {{.u = (uintptr_t)comm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_failure_get_acked = PMPIX_Comm_failure_get_acked
 int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp)
 {
   SPX_ENTER(SPX_FN_X_Comm_failure_get_acked);
-  (void)comm;
-  (void)failedgrp;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(failedgrp, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "failedgrp"));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_failure_get_acked,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)failedgrp}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_get_failed = PMPIX_Comm_get_failed
 int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp)
 {
   SPX_ENTER(SPX_FN_X_Comm_get_failed);
-  (void)comm;
-  (void)failedgrp;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(failedgrp, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "failedgrp"));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_get_failed,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)failedgrp}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_ack_failed = PMPIX_Comm_ack_failed
 int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked)
 {
   SPX_ENTER(SPX_FN_X_Comm_ack_failed);
-  (void)comm;
-  (void)num_to_ack;
-  (void)num_acked;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(num_to_ack >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "num_to_ack", num_to_ack));
+  SPX_CHECK(num_acked, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "num_acked"));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_ack_failed,
+    .a = {{.u = (uintptr_t)comm}, {.i = num_to_ack}, {.u = (uintptr_t)num_acked}}};
+  return spx_go(&frame);
 }

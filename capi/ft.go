@@ -1,0 +1,272 @@
+package main
+
+/*
+#include "ft.h"
+static void ft_revoked(spx_comm *c)
+{
+  for (; c; c = c->inner) {
+    atomic_store(&c->revoked, 1);
+    spx_comm_revoked(c);
+  }
+}
+*/
+import "C"
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"libspx/core/mpierr"
+	"libspx/ft/agree"
+	"libspx/ft/member"
+	"libspx/ft/rankset"
+)
+
+// The shell around the failure machines of package ft: it feeds them deaths and control messages as the data plane reports
+// them, and carries out their sends. One machine a communicator, made when it is first needed, kept while the communicator
+// lives, and a while longer: members that are behind may still ask.
+//
+// A control message is the communicator's context (8 bytes, little endian), then the message of package member.
+
+// ftComm is a communicator's part in the failure protocols. Members are numbered as in ftMembers.
+type ftComm struct {
+	ctx     uint64
+	obj     *commObject // nil once the communicator has been freed
+	m       *member.Machine
+	procs   []uint32       // process index by member
+	rankOf  map[uint32]int // member by process index
+	failed  []int          // members known dead, in the order of learning it (MPIX_Comm_get_failed)
+	acked   int            // of these, how many have been acknowledged
+	waiting []*ftCall      // agreements called; the first is running
+}
+
+// ftCall is an agreement that was called here and has not returned.
+type ftCall struct {
+	contribution agree.Contribution
+	req          *C.spx_request
+	done         func(agree.Decision) error // stores the results; its error is the request's
+}
+
+// ftFrame is a control message that came before its communicator.
+type ftFrame struct {
+	from uint32
+	ctx  uint64
+	data []byte
+}
+
+// maxEarly bounds the control messages kept for communicators that do not exist here yet; the oldest go first.
+const maxEarly = 4096
+
+// maxRetired bounds the machines kept for communicators that have been freed.
+const maxRetired = 64
+
+var ft struct {
+	mu      sync.Mutex // never held while waiting; spx_ctrl_send does not wait
+	comms   map[uint64]*ftComm
+	early   []ftFrame
+	retired []uint64
+	buf     []byte
+}
+
+func init() {
+	internals[C.SPX_IN_FT] = func(*call) error { ftPoll(); return nil }
+	onStart(func(*startInfo) error {
+		ft.comms = map[uint64]*ftComm{}
+		C.spx_ft_start()
+		return nil
+	})
+	onStopped(func() {
+		ft.mu.Lock()
+		defer ft.mu.Unlock()
+		ft.comms, ft.early, ft.retired = nil, nil, nil
+	})
+}
+
+// ftMembers lists the processes of a communicator in an order that all of them use: the local group, or for an
+// intercommunicator the group that decides for both, then the other.
+func ftMembers(o *commObject) (procs []uint32, self int) {
+	local := unsafe.Slice((*uint32)(unsafe.Pointer(o.c.local)), int(o.c.size))
+	if !o.Inter() {
+		return slices.Clone(local), o.Rank
+	}
+	remote := unsafe.Slice((*uint32)(unsafe.Pointer(o.c.peer)), int(o.c.remote_size))
+	if o.First {
+		return slices.Concat(local, remote), o.Rank
+	}
+	return slices.Concat(remote, local), len(remote) + o.Rank
+}
+
+// ftOf returns the communicator's part, made if need be. ft.mu is held.
+func ftOf(o *commObject) *ftComm {
+	ctx := uint64(o.c.ctx)
+	if f := ft.comms[ctx]; f != nil {
+		return f
+	}
+	procs, self := ftMembers(o)
+	f := &ftComm{ctx: ctx, obj: o, procs: procs, rankOf: make(map[uint32]int, len(procs))}
+	for k, p := range procs {
+		f.rankOf[p] = k
+	}
+	f.failed = f.deaths(nil)
+	f.m = member.New(len(procs), self, rankset.Of(f.failed...))
+	ft.comms[ctx] = f
+	kept := ft.early[:0]
+	for _, e := range ft.early {
+		if e.ctx == ctx {
+			f.receive(e.from, e.data)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	ft.early = kept
+	return f
+}
+
+// deaths lists the members that are dead but not in known.
+func (f *ftComm) deaths(known []int) (out []int) {
+	if C.spx_ndead == 0 {
+		return nil
+	}
+	for k, p := range f.procs {
+		if C.spx_proc_dead(C.uint32_t(p)) != 0 && !slices.Contains(known, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// ftPoll is the data plane's hook: takes in deaths and control messages.
+func ftPoll() {
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
+	if ft.comms == nil {
+		return
+	}
+	for _, f := range ft.comms {
+		if dead := f.deaths(f.failed); dead != nil {
+			f.failed = append(f.failed, dead...)
+			f.act(f.m.Failed(rankset.Of(dead...)))
+		}
+	}
+	for {
+		frame, ok := ftNext()
+		if !ok {
+			return
+		}
+		f := ft.comms[frame.ctx]
+		if f == nil {
+			if o := commWithContext(frame.ctx); o != nil {
+				f = ftOf(o)
+			}
+		}
+		if f != nil {
+			f.receive(frame.from, frame.data)
+			continue
+		}
+		if len(ft.early) == maxEarly {
+			ft.early = ft.early[1:]
+		}
+		ft.early = append(ft.early, frame)
+	}
+}
+
+// ftNext takes the oldest control message that has arrived. Messages without a context are dropped.
+func ftNext() (ftFrame, bool) {
+	for {
+		if ft.buf == nil {
+			ft.buf = make([]byte, 4096)
+		}
+		var from C.uint32_t
+		n := int(C.spx_ctrl_recv(unsafe.Pointer(&ft.buf[0]), C.uint32_t(len(ft.buf)), &from))
+		switch {
+		case n < 0:
+			return ftFrame{}, false
+		case n > len(ft.buf):
+			ft.buf = make([]byte, n)
+		case n >= 8:
+			return ftFrame{uint32(from), binary.LittleEndian.Uint64(ft.buf), slices.Clone(ft.buf[8:n])}, true
+		}
+	}
+}
+
+// commWithContext finds a communicator of this process.
+func commWithContext(ctx uint64) *commObject {
+	comms.mu.RLock()
+	defer comms.mu.RUnlock()
+	for _, o := range comms.objs {
+		if o != nil && uint64(o.c.ctx) == ctx && o.c.o.handle != 0 {
+			return o
+		}
+	}
+	return nil
+}
+
+// receive hands a control message to the machine. What strangers send, and what is malformed, has no effect.
+func (f *ftComm) receive(from uint32, data []byte) {
+	rank, ok := f.rankOf[from]
+	if !ok {
+		return
+	}
+	if out, err := f.m.Receive(rank, data); err == nil {
+		f.act(out)
+	}
+}
+
+// act carries out what the machine asks for.
+func (f *ftComm) act(out member.Output) {
+	for _, s := range out.Sends {
+		data := append(binary.LittleEndian.AppendUint64(nil, f.ctx), s.Data...)
+		C.spx_ctrl_send(C.uint32_t(f.procs[s.To]), unsafe.Pointer(unsafe.SliceData(data)), C.uint32_t(len(data)))
+	}
+	if out.Revoked && f.obj != nil && uint64(f.obj.c.ctx) == f.ctx { // not freed in the meantime
+		C.ft_revoked(f.obj.c)
+	}
+	if out.Done != nil && len(f.waiting) > 0 {
+		ended := f.waiting[0]
+		f.waiting = f.waiting[1:]
+		code := 0
+		if err := ended.done(*out.Done); err != nil {
+			code = int(mpierr.ClassOf(err))
+		}
+		C.spx_complete(ended.req, C.int(code))
+		f.next()
+	}
+}
+
+// next starts the agreement that waits first.
+func (f *ftComm) next() {
+	if len(f.waiting) > 0 {
+		f.act(f.m.Agree(f.waiting[0].contribution))
+	}
+}
+
+// agreement calls an agreement on argument 0. It starts when those called before have ended.
+func (f *ftComm) agreement(a *ftCall) {
+	f.waiting = append(f.waiting, a)
+	if len(f.waiting) == 1 {
+		f.next()
+	}
+}
+
+// ackedSet is what this process has acknowledged.
+func (f *ftComm) ackedSet() rankset.Set { return rankset.Of(f.failed[:f.acked]...) }
+
+// ftFreed is told that a communicator is gone: its machine stays a while for members that are behind.
+func ftFreed(o *commObject) {
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
+	for ctx, f := range ft.comms {
+		if f.obj != o {
+			continue
+		}
+		f.obj = nil
+		ft.retired = append(ft.retired, ctx)
+		if len(ft.retired) > maxRetired {
+			delete(ft.comms, ft.retired[0])
+			ft.retired = ft.retired[1:]
+		}
+		return
+	}
+}

@@ -1,0 +1,31 @@
+/* ft.c - see ft.h. */
+#include "ft.h"
+#include "runtime.h"
+
+static void hook(void)
+{
+  spx_frame f = {.fn = SPX_IN_FT};
+  spx_go_internal(&f);
+}
+
+void spx_ft_start(void) { spx_ft_hook = hook; }
+
+static void release(spx_request *r) { spx_unref(SPX_K_COMM, &r->comm->o); }
+
+spx_request *spx_ft_request(spx_comm *comm)
+{
+  spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
+  if (!r) return NULL;
+  r->kind = SPX_R_GO;
+  r->flags = SPX_RF_ACTIVE;
+  r->src = r->want_src = MPI_ANY_SOURCE;
+  r->tag = r->want_tag = MPI_ANY_TAG;
+  if (comm) {
+    r->comm = comm;
+    spx_ref(&comm->o);
+    r->release = release;
+  } else r->flags |= SPX_RF_INTERNAL;
+  return r;
+}
+
+int64_t spx_ft_wait(spx_word *a) { return spx_wait((spx_request *)a[0].p); }

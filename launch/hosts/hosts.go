@@ -1,0 +1,144 @@
+// Package hosts reads lists of hosts (-host, -hostfile) and says which names are this host's.
+//
+// It owns the spelling of such lists, not what is done with them. It resolves no names: a list that names this host by an alias
+// of the name service has to be written with localhost or the host's own name.
+package hosts
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// A Host is an entry of a list.
+type Host struct {
+	Name  string
+	Slots int    // 0: not said
+	From  string // where it was read, for messages
+}
+
+// List reads the entries of -host (NAME or NAME:SLOTS) and then the host files. The error says which entry is wrong and how.
+func List(entries, files []string) ([]Host, error) {
+	var out []Host
+	for _, e := range entries {
+		h, err := entry(strings.TrimSpace(e))
+		if err != nil {
+			return nil, fmt.Errorf("-host: %v", err)
+		}
+		h.From = "-host"
+		out = append(out, h)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("host file: %v", err)
+		}
+		list, err := Parse(string(data), name)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("host file %s names no host", name)
+		}
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+// Parse reads the text of a host file: per line NAME, NAME:SLOTS or NAME slots=SLOTS; # starts a comment. Words that other
+// launchers know (max_slots=..., user=...) are passed over.
+func Parse(text, file string) ([]Host, error) {
+	var out []Host
+	for n, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(strings.ReplaceAll(line, " = ", "="))
+		if len(words) == 0 {
+			continue
+		}
+		from := fmt.Sprintf("%s, line %d", file, n+1)
+		h, err := entry(words[0])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %v", from, err)
+		}
+		for _, w := range words[1:] {
+			k, v, ok := strings.Cut(w, "=")
+			if !ok {
+				return nil, fmt.Errorf("%s: %q is not NAME=VALUE; write one host per line", from, w)
+			}
+			if k == "slots" {
+				if h.Slots, err = slots(v); err != nil {
+					return nil, fmt.Errorf("%s: %v", from, err)
+				}
+			}
+		}
+		h.From = from
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+func entry(e string) (h Host, err error) {
+	h.Name = e
+	// The last colon separates the slots, unless the entry is an IPv6 address.
+	if i := strings.LastIndexByte(e, ':'); i >= 0 && net.ParseIP(e) == nil {
+		h.Name = strings.Trim(e[:i], "[]")
+		if h.Slots, err = slots(e[i+1:]); err != nil {
+			return h, fmt.Errorf("host %q: %v", e, err)
+		}
+	}
+	if h.Name == "" {
+		return h, fmt.Errorf("%q names no host", e)
+	}
+	return h, nil
+}
+
+func slots(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is not a number of slots", text)
+	}
+	return n, nil
+}
+
+// Names knows the names and addresses of this host.
+type Names struct {
+	Host      string
+	Addresses []net.IP
+}
+
+// Self asks the system for this host's names.
+func Self() Names {
+	n := Names{}
+	n.Host, _ = os.Hostname()
+	list, _ := net.InterfaceAddrs()
+	for _, a := range list {
+		if ip, ok := a.(*net.IPNet); ok {
+			n.Addresses = append(n.Addresses, ip.IP)
+		}
+	}
+	return n
+}
+
+// Local reports whether name means this host: localhost, the host's name with or without its domain, or one of its addresses.
+func (n Names) Local(name string) bool {
+	if ip := net.ParseIP(name); ip != nil {
+		if ip.IsLoopback() {
+			return true
+		}
+		for _, a := range n.Addresses {
+			if a.Equal(ip) {
+				return true
+			}
+		}
+		return false
+	}
+	name, self := strings.ToLower(name), strings.ToLower(n.Host)
+	if name == "localhost" || strings.HasPrefix(name, "localhost.") || name == self {
+		return true
+	}
+	short, _, full := strings.Cut(name, ".")
+	selfShort, _, selfFull := strings.Cut(self, ".")
+	return short == selfShort && short != "" && !(full && selfFull)
+}

@@ -1,0 +1,193 @@
+// Package apps builds programs that nobody here wrote with our mpicc and runs them: HPCC 1.5.0 (Linpack, PTRANS, random access,
+// FFT, latency and bandwidth) and NetPIPE 3.7.2. Their sources come from Debian and are kept in the cache folder of the
+// conformance suite. `make apps` runs them; `go test` alone skips them, since they fetch and take minutes.
+package apps
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+func need(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SPX_APPS") == "" {
+		t.Skip("make apps runs HPCC and NetPIPE (fetches their sources)")
+	}
+}
+
+// unpack fetches a Debian source package and unpacks it into a fresh folder; it returns the source's own folder.
+func unpack(t *testing.T, pkg, version, folder string) string {
+	t.Helper()
+	cache := os.Getenv("SPX_CONFORMANCE")
+	if cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(dir, "spx-conformance")
+		if os.Geteuid() == 0 {
+			cache = "/var/cache/spx-conformance"
+		}
+	}
+	out, err := exec.Command(filepath.Join(harness.Root(), "scripts/debian-source"), pkg, version, filepath.Join(cache, "src")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("fetching %s: %v\n%s", pkg, err, out)
+	}
+	dir := filepath.Join(harness.Build(t), "apps")
+	if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("tar", "xf", strings.TrimSpace(string(out)), "-C", dir).CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, folder)
+}
+
+// makeIt runs make with our compiler first in PATH.
+func makeIt(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("make", args...)
+	cmd.Dir = dir
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "MAKE") && !strings.HasPrefix(e, "MFLAGS") && !strings.HasPrefix(e, "PATH=") {
+			cmd.Env = append(cmd.Env, e)
+		}
+	}
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(harness.Build(t), "bin")+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, tail(string(out), 3000))
+	}
+}
+
+func tail(s string, n int) string { return s[max(0, len(s)-n):] }
+
+func copyFile(t *testing.T, from, to string, change func(string) string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, []byte(change(string(text))), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHPCC(t *testing.T) {
+	need(t)
+	dir := unpack(t, "hpcc", "1.5.0-3", "hpcc-1.5.0")
+	copyFile(t, "testdata/Make.spx", filepath.Join(dir, "hpl/Make.spx"), func(s string) string { return s })
+	makeIt(t, dir, "arch=spx")
+	for _, grid := range []struct{ p, q int }{{2, 2}, {2, 4}} {
+		ranks := grid.p * grid.q
+		t.Run(fmt.Sprintf("n=%d", ranks), func(t *testing.T) {
+			os.Remove(filepath.Join(dir, "hpccoutf.txt"))
+			copyFile(t, filepath.Join(dir, "_hpccinf.txt"), filepath.Join(dir, "hpccinf.txt"), func(s string) string {
+				return hpccInput(t, s, grid.p, grid.q)
+			})
+			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, strconv.Itoa(ranks), filepath.Join(dir, "hpcc")), Dir: dir,
+				Env: []string{"OPENBLAS_NUM_THREADS=1"}, Limit: 15 * time.Minute})
+			if o.Status != 0 || o.Late {
+				t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
+			}
+			out, err := os.ReadFile(filepath.Join(dir, "hpccoutf.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkHPCC(t, string(out), ranks)
+		})
+	}
+}
+
+// hpccInput sets the process grid.
+func hpccInput(t *testing.T, s string, p, q int) string {
+	for key, v := range map[string]int{"Ps": p, "Qs": q} {
+		re := regexp.MustCompile(`(?m)^\d+(\s+` + key + `)$`)
+		if !re.MatchString(s) {
+			t.Fatalf("the input file has no line %s", key)
+		}
+		s = re.ReplaceAllString(s, strconv.Itoa(v)+"$1")
+	}
+	return s
+}
+
+// checkHPCC reads HPCC's own verdicts.
+func checkHPCC(t *testing.T, out string, ranks int) {
+	t.Helper()
+	for _, want := range []string{"Success=1", fmt.Sprintf("CommWorldProcs=%d\n", ranks), "End of HPC Challenge tests", "1 tests completed and passed residual checks",
+		"0 tests completed and failed residual checks", "5 tests completed and passed"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output has no %q", want)
+		}
+	}
+	passed := strings.Count(strings.ToUpper(out), "PASSED")
+	if passed < 10 {
+		t.Errorf("only %d checks say PASSED", passed)
+	}
+	for _, bad := range []string{"FAILED\n", "Failed", "(failed)"} {
+		if strings.Contains(out, bad) {
+			t.Errorf("the output says %q", strings.TrimSpace(bad))
+		}
+	}
+	figures := map[string]float64{}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+)=([-+.\deE]+)$`).FindAllStringSubmatch(out, -1) {
+		figures[m[1]], _ = strconv.ParseFloat(m[2], 64)
+	}
+	for _, key := range []string{"MPIRandomAccess_ErrorsFraction", "MPIRandomAccess_LCG_ErrorsFraction", "PTRANS_residual"} {
+		if v, ok := figures[key]; !ok || v != 0 {
+			t.Errorf("%s = %v (found %v), want 0", key, v, ok)
+		}
+	}
+	for _, key := range []string{"MPIFFT_maxErr", "HPL_RnormI"} {
+		if v, ok := figures[key]; !ok || v > 1e-9 {
+			t.Errorf("%s = %v (found %v), want less than 1e-9", key, v, ok)
+		}
+	}
+	t.Logf("HPL %.4g Tflop/s, PTRANS %.3g GB/s, random access %.3g GUP/s, FFT %.3g Gflop/s, ring latency %.3g us, %d checks passed", figures["HPL_Tflops"],
+		figures["PTRANS_GBs"], figures["MPIRandomAccess_GUPs"], figures["MPIFFT_Gflops"], figures["RandomlyOrderedRingLatency_usec"], passed)
+	if t.Failed() {
+		t.Log(tail(out, 4000))
+	}
+}
+
+// NetPIPE sends to 8 MB and, in its integrity mode, compares every byte.
+func TestNetPIPE(t *testing.T) {
+	need(t)
+	dir := unpack(t, "netpipe", "3.7.2-8", "NetPIPE-3.7.2")
+	makeIt(t, dir, "mpi", "MPICC=mpicc", "CFLAGS=-O2 -w")
+	program := filepath.Join(dir, "NPmpi")
+	for name, args := range map[string][]string{"integrity": {"-i", "-u", "8388608"}, "speed": {"-u", "8388608"}, "async": {"-a", "-u", "1048576"}, "bidirectional": {"-2", "-u", "1048576"}} {
+		t.Run(name, func(t *testing.T) {
+			os.Remove(filepath.Join(dir, "np.out"))
+			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program, args...), Dir: dir, Limit: 10 * time.Minute})
+			if o.Status != 0 || o.Late {
+				t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
+			}
+			all := o.Stdout + o.Stderr
+			lines := regexp.MustCompile(`(?m)^\s*\d+:\s+(\d+) bytes\s.*$`).FindAllStringSubmatch(all, -1)
+			if len(lines) < 50 {
+				t.Fatalf("only %d sizes were measured\n%s", len(lines), o.Text())
+			}
+			if name == "integrity" {
+				if n := strings.Count(all, "Integrity check passed"); n != len(lines) {
+					t.Errorf("%d of %d sizes passed the integrity check\n%s", n, len(lines), o.Text())
+				}
+			}
+			if biggest, _ := strconv.Atoi(lines[len(lines)-1][1]); biggest < 1<<20-3 || (name != "async" && name != "bidirectional" && biggest < 8<<20-3) {
+				t.Errorf("the biggest message had %d bytes", biggest)
+			}
+			t.Log(strings.TrimSpace(lines[len(lines)-1][0]))
+		})
+	}
+}
