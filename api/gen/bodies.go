@@ -33,7 +33,7 @@ type bodies struct {
 }
 
 var (
-	cBody  = regexp.MustCompile(`(?m)^[A-Za-z_][\w ]*[ *]spx_c_(\w+)\(([^;\n]*)$`)
+	cBody  = regexp.MustCompile(`(?m)^[A-Za-z_][\w ]*[ *]spx_c_(\w+)\([^;{\n]*(?:\{.*)?$`)
 	goBody = regexp.MustCompile(`(?m)^//spx:body +(.+)\n(?://.*\n)*func +(\w+)\(`)
 )
 

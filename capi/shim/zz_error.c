@@ -22,18 +22,17 @@ int PMPI_Add_error_code(int errorclass, int *errorcode)
 int PMPI_Add_error_string(int errorcode, const char *string)
 {
   spx_fn = SPX_FN_Add_error_string;
-  (void)errorcode;
-  (void)string;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(string, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "string"));
+  return spx_c_Add_error_string(errorcode, string);
 }
 
 #pragma weak MPI_Comm_call_errhandler = PMPI_Comm_call_errhandler
 int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
   SPX_ENTER(SPX_FN_Comm_call_errhandler);
-  (void)comm;
-  (void)errorcode;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  return spx_c_Comm_call_errhandler(c_comm, errorcode);
 }
 
 #pragma weak MPI_Comm_create_errhandler = PMPI_Comm_create_errhandler
@@ -49,9 +48,10 @@ int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn
 int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Comm_get_errhandler);
-  (void)comm;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "errhandler"));
+  return spx_c_Comm_get_errhandler(c_comm, errhandler);
 }
 
 #pragma weak MPI_Comm_set_errhandler = PMPI_Comm_set_errhandler
@@ -129,33 +129,29 @@ int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 int PMPI_Remove_error_class(int errorclass)
 {
   spx_fn = SPX_FN_Remove_error_class;
-  (void)errorclass;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Remove_error_class(errorclass);
 }
 
 #pragma weak MPI_Remove_error_code = PMPI_Remove_error_code
 int PMPI_Remove_error_code(int errorcode)
 {
   spx_fn = SPX_FN_Remove_error_code;
-  (void)errorcode;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Remove_error_code(errorcode);
 }
 
 #pragma weak MPI_Remove_error_string = PMPI_Remove_error_string
 int PMPI_Remove_error_string(int errorcode)
 {
   spx_fn = SPX_FN_Remove_error_string;
-  (void)errorcode;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Remove_error_string(errorcode);
 }
 
 #pragma weak MPI_Session_call_errhandler = PMPI_Session_call_errhandler
 int PMPI_Session_call_errhandler(MPI_Session session, int errorcode)
 {
   spx_fn = SPX_FN_Session_call_errhandler;
-  (void)session;
-  (void)errorcode;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  return spx_c_Session_call_errhandler(session, errorcode);
 }
 
 #pragma weak MPI_Session_create_errhandler = PMPI_Session_create_errhandler
@@ -171,9 +167,9 @@ int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errh
 int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 {
   spx_fn = SPX_FN_Session_get_errhandler;
-  (void)session;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "errhandler"));
+  return spx_c_Session_get_errhandler(session, errhandler);
 }
 
 #pragma weak MPI_Session_set_errhandler = PMPI_Session_set_errhandler
@@ -189,9 +185,8 @@ int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
 {
   SPX_ENTER(SPX_FN_Win_call_errhandler);
-  (void)win;
-  (void)errorcode;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_call_errhandler(win, errorcode);
 }
 
 #pragma weak MPI_Win_create_errhandler = PMPI_Win_create_errhandler
@@ -207,18 +202,18 @@ int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, M
 int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Win_get_errhandler);
-  (void)win;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "errhandler"));
+  return spx_c_Win_get_errhandler(win, errhandler);
 }
 
 #pragma weak MPI_Win_set_errhandler = PMPI_Win_set_errhandler
 int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
   SPX_ENTER(SPX_FN_Win_set_errhandler);
-  (void)win;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_WIN, win, SPX_K_ERRH, "errhandler", errhandler));
+  return spx_c_Win_set_errhandler(win, errhandler);
 }
 
 #pragma weak MPI_Errhandler_create = PMPI_Errhandler_create
@@ -234,9 +229,10 @@ int PMPI_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhand
 int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Errhandler_get);
-  (void)comm;
-  (void)errhandler;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "errhandler"));
+  return spx_c_Comm_get_errhandler(c_comm, errhandler);
 }
 
 #pragma weak MPI_Errhandler_set = PMPI_Errhandler_set

@@ -68,51 +68,49 @@ int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
 int PMPI_Buffer_attach(void *buffer, int size)
 {
   SPX_ENTER(SPX_FN_Buffer_attach);
-  (void)buffer;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size", size));
+  return spx_c_Buffer_attach(buffer, size);
 }
 
 #pragma weak MPI_Buffer_attach_c = PMPI_Buffer_attach_c
 int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
 {
   SPX_ENTER(SPX_FN_Buffer_attach_c);
-  (void)buffer;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size", size));
+  return spx_c_Buffer_attach(buffer, size);
 }
 
 #pragma weak MPI_Buffer_detach = PMPI_Buffer_detach
 int PMPI_Buffer_detach(void *buffer_addr, int *size)
 {
   SPX_ENTER(SPX_FN_Buffer_detach);
-  (void)buffer_addr;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "buffer_addr"));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  return spx_c_Buffer_detach(buffer_addr, (spx_count_out){size, 0});
 }
 
 #pragma weak MPI_Buffer_detach_c = PMPI_Buffer_detach_c
 int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Buffer_detach_c);
-  (void)buffer_addr;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "buffer_addr"));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  return spx_c_Buffer_detach(buffer_addr, (spx_count_out){size, 1});
 }
 
 #pragma weak MPI_Buffer_flush = PMPI_Buffer_flush
 int PMPI_Buffer_flush(void)
 {
   SPX_ENTER(SPX_FN_Buffer_flush);
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_c_Buffer_flush();
 }
 
 #pragma weak MPI_Buffer_iflush = PMPI_Buffer_iflush
 int PMPI_Buffer_iflush(MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Buffer_iflush);
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "request"));
+  return spx_c_Buffer_iflush(request);
 }
 
 #pragma weak MPI_Cancel = PMPI_Cancel
@@ -128,57 +126,61 @@ int PMPI_Cancel(MPI_Request *request)
 int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
 {
   SPX_ENTER(SPX_FN_Comm_attach_buffer);
-  (void)comm;
-  (void)buffer;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "size", size));
+  return spx_c_Comm_attach_buffer(c_comm, buffer, size);
 }
 
 #pragma weak MPI_Comm_attach_buffer_c = PMPI_Comm_attach_buffer_c
 int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
 {
   SPX_ENTER(SPX_FN_Comm_attach_buffer_c);
-  (void)comm;
-  (void)buffer;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "size", size));
+  return spx_c_Comm_attach_buffer(c_comm, buffer, size);
 }
 
 #pragma weak MPI_Comm_detach_buffer = PMPI_Comm_detach_buffer
 int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
 {
   SPX_ENTER(SPX_FN_Comm_detach_buffer);
-  (void)comm;
-  (void)buffer_addr;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "buffer_addr"));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "size"));
+  return spx_c_Comm_detach_buffer(c_comm, buffer_addr, (spx_count_out){size, 0});
 }
 
 #pragma weak MPI_Comm_detach_buffer_c = PMPI_Comm_detach_buffer_c
 int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Comm_detach_buffer_c);
-  (void)comm;
-  (void)buffer_addr;
-  (void)size;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "buffer_addr"));
+  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "size"));
+  return spx_c_Comm_detach_buffer(c_comm, buffer_addr, (spx_count_out){size, 1});
 }
 
 #pragma weak MPI_Comm_flush_buffer = PMPI_Comm_flush_buffer
 int PMPI_Comm_flush_buffer(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Comm_flush_buffer);
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  return spx_c_Comm_flush_buffer(c_comm);
 }
 
 #pragma weak MPI_Comm_iflush_buffer = PMPI_Comm_iflush_buffer
 int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Comm_iflush_buffer);
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  return spx_c_Comm_iflush_buffer(c_comm, request);
 }
 
 #pragma weak MPI_Grequest_complete = PMPI_Grequest_complete
@@ -1044,8 +1046,9 @@ int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
 int PMPI_Start(MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Start);
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  return spx_c_Start(request);
 }
 
 #pragma weak MPI_Startall = PMPI_Startall
