@@ -16,6 +16,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"libspx/core/mpierr"
@@ -112,6 +113,7 @@ func ftOf(o *commObject) *ftComm {
 	f.failed = f.deaths(nil)
 	f.m = member.New(len(procs), self, rankset.Of(f.failed...))
 	ft.comms[ctx] = f
+	sweep()
 	kept := ft.early[:0]
 	for _, e := range ft.early {
 		if e.ctx == ctx {
@@ -144,6 +146,7 @@ func ftPoll() {
 	if ft.comms == nil {
 		return
 	}
+	sweep()
 	for _, f := range ft.comms {
 		if dead := f.deaths(f.failed); dead != nil {
 			f.failed = append(f.failed, dead...)
@@ -253,20 +256,39 @@ func (f *ftComm) agreement(a *ftCall) {
 // ackedSet is what this process has acknowledged.
 func (f *ftComm) ackedSet() rankset.Set { return rankset.Of(f.failed[:f.acked]...) }
 
-// ftFreed is told that a communicator is gone: its machine stays a while for members that are behind.
+// ftGone lists freed communicators that have a machine. It has a lock of its own: communicators are also buried while one is
+// made under ft.mu.
+var ftGone struct {
+	mu      sync.Mutex
+	objs    []*commObject
+	present atomic.Int32 // machines: 0 means that nobody has to be told
+}
+
+// ftFreed is told that a communicator is gone.
 func ftFreed(o *commObject) {
-	ft.mu.Lock()
-	defer ft.mu.Unlock()
-	for ctx, f := range ft.comms {
-		if f.obj != o {
-			continue
-		}
-		f.obj = nil
-		ft.retired = append(ft.retired, ctx)
-		if len(ft.retired) > maxRetired {
-			delete(ft.comms, ft.retired[0])
-			ft.retired = ft.retired[1:]
-		}
+	if ftGone.present.Load() == 0 {
 		return
 	}
+	ftGone.mu.Lock()
+	defer ftGone.mu.Unlock()
+	ftGone.objs = append(ftGone.objs, o)
+}
+
+// sweep retires the machines of freed communicators: they stay a while for members that are behind. ft.mu is held.
+func sweep() {
+	ftGone.mu.Lock()
+	gone := ftGone.objs
+	ftGone.objs = nil
+	ftGone.mu.Unlock()
+	for ctx, f := range ft.comms {
+		if f.obj != nil && slices.Contains(gone, f.obj) {
+			f.obj = nil
+			ft.retired = append(ft.retired, ctx)
+		}
+	}
+	for len(ft.retired) > maxRetired {
+		delete(ft.comms, ft.retired[0])
+		ft.retired = ft.retired[1:]
+	}
+	ftGone.present.Store(int32(len(ft.comms)))
 }
