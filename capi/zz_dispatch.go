@@ -4,6 +4,7 @@ package main
 
 // bodies has the Go body of every function that has one, by its number (zz_functions.h).
 var bodies = [733]func(*call) error{
+	23:  allocMem,            // MPI_Alloc_mem
 	40:  attrDelete,          // MPI_Attr_delete
 	42:  attrPut,             // MPI_Attr_put
 	73:  commCompare,         // MPI_Comm_compare
@@ -25,6 +26,7 @@ var bodies = [733]func(*call) error{
 	105: commSetInfo,         // MPI_Comm_set_info
 	110: commSplit,           // MPI_Comm_split
 	111: commSplitType,       // MPI_Comm_split_type
+	222: freeMem,             // MPI_Free_mem
 	253: groupCompare,        // MPI_Group_compare
 	254: groupDifference,     // MPI_Group_difference
 	255: groupExcl,           // MPI_Group_excl

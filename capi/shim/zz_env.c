@@ -69,10 +69,11 @@ int PMPI_Abort(MPI_Comm comm, int errorcode)
 int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
   SPX_ENTER(SPX_FN_Alloc_mem);
-  (void)size;
-  (void)info;
-  (void)baseptr;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "baseptr"));
+  spx_frame frame = {.fn = SPX_FN_Alloc_mem,
+    .a = {{.i = size}, {.u = (uintptr_t)info}, {.u = (uintptr_t)baseptr}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Finalize = PMPI_Finalize
@@ -93,8 +94,9 @@ int PMPI_Finalized(int *flag)
 int PMPI_Free_mem(void *base)
 {
   SPX_ENTER(SPX_FN_Free_mem);
-  (void)base;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_frame frame = {.fn = SPX_FN_Free_mem,
+    .a = {{.u = (uintptr_t)base}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Get_hw_resource_info = PMPI_Get_hw_resource_info

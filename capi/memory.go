@@ -1,0 +1,49 @@
+package main
+
+/*
+#include <stdlib.h>
+#include "spx.h"
+*/
+import "C"
+
+import (
+	"strconv"
+	"unsafe"
+
+	"libspx/core/mpierr"
+)
+
+// Bodies of MPI_Alloc_mem and MPI_Free_mem (MPI-5.0, 10.2): memory of the C library, aligned to a cache line, or to what the info key
+// mpi_minimum_memory_alignment asks for. Any memory may be sent from and received into, so that there is nothing more to it.
+
+const cacheLine = 64
+
+//spx:body MPI_Alloc_mem
+func allocMem(c *call) error {
+	size, align := c.int64(0), uint64(cacheLine)
+	if size < 0 {
+		return mpierr.New(mpierr.Arg, "size = %d is negative", size)
+	}
+	if in := c.info(1); in != nil {
+		if text, ok := in.Get("mpi_minimum_memory_alignment"); ok {
+			want, err := strconv.ParseUint(text, 10, 32)
+			if err != nil || want == 0 || want&(want-1) != 0 {
+				return mpierr.New(mpierr.InfoValue, "mpi_minimum_memory_alignment = %q is not a power of two", text)
+			}
+			align = max(align, want)
+		}
+	}
+	rounded := (uint64(size) + align - 1) &^ (align - 1)
+	p := C.aligned_alloc(C.size_t(align), C.size_t(max(rounded, align)))
+	if p == nil {
+		return mpierr.New(mpierr.NoMem, "%d bytes of memory are not to be had", size)
+	}
+	c.setHandle(2, uintptr(p)) // baseptr is void *: the address of a pointer
+	return nil
+}
+
+//spx:body MPI_Free_mem
+func freeMem(c *call) error {
+	C.free(unsafe.Pointer(at[byte](c.addr(0))))
+	return nil
+}
