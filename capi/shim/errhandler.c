@@ -155,8 +155,15 @@ int spx_c_Comm_set_errhandler(spx_comm *comm, MPI_Errhandler errhandler)
   return err;
 }
 
-int spx_c_Comm_get_errhandler(spx_comm *comm, MPI_Errhandler *errhandler) { return get(SPX_K_COMM, comm_handle(comm), errhandler); }
-int spx_c_Comm_call_errhandler(spx_comm *comm, int errorcode) { return call(SPX_K_COMM, comm_handle(comm), errorcode); }
+int spx_c_Comm_get_errhandler(spx_comm *comm, MPI_Errhandler *errhandler)
+{
+  return get(SPX_K_COMM, comm_handle(comm), errhandler);
+}
+
+int spx_c_Comm_call_errhandler(spx_comm *comm, int errorcode)
+{
+  return call(SPX_K_COMM, comm_handle(comm), errorcode);
+}
 
 /* Windows, files and sessions. */
 static spx_errh **slot_of(spx_kind k, const void *handle)
@@ -165,17 +172,35 @@ static spx_errh **slot_of(spx_kind k, const void *handle)
   return o ? &o->errh : NULL;
 }
 
-int spx_c_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) { return set(SPX_K_WIN, win, slot_of(SPX_K_WIN, win), errhandler); }
-int spx_c_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler) { return get(SPX_K_WIN, win, errhandler); }
-int spx_c_Win_call_errhandler(MPI_Win win, int errorcode) { return call(SPX_K_WIN, win, errorcode); }
+int spx_c_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
+{
+  return set(SPX_K_WIN, win, slot_of(SPX_K_WIN, win), errhandler);
+}
+
+int spx_c_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
+{
+  return get(SPX_K_WIN, win, errhandler);
+}
+
+int spx_c_Win_call_errhandler(MPI_Win win, int errorcode)
+{
+  return call(SPX_K_WIN, win, errorcode);
+}
 
 int spx_c_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {
   return set(SPX_K_SESSION, session, slot_of(SPX_K_SESSION, session), errhandler);
 }
 
-int spx_c_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler) { return get(SPX_K_SESSION, session, errhandler); }
-int spx_c_Session_call_errhandler(MPI_Session session, int errorcode) { return call(SPX_K_SESSION, session, errorcode); }
+int spx_c_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
+{
+  return get(SPX_K_SESSION, session, errhandler);
+}
+
+int spx_c_Session_call_errhandler(MPI_Session session, int errorcode)
+{
+  return call(SPX_K_SESSION, session, errorcode);
+}
 
 /* MPI_FILE_NULL stands for the files that are not open yet, so the shims let it through, and files are checked here. */
 static int bad_file(MPI_File file)

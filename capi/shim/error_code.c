@@ -119,8 +119,15 @@ static int set_string(const char *function, int errorcode, const char *string)
     "errorcode is %d, which has no string that MPI_Add_error_string gave", errorcode);
 }
 
-int spx_c_Add_error_string(int errorcode, const char *string) { return set_string("MPI_Add_error_string", errorcode, string); }
-int spx_c_Remove_error_string(int errorcode) { return set_string("MPI_Remove_error_string", errorcode, NULL); }
+int spx_c_Add_error_string(int errorcode, const char *string)
+{
+  return set_string("MPI_Add_error_string", errorcode, string);
+}
+
+int spx_c_Remove_error_string(int errorcode)
+{
+  return set_string("MPI_Remove_error_string", errorcode, NULL);
+}
 
 /* Removes an added code or class; a class that still has codes stays (MPI-5.0, 9.5: erroneous). */
 static int remove_code(const char *function, int code, int is_class)
@@ -140,8 +147,15 @@ static int remove_code(const char *function, int code, int is_class)
   return spx_raise(0, NULL, MPI_ERR_ARG, function, "%s %d %s", is_class ? "errorclass" : "errorcode", code, why);
 }
 
-int spx_c_Remove_error_class(int errorclass) { return remove_code("MPI_Remove_error_class", errorclass, 1); }
-int spx_c_Remove_error_code(int errorcode) { return remove_code("MPI_Remove_error_code", errorcode, 0); }
+int spx_c_Remove_error_class(int errorclass)
+{
+  return remove_code("MPI_Remove_error_class", errorclass, 1);
+}
+
+int spx_c_Remove_error_code(int errorcode)
+{
+  return remove_code("MPI_Remove_error_code", errorcode, 0);
+}
 
 int spx_c_Error_class(int errorcode, int *errorclass)
 {
