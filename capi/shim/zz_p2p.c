@@ -1133,7 +1133,7 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 #pragma weak MPI_Test_cancelled = PMPI_Test_cancelled
 int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
 {
-  SPX_ENTER(SPX_FN_Test_cancelled);
+  spx_fn = SPX_FN_Test_cancelled;
   SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
   return spx_c_Test_cancelled(status, flag);
