@@ -80,7 +80,7 @@ static int pair_class(int id)
   case SPX_B_LONG_DOUBLE_INT: return SPX_RC_LONG_DOUBLE_INT;
   case SPX_B_2REAL: return SPX_RC_2REAL;
   case SPX_B_2DOUBLE_PRECISION: return SPX_RC_2DOUBLE;
-  default: return -1;
+  default: return SPX_RC_ANY_PAIR;
   }
 }
 
@@ -203,6 +203,8 @@ int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, co
     return MPI_SUCCESS;
   }
   if (SPX_UNLIKELY(!spx_op_valid(op, t))) return MPI_ERR_OP;
-  kernels()[class_of(t)][op_index(op->predef)](in, inout, count);
+  int class = class_of(t), o = op_index(op->predef);
+  if (SPX_UNLIKELY(class == SPX_RC_ANY_PAIR)) spx_reduce_pair(&spx_basics[t->basic], o == SPX_RO_MAXLOC, in, inout, count);
+  else kernels()[class][o](in, inout, count);
   return MPI_SUCCESS;
 }

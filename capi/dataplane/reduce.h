@@ -58,7 +58,8 @@ typedef enum {
   SPX_RC_LONG_DOUBLE_INT,
   SPX_RC_2REAL,
   SPX_RC_2DOUBLE,
-  SPX_RC_COUNT
+  SPX_RC_COUNT,
+  SPX_RC_ANY_PAIR = SPX_RC_COUNT /* pairs without a name: spx_reduce_pair */
 } spx_red_class;
 
 /* inout[i] = in[i] op inout[i] for n elements, each aligned as C aligns the type or not at all; the arrays do not overlap. */
@@ -67,6 +68,9 @@ typedef void (*spx_red_fn)(const void *in, void *inout, int64_t n);
 /* NULL where the operation is not defined for the type. */
 SPX_HIDDEN extern const spx_red_fn spx_red_base[SPX_RC_COUNT][SPX_RO_COUNT];
 SPX_HIDDEN extern const spx_red_fn spx_red_avx2[SPX_RC_COUNT][SPX_RO_COUNT];
+
+/* MPI_MINLOC (max = 0) or MPI_MAXLOC for n pairs of any value and index type (reduce_pair.c). */
+SPX_HIDDEN void spx_reduce_pair(const spx_basic *pair, int max, const void *in, void *inout, int64_t n);
 
 /* Puts the predefined operations into spx_predef[SPX_K_OP]. Idempotent; call it before any other thread exists. */
 SPX_HIDDEN void spx_ops_init(void);
