@@ -5,19 +5,20 @@
 #include "shim.h"
 
 /* Every function but those that may be called at any time begins with this. */
-#define SPX_ENTER(f) \
-  do { \
-    spx_fn = (f); \
-    if (SPX_UNLIKELY(atomic_load_explicit(&spx_state, memory_order_relaxed) != SPX_INITIALIZED || spx_forked)) return spx_bad_state(); \
+#define SPX_ENTER(f)                                                                                                   \
+  do {                                                                                                                 \
+    spx_fn = (f);                                                                                                      \
+    if (SPX_UNLIKELY(atomic_load_explicit(&spx_state, memory_order_relaxed) != SPX_INITIALIZED || spx_forked))         \
+      return spx_bad_state();                                                                                          \
   } while (0)
-#define SPX_CHECK(ok, bad) \
-  do { \
-    if (SPX_UNLIKELY(!(ok))) return bad; \
+#define SPX_CHECK(ok, bad)                                                                                             \
+  do {                                                                                                                 \
+    if (SPX_UNLIKELY(!(ok))) return bad;                                                                               \
   } while (0)
-#define SPX_TRY(call) \
-  do { \
-    int err_ = (call); \
-    if (SPX_UNLIKELY(err_ != MPI_SUCCESS)) return err_; \
+#define SPX_TRY(call)                                                                                                  \
+  do {                                                                                                                 \
+    int err_ = (call);                                                                                                 \
+    if (SPX_UNLIKELY(err_ != MPI_SUCCESS)) return err_;                                                                \
   } while (0)
 
 #define SPX_COLD SPX_HIDDEN __attribute__((cold, noinline))
@@ -37,7 +38,8 @@ SPX_COLD int spx_bad_root(const spx_comm *c, int root);
 
 /* Checks of arrays: MPI_SUCCESS, or the code of the error that they raised. */
 SPX_HIDDEN int spx_check_counts(spx_kind k, void *h, const char *arg, const void *counts, int n, int wide);
-SPX_HIDDEN int spx_check_types(spx_kind k, void *h, const char *arg, const MPI_Datatype *types, const void *counts, int n, int wide);
+SPX_HIDDEN int spx_check_types(spx_kind k, void *h, const char *arg, const MPI_Datatype *types, const void *counts,
+                               int n, int wide);
 SPX_HIDDEN int spx_check_requests(int n, MPI_Request const *requests);
 SPX_HIDDEN int spx_check_requests_or_null(int n, MPI_Request const *requests);
 /* A buffer described by an array of counts may be NULL when there is nothing in it. */
@@ -48,7 +50,8 @@ static inline int spx_committed(const spx_type *t) { return t && (t->flags & SPX
 /* NULL is MPI_BOTTOM: right with a type that is made of addresses, or when nothing is there. */
 static inline int spx_buffer_ok(const void *buf, int64_t count, const spx_type *t)
 {
-  return SPX_LIKELY((uintptr_t)buf > (uintptr_t)MPI_IN_PLACE) || count == 0 || t->size == 0 || (!buf && (t->flags & SPX_T_ABSOLUTE));
+  return SPX_LIKELY((uintptr_t)buf > (uintptr_t)MPI_IN_PLACE) || count == 0 || t->size == 0 ||
+         (!buf && (t->flags & SPX_T_ABSOLUTE));
 }
 
 static inline int spx_in_place_ok(const spx_comm *c) { return !(c->flags & SPX_C_INTER); }
@@ -56,15 +59,25 @@ static inline int spx_in_place_ok(const spx_comm *c) { return !(c->flags & SPX_C
 static inline int spx_tag_ok(int tag) { return (uint32_t)tag <= SPX_TAG_UB; }
 
 /* Ranks of the group that messages go to and come from. */
-static inline int spx_dest_ok(const spx_comm *c, int rank) { return (uint32_t)rank < (uint32_t)c->remote_size || rank == MPI_PROC_NULL; }
+static inline int spx_dest_ok(const spx_comm *c, int rank)
+{
+  return (uint32_t)rank < (uint32_t)c->remote_size || rank == MPI_PROC_NULL;
+}
 static inline int spx_source_ok(const spx_comm *c, int rank) { return spx_dest_ok(c, rank) || rank == MPI_ANY_SOURCE; }
 
 /* Rooted collectives. On an intercommunicator the group of the root passes MPI_ROOT or MPI_PROC_NULL (MPI-5.0, 6.2.3). */
 static inline int spx_root_ok(const spx_comm *c, int root)
 {
-  return (uint32_t)root < (uint32_t)c->remote_size || ((c->flags & SPX_C_INTER) && (root == MPI_ROOT || root == MPI_PROC_NULL));
+  return (uint32_t)root < (uint32_t)c->remote_size ||
+         ((c->flags & SPX_C_INTER) && (root == MPI_ROOT || root == MPI_PROC_NULL));
 }
-static inline int spx_at_root(const spx_comm *c, int root) { return c->flags & SPX_C_INTER ? root == MPI_ROOT : root == c->rank; }
+static inline int spx_at_root(const spx_comm *c, int root)
+{
+  return c->flags & SPX_C_INTER ? root == MPI_ROOT : root == c->rank;
+}
 static inline int spx_at_leaf(const spx_comm *c, int root) { return !(c->flags & SPX_C_INTER) || root >= 0; }
-static inline int spx_takes_part(const spx_comm *c, int root) { return !(c->flags & SPX_C_INTER) || root != MPI_PROC_NULL; }
+static inline int spx_takes_part(const spx_comm *c, int root)
+{
+  return !(c->flags & SPX_C_INTER) || root != MPI_PROC_NULL;
+}
 #endif

@@ -21,9 +21,18 @@
 #include "spx.h"
 #include "zz_functions.h"
 
-typedef struct { const void *p; int wide; } spx_counts;  /* const int *, or const MPI_Count * when wide */
-typedef struct { void *p; int wide; } spx_count_out;     /* int *, or MPI_Count * when wide */
-typedef struct { void *fn; int wide; } spx_fnptr;        /* MPI_User_function *, or MPI_User_function_c * when wide */
+typedef struct {
+  const void *p;
+  int wide;
+} spx_counts; /* const int *, or const MPI_Count * when wide */
+typedef struct {
+  void *p;
+  int wide;
+} spx_count_out; /* int *, or MPI_Count * when wide */
+typedef struct {
+  void *fn;
+  int wide;
+} spx_fnptr; /* MPI_User_function *, or MPI_User_function_c * when wide */
 
 static inline int64_t spx_count_at(spx_counts c, int64_t i)
 {
@@ -35,8 +44,10 @@ static inline int64_t spx_count_get(spx_count_out o) { return o.wide ? *(int64_t
 /* Stores a count: MPI_UNDEFINED when it does not fit an int (MPI-5.0, 2.5.8). */
 static inline void spx_count_store(spx_count_out o, int64_t v)
 {
-  if (o.wide) *(int64_t *)o.p = v;
-  else *(int *)o.p = v > INT32_MAX ? MPI_UNDEFINED : (int)v;
+  if (o.wide)
+    *(int64_t *)o.p = v;
+  else
+    *(int *)o.p = v > INT32_MAX ? MPI_UNDEFINED : (int)v;
 }
 
 #include "zz_bodies.h"

@@ -53,33 +53,16 @@ _Static_assert(sizeof(MPI_F08_status) == sizeof(MPI_Status), "MPI_F08_status");
 static int convert(void *to, const void *from)
 {
   const char *fn = spx_fn_name[spx_fn];
-  if (!from) return spx_raise(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, fn, "the status to convert is NULL or MPI_STATUS_IGNORE");
-  if (!to) return spx_raise(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, fn, "the address for the converted status is NULL");
+  if (!from)
+    return spx_raise(0, NULL, MPI_ERR_ARG, fn, "the status to convert is NULL or MPI_STATUS_IGNORE");
+  if (!to) return spx_raise(0, NULL, MPI_ERR_ARG, fn, "the address for the converted status is NULL");
   memcpy(to, from, sizeof(MPI_Status));
   return MPI_SUCCESS;
 }
 
-int spx_c_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
-{
-  return convert(f_status, c_status);
-}
-int spx_c_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
-{
-  return convert(c_status, f_status);
-}
-int spx_c_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
-{
-  return convert(f08_status, c_status);
-}
-int spx_c_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
-{
-  return convert(c_status, f08_status);
-}
-int spx_c_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
-{
-  return convert(f08_status, f_status);
-}
-int spx_c_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
-{
-  return convert(f_status, f08_status);
-}
+int spx_c_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) { return convert(f_status, c_status); }
+int spx_c_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) { return convert(c_status, f_status); }
+int spx_c_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status) { return convert(f08_status, c_status); }
+int spx_c_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status) { return convert(c_status, f08_status); }
+int spx_c_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) { return convert(f08_status, f_status); }
+int spx_c_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) { return convert(f_status, f08_status); }
