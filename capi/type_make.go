@@ -174,6 +174,7 @@ func typeDup(c *call) error {
 	return typeAttrs.copy(c, old, o, func(err error) error {
 		if err != nil {
 			o.drop()
+			c.setHandle(1, datatypeNull)
 			return err
 		}
 		c.setHandle(1, o.handle())

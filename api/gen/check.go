@@ -55,7 +55,7 @@ func target(f *api.Function) string {
 	if f.Chapter == "io" && f.State == "active" {
 		return "SPX_K_FILE, MPI_FILE_NULL"
 	}
-	return "SPX_K_COMM, MPI_COMM_SELF"
+	return "0, NULL" // no object: spx_errh_of says whose handler it is
 }
 
 func (c *checks) line(format string, args ...any) { fmt.Fprintf(&c.w, "  "+format+"\n", args...) }

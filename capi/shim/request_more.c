@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "request.h"
 
-#define SELF SPX_K_COMM, MPI_COMM_SELF
+#define SELF 0, NULL
 #define FN spx_fn_name[spx_fn]
 
 /* An active request is completed behind the user's back. Its handle is gone at once, but for a generalized request's: it is

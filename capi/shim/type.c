@@ -6,7 +6,7 @@
 #include "pack.h"
 
 #define FN spx_fn_name[spx_fn]
-#define SELF SPX_K_COMM, MPI_COMM_SELF
+#define SELF 0, NULL
 
 static void release(spx_obj *o) { spx_type_release((spx_type *)o); }
 

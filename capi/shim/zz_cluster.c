@@ -6,7 +6,7 @@ int MPISP_World_count(int *count)
 {
   SPX_ENTER(SPX_FN_SP_World_count);
   (void)count;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 int MPISP_World_get(int index, MPI_Comm *world)
@@ -14,20 +14,20 @@ int MPISP_World_get(int index, MPI_Comm *world)
   SPX_ENTER(SPX_FN_SP_World_get);
   (void)index;
   (void)world;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 int MPISP_Bind(int index)
 {
   SPX_ENTER(SPX_FN_SP_Bind);
   (void)index;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 int MPISP_Commit(void)
 {
   SPX_ENTER(SPX_FN_SP_Commit);
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)
@@ -35,7 +35,7 @@ int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)
   SPX_ENTER(SPX_FN_SP_Status_get_cluster);
   (void)status;
   (void)cluster;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 int MPISP_Status_get_rank(const MPI_Status *status, int *rank)
@@ -43,5 +43,5 @@ int MPISP_Status_get_rank(const MPI_Status *status, int *rank)
   SPX_ENTER(SPX_FN_SP_Status_get_rank);
   (void)status;
   (void)rank;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }

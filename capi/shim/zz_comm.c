@@ -35,7 +35,7 @@ int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
   (void)info;
   (void)errhandler;
   (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Comm_create_group = PMPI_Comm_create_group
@@ -78,8 +78,8 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 int PMPI_Comm_free(MPI_Comm *comm)
 {
   SPX_ENTER(SPX_FN_Comm_free);
-  SPX_CHECK(comm, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm"));
-  SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_COMM, "comm", *comm));
+  SPX_CHECK(comm, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm"));
+  SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(0, NULL, SPX_K_COMM, "comm", *comm));
   spx_frame frame = {.fn = SPX_FN_Comm_free,
     .a = {{.u = (uintptr_t)comm}}};
   return spx_go(&frame);
@@ -263,7 +263,7 @@ int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, M
   (void)info;
   (void)errhandler;
   (void)newintercomm;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Intercomm_merge = PMPI_Intercomm_merge

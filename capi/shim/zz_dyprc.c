@@ -6,21 +6,21 @@ int (ulfm_dyprc_merge_child)(MPI_Comm *mworld)
 {
   spx_fn = SPX_FN_dyprc_merge_child;
   (void)mworld;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 int (ulfm_dyprc_poll)(MPI_Comm *mworld)
 {
   spx_fn = SPX_FN_dyprc_poll;
   (void)mworld;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 void *(ulfm_dyprc_point)(MPI_Comm *mworld)
 {
   spx_fn = SPX_FN_dyprc_point;
   (void)mworld;
-  spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  spx_unwritten(0, NULL);
   return 0;
 }
 
@@ -30,5 +30,5 @@ int (ulfm_dyprc_resume)(MPI_Comm *mworld, int jumped, int newcomer)
   (void)mworld;
   (void)jumped;
   (void)newcomer;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }

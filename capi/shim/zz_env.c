@@ -10,7 +10,7 @@ int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *lo
   (void)logical_true;
   (void)logical_false;
   (void)is_set;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Abi_get_fortran_info = PMPI_Abi_get_fortran_info
@@ -18,7 +18,7 @@ int PMPI_Abi_get_fortran_info(MPI_Info *info)
 {
   spx_fn = SPX_FN_Abi_get_fortran_info;
   (void)info;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Abi_get_info = PMPI_Abi_get_info
@@ -26,15 +26,15 @@ int PMPI_Abi_get_info(MPI_Info *info)
 {
   spx_fn = SPX_FN_Abi_get_info;
   (void)info;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Abi_get_version = PMPI_Abi_get_version
 int PMPI_Abi_get_version(int *abi_major, int *abi_minor)
 {
   spx_fn = SPX_FN_Abi_get_version;
-  SPX_CHECK(abi_major, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "abi_major"));
-  SPX_CHECK(abi_minor, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "abi_minor"));
+  SPX_CHECK(abi_major, spx_bad_null(0, NULL, MPI_ERR_ARG, "abi_major"));
+  SPX_CHECK(abi_minor, spx_bad_null(0, NULL, MPI_ERR_ARG, "abi_minor"));
   return spx_c_Abi_get_version(abi_major, abi_minor);
 }
 
@@ -45,7 +45,7 @@ int PMPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *lo
   (void)logical_size;
   (void)logical_true;
   (void)logical_false;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Abi_set_fortran_info = PMPI_Abi_set_fortran_info
@@ -53,7 +53,7 @@ int PMPI_Abi_set_fortran_info(MPI_Info info)
 {
   spx_fn = SPX_FN_Abi_set_fortran_info;
   (void)info;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Abort = PMPI_Abort
@@ -69,8 +69,8 @@ int PMPI_Abort(MPI_Comm comm, int errorcode)
 int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
   SPX_ENTER(SPX_FN_Alloc_mem);
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
-  SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "baseptr"));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(baseptr, spx_bad_null(0, NULL, MPI_ERR_ARG, "baseptr"));
   spx_frame frame = {.fn = SPX_FN_Alloc_mem,
     .a = {{.i = size}, {.u = (uintptr_t)info}, {.u = (uintptr_t)baseptr}}};
   return spx_go(&frame);
@@ -104,15 +104,15 @@ int PMPI_Get_hw_resource_info(MPI_Info *hw_info)
 {
   spx_fn = SPX_FN_Get_hw_resource_info;
   (void)hw_info;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Get_library_version = PMPI_Get_library_version
 int PMPI_Get_library_version(char *version, int *resultlen)
 {
   spx_fn = SPX_FN_Get_library_version;
-  SPX_CHECK(version, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "version"));
-  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "resultlen"));
+  SPX_CHECK(version, spx_bad_null(0, NULL, MPI_ERR_ARG, "version"));
+  SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   return spx_c_Get_library_version(version, resultlen);
 }
 
@@ -120,8 +120,8 @@ int PMPI_Get_library_version(char *version, int *resultlen)
 int PMPI_Get_processor_name(char *name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Get_processor_name);
-  SPX_CHECK(name, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "name"));
-  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "resultlen"));
+  SPX_CHECK(name, spx_bad_null(0, NULL, MPI_ERR_ARG, "name"));
+  SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   return spx_c_Get_processor_name(name, resultlen);
 }
 
@@ -129,8 +129,8 @@ int PMPI_Get_processor_name(char *name, int *resultlen)
 int PMPI_Get_version(int *version, int *subversion)
 {
   spx_fn = SPX_FN_Get_version;
-  SPX_CHECK(version, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "version"));
-  SPX_CHECK(subversion, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "subversion"));
+  SPX_CHECK(version, spx_bad_null(0, NULL, MPI_ERR_ARG, "version"));
+  SPX_CHECK(subversion, spx_bad_null(0, NULL, MPI_ERR_ARG, "subversion"));
   return spx_c_Get_version(version, subversion);
 }
 
@@ -145,7 +145,7 @@ int PMPI_Init(int *argc, char ***argv)
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
   spx_fn = SPX_FN_Init_thread;
-  SPX_CHECK(provided, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "provided"));
+  SPX_CHECK(provided, spx_bad_null(0, NULL, MPI_ERR_ARG, "provided"));
   return spx_c_Init_thread(argc, argv, required, provided);
 }
 
@@ -160,7 +160,7 @@ int PMPI_Initialized(int *flag)
 int PMPI_Is_thread_main(int *flag)
 {
   SPX_ENTER(SPX_FN_Is_thread_main);
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Is_thread_main(flag);
 }
 
@@ -175,7 +175,7 @@ int PMPI_Pcontrol(const int level, ...)
 int PMPI_Query_thread(int *provided)
 {
   SPX_ENTER(SPX_FN_Query_thread);
-  SPX_CHECK(provided, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "provided"));
+  SPX_CHECK(provided, spx_bad_null(0, NULL, MPI_ERR_ARG, "provided"));
   return spx_c_Query_thread(provided);
 }
 
@@ -184,7 +184,7 @@ int PMPI_Session_finalize(MPI_Session *session)
 {
   spx_fn = SPX_FN_Session_finalize;
   (void)session;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Session_get_info = PMPI_Session_get_info
@@ -235,7 +235,7 @@ int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
   (void)info;
   (void)errhandler;
   (void)session;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Wtick = PMPI_Wtick

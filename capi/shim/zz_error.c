@@ -6,7 +6,7 @@
 int PMPI_Add_error_class(int *errorclass)
 {
   spx_fn = SPX_FN_Add_error_class;
-  SPX_CHECK(errorclass, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errorclass"));
+  SPX_CHECK(errorclass, spx_bad_null(0, NULL, MPI_ERR_ARG, "errorclass"));
   return spx_c_Add_error_class(errorclass);
 }
 
@@ -14,7 +14,7 @@ int PMPI_Add_error_class(int *errorclass)
 int PMPI_Add_error_code(int errorclass, int *errorcode)
 {
   spx_fn = SPX_FN_Add_error_code;
-  SPX_CHECK(errorcode, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errorcode"));
+  SPX_CHECK(errorcode, spx_bad_null(0, NULL, MPI_ERR_ARG, "errorcode"));
   return spx_c_Add_error_code(errorclass, errorcode);
 }
 
@@ -22,7 +22,7 @@ int PMPI_Add_error_code(int errorclass, int *errorcode)
 int PMPI_Add_error_string(int errorcode, const char *string)
 {
   spx_fn = SPX_FN_Add_error_string;
-  SPX_CHECK(string, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "string"));
+  SPX_CHECK(string, spx_bad_null(0, NULL, MPI_ERR_ARG, "string"));
   return spx_c_Add_error_string(errorcode, string);
 }
 
@@ -39,8 +39,8 @@ int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Comm_create_errhandler);
-  SPX_CHECK(comm_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm_errhandler_fn"));
-  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  SPX_CHECK(comm_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_Comm_create_errhandler(comm_errhandler_fn, errhandler);
 }
 
@@ -68,8 +68,8 @@ int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 int PMPI_Errhandler_free(MPI_Errhandler *errhandler)
 {
   spx_fn = SPX_FN_Errhandler_free;
-  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
-  SPX_CHECK(spx_get(SPX_K_ERRH, *errhandler), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_ERRH, "errhandler", *errhandler));
+  SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
+  SPX_CHECK(spx_get(SPX_K_ERRH, *errhandler), spx_bad_handle(0, NULL, SPX_K_ERRH, "errhandler", *errhandler));
   return spx_c_Errhandler_free(errhandler);
 }
 
@@ -77,7 +77,7 @@ int PMPI_Errhandler_free(MPI_Errhandler *errhandler)
 int PMPI_Error_class(int errorcode, int *errorclass)
 {
   spx_fn = SPX_FN_Error_class;
-  SPX_CHECK(errorclass, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errorclass"));
+  SPX_CHECK(errorclass, spx_bad_null(0, NULL, MPI_ERR_ARG, "errorclass"));
   return spx_c_Error_class(errorcode, errorclass);
 }
 
@@ -85,8 +85,8 @@ int PMPI_Error_class(int errorcode, int *errorclass)
 int PMPI_Error_string(int errorcode, char *string, int *resultlen)
 {
   spx_fn = SPX_FN_Error_string;
-  SPX_CHECK(string, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "string"));
-  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "resultlen"));
+  SPX_CHECK(string, spx_bad_null(0, NULL, MPI_ERR_ARG, "string"));
+  SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   return spx_c_Error_string(errorcode, string, resultlen);
 }
 
@@ -94,7 +94,7 @@ int PMPI_Error_string(int errorcode, char *string, int *resultlen)
 int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
 {
   SPX_ENTER(SPX_FN_File_call_errhandler);
-  SPX_CHECK(fh == MPI_FILE_NULL || spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(fh == MPI_FILE_NULL || spx_get(SPX_K_FILE, fh), spx_bad_handle(0, NULL, SPX_K_FILE, "fh", fh));
   return spx_c_File_call_errhandler(fh, errorcode);
 }
 
@@ -102,8 +102,8 @@ int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
 int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_File_create_errhandler);
-  SPX_CHECK(file_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "file_errhandler_fn"));
-  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  SPX_CHECK(file_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "file_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_File_create_errhandler(file_errhandler_fn, errhandler);
 }
 
@@ -111,8 +111,8 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn
 int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_File_get_errhandler);
-  SPX_CHECK(file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_FILE, "file", file));
-  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  SPX_CHECK(file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file), spx_bad_handle(0, NULL, SPX_K_FILE, "file", file));
+  SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_File_get_errhandler(file, errhandler);
 }
 
@@ -120,8 +120,8 @@ int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
   SPX_ENTER(SPX_FN_File_set_errhandler);
-  SPX_CHECK(file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_FILE, "file", file));
-  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_ERRH, "errhandler", errhandler));
+  SPX_CHECK(file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file), spx_bad_handle(0, NULL, SPX_K_FILE, "file", file));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(0, NULL, SPX_K_ERRH, "errhandler", errhandler));
   return spx_c_File_set_errhandler(file, errhandler);
 }
 
@@ -158,8 +158,8 @@ int PMPI_Session_call_errhandler(MPI_Session session, int errorcode)
 int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler)
 {
   spx_fn = SPX_FN_Session_create_errhandler;
-  SPX_CHECK(session_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "session_errhandler_fn"));
-  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  SPX_CHECK(session_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "session_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_Session_create_errhandler(session_errhandler_fn, errhandler);
 }
 
@@ -193,8 +193,8 @@ int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
 int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Win_create_errhandler);
-  SPX_CHECK(win_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "win_errhandler_fn"));
-  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  SPX_CHECK(win_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "win_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_Win_create_errhandler(win_errhandler_fn, errhandler);
 }
 
@@ -220,8 +220,8 @@ int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 int PMPI_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
   SPX_ENTER(SPX_FN_Errhandler_create);
-  SPX_CHECK(comm_errhandler_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm_errhandler_fn"));
-  SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "errhandler"));
+  SPX_CHECK(comm_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_errhandler_fn"));
+  SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_Comm_create_errhandler(comm_errhandler_fn, errhandler);
 }
 

@@ -6,9 +6,9 @@
 int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 {
   SPX_ENTER(SPX_FN_Group_compare);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
-  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
-  SPX_CHECK(result, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "result"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(result, spx_bad_null(0, NULL, MPI_ERR_ARG, "result"));
   spx_frame frame = {.fn = SPX_FN_Group_compare,
     .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)result}}};
   return spx_go(&frame);
@@ -18,9 +18,9 @@ int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_difference);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
-  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
-  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_difference,
     .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
@@ -30,9 +30,9 @@ int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgrou
 int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_excl);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
-  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
-  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
+  SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_excl,
     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
@@ -42,8 +42,8 @@ int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
 int PMPI_Group_free(MPI_Group *group)
 {
   SPX_ENTER(SPX_FN_Group_free);
-  SPX_CHECK(group, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "group"));
-  SPX_CHECK(spx_get(SPX_K_GROUP, *group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", *group));
+  SPX_CHECK(group, spx_bad_null(0, NULL, MPI_ERR_ARG, "group"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, *group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", *group));
   spx_frame frame = {.fn = SPX_FN_Group_free,
     .a = {{.u = (uintptr_t)group}}};
   return spx_go(&frame);
@@ -63,9 +63,9 @@ int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI
 int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_incl);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
-  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
-  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
+  SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_incl,
     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
@@ -75,9 +75,9 @@ int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
 int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_intersection);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
-  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
-  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_intersection,
     .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
@@ -87,9 +87,9 @@ int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgr
 int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_range_excl);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
-  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
-  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
+  SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_range_excl,
     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
@@ -99,9 +99,9 @@ int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
 int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_range_incl);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
-  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
-  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
+  SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_range_incl,
     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
@@ -111,8 +111,8 @@ int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
 int PMPI_Group_rank(MPI_Group group, int *rank)
 {
   SPX_ENTER(SPX_FN_Group_rank);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
-  SPX_CHECK(rank, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "rank"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
+  SPX_CHECK(rank, spx_bad_null(0, NULL, MPI_ERR_ARG, "rank"));
   spx_frame frame = {.fn = SPX_FN_Group_rank,
     .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)rank}}};
   return spx_go(&frame);
@@ -122,8 +122,8 @@ int PMPI_Group_rank(MPI_Group group, int *rank)
 int PMPI_Group_size(MPI_Group group, int *size)
 {
   SPX_ENTER(SPX_FN_Group_size);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group", group));
-  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   spx_frame frame = {.fn = SPX_FN_Group_size,
     .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)size}}};
   return spx_go(&frame);
@@ -133,9 +133,9 @@ int PMPI_Group_size(MPI_Group group, int *size)
 int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[])
 {
   SPX_ENTER(SPX_FN_Group_translate_ranks);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
-  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
-  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
   spx_frame frame = {.fn = SPX_FN_Group_translate_ranks,
     .a = {{.u = (uintptr_t)group1}, {.i = n}, {.u = (uintptr_t)ranks1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)ranks2}}};
   return spx_go(&frame);
@@ -145,9 +145,9 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
 int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
   SPX_ENTER(SPX_FN_Group_union);
-  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group1", group1));
-  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_GROUP, "group2", group2));
-  SPX_CHECK(newgroup, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newgroup"));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
+  SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_union,
     .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);

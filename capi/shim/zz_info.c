@@ -6,7 +6,7 @@
 int PMPI_Info_create(MPI_Info *info)
 {
   spx_fn = SPX_FN_Info_create;
-  SPX_CHECK(info, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "info"));
+  SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
   spx_frame frame = {.fn = SPX_FN_Info_create,
     .a = {{.u = (uintptr_t)info}}};
   return spx_go(&frame);
@@ -16,7 +16,7 @@ int PMPI_Info_create(MPI_Info *info)
 int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
 {
   spx_fn = SPX_FN_Info_create_env;
-  SPX_CHECK(info, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "info"));
+  SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
   spx_frame frame = {.fn = SPX_FN_Info_create_env,
     .a = {{.i = argc}, {.u = (uintptr_t)argv}, {.u = (uintptr_t)info}}};
   return spx_go(&frame);
@@ -26,8 +26,8 @@ int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
 int PMPI_Info_delete(MPI_Info info, const char *key)
 {
   spx_fn = SPX_FN_Info_delete;
-  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
-  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
   spx_frame frame = {.fn = SPX_FN_Info_delete,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}}};
   return spx_go(&frame);
@@ -37,8 +37,8 @@ int PMPI_Info_delete(MPI_Info info, const char *key)
 int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
 {
   spx_fn = SPX_FN_Info_dup;
-  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
-  SPX_CHECK(newinfo, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newinfo"));
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(newinfo, spx_bad_null(0, NULL, MPI_ERR_ARG, "newinfo"));
   spx_frame frame = {.fn = SPX_FN_Info_dup,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)newinfo}}};
   return spx_go(&frame);
@@ -48,8 +48,8 @@ int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
 int PMPI_Info_free(MPI_Info *info)
 {
   spx_fn = SPX_FN_Info_free;
-  SPX_CHECK(info, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "info"));
-  SPX_CHECK(spx_get(SPX_K_INFO, *info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", *info));
+  SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
+  SPX_CHECK(spx_get(SPX_K_INFO, *info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", *info));
   spx_frame frame = {.fn = SPX_FN_Info_free,
     .a = {{.u = (uintptr_t)info}}};
   return spx_go(&frame);
@@ -59,9 +59,9 @@ int PMPI_Info_free(MPI_Info *info)
 int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag)
 {
   spx_fn = SPX_FN_Info_get;
-  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
-  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_Info_get,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.i = valuelen}, {.u = (uintptr_t)value}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
@@ -71,8 +71,8 @@ int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int
 int PMPI_Info_get_nkeys(MPI_Info info, int *nkeys)
 {
   spx_fn = SPX_FN_Info_get_nkeys;
-  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
-  SPX_CHECK(nkeys, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "nkeys"));
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(nkeys, spx_bad_null(0, NULL, MPI_ERR_ARG, "nkeys"));
   spx_frame frame = {.fn = SPX_FN_Info_get_nkeys,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)nkeys}}};
   return spx_go(&frame);
@@ -82,7 +82,7 @@ int PMPI_Info_get_nkeys(MPI_Info info, int *nkeys)
 int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key)
 {
   spx_fn = SPX_FN_Info_get_nthkey;
-  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   spx_frame frame = {.fn = SPX_FN_Info_get_nthkey,
     .a = {{.u = (uintptr_t)info}, {.i = n}, {.u = (uintptr_t)key}}};
   return spx_go(&frame);
@@ -92,10 +92,10 @@ int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key)
 int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag)
 {
   spx_fn = SPX_FN_Info_get_string;
-  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
-  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
-  SPX_CHECK(buflen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "buflen"));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(buflen, spx_bad_null(0, NULL, MPI_ERR_ARG, "buflen"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_Info_get_string,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)buflen}, {.u = (uintptr_t)value}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
@@ -105,10 +105,10 @@ int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *valu
 int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag)
 {
   spx_fn = SPX_FN_Info_get_valuelen;
-  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
-  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
-  SPX_CHECK(valuelen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "valuelen"));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(valuelen, spx_bad_null(0, NULL, MPI_ERR_ARG, "valuelen"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_Info_get_valuelen,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)valuelen}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
@@ -118,9 +118,9 @@ int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *f
 int PMPI_Info_set(MPI_Info info, const char *key, const char *value)
 {
   spx_fn = SPX_FN_Info_set;
-  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_INFO, "info", info));
-  SPX_CHECK(key, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_KEY, "key"));
-  SPX_CHECK(value, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_INFO_VALUE, "value"));
+  SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(value, spx_bad_null(0, NULL, MPI_ERR_INFO_VALUE, "value"));
   spx_frame frame = {.fn = SPX_FN_Info_set,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)value}}};
   return spx_go(&frame);

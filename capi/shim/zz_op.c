@@ -7,8 +7,8 @@ int PMPI_Op_commutative(MPI_Op op, int *commute)
 {
   SPX_ENTER(SPX_FN_Op_commutative);
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
-  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_OP, "op", op));
-  SPX_CHECK(commute, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "commute"));
+  SPX_CHECK(o_op, spx_bad_handle(0, NULL, SPX_K_OP, "op", op));
+  SPX_CHECK(commute, spx_bad_null(0, NULL, MPI_ERR_ARG, "commute"));
   return spx_c_Op_commutative(o_op, commute);
 }
 
@@ -16,8 +16,8 @@ int PMPI_Op_commutative(MPI_Op op, int *commute)
 int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
 {
   SPX_ENTER(SPX_FN_Op_create);
-  SPX_CHECK(user_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "user_fn"));
-  SPX_CHECK(op, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "op"));
+  SPX_CHECK(user_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "user_fn"));
+  SPX_CHECK(op, spx_bad_null(0, NULL, MPI_ERR_ARG, "op"));
   return spx_c_Op_create((spx_fnptr){(void *)(uintptr_t)user_fn, 0}, commute, op);
 }
 
@@ -25,8 +25,8 @@ int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
 int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
 {
   SPX_ENTER(SPX_FN_Op_create_c);
-  SPX_CHECK(user_fn, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "user_fn"));
-  SPX_CHECK(op, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "op"));
+  SPX_CHECK(user_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "user_fn"));
+  SPX_CHECK(op, spx_bad_null(0, NULL, MPI_ERR_ARG, "op"));
   return spx_c_Op_create((spx_fnptr){(void *)(uintptr_t)user_fn, 1}, commute, op);
 }
 
@@ -34,8 +34,8 @@ int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
 int PMPI_Op_free(MPI_Op *op)
 {
   SPX_ENTER(SPX_FN_Op_free);
-  SPX_CHECK(op, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "op"));
-  SPX_CHECK(spx_get(SPX_K_OP, *op), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_OP, "op", *op));
+  SPX_CHECK(op, spx_bad_null(0, NULL, MPI_ERR_ARG, "op"));
+  SPX_CHECK(spx_get(SPX_K_OP, *op), spx_bad_handle(0, NULL, SPX_K_OP, "op", *op));
   return spx_c_Op_free(op);
 }
 
@@ -44,12 +44,12 @@ int PMPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype
 {
   SPX_ENTER(SPX_FN_Reduce_local);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
-  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_OP, "op", op));
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
-  SPX_CHECK(spx_buffer_ok(inbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "inbuf", inbuf));
-  SPX_CHECK(spx_buffer_ok(inoutbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "inoutbuf", inoutbuf));
+  SPX_CHECK(o_op, spx_bad_handle(0, NULL, SPX_K_OP, "op", op));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
+  SPX_CHECK(spx_buffer_ok(inbuf, count, t_datatype), spx_bad_buffer(0, NULL, "inbuf", inbuf));
+  SPX_CHECK(spx_buffer_ok(inoutbuf, count, t_datatype), spx_bad_buffer(0, NULL, "inoutbuf", inoutbuf));
   return spx_c_Reduce_local(inbuf, inoutbuf, count, t_datatype, o_op);
 }
 
@@ -58,11 +58,11 @@ int PMPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_
 {
   SPX_ENTER(SPX_FN_Reduce_local_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
-  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_OP, "op", op));
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
-  SPX_CHECK(spx_buffer_ok(inbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "inbuf", inbuf));
-  SPX_CHECK(spx_buffer_ok(inoutbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "inoutbuf", inoutbuf));
+  SPX_CHECK(o_op, spx_bad_handle(0, NULL, SPX_K_OP, "op", op));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
+  SPX_CHECK(spx_buffer_ok(inbuf, count, t_datatype), spx_bad_buffer(0, NULL, "inbuf", inbuf));
+  SPX_CHECK(spx_buffer_ok(inoutbuf, count, t_datatype), spx_bad_buffer(0, NULL, "inoutbuf", inoutbuf));
   return spx_c_Reduce_local(inbuf, inoutbuf, count, t_datatype, o_op);
 }

@@ -68,7 +68,7 @@ int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
 int PMPI_Buffer_attach(void *buffer, int size)
 {
   SPX_ENTER(SPX_FN_Buffer_attach);
-  SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size", size));
+  SPX_CHECK(size >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "size", size));
   return spx_c_Buffer_attach(buffer, size);
 }
 
@@ -76,7 +76,7 @@ int PMPI_Buffer_attach(void *buffer, int size)
 int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
 {
   SPX_ENTER(SPX_FN_Buffer_attach_c);
-  SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size", size));
+  SPX_CHECK(size >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "size", size));
   return spx_c_Buffer_attach(buffer, size);
 }
 
@@ -84,8 +84,8 @@ int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
 int PMPI_Buffer_detach(void *buffer_addr, int *size)
 {
   SPX_ENTER(SPX_FN_Buffer_detach);
-  SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "buffer_addr"));
-  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  SPX_CHECK(buffer_addr, spx_bad_null(0, NULL, MPI_ERR_ARG, "buffer_addr"));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Buffer_detach(buffer_addr, (spx_count_out){size, 0});
 }
 
@@ -93,8 +93,8 @@ int PMPI_Buffer_detach(void *buffer_addr, int *size)
 int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Buffer_detach_c);
-  SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "buffer_addr"));
-  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  SPX_CHECK(buffer_addr, spx_bad_null(0, NULL, MPI_ERR_ARG, "buffer_addr"));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Buffer_detach(buffer_addr, (spx_count_out){size, 1});
 }
 
@@ -109,7 +109,7 @@ int PMPI_Buffer_flush(void)
 int PMPI_Buffer_iflush(MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Buffer_iflush);
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "request"));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
   return spx_c_Buffer_iflush(request);
 }
 
@@ -117,8 +117,8 @@ int PMPI_Buffer_iflush(MPI_Request *request)
 int PMPI_Cancel(MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Cancel);
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
-  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Cancel(request);
 }
 
@@ -187,7 +187,7 @@ int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 int PMPI_Grequest_complete(MPI_Request request)
 {
   SPX_ENTER(SPX_FN_Grequest_complete);
-  SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", request));
+  SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   return spx_c_Grequest_complete(request);
 }
 
@@ -195,7 +195,7 @@ int PMPI_Grequest_complete(MPI_Request request)
 int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Grequest_start);
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "request"));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
   return spx_c_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
 }
 
@@ -249,12 +249,12 @@ int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *messag
 {
   SPX_ENTER(SPX_FN_Imrecv);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
-  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "message"));
-  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_MSG, "message", *message));
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "request"));
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
-  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "buf", buf));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
   return spx_c_Imrecv(buf, count, t_datatype, message, request);
 }
 
@@ -263,12 +263,12 @@ int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message
 {
   SPX_ENTER(SPX_FN_Imrecv_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
-  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "message"));
-  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_MSG, "message", *message));
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "request"));
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
-  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "buf", buf));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
   return spx_c_Imrecv(buf, count, t_datatype, message, request);
 }
 
@@ -509,11 +509,11 @@ int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message
 {
   SPX_ENTER(SPX_FN_Mrecv);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
-  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "message"));
-  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_MSG, "message", *message));
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
-  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "buf", buf));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
   return spx_c_Mrecv(buf, count, t_datatype, message, status);
 }
 
@@ -522,11 +522,11 @@ int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message 
 {
   SPX_ENTER(SPX_FN_Mrecv_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
-  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "message"));
-  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_MSG, "message", *message));
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
-  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "buf", buf));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
   return spx_c_Mrecv(buf, count, t_datatype, message, status);
 }
 
@@ -537,7 +537,7 @@ int PMPI_Parrived(MPI_Request request, int partition, int *flag)
   (void)request;
   (void)partition;
   (void)flag;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Pready = PMPI_Pready
@@ -546,7 +546,7 @@ int PMPI_Pready(int partition, MPI_Request request)
   SPX_ENTER(SPX_FN_Pready);
   (void)partition;
   (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Pready_list = PMPI_Pready_list
@@ -556,7 +556,7 @@ int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request re
   (void)length;
   (void)array_of_partitions;
   (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Pready_range = PMPI_Pready_range
@@ -566,7 +566,7 @@ int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request
   (void)partition_low;
   (void)partition_high;
   (void)request;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Precv_init = PMPI_Precv_init
@@ -678,8 +678,8 @@ int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sour
 int PMPI_Request_free(MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Request_free);
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
-  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Request_free(request);
 }
 
@@ -687,8 +687,8 @@ int PMPI_Request_free(MPI_Request *request)
 int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Request_get_status);
-  SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", request));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Request_get_status(request, flag, status);
 }
 
@@ -696,9 +696,9 @@ int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Request_get_status_all);
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
 }
 
@@ -706,10 +706,10 @@ int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[]
 int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Request_get_status_any);
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
-  SPX_CHECK(indx, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "indx"));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(indx, spx_bad_null(0, NULL, MPI_ERR_ARG, "indx"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Request_get_status_any(count, array_of_requests, indx, flag, status);
 }
 
@@ -717,9 +717,9 @@ int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[]
 int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Request_get_status_some);
-  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
+  SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
   SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
-  SPX_CHECK(outcount, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "outcount"));
+  SPX_CHECK(outcount, spx_bad_null(0, NULL, MPI_ERR_ARG, "outcount"));
   return spx_c_Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
@@ -1046,8 +1046,8 @@ int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
 int PMPI_Start(MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Start);
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
-  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Start(request);
 }
 
@@ -1055,7 +1055,7 @@ int PMPI_Start(MPI_Request *request)
 int PMPI_Startall(int count, MPI_Request array_of_requests[])
 {
   SPX_ENTER(SPX_FN_Startall);
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests(count, array_of_requests));
   return spx_c_Startall(count, array_of_requests);
 }
@@ -1064,8 +1064,8 @@ int PMPI_Startall(int count, MPI_Request array_of_requests[])
 int PMPI_Status_get_error(const MPI_Status *status, int *error)
 {
   spx_fn = SPX_FN_Status_get_error;
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(error, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "error"));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(error, spx_bad_null(0, NULL, MPI_ERR_ARG, "error"));
   return spx_c_Status_get_error(status, error);
 }
 
@@ -1073,8 +1073,8 @@ int PMPI_Status_get_error(const MPI_Status *status, int *error)
 int PMPI_Status_get_source(const MPI_Status *status, int *source)
 {
   spx_fn = SPX_FN_Status_get_source;
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(source, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "source"));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(source, spx_bad_null(0, NULL, MPI_ERR_ARG, "source"));
   return spx_c_Status_get_source(status, source);
 }
 
@@ -1082,8 +1082,8 @@ int PMPI_Status_get_source(const MPI_Status *status, int *source)
 int PMPI_Status_get_tag(const MPI_Status *status, int *tag)
 {
   spx_fn = SPX_FN_Status_get_tag;
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(tag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "tag"));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(tag, spx_bad_null(0, NULL, MPI_ERR_ARG, "tag"));
   return spx_c_Status_get_tag(status, tag);
 }
 
@@ -1091,7 +1091,7 @@ int PMPI_Status_get_tag(const MPI_Status *status, int *tag)
 int PMPI_Status_set_cancelled(MPI_Status *status, int flag)
 {
   spx_fn = SPX_FN_Status_set_cancelled;
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   return spx_c_Status_set_cancelled(status, flag);
 }
 
@@ -1099,7 +1099,7 @@ int PMPI_Status_set_cancelled(MPI_Status *status, int flag)
 int PMPI_Status_set_error(MPI_Status *status, int error)
 {
   spx_fn = SPX_FN_Status_set_error;
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   return spx_c_Status_set_error(status, error);
 }
 
@@ -1107,7 +1107,7 @@ int PMPI_Status_set_error(MPI_Status *status, int error)
 int PMPI_Status_set_source(MPI_Status *status, int source)
 {
   spx_fn = SPX_FN_Status_set_source;
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   return spx_c_Status_set_source(status, source);
 }
 
@@ -1115,8 +1115,8 @@ int PMPI_Status_set_source(MPI_Status *status, int source)
 int PMPI_Status_set_tag(MPI_Status *status, int tag)
 {
   spx_fn = SPX_FN_Status_set_tag;
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, MPI_COMM_SELF, "tag", tag));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(0, NULL, "tag", tag));
   return spx_c_Status_set_tag(status, tag);
 }
 
@@ -1124,9 +1124,9 @@ int PMPI_Status_set_tag(MPI_Status *status, int tag)
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Test);
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
-  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Test(request, flag, status);
 }
 
@@ -1134,8 +1134,8 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
 {
   spx_fn = SPX_FN_Test_cancelled;
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Test_cancelled(status, flag);
 }
 
@@ -1143,9 +1143,9 @@ int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
 int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Testall);
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Testall(count, array_of_requests, flag, array_of_statuses);
 }
 
@@ -1153,10 +1153,10 @@ int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Stat
 int PMPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Testany);
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
-  SPX_CHECK(indx, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "indx"));
-  SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "flag"));
+  SPX_CHECK(indx, spx_bad_null(0, NULL, MPI_ERR_ARG, "indx"));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Testany(count, array_of_requests, indx, flag, status);
 }
 
@@ -1164,9 +1164,9 @@ int PMPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fla
 int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Testsome);
-  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
+  SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
   SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
-  SPX_CHECK(outcount, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "outcount"));
+  SPX_CHECK(outcount, spx_bad_null(0, NULL, MPI_ERR_ARG, "outcount"));
   return spx_c_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
@@ -1174,8 +1174,8 @@ int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, i
 int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Wait);
-  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_REQUEST, "request"));
-  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_REQ, "request", *request));
+  SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
+  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Wait(request, status);
 }
 
@@ -1183,7 +1183,7 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Waitall);
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
   return spx_c_Waitall(count, array_of_requests, array_of_statuses);
 }
@@ -1192,9 +1192,9 @@ int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
 int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Waitany);
-  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "count", count));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
-  SPX_CHECK(indx, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "indx"));
+  SPX_CHECK(indx, spx_bad_null(0, NULL, MPI_ERR_ARG, "indx"));
   return spx_c_Waitany(count, array_of_requests, indx, status);
 }
 
@@ -1202,8 +1202,8 @@ int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Stat
 int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Waitsome);
-  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
+  SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
   SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
-  SPX_CHECK(outcount, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "outcount"));
+  SPX_CHECK(outcount, spx_bad_null(0, NULL, MPI_ERR_ARG, "outcount"));
   return spx_c_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }

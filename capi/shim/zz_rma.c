@@ -461,7 +461,7 @@ int PMPI_Win_free(MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_free);
   (void)win;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Win_get_group = PMPI_Win_get_group

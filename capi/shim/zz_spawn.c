@@ -7,7 +7,7 @@ int PMPI_Close_port(const char *port_name)
 {
   SPX_ENTER(SPX_FN_Close_port);
   (void)port_name;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Comm_accept = PMPI_Comm_accept
@@ -38,8 +38,8 @@ int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm c
 int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
   SPX_ENTER(SPX_FN_Comm_disconnect);
-  SPX_CHECK(comm, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "comm"));
-  SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_COMM, "comm", *comm));
+  SPX_CHECK(comm, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm"));
+  SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(0, NULL, SPX_K_COMM, "comm", *comm));
   spx_frame frame = {.fn = SPX_FN_Comm_disconnect,
     .a = {{.u = (uintptr_t)comm}}};
   return spx_go(&frame);
@@ -50,7 +50,7 @@ int PMPI_Comm_get_parent(MPI_Comm *parent)
 {
   SPX_ENTER(SPX_FN_Comm_get_parent);
   (void)parent;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Comm_join = PMPI_Comm_join
@@ -59,7 +59,7 @@ int PMPI_Comm_join(int fd, MPI_Comm *intercomm)
   SPX_ENTER(SPX_FN_Comm_join);
   (void)fd;
   (void)intercomm;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Comm_spawn = PMPI_Comm_spawn
@@ -100,7 +100,7 @@ int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
   (void)service_name;
   (void)info;
   (void)port_name;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Open_port = PMPI_Open_port
@@ -109,7 +109,7 @@ int PMPI_Open_port(MPI_Info info, char *port_name)
   SPX_ENTER(SPX_FN_Open_port);
   (void)info;
   (void)port_name;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Publish_name = PMPI_Publish_name
@@ -119,7 +119,7 @@ int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_
   (void)service_name;
   (void)info;
   (void)port_name;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }
 
 #pragma weak MPI_Unpublish_name = PMPI_Unpublish_name
@@ -129,5 +129,5 @@ int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *por
   (void)service_name;
   (void)info;
   (void)port_name;
-  return spx_unwritten(SPX_K_COMM, MPI_COMM_SELF);
+  return spx_unwritten(0, NULL);
 }

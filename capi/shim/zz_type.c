@@ -20,7 +20,7 @@ MPI_Aint PMPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2)
 int PMPI_Get_address(const void *location, MPI_Aint *address)
 {
   spx_fn = SPX_FN_Get_address;
-  SPX_CHECK(address, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "address"));
+  SPX_CHECK(address, spx_bad_null(0, NULL, MPI_ERR_ARG, "address"));
   return spx_c_Get_address(location, address);
 }
 
@@ -29,9 +29,9 @@ int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
   SPX_ENTER(SPX_FN_Get_count);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
   return spx_c_Get_count(status, t_datatype, (spx_count_out){count, 0});
 }
 
@@ -40,9 +40,9 @@ int PMPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count 
 {
   SPX_ENTER(SPX_FN_Get_count_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
   return spx_c_Get_count(status, t_datatype, (spx_count_out){count, 1});
 }
 
@@ -51,9 +51,9 @@ int PMPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *coun
 {
   SPX_ENTER(SPX_FN_Get_elements);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
   return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 0});
 }
 
@@ -62,9 +62,9 @@ int PMPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Cou
 {
   SPX_ENTER(SPX_FN_Get_elements_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
   return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 1});
 }
 
@@ -73,9 +73,9 @@ int PMPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Cou
 {
   SPX_ENTER(SPX_FN_Get_elements_x);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
-  SPX_CHECK(count, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "count"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
   return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 1});
 }
 
@@ -114,11 +114,11 @@ int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_
 {
   SPX_ENTER(SPX_FN_Pack_external);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
-  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
-  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "position"));
-  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
-  SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "inbuf", inbuf));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(position, spx_bad_null(0, NULL, MPI_ERR_ARG, "position"));
+  SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
+  SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(0, NULL, "inbuf", inbuf));
   return spx_c_Pack_external(datarep, inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 1});
 }
 
@@ -127,11 +127,11 @@ int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incou
 {
   SPX_ENTER(SPX_FN_Pack_external_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
-  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
-  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "position"));
-  SPX_CHECK(incount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "incount", incount));
-  SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "inbuf", inbuf));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(position, spx_bad_null(0, NULL, MPI_ERR_ARG, "position"));
+  SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
+  SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(0, NULL, "inbuf", inbuf));
   return spx_c_Pack_external(datarep, inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 1});
 }
 
@@ -140,10 +140,10 @@ int PMPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datat
 {
   SPX_ENTER(SPX_FN_Pack_external_size);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
-  SPX_CHECK(incount >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "incount", incount));
-  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(incount >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "incount", incount));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Pack_external_size(datarep, incount, t_datatype, (spx_count_out){size, 1});
 }
 
@@ -152,10 +152,10 @@ int PMPI_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Dataty
 {
   SPX_ENTER(SPX_FN_Pack_external_size_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
-  SPX_CHECK(incount >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "incount", incount));
-  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(incount >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "incount", incount));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Pack_external_size(datarep, incount, t_datatype, (spx_count_out){size, 1});
 }
 
@@ -190,8 +190,8 @@ int PMPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int coun
 {
   spx_fn = SPX_FN_Status_set_elements;
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   return spx_c_Status_set_elements(status, t_datatype, count);
 }
 
@@ -200,8 +200,8 @@ int PMPI_Status_set_elements_c(MPI_Status *status, MPI_Datatype datatype, MPI_Co
 {
   spx_fn = SPX_FN_Status_set_elements_c;
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   return spx_c_Status_set_elements(status, t_datatype, count);
 }
 
@@ -210,8 +210,8 @@ int PMPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Co
 {
   spx_fn = SPX_FN_Status_set_elements_x;
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "status"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   return spx_c_Status_set_elements(status, t_datatype, count);
 }
 
@@ -219,8 +219,8 @@ int PMPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Co
 int PMPI_Type_commit(MPI_Datatype *datatype)
 {
   SPX_ENTER(SPX_FN_Type_commit);
-  SPX_CHECK(datatype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datatype"));
-  SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", *datatype));
+  SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", *datatype));
   spx_frame frame = {.fn = SPX_FN_Type_commit,
     .a = {{.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
@@ -230,9 +230,9 @@ int PMPI_Type_commit(MPI_Datatype *datatype)
 int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_contiguous);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_contiguous,
     .a = {{.i = count}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -242,9 +242,9 @@ int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_contiguous_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_contiguous_c, .wide = 1,
     .a = {{.i = count}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -254,8 +254,8 @@ int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *
 int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_darray);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_darray,
     .a = {{.i = size}, {.i = rank}, {.i = ndims}, {.u = (uintptr_t)array_of_gsizes}, {.u = (uintptr_t)array_of_distribs}, {.u = (uintptr_t)array_of_dargs}, {.u = (uintptr_t)array_of_psizes}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -265,8 +265,8 @@ int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gs
 int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_darray_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_darray_c, .wide = 1,
     .a = {{.i = size}, {.i = rank}, {.i = ndims}, {.u = (uintptr_t)array_of_gsizes}, {.u = (uintptr_t)array_of_distribs}, {.u = (uintptr_t)array_of_dargs}, {.u = (uintptr_t)array_of_psizes}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -276,7 +276,7 @@ int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count arr
 int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_complex);
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_f90_complex,
     .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -286,7 +286,7 @@ int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_integer);
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_f90_integer,
     .a = {{.i = r}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -296,7 +296,7 @@ int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_real);
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_f90_real,
     .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -306,9 +306,9 @@ int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -318,10 +318,10 @@ int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], cons
 int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_block);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block,
     .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -331,10 +331,10 @@ int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint a
 int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_block_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block_c, .wide = 1,
     .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -344,9 +344,9 @@ int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, co
 int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_c, .wide = 1,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -356,10 +356,10 @@ int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blockl
 int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hvector);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hvector,
     .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -369,10 +369,10 @@ int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Da
 int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hvector_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hvector_c, .wide = 1,
     .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -382,10 +382,10 @@ int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count
 int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_indexed_block);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block,
     .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -395,10 +395,10 @@ int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_o
 int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_indexed_block_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block_c, .wide = 1,
     .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -408,8 +408,8 @@ int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, con
 int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_resized);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_resized,
     .a = {{.u = (uintptr_t)oldtype}, {.i = lb}, {.i = extent}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -419,8 +419,8 @@ int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent,
 int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_resized_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_resized_c, .wide = 1,
     .a = {{.u = (uintptr_t)oldtype}, {.i = lb}, {.i = extent}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -430,8 +430,8 @@ int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count ext
 int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_struct);
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_struct,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -441,8 +441,8 @@ int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const 
 int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_struct_c);
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_struct_c, .wide = 1,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -452,8 +452,8 @@ int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklen
 int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_subarray);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_subarray,
     .a = {{.i = ndims}, {.u = (uintptr_t)array_of_sizes}, {.u = (uintptr_t)array_of_subsizes}, {.u = (uintptr_t)array_of_starts}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -463,8 +463,8 @@ int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int a
 int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_subarray_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_subarray_c, .wide = 1,
     .a = {{.i = ndims}, {.u = (uintptr_t)array_of_sizes}, {.u = (uintptr_t)array_of_subsizes}, {.u = (uintptr_t)array_of_starts}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -474,8 +474,8 @@ int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], con
 int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_dup);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_dup,
     .a = {{.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -485,8 +485,8 @@ int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 int PMPI_Type_free(MPI_Datatype *datatype)
 {
   SPX_ENTER(SPX_FN_Type_free);
-  SPX_CHECK(datatype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datatype"));
-  SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", *datatype));
+  SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", *datatype));
   spx_frame frame = {.fn = SPX_FN_Type_free,
     .a = {{.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
@@ -496,7 +496,7 @@ int PMPI_Type_free(MPI_Datatype *datatype)
 int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[])
 {
   SPX_ENTER(SPX_FN_Type_get_contents);
-  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   spx_frame frame = {.fn = SPX_FN_Type_get_contents,
     .a = {{.u = (uintptr_t)datatype}, {.i = max_integers}, {.i = max_addresses}, {.i = max_datatypes}, {.u = (uintptr_t)array_of_integers}, {.u = (uintptr_t)array_of_addresses}, {.u = (uintptr_t)array_of_datatypes}}};
   return spx_go(&frame);
@@ -506,7 +506,7 @@ int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addr
 int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[])
 {
   SPX_ENTER(SPX_FN_Type_get_contents_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   spx_frame frame = {.fn = SPX_FN_Type_get_contents_c, .wide = 1,
     .a = {{.u = (uintptr_t)datatype}, {.i = max_integers}, {.i = max_addresses}, {.i = max_large_counts}, {.i = max_datatypes}, {.u = (uintptr_t)array_of_integers}, {.u = (uintptr_t)array_of_addresses}, {.u = (uintptr_t)array_of_large_counts}, {.u = (uintptr_t)array_of_datatypes}}};
   return spx_go(&frame);
@@ -516,11 +516,11 @@ int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_
 int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner)
 {
   SPX_ENTER(SPX_FN_Type_get_envelope);
-  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(num_integers, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_integers"));
-  SPX_CHECK(num_addresses, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_addresses"));
-  SPX_CHECK(num_datatypes, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_datatypes"));
-  SPX_CHECK(combiner, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "combiner"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(num_integers, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_integers"));
+  SPX_CHECK(num_addresses, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_addresses"));
+  SPX_CHECK(num_datatypes, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_datatypes"));
+  SPX_CHECK(combiner, spx_bad_null(0, NULL, MPI_ERR_ARG, "combiner"));
   spx_frame frame = {.fn = SPX_FN_Type_get_envelope,
     .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)num_integers}, {.u = (uintptr_t)num_addresses}, {.u = (uintptr_t)num_datatypes}, {.u = (uintptr_t)combiner}}};
   return spx_go(&frame);
@@ -530,12 +530,12 @@ int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_ad
 int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
 {
   SPX_ENTER(SPX_FN_Type_get_envelope_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(num_integers, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_integers"));
-  SPX_CHECK(num_addresses, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_addresses"));
-  SPX_CHECK(num_large_counts, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_large_counts"));
-  SPX_CHECK(num_datatypes, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "num_datatypes"));
-  SPX_CHECK(combiner, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "combiner"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(num_integers, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_integers"));
+  SPX_CHECK(num_addresses, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_addresses"));
+  SPX_CHECK(num_large_counts, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_large_counts"));
+  SPX_CHECK(num_datatypes, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_datatypes"));
+  SPX_CHECK(combiner, spx_bad_null(0, NULL, MPI_ERR_ARG, "combiner"));
   spx_frame frame = {.fn = SPX_FN_Type_get_envelope_c, .wide = 1,
     .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)num_integers}, {.u = (uintptr_t)num_addresses}, {.u = (uintptr_t)num_large_counts}, {.u = (uintptr_t)num_datatypes}, {.u = (uintptr_t)combiner}}};
   return spx_go(&frame);
@@ -546,9 +546,9 @@ int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
 {
   SPX_ENTER(SPX_FN_Type_get_extent);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "lb"));
-  SPX_CHECK(extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "extent"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "lb"));
+  SPX_CHECK(extent, spx_bad_null(0, NULL, MPI_ERR_ARG, "extent"));
   return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
@@ -557,9 +557,9 @@ int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
 {
   SPX_ENTER(SPX_FN_Type_get_extent_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "lb"));
-  SPX_CHECK(extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "extent"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "lb"));
+  SPX_CHECK(extent, spx_bad_null(0, NULL, MPI_ERR_ARG, "extent"));
   return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
@@ -568,9 +568,9 @@ int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
 {
   SPX_ENTER(SPX_FN_Type_get_extent_x);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "lb"));
-  SPX_CHECK(extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "extent"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "lb"));
+  SPX_CHECK(extent, spx_bad_null(0, NULL, MPI_ERR_ARG, "extent"));
   return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
@@ -578,9 +578,9 @@ int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
 int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Type_get_name);
-  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(type_name, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "type_name"));
-  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "resultlen"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(type_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_name"));
+  SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   spx_frame frame = {.fn = SPX_FN_Type_get_name,
     .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)type_name}, {.u = (uintptr_t)resultlen}}};
   return spx_go(&frame);
@@ -591,9 +591,9 @@ int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint
 {
   SPX_ENTER(SPX_FN_Type_get_true_extent);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(true_lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_lb"));
-  SPX_CHECK(true_extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_extent"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(true_lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_lb"));
+  SPX_CHECK(true_extent, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_extent"));
   return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
@@ -602,9 +602,9 @@ int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_C
 {
   SPX_ENTER(SPX_FN_Type_get_true_extent_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(true_lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_lb"));
-  SPX_CHECK(true_extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_extent"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(true_lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_lb"));
+  SPX_CHECK(true_extent, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_extent"));
   return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
@@ -613,9 +613,9 @@ int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_C
 {
   SPX_ENTER(SPX_FN_Type_get_true_extent_x);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(true_lb, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_lb"));
-  SPX_CHECK(true_extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "true_extent"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(true_lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_lb"));
+  SPX_CHECK(true_extent, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_extent"));
   return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
@@ -623,9 +623,9 @@ int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_C
 int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type)
 {
   SPX_ENTER(SPX_FN_Type_get_value_index);
-  SPX_CHECK(spx_get(SPX_K_TYPE, value_type), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "value_type", value_type));
-  SPX_CHECK(spx_get(SPX_K_TYPE, index_type), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "index_type", index_type));
-  SPX_CHECK(pair_type, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "pair_type"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, value_type), spx_bad_handle(0, NULL, SPX_K_TYPE, "value_type", value_type));
+  SPX_CHECK(spx_get(SPX_K_TYPE, index_type), spx_bad_handle(0, NULL, SPX_K_TYPE, "index_type", index_type));
+  SPX_CHECK(pair_type, spx_bad_null(0, NULL, MPI_ERR_ARG, "pair_type"));
   spx_frame frame = {.fn = SPX_FN_Type_get_value_index,
     .a = {{.u = (uintptr_t)value_type}, {.u = (uintptr_t)index_type}, {.u = (uintptr_t)pair_type}}};
   return spx_go(&frame);
@@ -635,9 +635,9 @@ int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, 
 int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_indexed);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_indexed,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -647,9 +647,9 @@ int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int ar
 int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_indexed_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_indexed_c, .wide = 1,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -659,7 +659,7 @@ int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[]
 int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 {
   SPX_ENTER(SPX_FN_Type_match_size);
-  SPX_CHECK(datatype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datatype"));
+  SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
   spx_frame frame = {.fn = SPX_FN_Type_match_size,
     .a = {{.i = typeclass}, {.i = size}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
@@ -669,8 +669,8 @@ int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
 {
   SPX_ENTER(SPX_FN_Type_set_name);
-  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(type_name, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "type_name"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(type_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_name"));
   spx_frame frame = {.fn = SPX_FN_Type_set_name,
     .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)type_name}}};
   return spx_go(&frame);
@@ -681,8 +681,8 @@ int PMPI_Type_size(MPI_Datatype datatype, int *size)
 {
   SPX_ENTER(SPX_FN_Type_size);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Type_size(t_datatype, (spx_count_out){size, 0});
 }
 
@@ -691,8 +691,8 @@ int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Type_size_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Type_size(t_datatype, (spx_count_out){size, 1});
 }
 
@@ -701,8 +701,8 @@ int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Type_size_x);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(size, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "size"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Type_size(t_datatype, (spx_count_out){size, 1});
 }
 
@@ -710,10 +710,10 @@ int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_vector);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_vector,
     .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -723,10 +723,10 @@ int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtyp
 int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_vector_c);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_vector_c, .wide = 1,
     .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -767,11 +767,11 @@ int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insiz
 {
   SPX_ENTER(SPX_FN_Unpack_external);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
-  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
-  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "position"));
-  SPX_CHECK(outcount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "outcount", outcount));
-  SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "outbuf", outbuf));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(position, spx_bad_null(0, NULL, MPI_ERR_ARG, "position"));
+  SPX_CHECK(outcount >= 0, spx_bad_count(0, NULL, "outcount", outcount));
+  SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(0, NULL, "outbuf", outbuf));
   return spx_c_Unpack_external(datarep, inbuf, insize, (spx_count_out){position, 1}, outbuf, outcount, t_datatype);
 }
 
@@ -780,11 +780,11 @@ int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count in
 {
   SPX_ENTER(SPX_FN_Unpack_external_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, MPI_COMM_SELF, "datatype", datatype));
-  SPX_CHECK(datarep, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "datarep"));
-  SPX_CHECK(position, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "position"));
-  SPX_CHECK(outcount >= 0, spx_bad_count(SPX_K_COMM, MPI_COMM_SELF, "outcount", outcount));
-  SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(SPX_K_COMM, MPI_COMM_SELF, "outbuf", outbuf));
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(position, spx_bad_null(0, NULL, MPI_ERR_ARG, "position"));
+  SPX_CHECK(outcount >= 0, spx_bad_count(0, NULL, "outcount", outcount));
+  SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(0, NULL, "outbuf", outbuf));
   return spx_c_Unpack_external(datarep, inbuf, insize, (spx_count_out){position, 1}, outbuf, outcount, t_datatype);
 }
 
@@ -792,7 +792,7 @@ int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count in
 int PMPI_Address(void *location, MPI_Aint *address)
 {
   spx_fn = SPX_FN_Address;
-  SPX_CHECK(address, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "address"));
+  SPX_CHECK(address, spx_bad_null(0, NULL, MPI_ERR_ARG, "address"));
   return spx_c_Get_address(location, address);
 }
 
@@ -801,8 +801,8 @@ int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 {
   SPX_ENTER(SPX_FN_Type_extent);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(extent, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "extent"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(extent, spx_bad_null(0, NULL, MPI_ERR_ARG, "extent"));
   return spx_c_Type_extent(t_datatype, extent);
 }
 
@@ -810,9 +810,9 @@ int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_hindexed);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_hindexed,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -822,10 +822,10 @@ int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of
 int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_hvector);
-  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "oldtype", oldtype));
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(blocklength >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "blocklength", blocklength));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_hvector,
     .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -836,8 +836,8 @@ int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 {
   SPX_ENTER(SPX_FN_Type_lb);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(displacement, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "displacement"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(displacement, spx_bad_null(0, NULL, MPI_ERR_ARG, "displacement"));
   return spx_c_Type_lb(t_datatype, displacement);
 }
 
@@ -845,8 +845,8 @@ int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_struct);
-  SPX_CHECK(count >= 0, spx_bad_negative(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_COUNT, "count", count));
-  SPX_CHECK(newtype, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "newtype"));
+  SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_struct,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
@@ -857,7 +857,7 @@ int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
 {
   SPX_ENTER(SPX_FN_Type_ub);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
-  SPX_CHECK(t_datatype, spx_bad_handle(SPX_K_COMM, MPI_COMM_SELF, SPX_K_TYPE, "datatype", datatype));
-  SPX_CHECK(displacement, spx_bad_null(SPX_K_COMM, MPI_COMM_SELF, MPI_ERR_ARG, "displacement"));
+  SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(displacement, spx_bad_null(0, NULL, MPI_ERR_ARG, "displacement"));
   return spx_c_Type_ub(t_datatype, displacement);
 }
