@@ -1,5 +1,5 @@
 // Package api is the table of the MPI interface that libspx offers: one row per function, constant and type, as facts
-// taken from the MPI-5.0 standard (the ABI is its section 21.3), and the names that libspx adds.
+// taken from the MPI-5.0 standard (the ABI is its chapter 20), and the names that libspx adds.
 //
 // It owns the tables (*.tsv) and their reading, and says nothing about what a function does. The generator api/gen turns
 // the tables into headers, shims, dispatch and symbol lists.

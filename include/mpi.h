@@ -1,4 +1,4 @@
-/* mpi.h - the MPI-5.0 standard ABI (MPI-5.0, 21.3).
+/* mpi.h - the MPI-5.0 standard ABI (MPI-5.0, chapter 20).
  *
  * A program compiled with this header runs with every library of that ABI, and the other way round. Names that the standard has
  * removed, and the Fortran converters, are in mpi-legacy.h, which is included unless SPX_STRICT is defined.

@@ -13,7 +13,7 @@ type headerText struct{ about, includes, before, after string }
 
 var headerTexts = map[string]headerText{
 	"mpi.h": {
-		about:    "mpi.h - the MPI-5.0 standard ABI (MPI-5.0, 21.3).\n *\n * A program compiled with this header runs with every library of that ABI, and the other way round. Names that the standard has\n * removed, and the Fortran converters, are in mpi-legacy.h, which is included unless SPX_STRICT is defined.",
+		about:    "mpi.h - the MPI-5.0 standard ABI (MPI-5.0, chapter 20).\n *\n * A program compiled with this header runs with every library of that ABI, and the other way round. Names that the standard has\n * removed, and the Fortran converters, are in mpi-legacy.h, which is included unless SPX_STRICT is defined.",
 		includes: "#include <stdint.h>\n",
 		after:    "#ifndef SPX_STRICT\n#include \"mpi-legacy.h\"\n#endif\n",
 	},

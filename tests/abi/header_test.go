@@ -1,4 +1,4 @@
-// Package abi proves that what libspx shows to the outside is the standard ABI (MPI-5.0, 21) and its own table, no more and
+// Package abi proves that what libspx shows to the outside is the standard ABI (MPI-5.0, chapter 20) and its own table, no more and
 // no less: headers, values, visible symbols, the library's name, and the compiler wrappers.
 package abi
 
