@@ -1,0 +1,206 @@
+/* job.h - a job for tests of the data plane: forks processes that share a memory file, and plays their agent. No Go, no
+ * launcher. What belongs to the shims is answered simply here. */
+#ifndef SPX_TEST_JOB_H
+#define SPX_TEST_JOB_H
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "../basic.h"
+#include "../dp.h"
+#include "../pack.h"
+
+/* ---- what the shims give ------------------------------------------------------------------------------------- */
+int spx_mt;
+SPX_TLS uint32_t spx_fn;
+spx_comm *spx_world, *spx_self;
+static SPX_TLS char detail[512];
+void spx_detail(const char *fmt, ...)
+{
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(detail, sizeof detail, fmt, ap);
+  va_end(ap);
+}
+const char *spx_detail_text(void) { return detail; }
+_Noreturn void spx_fatal(int code, const char *fmt, ...)
+{
+  va_list ap;
+  va_start(ap, fmt);
+  fprintf(stderr, "process %u: fatal %d: ", spx_me, code);
+  vfprintf(stderr, fmt, ap);
+  fprintf(stderr, "\n");
+  va_end(ap);
+  _exit(99);
+}
+
+#define CHECK(ok) \
+  do { \
+    if (!(ok)) { \
+      fprintf(stderr, "%s:%d: process %u: %s (%s)\n", __FILE__, __LINE__, spx_me, #ok, spx_detail_text()); \
+      _exit(1); \
+    } \
+  } while (0)
+
+/* ---- the memory file ----------------------------------------------------------------------------------------- */
+static uint64_t up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus)
+{
+  spx_seg g = {.version = SPX_SEG_VERSION, .maxprocs = maxprocs, .nprocs = nprocs, .world_size = nprocs, .ncpus = ncpus,
+               .ring_bytes = SPX_RING_BYTES, .rings_per_proc = SPX_RINGS_PER_PROC};
+  g.proc_off = 4096;
+  g.proc_stride = sizeof(spx_proc);
+  g.dirty_off = up(g.proc_off + maxprocs * g.proc_stride, 4096);
+  g.dirty_stride = up(maxprocs, 64);
+  g.chan_off = up(g.dirty_off + maxprocs * g.dirty_stride, 4096);
+  g.chan_row = up((uint64_t)maxprocs * SPX_CHAN_BYTES, 4096);
+  g.sdesc_off = g.chan_off + maxprocs * g.chan_row;
+  g.sdesc_row = SPX_SDESC_PER_PROC * 8;
+  g.ring_off = up(g.sdesc_off + maxprocs * g.sdesc_row, 4096);
+  g.ring_row = (uint64_t)SPX_RINGS_PER_PROC * SPX_RING_BYTES;
+  g.total_bytes = g.ring_off + maxprocs * g.ring_row;
+  g.magic = SPX_SEG_MAGIC;
+  int fd = memfd_create("job", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, (off_t)g.total_bytes) != 0 || pwrite(fd, &g, sizeof g, 0) != (ssize_t)sizeof g) {
+    perror("memory file");
+    exit(1);
+  }
+  return fd;
+}
+
+/* ---- communicators ------------------------------------------------------------------------------------------- */
+static spx_comm *job_comm(uint64_t ctx, const uint32_t *procs, int n, int rank)
+{
+  spx_comm *c = calloc(1, sizeof *c);
+  c->o.refs = 1;
+  c->rank = rank;
+  c->size = c->remote_size = n;
+  c->ctx = ctx;
+  c->peer = c->local = malloc((size_t)n * sizeof *c->peer);
+  for (int i = 0; i < n; i++) c->peer[i] = procs ? procs[i] : (uint32_t)i;
+  return c;
+}
+
+static spx_type *job_bytes;
+
+/* n blocks of block bytes, stride bytes apart: a vector, as the engine would compile it. */
+static spx_type *job_vector(int64_t n, int64_t block, int64_t stride)
+{
+  int64_t *w = calloc(4 + 2 * (size_t)SPX_NODE_WORDS, sizeof *w);
+  spx_layout *l = (spx_layout *)w;
+  l->words = 4 + 2 * SPX_NODE_WORDS;
+  l->root = 4;
+  *(spx_node *)(w + 4) = (spx_node){.kind = SPX_L_REP, .size = n * block, .n = n, .stride = stride, .child = 4 + SPX_NODE_WORDS};
+  *(spx_node *)(w + 4 + SPX_NODE_WORDS) = (spx_node){.kind = SPX_L_RUN, .size = block};
+  spx_type *t = calloc(1, sizeof *t);
+  t->o.refs = 1;
+  t->flags = SPX_T_COMMITTED;
+  t->basic = (uint16_t)job_bytes->basic;
+  t->size = n * block;
+  t->extent = t->true_extent = n * stride;
+  t->layout = l;
+  return t;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------- */
+static inline uint64_t now_ns(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void barrier(spx_comm *c)
+{
+  char x = 0;
+  for (int k = 1; k < c->size; k *= 2) {
+    spx_request *r;
+    CHECK(spx_irecv(&x, 1, job_bytes, (c->rank - k + c->size) % c->size, k, c, SPX_CTX_COLL, 0, &r) == 0);
+    CHECK(spx_send(&x, 1, job_bytes, (c->rank + k) % c->size, k, c, SPX_CTX_COLL, SPX_M_STANDARD) == 0);
+    CHECK(spx_wait(r) == 0);
+    spx_request_free(r);
+  }
+}
+
+typedef struct {
+  uint32_t procs, maxprocs, ncpus;
+  int mt;
+  int (*killed)(uint32_t i);        /* NULL, or: may this process die by a signal? */
+  void (*supervise)(const pid_t *); /* NULL, or: called by the agent once all run */
+} job;
+
+static void child(const job *j, int fd, uint32_t i, void (*body)(spx_comm *))
+{
+  alarm(100); /* whatever hangs ends */
+  spx_basic_init();
+  spx_mt = j->mt;
+  job_bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
+  int err = spx_dp_attach(fd, i);
+  if (err) {
+    fprintf(stderr, "process %u: attach: %s\n", i, strerror(err));
+    _exit(1);
+  }
+  uint32_t self = i;
+  spx_self = job_comm(4, &self, 1, 0);
+  spx_world = job_comm(8, NULL, (int)j->procs, (int)i);
+  body(spx_world);
+  _exit(0);
+}
+
+/* Runs body in every process; deaths by a signal are published as the agent does. Returns the number of bad ends. */
+static int run_job(job j, void (*body)(spx_comm *))
+{
+  if (!j.maxprocs) j.maxprocs = j.procs;
+  if (!j.ncpus) j.ncpus = 2;
+  int fd = job_file(j.maxprocs, j.procs, j.ncpus), bad = 0;
+  spx_seg *s = mmap(NULL, 4096 + j.maxprocs * sizeof(spx_proc), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  pid_t *pids = calloc(j.procs, sizeof *pids);
+  spx_proc *procs = (spx_proc *)((char *)s + s->proc_off);
+  for (uint32_t i = 0; i < j.procs; i++) procs[i].incarnation = 1, procs[i].world_rank = i;
+  for (uint32_t i = 0; i < j.procs; i++) {
+    pids[i] = fork();
+    if (pids[i] == 0) child(&j, fd, i, body);
+    procs[i].pid = (uint32_t)pids[i];
+    __atomic_store_n(&procs[i].agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
+  }
+  if (j.supervise) j.supervise(pids);
+  for (uint32_t left = j.procs; left > 0; left--) {
+    int status;
+    siginfo_t info;
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {}
+    uint32_t i = 0;
+    while (pids[i] != info.si_pid) i++;
+    __atomic_store_n(&procs[i].agent_state, info.si_code == CLD_EXITED ? SPX_AGENT_EXITED : SPX_AGENT_DEAD, __ATOMIC_RELEASE);
+    if (info.si_code != CLD_EXITED) {
+      __atomic_fetch_add(&s->death_seq, 1, __ATOMIC_RELEASE);
+      for (uint32_t k = 0; k < j.procs; k++) {
+        __atomic_fetch_add(&procs[k].bell, 1, __ATOMIC_SEQ_CST);
+        syscall(202 /* futex */, &procs[k].bell, 1 /* FUTEX_WAKE */, INT32_MAX, NULL, NULL, 0);
+      }
+    }
+    waitpid(pids[i], &status, 0);
+    bool fine = WIFEXITED(status) ? WEXITSTATUS(status) == 0 : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && j.killed && j.killed(i);
+    if (!fine) fprintf(stderr, "process %u ended with %#x\n", i, status), bad++;
+  }
+  munmap(s, 4096 + j.maxprocs * sizeof(spx_proc));
+  close(fd);
+  free(pids);
+  return bad;
+}
+
+/* A small random generator: the same everywhere. */
+static inline uint32_t rnd(uint64_t *s)
+{
+  *s = *s * 6364136223846793005ull + 1442695040888963407ull;
+  return (uint32_t)(*s >> 33);
+}
+static inline uint8_t pattern(uint64_t key, uint64_t i) { return (uint8_t)((key * 131 + i * 7 + (i >> 8)) & 0xff); }
+#endif
