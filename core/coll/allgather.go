@@ -58,17 +58,17 @@ func allgatherBruck(b *builder) {
 	}
 }
 
-// allgatherGatherBcast: up a binomial tree to rank 0 and down again: 2(n-1) messages.
+// allgatherGatherBcast: up a tree to rank 0 and down again: 2(n-1) messages.
 func allgatherGatherBcast(b *builder) {
 	b.mine()
-	parent, children := binomial(b.Rank, b.Size)
+	t := b.tree(b.Rank)
 	var slots []int32
-	for _, c := range children {
-		slots = append(slots, b.recv(c, b.blocks(c, c+span(c, b.Size))))
+	for i, c := range t.children {
+		slots = append(slots, b.recv(c, b.blocks(c, c+t.spans[i])))
 	}
 	b.wait(slots...)
-	if parent >= 0 {
-		b.wait(b.send(parent, b.blocks(b.Rank, b.Rank+span(b.Rank, b.Size))))
+	if t.parent >= 0 {
+		b.wait(b.send(t.parent, b.blocks(b.Rank, b.Rank+t.span)))
 	}
 	b.bcast(b.blocks(0, b.Size), 0)
 }
@@ -80,23 +80,23 @@ func allgathervRing(b *builder) {
 
 // allgathervGatherBcast: as allgatherGatherBcast, in packed form: the blocks may lie anywhere in the receive buffer.
 func allgathervGatherBcast(b *builder) {
-	t := b.region(0, b.RType.Size)
+	buf := b.region(0, b.RType.Size)
 	packed := func(from, to int) Ref {
-		return Ref{Buf: t, Mode: Prefix, Type: TypeByte, A: int32(from), B: int32(to)}
+		return Ref{Buf: buf, Mode: Prefix, Type: TypeByte, A: int32(from), B: int32(to)}
 	}
 	if b.InPlace {
 		b.copy(recvBlock(b.Rank), packed(b.Rank, b.Rank+1))
 	} else {
 		b.copy(b.sendRef(0, b.SCount), packed(b.Rank, b.Rank+1))
 	}
-	parent, children := binomial(b.Rank, b.Size)
+	t := b.tree(b.Rank)
 	var slots []int32
-	for _, c := range children {
-		slots = append(slots, b.recv(c, packed(c, c+span(c, b.Size))))
+	for i, c := range t.children {
+		slots = append(slots, b.recv(c, packed(c, c+t.spans[i])))
 	}
 	b.wait(slots...)
-	if parent >= 0 {
-		b.wait(b.send(parent, packed(b.Rank, b.Rank+span(b.Rank, b.Size))))
+	if t.parent >= 0 {
+		b.wait(b.send(t.parent, packed(b.Rank, b.Rank+t.span)))
 	}
 	b.bcast(packed(0, b.Size), 0)
 	for i := 0; i < b.Size; i++ {

@@ -6,17 +6,17 @@ func empty() Ref { return Ref{Buf: BufRecv, Type: TypeByte} }
 // barrierTree: every rank tells its parent in a binomial tree that its subtree is there, and rank 0's word comes back down.
 // 2(n-1) messages in all, which is what counts when a message wakes a sleeper.
 func barrierTree(b *builder) {
-	parent, children := binomial(b.Rank, b.Size)
+	t := b.tree(b.Rank)
 	var slots []int32
-	for i := len(children) - 1; i >= 0; i-- {
-		slots = append(slots, b.recv(children[i], empty()))
+	for _, c := range t.children {
+		slots = append(slots, b.recv(c, empty()))
 	}
 	b.wait(slots...)
-	if parent >= 0 {
-		b.send(parent, empty())
-		b.wait(b.recv(parent, empty()))
+	if t.parent >= 0 {
+		b.send(t.parent, empty())
+		b.wait(b.recv(t.parent, empty()))
 	}
-	for _, c := range children {
+	for _, c := range t.children {
 		b.send(c, empty())
 	}
 }
@@ -27,6 +27,74 @@ func barrierDissemination(b *builder) {
 		r := b.recv((b.Rank-d+b.Size)%b.Size, empty())
 		b.send((b.Rank+d)%b.Size, empty())
 		b.wait(r)
+	}
+}
+
+// node is a place in a tree over 0..n-1 rooted at 0: its parent (-1 at the root), its children and the size of the subtree of
+// each. A subtree is a run of numbers that begins with its root. The child to send to first stands first; the one with the
+// nearest numbers, whose partial result comes next in order, is at the low end: see nearest.
+type node struct {
+	parent   int
+	children []int
+	spans    []int
+	span     int
+}
+
+// nearest gives the indices of the children in the order of their numbers.
+func (t *node) nearest() []int {
+	out := make([]int, len(t.children))
+	for i := range out {
+		if out[i] = i; len(out) > 1 && t.children[0] > t.children[1] {
+			out[i] = len(out) - 1 - i
+		}
+	}
+	return out
+}
+
+// tree gives v's place in the tree of this schedule.
+func (b *builder) tree(v int) node {
+	if b.fanout > 0 {
+		return fanNode(v, b.Size, b.fanout)
+	}
+	t := node{span: span(v, b.Size)}
+	t.parent, t.children = binomial(v, b.Size)
+	for _, c := range t.children {
+		t.spans = append(t.spans, span(c, b.Size))
+	}
+	return t
+}
+
+// flat is the number of children of a node in a flat tree.
+const flat = 32
+
+// fan makes a schedule use a tree of the given number of children a node. When ranks outnumber the processors, a rank waits for its
+// turn to run, and each level of a tree may cost every rank a turn.
+func fan(children int, build func(*builder)) func(*builder) {
+	return func(b *builder) {
+		b.fanout = children
+		build(b)
+	}
+}
+
+// fanNode is v's place in the tree in which every node divides the numbers after its own among k children evenly.
+func fanNode(v, n, k int) node {
+	at, parent, size := 0, -1, n
+	for {
+		t := node{parent: parent, span: size}
+		parts := min(k, size-1)
+		for i := range parts {
+			from, to := at+1+(size-1)*i/parts, at+1+(size-1)*(i+1)/parts
+			t.children, t.spans = append(t.children, from), append(t.spans, to-from)
+		}
+		if v == at {
+			return t
+		}
+		for i, c := range t.children {
+			if v >= c && v < c+t.spans[i] {
+				at, parent, size = c, at, t.spans[i]
+				break
+			}
+		}
 	}
 }
 

@@ -3,14 +3,14 @@ package coll
 // bcastBinomial: the data go down a binomial tree, as they are.
 func bcastBinomial(b *builder) { b.bcast(b.recvRef(0, b.RCount), b.Root) }
 
-// bcast sends what ref names from root down a binomial tree.
+// bcast sends what ref names from root down the tree.
 func (b *builder) bcast(ref Ref, root int) {
 	v := (b.Rank - root + b.Size) % b.Size
-	parent, children := binomial(v, b.Size)
-	if parent >= 0 {
-		b.wait(b.recv((parent+root)%b.Size, ref))
+	t := b.tree(v)
+	if t.parent >= 0 {
+		b.wait(b.recv((t.parent+root)%b.Size, ref))
 	}
-	for _, c := range children {
+	for _, c := range t.children {
 		b.send((c+root)%b.Size, ref)
 	}
 }

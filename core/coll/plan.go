@@ -90,8 +90,9 @@ type Plan struct {
 // builder collects the steps of a plan.
 type builder struct {
 	*Args
-	p     Plan
-	flags uint8 // of the transfers made now
+	p      Plan
+	flags  uint8 // of the transfers made now
+	fanout int   // of the tree that the schedule uses; 0: binomial
 }
 
 func (b *builder) transfer(op Op, peer int, r Ref, flags uint8) int32 {

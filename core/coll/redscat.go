@@ -38,16 +38,16 @@ func (b *builder) result() Ref {
 	return r
 }
 
-// reduceThenScatter: up a binomial tree to rank 0, which sends each rank its block. Few messages, operands in order.
+// reduceThenScatter: up a tree to rank 0, which sends each rank its block. Few messages, operands in order.
 func reduceThenScatter(b *builder) {
 	in := b.input()
-	parent, children := binomial(b.Rank, b.Size)
+	t := b.tree(b.Rank)
 	p := &partial{b: b, cur: in}
-	for i := len(children) - 1; i >= 0; i-- {
-		p.higher(children[i], p.vectorScratch())
+	for _, i := range t.nearest() {
+		p.higher(t.children[i], p.vectorScratch())
 	}
-	if parent >= 0 {
-		b.wait(b.send(parent, p.cur))
+	if t.parent >= 0 {
+		b.wait(b.send(t.parent, p.cur))
 		b.recv(0, b.result())
 		return
 	}

@@ -38,25 +38,52 @@ func (p *partial) higher(peer int, into Ref) {
 	p.cur = into
 }
 
-// reduceTree reduces up the binomial tree over numbers counted from `first`. The result lands in dst at number 0; elsewhere
-// dst is ignored. Operands stay in the order of the numbers.
+// reduceTree reduces up the tree over numbers counted from `first`. The result lands in dst at number 0; elsewhere dst is
+// ignored. Operands stay in the order of the numbers.
 func (b *builder) reduceTree(first int, dst Ref) {
 	rank := func(v int) int { return (v + first) % b.Size }
 	v := (b.Rank - first + b.Size) % b.Size
-	parent, children := binomial(v, b.Size)
+	t := b.tree(v)
 	p := b.startPartial()
-	for i := len(children) - 1; i >= 0; i-- { // the nearest numbers first
-		into := dst
-		if parent >= 0 || i > 0 || p.cur == dst {
-			into = p.scratch()
+	if b.eager(len(t.children)) {
+		p.cur = b.reduceAtOnce(&t, rank, p.cur)
+	} else {
+		for k, i := range t.nearest() {
+			into := dst
+			if t.parent >= 0 || k < len(t.children)-1 || p.cur == dst {
+				into = p.scratch()
+			}
+			p.higher(rank(t.children[i]), into)
 		}
-		p.higher(rank(children[i]), into)
 	}
-	if parent >= 0 {
-		b.send(rank(parent), p.cur)
+	if t.parent >= 0 {
+		b.send(rank(t.parent), p.cur)
 	} else if p.cur != dst {
 		b.copy(p.cur, dst)
 	}
+}
+
+// eager: a node's n partial results are received all at once, each into memory of its own, and reduced when all are there.
+func (b *builder) eager(n int) bool {
+	const most = 64 << 10
+	return n > 1 && int64(n)*max(b.RType.TrueExtent+(b.RCount-1)*abs(b.RType.Extent), b.RCount*b.RType.Size) <= most
+}
+
+// reduceAtOnce receives the children's results and reduces them in order; it returns where the sum is.
+func (b *builder) reduceAtOnce(t *node, rank func(int) int, cur Ref) Ref {
+	var slots []int32
+	var parts []Ref
+	for _, i := range t.nearest() {
+		part := b.typedRegion(b.RCount)
+		parts = append(parts, part)
+		slots = append(slots, b.recv(rank(t.children[i]), part))
+	}
+	b.wait(slots...)
+	for _, part := range parts {
+		b.reduce(cur, part)
+		cur = part
+	}
+	return cur
 }
 
 // reduceBinomial: up a binomial tree to the root; when the order of operands matters, to rank 0, which hands the result on.

@@ -14,35 +14,34 @@ type algorithm struct {
 	needs func(*Args) bool
 }
 
-func commutes(a *Args) bool     { return a.Commute }
-func powerOfTwo(a *Args) bool   { return a.Size&(a.Size-1) == 0 }
-func always(*Args) bool         { return true }
-func onePerRank(a *Args) bool   { return a.RCount >= int64(a.Size) }
-func halvable(a *Args) bool     { return a.Commute && onePerRank(a) && a.Size > 1 }
-func several(a *Args) bool      { return a.Size > 1 }
-func packable(a *Args) bool     { return a.Size > 1 && a.data()*int64(a.Size) < 1<<30 }
-func notInPlace(a *Args) bool   { return !a.InPlace }
-func bytesDivide(a *Args) bool  { return a.Size > 1 && a.data() >= int64(a.Size) }
-func smallOnHost(a *Args) bool  { return a.crowded() && a.data() <= 8192 }
-func commuteSmall(a *Args) bool { return a.Commute && a.data() <= 8192 }
+func commutes(a *Args) bool    { return a.Commute }
+func powerOfTwo(a *Args) bool  { return a.Size&(a.Size-1) == 0 }
+func always(*Args) bool        { return true }
+func onePerRank(a *Args) bool  { return a.RCount >= int64(a.Size) }
+func halvable(a *Args) bool    { return a.Commute && onePerRank(a) && a.Size > 1 }
+func several(a *Args) bool     { return a.Size > 1 }
+func packable(a *Args) bool    { return a.Size > 1 && a.data()*int64(a.Size) < 1<<30 }
+func notInPlace(a *Args) bool  { return !a.InPlace }
+func bytesDivide(a *Args) bool { return a.Size > 1 && a.data() >= int64(a.Size) }
+func smallOnHost(a *Args) bool { return a.crowded() && a.data() <= 8192 }
 
 // algorithms by operation. The first is the one that always works.
 var algorithms = [Kinds][]algorithm{
-	Barrier:            {{"tree", barrierTree, always}, {"dissemination", barrierDissemination, always}},
-	Bcast:              {{"binomial", bcastBinomial, always}, {"scatter_allgather", bcastScatterAllgather, bytesDivide}, {"chain", bcastChain, several}},
+	Barrier:            {{"tree", barrierTree, always}, {"fan", fan(flat, barrierTree), always}, {"dissemination", barrierDissemination, always}},
+	Bcast:              {{"binomial", bcastBinomial, always}, {"fan", fan(flat, bcastBinomial), always}, {"scatter_allgather", bcastScatterAllgather, bytesDivide}, {"chain", bcastChain, several}},
 	Gather:             {{"linear", gatherLinear, always}, {"binomial", gatherBinomial, packable}},
 	Gatherv:            {{"linear", gathervLinear, always}},
 	Scatter:            {{"linear", scatterLinear, always}, {"binomial", scatterBinomial, packable}},
 	Scatterv:           {{"linear", scattervLinear, always}},
-	Allgather:          {{"ring", allgatherRing, always}, {"recursive_doubling", allgatherDoubling, powerOfTwo}, {"bruck", allgatherBruck, packable}, {"gather_bcast", allgatherGatherBcast, always}},
-	Allgatherv:         {{"ring", allgathervRing, always}, {"gather_bcast", allgathervGatherBcast, always}},
+	Allgather:          {{"ring", allgatherRing, always}, {"recursive_doubling", allgatherDoubling, powerOfTwo}, {"bruck", allgatherBruck, packable}, {"gather_bcast", allgatherGatherBcast, always}, {"fan", fan(flat, allgatherGatherBcast), always}},
+	Allgatherv:         {{"ring", allgathervRing, always}, {"gather_bcast", allgathervGatherBcast, always}, {"fan", fan(flat, allgathervGatherBcast), always}},
 	Alltoall:           {{"linear", alltoallLinear, always}, {"pairwise", alltoallPairwise, always}, {"bruck", alltoallBruck, packable}},
 	Alltoallv:          {{"linear", alltoallvLinear, always}},
 	Alltoallw:          {{"linear", alltoallvLinear, always}},
-	Reduce:             {{"binomial", reduceBinomial, always}, {"rabenseifner", reduceRabenseifner, halvable}},
-	Allreduce:          {{"reduce_bcast", allreduceReduceBcast, always}, {"recursive_doubling", allreduceDoubling, always}, {"rabenseifner", allreduceRabenseifner, halvable}},
-	ReduceScatterBlock: {{"reduce_scatter", reduceThenScatter, always}, {"pairwise", reduceScatterPairwise, commutes}},
-	ReduceScatter:      {{"reduce_scatter", reduceThenScatter, always}, {"pairwise", reduceScatterPairwise, commutes}},
+	Reduce:             {{"binomial", reduceBinomial, always}, {"fan", fan(flat, reduceBinomial), always}, {"rabenseifner", reduceRabenseifner, halvable}},
+	Allreduce:          {{"reduce_bcast", allreduceReduceBcast, always}, {"fan", fan(flat, allreduceReduceBcast), always}, {"recursive_doubling", allreduceDoubling, always}, {"rabenseifner", allreduceRabenseifner, halvable}},
+	ReduceScatterBlock: {{"reduce_scatter", reduceThenScatter, always}, {"fan", fan(flat, reduceThenScatter), always}, {"pairwise", reduceScatterPairwise, commutes}},
+	ReduceScatter:      {{"reduce_scatter", reduceThenScatter, always}, {"fan", fan(flat, reduceThenScatter), always}, {"pairwise", reduceScatterPairwise, commutes}},
 	Scan:               {{"linear", scanLinear, always}, {"recursive_doubling", scanDoubling, always}},
 	Exscan:             {{"linear", scanLinear, always}, {"recursive_doubling", scanDoubling, always}},
 }
@@ -63,12 +62,14 @@ const (
 )
 
 // table: the first line that fits and whose algorithm can do the call is taken. When ranks outnumber the processors, what
-// counts is the number of messages, each of which may wake a sleeper; else it is the number of rounds. For long data it is
-// the number of bytes that pass through one rank.
+// counts is how often each rank has to get its turn to run (16 ranks on 2 processors: a barrier takes 16 switches over a
+// flat tree, 66 over a binomial one); else it is the number of rounds. For long data it is the number of bytes that pass
+// through one rank.
 var table = []rule{
-	{Barrier, anyRanks, anyBytes, (*Args).crowded, "tree"},
+	{Barrier, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Barrier, anyRanks, anyBytes, always, "dissemination"},
 
+	{Bcast, anyRanks, 8 << 10, (*Args).crowded, "fan"},
 	{Bcast, anyRanks, 64 << 10, always, "binomial"},
 	{Bcast, 4, anyBytes, always, "binomial"},
 	{Bcast, anyRanks, anyBytes, always, "scatter_allgather"},
@@ -83,10 +84,11 @@ var table = []rule{
 	{Scatter, anyRanks, anyBytes, always, "linear"},
 	{Scatterv, anyRanks, anyBytes, always, "linear"},
 
-	{Allgather, anyRanks, 4096, (*Args).crowded, "gather_bcast"},
+	{Allgather, anyRanks, 4096, (*Args).crowded, "fan"},
 	{Allgather, anyRanks, 8192, powerOfTwo, "recursive_doubling"},
 	{Allgather, anyRanks, 1024, always, "bruck"},
 	{Allgather, anyRanks, anyBytes, always, "ring"},
+	{Allgatherv, anyRanks, 64 << 10, (*Args).crowded, "fan"},
 	{Allgatherv, anyRanks, 64 << 10, always, "gather_bcast"},
 	{Allgatherv, anyRanks, anyBytes, always, "ring"},
 
@@ -96,19 +98,21 @@ var table = []rule{
 	{Alltoallv, anyRanks, anyBytes, always, "linear"},
 	{Alltoallw, anyRanks, anyBytes, always, "linear"},
 
+	{Reduce, anyRanks, 16 << 10, (*Args).crowded, "fan"},
 	{Reduce, anyRanks, 64 << 10, always, "binomial"},
 	{Reduce, anyRanks, anyBytes, always, "rabenseifner"},
 	{Reduce, anyRanks, anyBytes, always, "binomial"},
 	{Allreduce, 2, 32 << 10, always, "recursive_doubling"},
+	{Allreduce, anyRanks, 8 << 10, (*Args).crowded, "fan"},
 	{Allreduce, anyRanks, 32 << 10, (*Args).crowded, "reduce_bcast"},
 	{Allreduce, anyRanks, 32 << 10, always, "recursive_doubling"},
 	{Allreduce, anyRanks, anyBytes, always, "rabenseifner"},
 	{Allreduce, anyRanks, anyBytes, always, "recursive_doubling"},
 
-	{ReduceScatterBlock, anyRanks, anyBytes, smallOnHost, "reduce_scatter"},
+	{ReduceScatterBlock, anyRanks, anyBytes, smallOnHost, "fan"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "reduce_scatter"},
-	{ReduceScatter, anyRanks, anyBytes, smallOnHost, "reduce_scatter"},
+	{ReduceScatter, anyRanks, anyBytes, smallOnHost, "fan"},
 	{ReduceScatter, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
 
