@@ -12,13 +12,10 @@ typedef struct spx_sigstate {
   int swapped;
   struct spx_sigstate *outer;
 } spx_sigstate;
-/* Around an entry into Go: blocks asynchronous signals and gives the thread Go's signal stack; leave undoes both. */
+/* Around an entry into Go: blocks asynchronous signals and gives the thread a signal stack of ours; leave undoes both. C code that Go
+ * has called may leave and enter again around a wait, with spx_outer_signals: it runs on the thread's own stack. */
 SPX_HIDDEN void spx_signals_enter(spx_sigstate *s);
 SPX_HIDDEN void spx_signals_leave(const spx_sigstate *s);
-/* Around a wait (a futex, a poll) that may happen in C code called from Go: open lets the application's signals through, for
- * C code is on the thread's own stack; close blocks them again. Nothing happens when the thread is not in Go. */
-SPX_HIDDEN void spx_signals_open(void);
-SPX_HIDDEN void spx_signals_close(void);
 /* > 0 while this thread is in Go, or in C called from there. */
 SPX_HIDDEN extern SPX_TLS int spx_in_go;
 /* From MPI_Init: faults in Go make a panic; others end the process as if nobody had listened, after a line if they are in MPI. */

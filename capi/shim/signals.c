@@ -61,25 +61,6 @@ void spx_signals_leave(const spx_sigstate *s)
   pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
 }
 
-void spx_signals_open(void)
-{
-  const spx_sigstate *s = spx_outer_signals;
-  if (!s) return;
-  while (s->outer) s = s->outer;
-  if (s->swapped) sigaltstack(&s->stack, NULL);
-  pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
-}
-
-void spx_signals_close(void)
-{
-  const spx_sigstate *s = spx_outer_signals;
-  if (!s) return;
-  while (s->outer) s = s->outer;
-  pthread_sigmask(SIG_BLOCK, &async_signals, NULL);
-  const stack_t ours = {.ss_sp = signal_stack, .ss_size = SIGNAL_STACK_BYTES};
-  if (s->swapped) sigaltstack(&ours, NULL);
-}
-
 /* ---- loading ----------------------------------------------------------------------------------------------------
  * Order: before_go (its priority puts it in front), the Go runtime's own entry of .init_array (an object of the Go linker,
  * which comes first on the link line), after_go. tests/c/boundary_signals.c holds it. */

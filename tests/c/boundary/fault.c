@@ -23,7 +23,7 @@ int main(int argc, char **argv)
   MPI_Init(&argc, &argv);
   MPI_Barrier(MPI_COMM_WORLD);
   if (!strcmp(how, "segv")) *nowhere = 1;
-  if (!strcmp(how, "fpe")) zero = 1 / zero;
+  if (!strcmp(how, "fpe")) zero = 100 / zero;
   if (!strcmp(how, "kill")) kill(getpid(), SIGSEGV);
   if (!strcmp(how, "pipe")) {
     int p[2];

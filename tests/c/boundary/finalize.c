@@ -42,6 +42,13 @@ int main(int argc, char **argv)
       MPI_Request_free(&r);
     }
   }
+  static char large[1 << 20];
+  if (size > 1 && rank == 0) { /* and one that the receiver fetches */
+    MPI_Request r;
+    memset(large, 7, sizeof large);
+    MPI_Isend(large, sizeof large, MPI_CHAR, 1, 99, MPI_COMM_WORLD, &r);
+    MPI_Request_free(&r);
+  }
   if (rank == 1) {
     int got[64];
     usleep(100000);
@@ -49,6 +56,9 @@ int main(int argc, char **argv)
       MPI_Recv(got, 64, MPI_INT, 0, i % 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       CHECK(got[0] == i);
     }
+    usleep(100000);
+    MPI_Recv(large, sizeof large, MPI_CHAR, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(large[0] == 7 && large[sizeof large - 1] == 7);
   }
   MPI_Finalize();
   CHECK(n == 3 && order[0] == 3 && order[1] == 2 && order[2] == 1);

@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     MPI_Sendrecv(&out, 1, MPI_LONG, (rank + 1) % size, 1, &in, 1, MPI_LONG, (rank + size - 1) % size, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (in != i) FAIL("message %ld holds %ld", i, in);
   }
-  for (long i = 0; i < rounds; i++) {
+  for (long i = 0; i < rounds || (size == 1 && hits < 10); i++) {
     MPI_Comm dup, half;
     int sum = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
