@@ -54,7 +54,7 @@ build: deps-build ## builds everything into build/ (the default)
 	@flock $(BUILD)/.lock $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) BUILD=$(BUILD) build-unlocked
 
 .PHONY: build-unlocked
-build-unlocked: $(LIB) programs headers
+build-unlocked: $(LIB) headers programs
 
 .PHONY: generate
 generate: ## runs every generator (their output is checked in)

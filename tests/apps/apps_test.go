@@ -97,7 +97,7 @@ func TestHPCC(t *testing.T) {
 				return hpccInput(t, s, grid.p, grid.q)
 			})
 			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, strconv.Itoa(ranks), filepath.Join(dir, "hpcc")), Dir: dir,
-				Env: []string{"OPENBLAS_NUM_THREADS=1"}, Limit: 15 * time.Minute})
+				Env: []string{"OPENBLAS_NUM_THREADS=1"}, Limit: 8 * time.Minute})
 			if o.Status != 0 || o.Late {
 				t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
 			}
@@ -167,10 +167,10 @@ func TestNetPIPE(t *testing.T) {
 	dir := unpack(t, "netpipe", "3.7.2-8", "NetPIPE-3.7.2")
 	makeIt(t, dir, "mpi", "MPICC=mpicc", "CFLAGS=-O2 -w")
 	program := filepath.Join(dir, "NPmpi")
-	for name, args := range map[string][]string{"integrity": {"-i", "-u", "8388608"}, "speed": {"-u", "8388608"}, "async": {"-a", "-u", "1048576"}, "bidirectional": {"-2", "-u", "1048576"}} {
+	for name, args := range map[string][]string{"integrity": {"-i", "-u", "8388608"}, "speed": {"-u", "8388608"}, "async": {"-a", "-u", "1048576"}, "bidirectional": {"-2", "-a", "-u", "1048576"}} {
 		t.Run(name, func(t *testing.T) {
 			os.Remove(filepath.Join(dir, "np.out"))
-			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program, args...), Dir: dir, Limit: 10 * time.Minute})
+			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program, args...), Dir: dir, Limit: 4 * time.Minute})
 			if o.Status != 0 || o.Late {
 				t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
 			}
