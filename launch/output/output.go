@@ -197,7 +197,7 @@ func (m *Mux) drain() {
 	}
 	m.mu.Unlock()
 	for _, s := range list {
-		for got := 0; got < drainBytes; {
+		for got := 0; got < drainBytes && m.has(s); {
 			n := m.read(s)
 			if n <= 0 {
 				break
@@ -206,6 +206,13 @@ func (m *Mux) drain() {
 		}
 		m.remove(s)
 	}
+}
+
+// has: the pipe is still open here.
+func (m *Mux) has(s *stream) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.streams[s.fd] == s
 }
 
 // read takes once from a pipe; it returns the number of bytes, 0 at the end, -1 when there is nothing.

@@ -1,0 +1,262 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// rig is a Mux whose target is a pipe that the test reads.
+type rig struct {
+	t      *testing.T
+	mux    *Mux
+	target *os.File // its write end
+	out    *os.File
+	writer []*os.File
+}
+
+func newRig(t *testing.T, ranks int, tag bool) *rig {
+	t.Helper()
+	out, target, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux, err := New(int(target.Fd()), tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, mux: mux, target: target, out: out}
+	for i := range ranks {
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		if err := mux.Add(i, p[0]); err != nil {
+			t.Fatal(err)
+		}
+		unix.SetNonblock(p[1], true) // so that deadlines work
+		r.writer = append(r.writer, os.NewFile(uintptr(p[1]), "pipe"))
+	}
+	return r
+}
+
+func (r *rig) put(rank int, text string) {
+	r.t.Helper()
+	if _, err := r.writer[rank].WriteString(text); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// take reads until want bytes are there.
+func (r *rig) take(want string) {
+	r.t.Helper()
+	b := make([]byte, len(want))
+	r.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	n, err := io.ReadFull(r.out, b)
+	if string(b[:n]) != want || err != nil {
+		r.t.Fatalf("got %q (%v), want %q", b[:n], err, want)
+	}
+}
+
+// end drains and returns the rest.
+func (r *rig) end() string {
+	r.t.Helper()
+	go func() {
+		select {
+		case <-r.mux.Drain():
+		case <-time.After(20 * time.Second):
+			r.t.Error("the Mux does not drain")
+		}
+		r.target.Close()
+	}()
+	rest, err := io.ReadAll(r.out)
+	if err != nil {
+		r.t.Error(err)
+	}
+	return string(rest)
+}
+
+func TestWholeLines(t *testing.T) {
+	r := newRig(t, 2, false)
+	r.put(0, "a1\na2 begin")
+	r.take("a1\n")
+	r.put(1, "b1\n")
+	r.take("b1\n")
+	r.put(0, " end\n")
+	r.take("a2 begin end\n")
+	r.put(1, "no newline")
+	r.writer[1].Close()
+	r.take("no newline")
+	r.put(0, "last")
+	if rest := r.end(); rest != "last" { // although the writer is still open
+		t.Errorf("rest %q", rest)
+	}
+}
+
+func TestTags(t *testing.T) {
+	r := newRig(t, 12, true)
+	r.put(11, "x\n\ny\n")
+	r.take("[11] x\n[11] \n[11] y\n")
+	r.put(3, "prompt: ")
+	r.take("[3] prompt: ")
+	r.put(4, "other\n")
+	r.take("\n[4] other\n")
+	r.put(3, "more\n")
+	r.take("[3] more\n")
+	r.put(5, "end")
+	r.writer[5].Close()
+	r.take("[5] end\n")
+	r.mux.Say("launcher")
+	r.take("launcher\n")
+	if rest := r.end(); rest != "" {
+		t.Errorf("rest %q", rest)
+	}
+}
+
+// An unfinished line appears when all are silent, and a single process's at once.
+func TestPrompt(t *testing.T) {
+	r := newRig(t, 2, false)
+	r.put(0, "name? ")
+	r.take("name? ")
+	r.put(0, "thanks\n")
+	r.take("thanks\n")
+	r.end()
+	r = newRig(t, 1, false)
+	r.put(0, "name? ")
+	r.take("name? ")
+	r.end()
+}
+
+// Any bytes pass, and a line without end needs no memory without end.
+func TestBinary(t *testing.T) {
+	r := newRig(t, 2, false)
+	block := bytes.Repeat([]byte{0, 1, 255, 'x'}, 100_000)
+	go func() {
+		r.put(0, string(block))
+		r.writer[0].Close()
+	}()
+	got := make([]byte, len(block))
+	if _, err := io.ReadFull(r.out, got); err != nil || !bytes.Equal(got, block) {
+		t.Errorf("the bytes have changed (%v)", err)
+	}
+	for _, s := range r.mux.streams {
+		if cap(s.partial) > 4*MaxLine {
+			t.Errorf("%d bytes are kept of a line", cap(s.partial))
+		}
+	}
+	r.end()
+}
+
+// Sixteen writers, in pieces of all sizes: every line arrives once, unmixed, in its writer's order.
+func TestIntegrity(t *testing.T) {
+	const ranks, lines = 16, 20_000
+	r := newRig(t, ranks, false)
+	var wg sync.WaitGroup
+	for rank := range ranks {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			var b strings.Builder
+			for i := range lines {
+				fmt.Fprintf(&b, "%d %d %s\n", rank, i, strings.Repeat("z", (rank*7+i)%90))
+			}
+			text, size := b.String(), 1
+			for len(text) > 0 {
+				n := min(len(text), size)
+				r.put(rank, text[:n])
+				text, size = text[n:], size*3%5003+1
+			}
+			r.writer[rank].Close()
+		}()
+	}
+	go func() {
+		wg.Wait()
+		<-r.mux.Drain()
+		r.target.Close()
+	}()
+	all, _ := io.ReadAll(r.out)
+	var next [ranks]int
+	for _, line := range strings.Split(strings.TrimSuffix(string(all), "\n"), "\n") {
+		var rank, i int
+		var rest string
+		if n, _ := fmt.Sscanf(line, "%d %d %s", &rank, &i, &rest); n < 2 || rank >= ranks || i != next[rank] || len(rest) != (rank*7+i)%90 {
+			t.Fatalf("line %q, expected number %v", line, next)
+		}
+		next[rank]++
+	}
+	for rank, n := range next {
+		if n != lines {
+			t.Errorf("rank %d: %d lines", rank, n)
+		}
+	}
+}
+
+// A reader who does not read stops the writers: nothing is kept for him.
+func TestBackPressure(t *testing.T) {
+	r := newRig(t, 1, false)
+	line := strings.Repeat("y", 1023) + "\n"
+	r.writer[0].SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+	written := 0
+	for {
+		n, err := r.writer[0].WriteString(line)
+		written += n
+		if err != nil || n < len(line) {
+			break
+		}
+		if written > 64<<20 {
+			t.Fatal("64 MiB were taken from a writer although nobody reads")
+		}
+	}
+	r.writer[0].Close()
+	if rest := r.end(); len(rest) != written {
+		t.Errorf("%d bytes arrived of %d", len(rest), written)
+	}
+}
+
+// When the reader goes away, the processes' pipes break, as they would without a launcher.
+func TestReaderGone(t *testing.T) {
+	r := newRig(t, 2, false)
+	r.put(0, "one\n")
+	r.take("one\n")
+	r.out.Close()
+	r.put(0, "two\n")
+	deadline := time.Now().Add(20 * time.Second)
+	for _, w := range r.writer {
+		for {
+			if _, err := w.WriteString("more\n"); err != nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the writers never learn")
+			}
+		}
+	}
+	<-r.mux.Drain()
+	if err := r.mux.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTargetFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full:", err)
+	}
+	defer full.Close()
+	m, err := New(int(full.Fd()), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Say("text")
+	<-m.Drain()
+	if m.Err() != unix.ENOSPC {
+		t.Errorf("error %v, want ENOSPC", m.Err())
+	}
+}
