@@ -1,5 +1,5 @@
 /* reduce.c - reductions: which operation is defined for which datatype, the predefined operations' objects, and calling
- * kernels and user functions. MPI-5.0 7.9.2 to 7.9.5. The arithmetic itself is in reduce_kernels.inc. */
+ * kernels and user functions. MPI-5.0 6.9.2 to 6.9.5. The arithmetic itself is in reduce_kernels.inc. */
 #include "reduce.h"
 #include <limits.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static int class_of(const spx_type *t)
   return -1;
 }
 
-/* The table of 7.9.2: which group of datatypes an operation is defined for. Beyond it, the logical operations take Fortran
+/* The table of 6.9.2: which group of datatypes an operation is defined for. Beyond it, the logical operations take Fortran
  * integers and MPI_AINT, MPI_COUNT, MPI_OFFSET too, as other libraries allow. */
 static int group_allows(int group, int op)
 {
@@ -156,7 +156,7 @@ static const spx_red_fn (*kernels(void))[SPX_RO_COUNT]
   return spx_red_base;
 }
 
-/* Runs a user function; the small form is called several times when the count does not fit its int (7.9.5). */
+/* Runs a user function; the small form is called several times when the count does not fit its int (6.9.5). */
 static void call_user(const spx_op *op, const char *in, char *inout, int64_t count, const spx_type *t)
 {
   MPI_Datatype handle = (MPI_Datatype)(uintptr_t)t->o.handle;

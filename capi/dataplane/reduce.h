@@ -1,6 +1,6 @@
 /* reduce.h - the reduction kernels: one function per operation and machine type.
  *
- * Private to reduce*.c. MPI-5.0 7.9.2 (which operation is defined for which type) and 7.9.4 (MINLOC and MAXLOC).
+ * Private to reduce*.c. MPI-5.0 6.9.2 (which operation is defined for which type) and 6.9.4 (MINLOC and MAXLOC).
  * reduce_kernels.inc is compiled twice, for any x86-64 and for AVX2; reduce.c chooses once, when it is first asked.
  */
 #ifndef SPX_REDUCE_H

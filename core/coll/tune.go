@@ -21,7 +21,6 @@ func onePerRank(a *Args) bool  { return a.RCount >= int64(a.Size) }
 func halvable(a *Args) bool    { return a.Commute && onePerRank(a) && a.Size > 1 }
 func several(a *Args) bool     { return a.Size > 1 }
 func packable(a *Args) bool    { return a.Size > 1 && a.data()*int64(a.Size) < 1<<30 }
-func notInPlace(a *Args) bool  { return !a.InPlace }
 func bytesDivide(a *Args) bool { return a.Size > 1 && a.data() >= int64(a.Size) }
 func smallOnHost(a *Args) bool { return a.crowded() && a.data() <= 8192 }
 
