@@ -1,8 +1,9 @@
 /* comm.c - descriptors of communicators, and the functions that only read them (MPI-5.0, 7.4.1 and 7.6.1). */
 #include "comm.h"
-#include "dp.h"
 #include <stdlib.h>
 #include <string.h>
+#include "coll.h"
+#include "dp.h"
 #include "runtime.h"
 #include "shim.h"
 
@@ -68,6 +69,7 @@ static void release(spx_comm *c)
   if (c->local != c->peer) spx_ranks_free(c->peer);
   spx_ranks_free(c->local);
   spx_comm_attrs_free(c);
+  spx_coll_comm_free(c);
   if (c->errh) spx_unref(SPX_K_ERRH, &c->errh->o);
 }
 

@@ -30,12 +30,14 @@ int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_create_from_group);
-  (void)group;
-  (void)stringtag;
-  (void)info;
-  (void)errhandler;
-  (void)newcomm;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(0, NULL, SPX_K_ERRH, "errhandler", errhandler));
+  SPX_CHECK(stringtag, spx_bad_null(0, NULL, MPI_ERR_ARG, "stringtag"));
+  SPX_CHECK(newcomm, spx_bad_null(0, NULL, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_create_from_group,
+    .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)stringtag}, {.u = (uintptr_t)info}, {.u = (uintptr_t)errhandler}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_create_group = PMPI_Comm_create_group
@@ -255,15 +257,15 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm)
 {
   SPX_ENTER(SPX_FN_Intercomm_create_from_groups);
-  (void)local_group;
-  (void)local_leader;
-  (void)remote_group;
-  (void)remote_leader;
-  (void)stringtag;
-  (void)info;
-  (void)errhandler;
-  (void)newintercomm;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_GROUP, local_group), spx_bad_handle(0, NULL, SPX_K_GROUP, "local_group", local_group));
+  SPX_CHECK(spx_get(SPX_K_GROUP, remote_group), spx_bad_handle(0, NULL, SPX_K_GROUP, "remote_group", remote_group));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(0, NULL, SPX_K_ERRH, "errhandler", errhandler));
+  SPX_CHECK(stringtag, spx_bad_null(0, NULL, MPI_ERR_ARG, "stringtag"));
+  SPX_CHECK(newintercomm, spx_bad_null(0, NULL, MPI_ERR_ARG, "newintercomm"));
+  spx_frame frame = {.fn = SPX_FN_Intercomm_create_from_groups,
+    .a = {{.u = (uintptr_t)local_group}, {.i = local_leader}, {.u = (uintptr_t)remote_group}, {.i = remote_leader}, {.u = (uintptr_t)stringtag}, {.u = (uintptr_t)info}, {.u = (uintptr_t)errhandler}, {.u = (uintptr_t)newintercomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Intercomm_merge = PMPI_Intercomm_merge

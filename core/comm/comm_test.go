@@ -402,3 +402,47 @@ func TestDeathInTheMiddle(t *testing.T) {
 		}
 	}
 }
+
+// meet opens a communicator of a group on the context of a string tag, as capi does.
+func meetOn(w *network, g *group.Group, tag string, world *Comm) *Comm {
+	return w.open(NewFromGroup(g, RendezvousContext(tag), world.Me()))
+}
+
+func TestFromGroups(t *testing.T) {
+	n := 7
+	w := newNetwork(t, n)
+	out := run(t, w, n, func(world *Comm, ids *Contexts) []string {
+		evens, _ := world.Group().RangeIncl([]group.Range{{0, n - 1, 2}})
+		odds, _ := world.Group().RangeIncl([]group.Range{{1, n - 1, 2}})
+		mine, theirs, leader := evens, odds, 2
+		if world.Rank%2 == 1 {
+			mine, theirs, leader = odds, evens, 1
+		}
+		m, err := meetOn(w, mine, "one", world).CreateFromGroup(ids)
+		intra := must(t, w, m, err)
+		usable(t, intra)
+		var pair *Comm
+		if mine.Rank(world.Me()) == leader {
+			ends := group.Of(evens.At(2), odds.At(1))
+			pair = meetOn(w, ends, "two/leaders", world)
+		}
+		m, err = meetOn(w, mine, "two", world).InterFromGroups(ids, leader, pair, theirs)
+		inter := must(t, w, m, err)
+		usable(t, inter)
+		m, err = inter.Merge(ids, false)
+		usable(t, must(t, w, m, err))
+		return []string{show(intra), show(inter)}
+	})
+	for r, got := range out {
+		want := []string{"[0 2 4 6]", "[0 2 4 6]|[1 3 5]"}
+		if r%2 == 1 {
+			want = []string{"[1 3 5]", "[1 3 5]|[0 2 4 6]"}
+		}
+		if got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("rank %d: %v, want %v", r, got, want)
+		}
+	}
+	if RendezvousContext("a") == RendezvousContext("b") || RendezvousContext("a")%CtxStep != 0 {
+		t.Error("contexts of string tags")
+	}
+}

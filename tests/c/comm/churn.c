@@ -22,11 +22,12 @@ static void round_of(int rank)
   MPI_Group g, h;
   MPI_Info in;
   MPI_Request q;
-  int zero = 0;
+  int zero = 0, sum;
   MPI_Comm_dup(MPI_COMM_WORLD, &a);
   MPI_Comm_split(a, rank % 2, 0, &b);
   MPI_Comm_idup(b, &d, &q);
   MPI_Wait(&q, MPI_STATUS_IGNORE);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, b); /* its plan goes with the communicator */
   MPI_Comm_group(d, &g);
   MPI_Group_incl(g, 1, &zero, &h);
   MPI_Comm_get_info(a, &in);
