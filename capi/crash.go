@@ -2,11 +2,14 @@ package main
 
 /*
 #include "runtime.h"
+
+static const char *spx_name_of(uint32_t fn) { return spx_fn_name[fn]; }
 */
 import "C"
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -19,6 +22,15 @@ import (
 // ends, with one report: job, rank, MPI call and both stacks, by the first process to get here (shim/abort.c).
 
 var panicText atomic.Pointer[string]
+
+// panicIn is the name of an MPI function in which the engine shall panic: SPX_PANIC_IN=MPI_Comm_dup shows and tests the report.
+var panicIn = os.Getenv("SPX_PANIC_IN")
+
+func panicIfAsked(f *C.spx_frame) {
+	if f.fn < C.SPX_IN_FIRST && C.GoString(C.spx_name_of(f.fn)) == panicIn {
+		panic("asked for by SPX_PANIC_IN=" + panicIn)
+	}
+}
 
 // panicked formats a panic and the Go stack, without the frames of the recovery on top of it.
 func panicked(why any, stack []byte) string {
@@ -40,6 +52,9 @@ func spxGoCrash(f *C.spx_frame, pcs *C.uintptr_t, n C.int) {
 
 func cFrames(pcs []uintptr) string {
 	var b strings.Builder
+	for i := range pcs {
+		pcs[i]-- // into the call, not behind it
+	}
 	frames := runtime.CallersFrames(pcs)
 	for more := len(pcs) > 0; more; {
 		var fr runtime.Frame

@@ -35,6 +35,9 @@ func spxGoEnter(f *C.spx_frame) (crashed C.int) {
 			crashed = 1
 		}
 	}()
+	if panicIn != "" {
+		panicIfAsked(f)
+	}
 	c := &call{f: f}
 	var err error
 	if id := uint32(f.cont); id != 0 {

@@ -1,0 +1,102 @@
+// Package boundary tests what one program cannot tell of itself: how often ranks enter Go, what a crash of the engine looks like
+// from outside, and what a rank costs. The boundary's other tests are in tests/c/boundary.
+package boundary
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+func compile(t *testing.T, name string) string {
+	t.Helper()
+	source, err := filepath.Abs("testdata/" + name + ".c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return harness.Compile(t, "boundary/"+name, []string{source}, "-g")
+}
+
+// goEntries runs a warm loop and returns how often each rank entered Go.
+func goEntries(t *testing.T, loop, ranks string, rounds int) map[string]string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "counters")
+	o := harness.Run(t, harness.Command{
+		Args:  harness.Spxrun(t, ranks, compile(t, "warm"), loop, strconv.Itoa(rounds)),
+		Env:   []string{"SPX_COUNTERS=" + file},
+		Limit: time.Minute,
+	})
+	if o.Status != 0 {
+		t.Fatalf("%s: status %d\n%s", loop, o.Status, o.Text())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := map[string]string{}
+	for _, m := range regexp.MustCompile(`rank (\d+) go_entries (\d+)`).FindAllStringSubmatch(string(text), -1) {
+		entries[m[1]] = m[2]
+	}
+	if strconv.Itoa(len(entries)) != ranks {
+		t.Fatalf("%d of %s ranks have written counters:\n%s", len(entries), ranks, text)
+	}
+	return entries
+}
+
+// A warm 16-rank barrier, an 8-byte ping-pong and a warm Isend/Irecv/Waitall loop enter Go zero times: as often with 500 rounds
+// more as without.
+func TestWarmLoopsDoNotEnterGo(t *testing.T) {
+	for loop, ranks := range map[string]string{"barrier": "16", "pingpong": "2", "nonblocking": "4"} {
+		t.Run(loop, func(t *testing.T) {
+			few, many := goEntries(t, loop, ranks, 0), goEntries(t, loop, ranks, 500)
+			for rank, n := range few {
+				if many[rank] != n {
+					t.Errorf("rank %s entered Go %s times, and %s times with 500 rounds more", rank, n, many[rank])
+				}
+			}
+		})
+	}
+}
+
+// A panic of the engine in all ranks is told once, with job, rank, MPI call and both stacks, and ends the job.
+func TestCrashReport(t *testing.T) {
+	o := harness.Run(t, harness.Command{
+		Args: harness.Spxrun(t, "4", compile(t, "crash")),
+		Env:  []string{"SPX_PANIC_IN=MPI_Comm_dup"},
+	})
+	if o.Status == 0 {
+		t.Errorf("status 0")
+	}
+	for _, want := range []string{"MPI_Comm_dup: internal error", "Go panic: asked for", "main.panicIfAsked", "PMPI_Comm_dup", "simulate_weather", "testdata/crash.c:", "job "} {
+		if !strings.Contains(o.Stderr, want) {
+			t.Errorf("the report does not mention %q", want)
+		}
+	}
+	if n := strings.Count(o.Stderr, "Go panic:"); n != 1 {
+		t.Errorf("%d reports, want 1", n)
+	}
+	if t.Failed() {
+		t.Log(o.Text())
+	}
+}
+
+// A rank that does nothing has less than 6 MB of memory of its own.
+func TestMemoryOfARank(t *testing.T) {
+	const limitKB = 6 << 10
+	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "16", compile(t, "memory")), Limit: time.Minute})
+	sizes := regexp.MustCompile(`RssAnon:\s+(\d+) kB`).FindAllStringSubmatch(o.Stdout, -1)
+	if o.Status != 0 || len(sizes) != 16 {
+		t.Fatalf("status %d, %d of 16 sizes\n%s", o.Status, len(sizes), o.Text())
+	}
+	for _, m := range sizes {
+		if kb, _ := strconv.Atoi(m[1]); kb > limitKB {
+			t.Errorf("a rank has %d KB of anonymous memory, more than %d", kb, limitKB)
+		}
+	}
+}
