@@ -43,6 +43,12 @@ int MPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
 int MPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
 /* Acknowledges the first num_to_ack failures of MPIX_Comm_get_failed; num_acked: how many are acknowledged now. Local. */
 int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+/* MPICH's name of MPI_Remove_error_class, from before the standard had it. */
+int MPIX_Delete_error_class(int errorclass);
+/* MPICH's name of MPI_Remove_error_code, from before the standard had it. */
+int MPIX_Delete_error_code(int errorcode);
+/* MPICH's name of MPI_Remove_error_string, from before the standard had it. */
+int MPIX_Delete_error_string(int errorcode);
 /* set: these n ranks of comm. Local, as all that makes a set is. */
 int MPIX_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *set);
 /* set: n ranges (first, last, stride) of ranks of comm, as in MPI_Group_range_incl. */
@@ -79,6 +85,9 @@ int PMPIX_Comm_failure_ack(MPI_Comm comm);
 int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
 int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
 int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+int PMPIX_Delete_error_class(int errorclass);
+int PMPIX_Delete_error_code(int errorcode);
+int PMPIX_Delete_error_string(int errorcode);
 int PMPIX_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *set);
 int PMPIX_Rankset_range_incl(MPI_Comm comm, int n, int ranges[][3], MPIX_Rankset *set);
 int PMPIX_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set);

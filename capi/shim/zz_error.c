@@ -244,3 +244,24 @@ int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
   SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_COMM, comm, SPX_K_ERRH, "errhandler", errhandler));
   return spx_c_Comm_set_errhandler(c_comm, errhandler);
 }
+
+#pragma weak MPIX_Delete_error_class = PMPIX_Delete_error_class
+int PMPIX_Delete_error_class(int errorclass)
+{
+  spx_fn = SPX_FN_X_Delete_error_class;
+  return spx_c_Remove_error_class(errorclass);
+}
+
+#pragma weak MPIX_Delete_error_code = PMPIX_Delete_error_code
+int PMPIX_Delete_error_code(int errorcode)
+{
+  spx_fn = SPX_FN_X_Delete_error_code;
+  return spx_c_Remove_error_code(errorcode);
+}
+
+#pragma weak MPIX_Delete_error_string = PMPIX_Delete_error_string
+int PMPIX_Delete_error_string(int errorcode)
+{
+  spx_fn = SPX_FN_X_Delete_error_string;
+  return spx_c_Remove_error_string(errorcode);
+}
