@@ -12,6 +12,7 @@
 #define USER_FIRST 0x10000
 typedef struct user_code {
   int class;  /* its class: itself when it is one; 0: removed */
+  int left;   /* of a class: how many codes it has */
   char *text; /* of MPI_Add_error_string, or NULL */
 } user_code;
 
@@ -75,6 +76,7 @@ static int add(int class)
   }
   int code = USER_FIRST + ncodes++;
   codes[code - USER_FIRST] = (user_code){.class = class ? class : code};
+  if (find(class)) find(class)->left++;
   return code;
 }
 
@@ -136,9 +138,9 @@ static int remove_code(const char *function, int code, int is_class)
   pthread_mutex_lock(&lock);
   user_code *u = find(code);
   if (!u || (u->class == code) != is_class) why = is_class ? "is no class that MPI_Add_error_class made" : "is no code that MPI_Add_error_code made";
-  for (int i = 0; !why && is_class && i < ncodes; i++)
-    if (codes[i].class == code && i != code - USER_FIRST) why = "still has error codes; remove them first";
+  if (!why && is_class && u->left > 0) why = "still has error codes; remove them first";
   if (!why) {
+    if (!is_class && find(u->class)) find(u->class)->left--;
     free(u->text);
     *u = (user_code){0};
   }
