@@ -49,8 +49,8 @@ int PMPI_Comm_disconnect(MPI_Comm *comm)
 int PMPI_Comm_get_parent(MPI_Comm *parent)
 {
   SPX_ENTER(SPX_FN_Comm_get_parent);
-  (void)parent;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(parent, spx_bad_null(0, NULL, MPI_ERR_ARG, "parent"));
+  return spx_c_Comm_get_parent(parent);
 }
 
 #pragma weak MPI_Comm_join = PMPI_Comm_join
