@@ -135,10 +135,8 @@ func checkHPCC(t *testing.T, out string, ranks int) {
 	if passed < 10 {
 		t.Errorf("only %d checks say PASSED", passed)
 	}
-	for _, bad := range []string{"FAILED\n", "Failed", "(failed)"} {
-		if strings.Contains(out, bad) {
-			t.Errorf("the output says %q", strings.TrimSpace(bad))
-		}
+	if bad := regexp.MustCompile(`(?m)^.*(FAILED|Failed|\(failed\)|Node\(s\) with error [1-9]).*$`).FindString(out); bad != "" {
+		t.Errorf("the output says %q", bad)
 	}
 	figures := map[string]float64{}
 	for _, m := range regexp.MustCompile(`(?m)^(\w+)=([-+.\deE]+)$`).FindAllStringSubmatch(out, -1) {
@@ -176,7 +174,7 @@ func TestNetPIPE(t *testing.T) {
 			}
 			all := o.Stdout + o.Stderr
 			lines := regexp.MustCompile(`(?m)^\s*\d+:\s+(\d+) bytes\s.*$`).FindAllStringSubmatch(all, -1)
-			if len(lines) < 50 {
+			if len(lines) < 40 {
 				t.Fatalf("only %d sizes were measured\n%s", len(lines), o.Text())
 			}
 			if name == "integrity" {

@@ -71,7 +71,8 @@ func TestJudge(t *testing.T) {
 }
 
 func TestMissingFunction(t *testing.T) {
-	out := "spx: rank 1 of 4 on h: MPI_Ibcast: is not written yet\nabort\n"
+	out := "libspx: MPI_Ibcast on MPI_COMM_WORLD failed: MPI_ERR_UNSUPPORTED_OPERATION: operation not supported: " +
+		"MPI_Ibcast is not supported by this version of libspx\nabort\n"
 	if got := missingFunction(out); got != "MPI_Ibcast" {
 		t.Errorf("missingFunction = %q, want MPI_Ibcast", got)
 	}
