@@ -66,7 +66,11 @@ func newComm(m *comm.Made, parent *commObject) (*commObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return adoptComm((*C.spx_comm)(unsafe.Pointer(obj)), m, parent)
+	o, err := adoptComm((*C.spx_comm)(unsafe.Pointer(obj)), m, parent)
+	if err != nil {
+		C.spx_retire(C.SPX_K_COMM, obj)
+	}
+	return o, err
 }
 
 // adoptComm fills the descriptor c of a new communicator.
@@ -79,6 +83,7 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 	peer, remoteSize := local, m.Local.Size()
 	if m.Remote != nil {
 		if peer, err = rankArray(m.Remote, parent); err != nil {
+			C.spx_ranks_free(local)
 			return nil, err
 		}
 		remoteSize = m.Remote.Size()
@@ -122,6 +127,7 @@ func rankArray(g *group.Group, parent *commObject) (*C.uint32_t, error) {
 	for k, id := range g.IDs() {
 		index, err := processIndex(id)
 		if err != nil {
+			C.spx_ranks_free(p)
 			return nil, err
 		}
 		unsafe.Slice((*uint32)(unsafe.Pointer(p)), g.Size())[k] = index

@@ -172,6 +172,13 @@ int spx_c_Comm_remote_size(spx_comm *comm, int *size)
   return MPI_SUCCESS;
 }
 
+/* MPI_COMM_NULL: this process was not spawned. */
+int spx_c_Comm_get_parent(MPI_Comm *parent)
+{
+  *parent = MPI_COMM_NULL;
+  return MPI_SUCCESS;
+}
+
 int spx_c_Comm_set_name(spx_comm *comm, const char *comm_name)
 {
   size_t n = strnlen(comm_name, sizeof comm->name - 1);

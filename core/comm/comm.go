@@ -109,8 +109,8 @@ func NewFromGroup(g *group.Group, ctx uint64, me ident.ProcID) *Made {
 
 // Comm is a communicator. Link and LocalLink must be set before it is used in a creation.
 type Comm struct {
-	Ctx   uint64
-	Rank  int // in the local group
+	Ctx   uint64 // 0 when it is still to be agreed upon, as in MPI_Comm_idup
+	Rank  int    // in the local group
 	First bool
 	Link  Link // to the ranks that messages are sent to: the remote group of an intercommunicator
 	// LocalLink leads to the local group. It is Link unless the communicator is an intercommunicator; then it belongs to
