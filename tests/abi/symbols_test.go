@@ -101,3 +101,10 @@ func TestLibraryName(t *testing.T) {
 		}
 	}
 }
+
+func TestProfilingInterface(t *testing.T) {
+	program := harness.Compile(t, "abi/pmpi", []string{filepath.Join(harness.Root(), "tests/abi/testdata/pmpi.c")})
+	if o := harness.Run(t, harness.Command{Args: []string{program}}); o.Status != 0 {
+		t.Errorf("%s", o.Text())
+	}
+}
