@@ -79,6 +79,7 @@ void spx_request_detail(const spx_request *r)
   int rank = r->want_src;
   switch (r->error) {
   case MPI_ERR_TRUNCATE:
+    if (r->kind != SPX_R_RECV) break;
     spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", r->src, r->tag, (unsigned long long)r->full,
                (unsigned long long)spx_capacity(r));
     break;

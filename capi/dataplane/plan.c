@@ -1,5 +1,6 @@
 /* plan.c - runs plans (plan.h): binds buffers and counts, starts transfers in order, waits where the plan says so. */
 #include "plan.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "basic.h"
@@ -366,6 +367,7 @@ typedef struct bound {
   spx_plan *plan;
   spx_coll c;
   int32_t tag;
+  char text[200]; /* what went wrong */
 } bound;
 
 static void hold(const spx_coll *c, int on)
@@ -396,10 +398,21 @@ static void release(spx_request *r)
   free(b);
 }
 
+/* MPI_Wait and its like: the text of the error goes to the thread that collects it. */
+static int collect(spx_request *r, MPI_Status *st)
+{
+  const bound *b = r->priv;
+  (void)st; /* stays empty */
+  if (r->error != MPI_SUCCESS && b) spx_detail("%s", b->text);
+  return r->error;
+}
+
 static void finish(spx_run *run)
 {
   spx_request *user = run->user;
+  bound *b = user->priv;
   int err = run->error;
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) snprintf(b->text, sizeof b->text, "%s", spx_detail_text());
   end_run(run);
   spx_complete(user, err);
 }
@@ -459,6 +472,7 @@ int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
   r->tag = r->want_tag = MPI_ANY_TAG;
   r->priv = b;
   r->start = start_request;
+  r->finish = collect;
   r->release = release;
   *out = r;
   return MPI_SUCCESS;
