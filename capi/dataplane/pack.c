@@ -74,11 +74,46 @@ ALWAYS_INLINE void index_runs(char *mem, char *packed, int64_t n, const int64_t 
   for (int64_t i = 0; i < n; i++) move_block(mem + disp[i], packed + prefix[i], (size_t)(prefix[i + 1] - prefix[i]), unpack);
 }
 
-/* n times a short list of runs: an array of structs. */
+/* n blocks at a stride on both sides. */
+ALWAYS_INLINE void grid_blocks(char *mem, char *packed, int64_t n, int64_t stride, int64_t packed_stride, size_t len, bool unpack)
+{
+#define LOOP(k)                                                                                                        \
+  for (int64_t i = 0; i < n; i++, mem += stride, packed += packed_stride) move_bytes(mem, packed, (k), unpack)
+  FOR_LENGTH(len, LOOP)
+#undef LOOP
+}
+
+enum { STRUCT_ROWS = 128 };
+
+/* n times a list of runs, an array of structs: one run of many structs after the other, so few structs at a time that they
+ * stay in the cache. The bytes of data that overlap may be written in any order: receiving into such a type is erroneous. */
 ALWAYS_INLINE void rep_index(char *mem, char *packed, int64_t n, int64_t stride, const spx_node *c, const spx_layout *l, bool unpack)
 {
   const int64_t *disp = spx_layout_words(l, c->disp), *prefix = spx_layout_words(l, c->prefix);
-  for (int64_t i = 0; i < n; i++, mem += stride, packed += c->size) index_runs(mem, packed, c->n, disp, prefix, unpack);
+  for (int64_t i = 0; i < n; i += STRUCT_ROWS) {
+    int64_t rows = n - i < STRUCT_ROWS ? n - i : STRUCT_ROWS;
+    if (rows < 4 || c->n > 32) {
+      for (int64_t k = 0; k < rows; k++) index_runs(mem + k * stride, packed + k * c->size, c->n, disp, prefix, unpack);
+    } else {
+      for (int64_t k = 0; k < c->n; k++)
+        grid_blocks(mem + disp[k], packed + prefix[k], rows, stride, c->size, (size_t)(prefix[k + 1] - prefix[k]), unpack);
+    }
+    mem += rows * stride;
+    packed += rows * c->size;
+  }
+}
+
+enum { TILE = 8 };
+
+/* n vectors side by side, whose blocks are nearer to those of the next vector than to each other: a matrix read along its columns.
+ * Some vectors at a time, block by block, so that a line of the cache is used up while it is there. */
+ALWAYS_INLINE void rep_vector(char *mem, char *packed, int64_t n, int64_t stride, const spx_node *v, size_t len, bool unpack)
+{
+  for (int64_t i = 0; i < n; i += TILE) {
+    int64_t some = n - i < TILE ? n - i : TILE;
+    for (int64_t k = 0; k < v->n; k++)
+      grid_blocks(mem + i * stride + k * v->stride, packed + i * v->size + k * (int64_t)len, some, stride, v->size, len, unpack);
+  }
 }
 
 static void vector_any(walk *w, char *mem, int64_t n, int64_t stride, int64_t len)
@@ -90,6 +125,16 @@ static void vector_any(walk *w, char *mem, int64_t n, int64_t stride, int64_t le
 
 static void whole(walk *w, const spx_node *nd, char *mem);
 
+static int64_t magnitude(int64_t a) { return a < 0 ? -a : a; }
+
+/* Whether c is a vector of short blocks for which rep_vector is the better order. */
+static bool across(const spx_layout *l, const spx_node *c, int64_t n, int64_t stride)
+{
+  if (c->kind != SPX_L_REP || n < 4 || magnitude(stride) >= 64 || magnitude(c->stride) < 2 * magnitude(stride)) return false;
+  const spx_node *block = spx_layout_node(l, c->child);
+  return block->kind == SPX_L_RUN && block->size <= 32;
+}
+
 /* n times the whole of c, stride apart. */
 static void whole_rep(walk *w, const spx_node *c, char *mem, int64_t n, int64_t stride)
 {
@@ -98,6 +143,11 @@ static void whole_rep(walk *w, const spx_node *c, char *mem, int64_t n, int64_t 
   } else if (c->kind == SPX_L_INDEX) {
     if (w->unpack) rep_index(mem, w->packed, n, stride, c, w->l, true);
     else rep_index(mem, w->packed, n, stride, c, w->l, false);
+    w->packed += n * c->size;
+  } else if (across(w->l, c, n, stride)) {
+    size_t len = (size_t)spx_layout_node(w->l, c->child)->size;
+    if (w->unpack) rep_vector(mem, w->packed, n, stride, c, len, true);
+    else rep_vector(mem, w->packed, n, stride, c, len, false);
     w->packed += n * c->size;
   } else {
     for (int64_t i = 0; i < n; i++, mem += stride) whole(w, c, mem);

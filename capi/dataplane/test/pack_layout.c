@@ -96,7 +96,7 @@ static int64_t make_run(meaning *m, int basic)
 static int64_t make_equal(meaning *m, int depth, int basic)
 {
   meaning *kid = calloc(1, sizeof *kid);
-  spx_node nd = {.kind = rnd() % 2 ? SPX_L_REP : SPX_L_BLOCK, .n = between(2, 6), .stride = between(-90, 120)};
+  spx_node nd = {.kind = rnd() % 2 ? SPX_L_REP : SPX_L_BLOCK, .n = between(2, 6), .stride = rnd() % 3 ? between(-90, 120) : between(-400, 400)};
   nd.child = make(kid, depth - 1, basic);
   int64_t disp[6];
   for (int i = 0; i < nd.n; i++) {
@@ -170,8 +170,8 @@ static bool random_sample(sample *s)
   spx_layout head = {.root = make(one, (int)between(0, 3), kinds_of_data[rnd() % 5]), .offset = between(-50, 50)};
   head.words = used;
   memcpy(words, &head, sizeof head);
-  s->count = between(1, 4);
-  s->t.extent = between(-300, 400);
+  s->count = rnd() % 4 ? between(1, 4) : between(1, 40);
+  s->t.extent = rnd() % 4 ? between(-300, 400) : between(-40, 40);
   s->t.size = one->n;
   bool small = one->n * s->count < MAX_BYTES;
   for (int64_t i = 0; i < s->count; i++) add(&s->m, one, head.offset + i * s->t.extent);
@@ -210,17 +210,20 @@ static void test_pack(const sample *s)
   free(whole);
 }
 
-/* Bytes are written in packing order, so that where data overlap the last one stays. */
+/* Where data overlap, which a receiver may not have (MPI-5.0, 5.1.11), any of the bytes may stay. */
 static void test_unpack(const sample *s, int64_t from, int64_t to)
 {
+  unsigned char *twice = calloc(1, (size_t)s->bytes);
   unsigned char *got = malloc((size_t)s->bytes), *want = malloc((size_t)s->bytes), *packed = malloc((size_t)(to - from) + 1);
   for (int64_t i = 0; i < s->bytes; i++) got[i] = want[i] = (unsigned char)rnd();
   for (int64_t i = from; i < to; i++) {
     packed[i - from] = (unsigned char)rnd();
     want[s->m.disp[i] - s->low] = packed[i - from];
+    twice[s->m.disp[i] - s->low]++;
   }
   spx_unpack(origin(s, got), s->count, &s->t, from, to, packed);
-  CHECK(memcmp(got, want, (size_t)s->bytes) == 0);
+  for (int64_t i = 0; i < s->bytes; i++) CHECK(got[i] == want[i] || twice[i] > 1);
+  free(twice);
   free(got);
   free(want);
   free(packed);

@@ -24,19 +24,17 @@ static void random_messages(unsigned s, int64_t max)
   } else {
     MPI_Status st;
     MPI_Count got;
-    unsigned char *bytes = malloc((size_t)n + 1), *want = malloc((size_t)target.bytes + 1);
-    memcpy(want, target.mem, (size_t)target.bytes);
-    for (int64_t i = 0; i < n; i++) want[at[i]] = packed[i];
+    unsigned char *bytes = malloc((size_t)n + 1), *before = area_copy(&target);
     if (as_bytes == 2) {
       MPI_Recv(bytes, (int)n, MPI_BYTE, 0, 5, MPI_COMM_WORLD, &st);
       CHECK(memcmp(bytes, packed, (size_t)n) == 0);
     } else {
       MPI_Recv(area_address(&target), (int)count, t->t, 0, 5, MPI_COMM_WORLD, &st);
-      CHECK(memcmp(target.mem, want, (size_t)target.bytes) == 0);
+      CHECK(area_received(&target, before, at, packed, n));
     }
     MPI_Get_elements_c(&st, MPI_BYTE, &got);
     CHECK(got == n);
-    free(bytes), free(want);
+    free(bytes), free(before);
   }
   free(packed), free(at), free(full.mem), free(target.mem);
   free_type(t);

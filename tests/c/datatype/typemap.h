@@ -240,4 +240,28 @@ static inline int64_t area_bytes(const area *a, const sample *s, int64_t count, 
       for (int k = 0; s->m.e[j].what < BASICS && k < basic_size[s->m.e[j].what]; k++) packed_at[n++] = i * extent + s->m.e[j].disp + k - a->low;
   return n;
 }
+
+/* What an area has to be like after its count elements were received as packed. Where they overlap, which a receiver may not
+ * have (5.1.11), any of the bytes may stay. */
+static inline int area_received(const area *a, const unsigned char *before, const int64_t *packed_at, const unsigned char *packed, int64_t n)
+{
+  unsigned char *want = malloc((size_t)a->bytes + 1), *times = calloc(1, (size_t)a->bytes + 1);
+  int ok = 1;
+  memcpy(want, before, (size_t)a->bytes);
+  for (int64_t i = 0; i < n; i++) {
+    want[packed_at[i]] = packed[i];
+    if (times[packed_at[i]] < 2) times[packed_at[i]]++;
+  }
+  for (int64_t i = 0; i < a->bytes; i++) ok = ok && (a->mem[i] == want[i] || times[i] > 1);
+  free(want), free(times);
+  return ok;
+}
+
+/* A copy of an area's bytes. */
+static inline unsigned char *area_copy(const area *a)
+{
+  unsigned char *c = malloc((size_t)a->bytes + 1);
+  memcpy(c, a->mem, (size_t)a->bytes);
+  return c;
+}
 #endif
