@@ -1,0 +1,22 @@
+// Spxrun runs programs as an MPI job; mpiexec and mpirun are its other names. spxrun --help and docs/running.md explain it. The
+// agent that it starts on the host is the same binary under the name spx-agent.
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"libspx/launch/agent"
+	"libspx/launch/front"
+)
+
+// The agent's ranks are killed when the thread ends that has started them: it has to be the main thread.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	if filepath.Base(os.Args[0]) == agent.Name {
+		os.Exit(agent.Main())
+	}
+	os.Exit(front.Main(os.Args[1:]))
+}

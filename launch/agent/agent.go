@@ -1,0 +1,372 @@
+// Package agent is the process that holds a host's part of a job: the memory file, the processes with their pidfds, and their
+// output. It carries out what the pure machine of launch/job decides (MPI-5.0, 11.5; docs/running.md).
+//
+// One thread, the main thread of the process, does everything but output and the reading of messages: it starts the ranks (whose
+// parent-death signal follows that thread), waits for pidfds, and steps the machine. It must not block on anything else.
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/output"
+	"libspx/launch/process"
+	"libspx/shm"
+)
+
+// Name is what the agent is called in the list of processes.
+const Name = "spx-agent"
+
+// ControlFD is the descriptor of the agent's socket to spxrun.
+const ControlFD = 3
+
+// Limits on the end, in time.
+const (
+	strayGrace = 100 * time.Millisecond // between SIGTERM and SIGKILL for what processes have left behind
+	strayLimit = 2 * time.Second
+	drainHurry = 300 * time.Millisecond // for output that nobody takes, when the user wants the end or spxrun is gone
+	joinPoll   = 100 * time.Millisecond // how often to look whether a process has called MPI_Init, when that matters
+	strayPoll  = time.Second            // how often ended orphans are removed
+)
+
+type agent struct {
+	spec  *control.Job
+	conn  *control.Conn
+	host  string
+	begin time.Time
+
+	ranks    []rank
+	segment  *shm.Segment
+	machine  *job.Machine
+	out, err *output.Mux
+	epoll    int
+	inbox    inbox
+	feeding  []int // write ends of the pipes of --stdin all
+
+	watchJoin bool
+	nextStray time.Time
+	hurry     bool // somebody wants the end now
+	status    int
+	done      bool // the machine has finished the job
+}
+
+// rank is a process of the job; its index is its rank and its index in the memory file.
+type rank struct {
+	program int // index into spec.Programs
+	pid     int
+	pidfd   int
+	alive   bool
+}
+
+// Main runs the agent and returns its exit status. It is to be called on the main thread, from an init-locked goroutine.
+func Main() int {
+	runtime.LockOSThread()
+	unix.Prctl(unix.PR_SET_NAME, uintptr(namePointer()), 0, 0, 0) //nolint:errcheck // cosmetic
+	conn := control.NewConn(os.NewFile(ControlFD, "control"))
+	unix.CloseOnExec(ControlFD)
+	m, err := conn.Receive()
+	if err != nil || m.Job == nil {
+		fmt.Fprintf(os.Stderr, "%s: this program is started by spxrun (%v)\n", Name, err)
+		return job.StatusFailed
+	}
+	a := &agent{spec: m.Job, conn: conn, begin: time.Now()}
+	a.host, _ = os.Hostname()
+	status, err := a.run()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "spxrun: %v\n", err)
+		var look *process.LookError
+		if status = job.StatusFailed; errors.As(err, &look) {
+			status = look.Status
+		}
+	}
+	conn.Send(&control.Message{Done: &control.Done{Status: status}}) //nolint:errcheck // spxrun may be gone
+	return status
+}
+
+// run is the job. An error means that nothing was started.
+func (a *agent) run() (status int, err error) {
+	if err := process.Subreaper(); err != nil {
+		return 0, err
+	}
+	files, err := a.lookUp()
+	if err != nil {
+		return 0, err
+	}
+	if err := a.prepare(); err != nil {
+		return 0, err
+	}
+	a.listen()
+	a.start(files)
+	a.loop()
+	return a.finish(), nil
+}
+
+// lookUp finds every program before anything is started.
+func (a *agent) lookUp() ([]string, error) {
+	var files []string
+	for i, p := range a.spec.Programs {
+		file, err := process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+		for range p.Procs {
+			a.ranks = append(a.ranks, rank{program: i, pidfd: -1})
+		}
+	}
+	if a.spec.StdinRank >= len(a.ranks) {
+		return nil, fmt.Errorf("--stdin %d: there are only %d ranks", a.spec.StdinRank, len(a.ranks))
+	}
+	return files, nil
+}
+
+// prepare makes the memory file, the multiplexers and the machine.
+func (a *agent) prepare() (err error) {
+	if err = a.makeSegment(); err != nil {
+		return err
+	}
+	if a.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return fmt.Errorf("epoll_create1: %w", err)
+	}
+	if err = a.makeOutput(); err != nil {
+		return err
+	}
+	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
+	a.machine = job.New(job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], Detach: a.spec.WithFT, Timeout: a.spec.Timeout})
+	if err = a.inbox.open(); err != nil {
+		return err
+	}
+	return a.watch(a.inbox.fd)
+}
+
+func (a *agent) watch(fd int) error {
+	if err := unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+// listen turns messages from spxrun and signals into events of the inbox.
+func (a *agent) listen() {
+	go func() {
+		for {
+			m, err := a.conn.Receive()
+			if err != nil {
+				a.inbox.put(job.FrontLost{})
+				return
+			}
+			if m.Signal != 0 {
+				a.inbox.put(job.Signalled{Signal: m.Signal})
+			}
+		}
+	}()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for s := range signals {
+			a.inbox.put(job.Signalled{Signal: int(s.(syscall.Signal))})
+		}
+	}()
+}
+
+// loop waits for events and steps the machine until the job is over.
+func (a *agent) loop() {
+	for !a.done {
+		a.poll(a.timeout())
+	}
+}
+
+// poll waits at most timeout ms (-1: for ever) and handles what has happened.
+func (a *agent) poll(timeout int) {
+	var events [64]unix.EpollEvent
+	n, err := unix.EpollWait(a.epoll, events[:], timeout)
+	if err != nil && err != unix.EINTR {
+		panic(fmt.Sprintf("agent: epoll_wait: %v", err))
+	}
+	for _, e := range events[:max(n, 0)] {
+		if int(e.Fd) == a.inbox.fd {
+			a.messages()
+		} else {
+			a.ended(int(e.Pad)) // the rank's number, from start
+		}
+	}
+	a.periodic()
+	a.step(job.Tick{})
+}
+
+func (a *agent) messages() {
+	for _, e := range a.inbox.take() {
+		switch e := e.(type) {
+		case job.Signalled:
+			a.hurry = a.hurry || a.machine.Ending()
+			a.step(e)
+			if syscall.Signal(e.Signal) == syscall.SIGTSTP {
+				a.conn.Send(&control.Message{Stopped: e.Signal}) //nolint:errcheck // spxrun may be gone
+			}
+		case job.FrontLost:
+			a.hurry = a.hurry || !a.spec.WithFT
+			a.step(e)
+		default:
+			a.step(e)
+		}
+	}
+}
+
+// timeout is how long poll may sleep, in ms.
+func (a *agent) timeout() int {
+	until := a.nextStray
+	if a.watchJoin {
+		until = time.Now().Add(joinPoll)
+	}
+	if at, ok := a.machine.Deadline(); ok && a.begin.Add(at).Before(until) {
+		until = a.begin.Add(at)
+	}
+	return max(0, int((time.Until(until)+time.Millisecond-1)/time.Millisecond))
+}
+
+func (a *agent) periodic() {
+	if now := time.Now(); !now.Before(a.nextStray) {
+		a.nextStray = now.Add(strayPoll)
+		process.ReapStrays(a.isRank)
+	}
+	if a.watchJoin && a.anyMPI(-1) {
+		a.watchJoin = false
+		a.step(job.Joined{})
+	}
+}
+
+func (a *agent) isRank(pid int) bool {
+	for i := range a.ranks {
+		if a.ranks[i].pid == pid && a.ranks[i].alive {
+			return true
+		}
+	}
+	return false
+}
+
+// step hands an event to the machine and carries out what it decides.
+func (a *agent) step(e job.Event) {
+	for _, action := range a.machine.Step(e, time.Since(a.begin)) {
+		switch act := action.(type) {
+		case job.Publish:
+			a.publish(act)
+		case job.Say:
+			a.say(act.Text)
+		case job.Where:
+			a.where()
+		case job.Send:
+			a.signal(act.Signal)
+		case job.WatchJoin:
+			a.watchJoin = true
+		case job.Finish:
+			a.done, a.status = true, act.Status
+		default:
+			panic(fmt.Sprintf("agent: unknown action %T", action))
+		}
+	}
+}
+
+func (a *agent) say(text string) { a.err.Say("spxrun: " + text) }
+
+func (a *agent) signal(number int) {
+	for i := range a.ranks {
+		if a.ranks[i].alive {
+			process.Signal(a.ranks[i].pid, number)
+		}
+	}
+}
+
+// finish ends what the processes have left behind, drains the output, and returns the exit status.
+func (a *agent) finish() int {
+	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {
+		a.say(fmt.Sprintf("%d processes that the job has left behind cannot be ended", left))
+	}
+	drained := make(chan struct{})
+	go func() {
+		<-a.out.Drain()
+		<-a.err.Drain()
+		a.inbox.put(nil)
+		close(drained)
+	}()
+	a.waitDrained(drained)
+	for _, m := range []*output.Mux{a.out, a.err} {
+		if err := m.Err(); err != nil {
+			fmt.Fprintf(os.Stderr, "spxrun: the output could not be written: %v\n", err)
+			if a.status == 0 {
+				a.status = job.StatusFailed
+			}
+			break
+		}
+	}
+	return a.status
+}
+
+// waitDrained waits for the readers of the output, as long as nobody is in a hurry.
+func (a *agent) waitDrained(drained <-chan struct{}) {
+	var limit time.Time
+	for {
+		select {
+		case <-drained:
+			return
+		default:
+		}
+		timeout := -1
+		if a.hurry {
+			if limit.IsZero() {
+				limit = time.Now().Add(drainHurry)
+			}
+			if timeout = int(time.Until(limit) / time.Millisecond); timeout <= 0 {
+				return
+			}
+		}
+		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, timeout) //nolint:errcheck // the loop looks again
+		for _, e := range a.inbox.take() {
+			switch e.(type) {
+			case job.Signalled, job.FrontLost:
+				a.hurry = true
+			}
+		}
+	}
+}
+
+// inbox carries events of other goroutines to the main thread.
+type inbox struct {
+	fd   int // eventfd, readable when there is something
+	mu   sync.Mutex
+	list []job.Event // guarded by mu
+}
+
+func (b *inbox) open() (err error) {
+	if b.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fmt.Errorf("eventfd: %w", err)
+	}
+	return nil
+}
+
+func (b *inbox) put(e job.Event) {
+	b.mu.Lock()
+	b.list = append(b.list, e)
+	b.mu.Unlock()
+	one := [8]byte{1}
+	unix.Write(b.fd, one[:]) //nolint:errcheck // a full counter wakes as well
+}
+
+func (b *inbox) take() []job.Event {
+	var count [8]byte
+	unix.Read(b.fd, count[:]) //nolint:errcheck // nothing to read is fine
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := b.list
+	b.list = nil
+	return list
+}

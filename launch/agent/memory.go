@@ -1,0 +1,172 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/api"
+	"libspx/launch/control"
+	"libspx/launch/cpus"
+	"libspx/launch/job"
+	"libspx/launch/process"
+	"libspx/shm"
+)
+
+// makeSegment makes the memory file, with a slot for every rank, under the number that ranks know it by.
+func (a *agent) makeSegment() (err error) {
+	var flags uint32
+	if a.spec.WithFT {
+		flags |= shm.WithFT
+	}
+	if a.segment, err = shm.Create(len(a.ranks), len(a.ranks), cpus.Usable(), flags); err != nil {
+		return err
+	}
+	for i := range a.ranks {
+		if err := a.segment.AddProc(i, 0, uint32(i)); err != nil {
+			return err
+		}
+	}
+	if err := unix.Dup3(int(a.segment.File().Fd()), control.MemoryFD, unix.O_CLOEXEC); err != nil {
+		return fmt.Errorf("dup3: %w", err)
+	}
+	return nil
+}
+
+func (a *agent) now() time.Duration { return time.Since(a.begin) }
+
+// ended looks at a rank whose pidfd is readable. What is to be published is published before the process is reaped.
+func (a *agent) ended(i int) {
+	r := &a.ranks[i]
+	if !r.alive {
+		return
+	}
+	status, ended, err := process.Peek(r.pidfd)
+	if err == nil && !ended {
+		return
+	}
+	r.alive = false
+	claimed, _, code := a.segment.AbortCode()
+	a.step(job.Ended{Proc: i, Wait: waitOf(status), Owner: owner(a.segment.OwnerState(i)), Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
+		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code})
+	process.Reap(r.pid, r.pidfd)
+}
+
+func waitOf(s syscall.WaitStatus) job.Wait {
+	if s.Signaled() {
+		return job.Wait{Signal: int(s.Signal()), Core: s.CoreDump()}
+	}
+	return job.Wait{Code: s.ExitStatus()}
+}
+
+func owner(state uint32) job.Owner {
+	switch state {
+	case shm.OwnerInit:
+		return job.OwnerInit
+	case shm.OwnerFinalized:
+		return job.OwnerFinalized
+	case shm.OwnerAborted:
+		return job.OwnerAborted
+	}
+	return job.OwnerNone
+}
+
+func (a *agent) publish(p job.Publish) {
+	status, _, _ := process.Peek(a.ranks[p.Proc].pidfd)
+	if p.Dead {
+		a.segment.MarkDead(p.Proc, status)
+	} else {
+		a.segment.MarkExited(p.Proc, status)
+	}
+}
+
+// anyReturns: a rank that lives has an error handler that returns.
+func (a *agent) anyReturns() bool {
+	for i := range a.ranks {
+		if a.ranks[i].alive && a.segment.FTReturns(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyMPI: a rank other than this one has called MPI_Init.
+func (a *agent) anyMPI(other int) bool {
+	for i := range a.ranks {
+		if i != other && a.segment.OwnerState(i) != shm.OwnerNone {
+			return true
+		}
+	}
+	return false
+}
+
+var callNames []string
+
+// callName is the name of an MPI function by its number (SPX_FN_*): its place in the tables, counted from 1. Empty for none.
+func callName(number uint32) string {
+	if number == 0 {
+		return ""
+	}
+	if callNames == nil {
+		callNames = []string{""}
+		if t, err := api.Load(); err == nil {
+			for _, f := range t.Functions {
+				callNames = append(callNames, f.Name)
+			}
+		}
+	}
+	if int(number) >= len(callNames) {
+		return ""
+	}
+	return callNames[number]
+}
+
+// where prints in which MPI calls the ranks are: of a job that hangs, what its user wants to know.
+func (a *agent) where() {
+	in := map[string][]int{}
+	var order []string
+	for i := range a.ranks {
+		if !a.ranks[i].alive {
+			continue
+		}
+		what := "outside MPI calls"
+		switch state := a.segment.OwnerState(i); {
+		case state == shm.OwnerNone:
+			what = "before MPI_Init"
+		case state == shm.OwnerFinalized:
+			what = "after MPI_Finalize"
+		case callName(a.segment.Call(i)) != "":
+			what = "in " + callName(a.segment.Call(i))
+		}
+		if in[what] == nil {
+			order = append(order, what)
+		}
+		in[what] = append(in[what], i)
+	}
+	for _, what := range order {
+		a.say(fmt.Sprintf("ranks %s: %s", ranges(in[what]), what))
+	}
+}
+
+// ranges writes ascending numbers shortly: 0-3,7.
+func ranges(list []int) string {
+	var b strings.Builder
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%d", list[i])
+		if j > i {
+			fmt.Fprintf(&b, "-%d", list[j])
+		}
+		i = j + 1
+	}
+	return b.String()
+}

@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/control"
+	"libspx/launch/cpus"
+	"libspx/launch/job"
+	"libspx/launch/output"
+	"libspx/launch/process"
+)
+
+// start makes all ranks, in order, and handles what happens meanwhile. When the machine ends the job, no more are made.
+func (a *agent) start(files []string) {
+	domains := a.domains()
+	env := newEnvironment(a)
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		a.step(job.NotStarted{Text: fmt.Sprintf("cannot open /dev/null: %v", err), Status: job.StatusFailed})
+	}
+	for i := range a.ranks {
+		if a.machine.Ending() {
+			break
+		}
+		r := &a.ranks[i]
+		s := &process.Spec{File: files[r.program], Argv: a.spec.Programs[r.program].Argv, Env: env.of(i), Dir: a.spec.Programs[r.program].Dir, Share: control.MemoryFD}
+		if len(domains) > 0 {
+			s.CPUs = domains[i%len(domains)]
+		}
+		if err := a.startRank(i, s, null); err != nil {
+			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err), Status: statusOf(err)})
+			break
+		}
+		a.poll(0)
+	}
+	a.step(job.AllStarted{})
+	a.closeStdin(null)
+	unix.Close(null)
+	if a.spec.Verbose {
+		a.say(fmt.Sprintf("%d processes started in %.0f ms", a.machine.Alive(), float64(a.now().Microseconds())/1000))
+	}
+}
+
+func notStarted(i int, file string, err error) string {
+	text := fmt.Sprintf("rank %d: cannot start %s: %v", i, file, err)
+	switch {
+	case errors.Is(err, syscall.EAGAIN):
+		text += "; the limit of processes is reached (ulimit -u, or the container's), start fewer"
+	case errors.Is(err, syscall.EMFILE):
+		text += "; the limit of open files is reached, raise it with ulimit -n"
+	case errors.Is(err, syscall.ENOENT):
+		text += "; does the interpreter in its first line exist?"
+	}
+	return text
+}
+
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, syscall.ENOENT):
+		return process.StatusNotFound
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOEXEC):
+		return process.StatusNotExecutable
+	}
+	return job.StatusFailed
+}
+
+// startRank gives a rank its standard input and output and makes it.
+func (a *agent) startRank(i int, s *process.Spec, null int) error {
+	var mine []int // descriptors that only the child needs
+	defer func() {
+		for _, fd := range mine {
+			unix.Close(fd)
+		}
+	}()
+	s.Stdio[0] = null
+	switch {
+	case a.spec.StdinAll:
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			return err
+		}
+		s.Stdio[0] = p[0]
+		mine = append(mine, p[0])
+		a.feeding = append(a.feeding, p[1])
+	case a.spec.StdinRank == i:
+		s.Stdio[0] = 0
+	}
+	for n, mux := range []*output.Mux{a.out, a.err} {
+		fd, err := a.outputOf(i, n+1, mux)
+		if err != nil {
+			return err
+		}
+		s.Stdio[n+1] = fd
+		mine = append(mine, fd)
+	}
+	pid, pidfd, err := process.Start(s)
+	if err != nil {
+		return err
+	}
+	a.segment.MarkStarted(i, pid)
+	r := &a.ranks[i]
+	r.pid, r.pidfd, r.alive = pid, pidfd, true
+	a.step(job.Started{Proc: i, Pid: pid})
+	if a.spec.Verbose {
+		a.say(fmt.Sprintf("rank %d is pid %d on %s: %s%s", i, pid, a.host, s.File, boundTo(s.CPUs)))
+	}
+	return unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, pidfd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(pidfd), Pad: int32(i)})
+}
+
+func boundTo(list []int) string {
+	if list == nil {
+		return ""
+	}
+	return fmt.Sprintf(", processors %v", list)
+}
+
+// outputOf is the descriptor that a rank writes its stream to: a pipe into the multiplexer, or its own file.
+func (a *agent) outputOf(i, stream int, mux *output.Mux) (int, error) {
+	if a.spec.OutputDir != "" {
+		digits := len(strconv.Itoa(len(a.ranks) - 1))
+		file := filepath.Join(a.spec.OutputDir, fmt.Sprintf("rank.%0*d.%s", digits, i, []string{1: "out", 2: "err"}[stream]))
+		fd, err := unix.Open(file, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC, 0o666)
+		if err != nil {
+			return -1, fmt.Errorf("output file %s: %w", file, err)
+		}
+		return fd, nil
+	}
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return -1, err
+	}
+	if err := mux.Add(i, p[0]); err != nil {
+		unix.Close(p[1])
+		return -1, err
+	}
+	return p[1], nil
+}
+
+// makeOutput makes a multiplexer per target, or one if both are the same file: their lines would mix.
+func (a *agent) makeOutput() (err error) {
+	if dir := a.spec.OutputDir; dir != "" {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return fmt.Errorf("--output %s: %v", dir, err)
+		}
+		if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			return fmt.Errorf("--output %s: %v", dir, err)
+		}
+	}
+	if a.out, err = output.New(1, a.spec.Tag); err != nil {
+		return err
+	}
+	a.err = a.out
+	var out, errs unix.Stat_t
+	if unix.Fstat(1, &out) == nil && unix.Fstat(2, &errs) == nil && out.Dev == errs.Dev && out.Ino == errs.Ino && out.Rdev == errs.Rdev {
+		return nil
+	}
+	a.err, err = output.New(2, a.spec.Tag)
+	return err
+}
+
+// closeStdin gives standard input away: only who was meant to read it has it now. With --stdin all it is copied to everybody.
+func (a *agent) closeStdin(null int) {
+	if a.spec.StdinAll {
+		if in, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3); err == nil {
+			go feed(os.NewFile(uintptr(in), "stdin"), a.feeding)
+		}
+	}
+	unix.Dup2(null, 0) //nolint:errcheck // cannot fail with these arguments
+}
+
+// feed copies standard input to the pipes of all ranks. The slowest reader sets the pace; one who has closed is left out.
+func feed(in *os.File, pipes []int) {
+	var out []*os.File
+	for _, fd := range pipes {
+		out = append(out, os.NewFile(uintptr(fd), "stdin pipe"))
+	}
+	b := make([]byte, 64<<10)
+	for len(out) > 0 {
+		n, err := in.Read(b)
+		var still []*os.File
+		for _, o := range out {
+			if _, err := o.Write(b[:n]); err != nil {
+				o.Close()
+				continue
+			}
+			still = append(still, o)
+		}
+		if out = still; err == io.EOF || err != nil {
+			break
+		}
+	}
+	for _, o := range out {
+		o.Close()
+	}
+}
+
+// domains is what --bind-to shares out among the ranks; nil: nothing.
+func (a *agent) domains() [][]int {
+	if a.spec.Bind == "" || a.spec.Bind == "none" {
+		return nil
+	}
+	allowed, err := cpus.Allowed()
+	if err != nil {
+		a.say(fmt.Sprintf("--bind-to %s has no effect: %v", a.spec.Bind, err))
+		return nil
+	}
+	return cpus.Domains(cpus.Read("/", allowed), a.spec.Bind)
+}
+
+// environment makes the environments of ranks: a program's, and what is the rank's own.
+type environment struct {
+	a      *agent
+	common []string
+	base   [][]string // per program
+}
+
+func newEnvironment(a *agent) *environment {
+	id := a.segment.JobID()
+	size := strconv.Itoa(len(a.ranks))
+	e := &environment{a: a, common: []string{
+		control.EnvFD + "=" + strconv.Itoa(control.MemoryFD), control.EnvAgent + "=" + strconv.Itoa(os.Getpid()), control.EnvJob + "=" + hex.EncodeToString(id[:]),
+		control.EnvSize + "=" + size, control.EnvLocalSize + "=" + size, "OMPI_COMM_WORLD_SIZE=" + size, "OMPI_COMM_WORLD_LOCAL_SIZE=" + size}}
+	if a.spec.InitialErrhandler != "" {
+		e.common = append(e.common, control.EnvErrhandler+"="+a.spec.InitialErrhandler)
+	}
+	for n, p := range a.spec.Programs {
+		base := append(append([]string(nil), p.Env...), e.common...)
+		e.base = append(e.base, append(base, control.EnvAppnum+"="+strconv.Itoa(n), control.EnvMaxprocs+"="+strconv.Itoa(p.Procs)))
+	}
+	return e
+}
+
+// of is the environment of rank i.
+func (e *environment) of(i int) []string {
+	base, n := e.base[e.a.ranks[i].program], strconv.Itoa(i)
+	return append(base[:len(base):len(base)], control.EnvProc+"="+n, control.EnvRank+"="+n, control.EnvLocalRank+"="+n, "OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+n)
+}

@@ -1,0 +1,238 @@
+// Package front is spxrun itself, the process that the user sees: it reads the command line, starts the agent of this host, hands
+// signals and standard input on, watches the agent, and ends with the job's exit status.
+//
+// It decides nothing about the job; that is the agent's and launch/job's.
+package front
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/agent"
+	"libspx/launch/command"
+	"libspx/launch/control"
+	"libspx/launch/hosts"
+	"libspx/launch/job"
+	"libspx/launch/process"
+)
+
+// Exit statuses of spxrun's own.
+const (
+	statusUsage  = 2
+	statusFailed = 1
+)
+
+// Main runs a command line and returns the exit status.
+func Main(args []string) int {
+	j, err := command.Parse(args, os.Environ())
+	if err != nil {
+		return complain(statusUsage, err)
+	}
+	switch {
+	case j.Help:
+		fmt.Print(command.Help())
+		return 0
+	case j.Version:
+		fmt.Println(version())
+		return 0
+	}
+	for _, n := range j.Notes {
+		fmt.Fprintf(os.Stderr, "spxrun: %s\n", n)
+	}
+	spec, err := specOf(j)
+	if err != nil {
+		return complain(statusUsage, err)
+	}
+	status, err := run(spec)
+	if err != nil {
+		return complain(statusFailed, err)
+	}
+	return status
+}
+
+func complain(status int, err error) int {
+	fmt.Fprintf(os.Stderr, "spxrun: %v\n", err)
+	return status
+}
+
+func version() string {
+	text := "spxrun (libspx)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				text += " " + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return text
+}
+
+// specOf checks the hosts, and makes the agent's job of the command line's.
+func specOf(j *command.Job) (*control.Job, error) {
+	slots, err := checkHosts(j)
+	if err != nil {
+		return nil, err
+	}
+	spec := &control.Job{Version: control.Version, Tag: j.Tag, OutputDir: j.OutputDir, Timeout: j.Timeout, Bind: string(j.Bind), OnDeath: string(j.OnDeath),
+		WithFT: j.WithFT, StdinAll: j.Stdin.All, StdinRank: j.Stdin.Rank, InitialErrhandler: j.InitialErrhandler, Verbose: j.Verbose}
+	total := 0
+	for _, p := range j.Programs {
+		n := p.Procs
+		if n == 0 {
+			n = 1
+			if len(j.Programs) == 1 && slots > 0 {
+				n = slots
+			}
+		}
+		if total += n; total > command.MaxProcs {
+			return nil, fmt.Errorf("%d processes; at most %d are possible", total, command.MaxProcs)
+		}
+		spec.Programs = append(spec.Programs, control.Program{Procs: n, Argv: p.Argv, Dir: p.Dir, Path: p.Path, Env: p.Env})
+	}
+	return spec, nil
+}
+
+// checkHosts reads the lists of hosts; slots is their sum, 0 if nobody said any.
+func checkHosts(j *command.Job) (slots int, err error) {
+	list, err := hosts.List(j.Hosts, j.HostFiles)
+	if err != nil {
+		return 0, err
+	}
+	if len(list) == 0 {
+		return 0, nil
+	}
+	self := hosts.Self()
+	for _, h := range list {
+		if !self.Local(h.Name) {
+			return 0, fmt.Errorf("%s: host %s is not this host (%s); hosts other than this one are not supported yet", h.From, h.Name, self.Host)
+		}
+		slots += h.Slots
+	}
+	return slots, nil
+}
+
+// front is a running job as spxrun sees it.
+type front struct {
+	conn     *control.Conn
+	pid      int                   // the agent's
+	messages chan *control.Message // closed when the agent has closed its end
+	done     *control.Done
+	signals  chan os.Signal
+}
+
+// run starts the agent and waits for the end of the job.
+func run(spec *control.Job) (status int, err error) {
+	if err := process.Subreaper(); err != nil {
+		return 0, err
+	}
+	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16)}
+	f.catch()
+	in, err := openInput(spec)
+	if err != nil {
+		return 0, err
+	}
+	if err := f.startAgent(in.fd); err != nil {
+		return 0, err
+	}
+	in.started()
+	if err := f.conn.Send(&control.Message{Job: spec}); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return 0, fmt.Errorf("agent: %w", err)
+	}
+	go f.receive()
+	f.serve()
+	return f.end(), nil
+}
+
+// catch asks for the signals that are handed on. One that was ignored from the start (nohup, a shell's background job) stays so.
+func (f *front) catch() {
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGCONT} {
+		if !signal.Ignored(s) {
+			signal.Notify(f.signals, s)
+		}
+	}
+}
+
+// startAgent starts this same program in its other role, in a process group of its own: what the terminal sends, spxrun handles.
+func (f *front) startAgent(stdin int) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socketpair: %w", err)
+	}
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{uintptr(stdin), 1, 2, uintptr(pair[1])}, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	f.pid, _, err = syscall.StartProcess("/proc/self/exe", []string{agent.Name}, attr)
+	if err != nil {
+		return fmt.Errorf("cannot start the agent (/proc/self/exe): %w", err)
+	}
+	unix.Close(pair[1])
+	f.conn = control.NewConn(os.NewFile(uintptr(pair[0]), "control"))
+	return nil
+}
+
+func (f *front) receive() {
+	defer close(f.messages)
+	for {
+		m, err := f.conn.Receive()
+		if err != nil {
+			return
+		}
+		f.messages <- m
+	}
+}
+
+// serve hands signals on until the agent has closed its end, which it does by ending.
+func (f *front) serve() {
+	for {
+		select {
+		case s := <-f.signals:
+			f.conn.Send(&control.Message{Signal: int(s.(syscall.Signal))}) //nolint:errcheck // the agent is ending then
+		case m, open := <-f.messages:
+			switch {
+			case !open:
+				return
+			case m.Stopped != 0:
+				unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck // the ranks have stopped; SIGCONT is caught and handed on
+			case m.Done != nil:
+				f.done = m.Done
+			}
+		}
+	}
+}
+
+// Limits for what the agent's processes leave behind if it dies.
+const (
+	orphanGrace = 0
+	orphanLimit = 2 * time.Second
+)
+
+// end takes the agent's end, and cleans up behind it if it was killed.
+func (f *front) end() int {
+	var ws unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(f.pid, &ws, 0, nil); err != unix.EINTR {
+			break
+		}
+	}
+	if f.done != nil {
+		return f.done.Status
+	}
+	left := process.EndDescendants(orphanGrace, orphanLimit)
+	status := job.StatusFailed
+	how := fmt.Sprintf("exited with status %d", ws.ExitStatus())
+	if ws.Signaled() {
+		status = 128 + int(ws.Signal())
+		how = fmt.Sprintf("was killed by signal %d", ws.Signal())
+	}
+	text := fmt.Sprintf("the agent of this host (%s, pid %d) %s; with it the job has ended, exit status %d", agent.Name, f.pid, how, status)
+	if left > 0 {
+		text += fmt.Sprintf("; %d processes cannot be ended", left)
+	}
+	fmt.Fprintf(os.Stderr, "spxrun: %s\n", text)
+	return status
+}

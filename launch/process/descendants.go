@@ -1,0 +1,111 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Descendants lists the processes below pid, zombies left aside. Under a subreaper that is all that its processes have made,
+// whatever sessions or groups they have gone to.
+func Descendants(pid int) []int {
+	parents := table()
+	var out []int
+	for next := []int{pid}; len(next) > 0; {
+		p := next[0]
+		next = next[1:]
+		for _, c := range parents[p] {
+			if !c.zombie {
+				out = append(out, c.pid)
+			}
+			next = append(next, c.pid)
+		}
+	}
+	return out
+}
+
+func children(pid int) (out []int) {
+	for _, c := range table()[pid] {
+		out = append(out, c.pid)
+	}
+	return out
+}
+
+type child struct {
+	pid    int
+	zombie bool
+}
+
+// table reads /proc: the children of every process.
+func table() map[int][]child {
+	out := map[int][]child{}
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return out
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			continue
+		}
+		// pid (name) state ppid: the name may contain anything.
+		f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(f) < 2 {
+			continue
+		}
+		parent, _ := strconv.Atoi(string(f[1]))
+		out[parent] = append(out[parent], child{pid, f[0][0] == 'Z' || f[0][0] == 'X'})
+	}
+	return out
+}
+
+// EndDescendants ends every process below this one, asking first (SIGTERM) and giving grace for it, then by SIGKILL, until none is
+// left or limit has passed. It returns how many are left. Processes that are made meanwhile are found too.
+func EndDescendants(grace, limit time.Duration) int {
+	self, begin := os.Getpid(), time.Now()
+	asked := map[int]bool{}
+	for {
+		for {
+			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid == 0 {
+				break
+			}
+		}
+		list := Descendants(self)
+		passed := time.Since(begin)
+		if len(list) == 0 || passed > limit {
+			return len(list)
+		}
+		for _, pid := range list {
+			switch {
+			case passed >= grace:
+				unix.Kill(pid, unix.SIGKILL) //nolint:errcheck // it may be gone
+			case !asked[pid]:
+				asked[pid] = true
+				unix.Kill(pid, unix.SIGTERM) //nolint:errcheck // it may be gone
+				unix.Kill(pid, unix.SIGCONT) //nolint:errcheck // it may be gone
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// Signal sends a signal to a process that has not been reaped and to its process group. A stopped group is continued, so that it
+// can take a signal that ends it.
+func Signal(pid int, signal int) {
+	s := unix.Signal(signal)
+	if unix.Kill(-pid, s) != nil {
+		unix.Kill(pid, s) //nolint:errcheck // it may have ended
+	}
+	if s == unix.SIGTERM || s == unix.SIGINT || s == unix.SIGHUP {
+		unix.Kill(-pid, unix.SIGCONT) //nolint:errcheck // it may have ended
+	}
+}

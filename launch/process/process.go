@@ -1,0 +1,219 @@
+// Package process makes, watches and ends the processes of a job on this host.
+//
+// It owns everything that talks to the kernel about processes: looking programs up, starting them, pidfds, wait statuses, and
+// finding and ending what processes have left behind. It knows no ranks and no policy.
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit statuses for programs that cannot be run, as shells use them.
+const (
+	StatusNotExecutable = 126
+	StatusNotFound      = 127
+)
+
+// A LookError says why a program cannot be run.
+type LookError struct {
+	Text   string
+	Status int
+}
+
+func (e *LookError) Error() string { return e.Text }
+
+// Look finds a program: name as it is when it has a slash (below dir, if that is not empty and name is relative), else in the
+// directories of path and then of environ's PATH. The error is a *LookError.
+func Look(name, dir, path string, environ []string) (string, error) {
+	file, err := look(name, dir, path, environ)
+	if err == nil && dir != "" && !filepath.IsAbs(file) { // the process changes to dir first
+		return filepath.Abs(file)
+	}
+	return file, err
+}
+
+func look(name, dir, path string, environ []string) (string, error) {
+	if dir != "" {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return "", &LookError{fmt.Sprintf("working directory %s: not a directory that exists; check -wdir", dir), StatusNotExecutable}
+		}
+	}
+	if strings.Contains(name, "/") {
+		if err := executable(within(dir, name)); err != nil {
+			return "", lookError(name, err)
+		}
+		return within(dir, name), nil
+	}
+	dirs := append(filepath.SplitList(path), filepath.SplitList(variable(environ, "PATH"))...)
+	var found error
+	for _, d := range dirs {
+		if d == "" {
+			d = "."
+		}
+		file := filepath.Join(within(dir, d), name)
+		err := executable(file)
+		if err == nil {
+			if !filepath.IsAbs(file) {
+				file = "./" + file
+			}
+			return file, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && found == nil {
+			found = err
+		}
+	}
+	if found != nil {
+		return "", lookError(name, found)
+	}
+	where := "in PATH"
+	if path != "" {
+		where = "in -path " + path + " or PATH"
+	}
+	hint := ""
+	if executable(within(dir, name)) == nil {
+		hint = fmt.Sprintf("; did you mean ./%s?", name)
+	}
+	return "", &LookError{fmt.Sprintf("program %s: not found %s%s", name, where, hint), StatusNotFound}
+}
+
+func within(dir, name string) string {
+	if dir == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+func variable(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(environ[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+var errDirectory = errors.New("it is a directory")
+
+func executable(file string) error {
+	st, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	if st.IsDir() {
+		return errDirectory
+	}
+	return unix.Faccessat(unix.AT_FDCWD, file, unix.X_OK, unix.AT_EACCESS)
+}
+
+func lookError(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return &LookError{fmt.Sprintf("program %s: no such file", name), StatusNotFound}
+	case errors.Is(err, fs.ErrPermission):
+		return &LookError{fmt.Sprintf("program %s: not executable; chmod +x it, or name its interpreter first", name), StatusNotExecutable}
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return &LookError{fmt.Sprintf("program %s: cannot be run: %v", name, err), StatusNotExecutable}
+}
+
+// Spec is a process to be made.
+type Spec struct {
+	File   string // from Look
+	Argv   []string
+	Env    []string
+	Dir    string
+	Stdio  [3]int // descriptors of this process that become its 0, 1 and 2
+	Share  int    // descriptor of this process that it inherits under the same number; 0: none
+	CPUs   []int  // processors that it may use; nil: as this process
+	Number int    // for messages
+}
+
+// Start makes the process, in a process group of its own, to be killed when the calling thread ends: call it with that thread locked, from one
+// that lives as long as the job. pidfd becomes readable when the process has ended.
+func Start(s *Spec) (pid, pidfd int, err error) {
+	files := []uintptr{uintptr(s.Stdio[0]), uintptr(s.Stdio[1]), uintptr(s.Stdio[2])}
+	for s.Share > 0 && len(files) < s.Share {
+		files = append(files, ^uintptr(0))
+	}
+	if s.Share > 0 {
+		files = append(files, uintptr(s.Share))
+	}
+	pidfd = -1
+	attr := &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, PidFD: &pidfd}}
+	restore, err := bind(s.CPUs)
+	if err != nil {
+		return 0, -1, err
+	}
+	pid, _, err = syscall.StartProcess(s.File, s.Argv, attr)
+	if errors.Is(err, syscall.ENOEXEC) { // a script without #!: shells run it, and so does execvp
+		argv := append([]string{"sh", s.File}, s.Argv[1:]...)
+		pid, _, err = syscall.StartProcess("/bin/sh", argv, attr)
+	}
+	restore()
+	if err != nil {
+		return 0, -1, err
+	}
+	if pidfd < 0 {
+		pidfd, err = unix.PidfdOpen(pid, 0)
+	}
+	return pid, pidfd, err
+}
+
+// bind restricts the calling thread to processors that its next child inherits; restore undoes it.
+func bind(cpus []int) (restore func(), err error) {
+	if cpus == nil {
+		return func() {}, nil
+	}
+	var old, set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &old); err != nil {
+		return nil, fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	for _, c := range cpus {
+		set.Set(c)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("binding to processors %v: %w", cpus, err)
+	}
+	return func() { unix.SchedSetaffinity(0, &old) }, nil //nolint:errcheck // it was allowed a moment ago
+}
+
+// Peek reports whether the process of a pidfd has ended, and how. It is not reaped yet: its pid is nobody else's.
+func Peek(pidfd int) (status syscall.WaitStatus, ended bool, err error) {
+	pid, status, err := waitid(unix.P_PIDFD, pidfd, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT)
+	return status, pid != 0, err
+}
+
+// Reap removes an ended process and closes its pidfd.
+func Reap(pid, pidfd int) {
+	unix.Wait4(pid, nil, unix.WNOHANG, nil) //nolint:errcheck // it has ended: Peek has said so
+	unix.Close(pidfd)
+}
+
+// ReapStrays removes orphans that this process, as a subreaper, has inherited and that have ended. ours tells its own children,
+// which are left alone.
+func ReapStrays(ours func(pid int) bool) {
+	for _, pid := range children(os.Getpid()) {
+		if !ours(pid) {
+			unix.Wait4(pid, nil, unix.WNOHANG, nil) //nolint:errcheck // it lives, or is gone
+		}
+	}
+}
+
+// Subreaper makes this process inherit the orphans among its descendants.
+func Subreaper() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("prctl(PR_SET_CHILD_SUBREAPER): %w", err)
+	}
+	return nil
+}
