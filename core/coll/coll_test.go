@@ -40,7 +40,7 @@ func times(lo, hi []byte) {
 func init() {
 	for k := range algorithms {
 		for _, alg := range algorithms[k] {
-			if alg.name == "fan" {
+			if alg.name == "fan" && ofTree[Kind(k)] != nil {
 				algorithms[k] = append(algorithms[k], algorithm{"fan3", fan(3, ofTree[Kind(k)]), alg.needs})
 			}
 		}

@@ -72,18 +72,22 @@ func (b *builder) eager(n int) bool {
 // reduceAtOnce receives the children's results and reduces them in order; it returns where the sum is.
 func (b *builder) reduceAtOnce(t *node, rank func(int) int, cur Ref) Ref {
 	var slots []int32
-	var parts []Ref
-	for _, i := range t.nearest() {
-		part := b.typedRegion(b.RCount)
-		parts = append(parts, part)
-		slots = append(slots, b.recv(rank(t.children[i]), part))
+	all := b.typedRegion(int64(len(t.children)) * b.RCount)
+	for k, i := range t.nearest() {
+		slots = append(slots, b.recv(rank(t.children[i]), b.vectorOf(all, k)))
 	}
 	b.wait(slots...)
-	for _, part := range parts {
+	for k := range t.children {
+		part := b.vectorOf(all, k)
 		b.reduce(cur, part)
 		cur = part
 	}
 	return cur
+}
+
+// vectorOf is the k-th of the vectors that lie one after the other in r.
+func (b *builder) vectorOf(r Ref, k int) Ref {
+	return b.part(r, int64(k)*b.RCount, int64(k+1)*b.RCount)
 }
 
 // reduceBinomial: up a binomial tree to the root; when the order of operands matters, to rank 0, which hands the result on.

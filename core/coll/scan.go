@@ -72,3 +72,45 @@ func scanDoubling(b *builder) {
 		}
 	}
 }
+
+// scanFan: rank 0 gets all operands and hands every rank its result: every rank but 0 has to get one turn to run.
+func scanFan(b *builder) {
+	dst, mine := b.recvRef(0, b.RCount), b.sendRef(0, b.RCount)
+	if b.InPlace {
+		mine = dst
+	}
+	givers := b.Size // ranks 1 to givers-1 give their operand
+	if b.Kind == Exscan {
+		givers--
+	}
+	if b.Rank > 0 {
+		if b.Rank < givers {
+			b.wait(b.send(0, mine))
+		}
+		b.recv(0, dst)
+		return
+	}
+	var slots []int32
+	all := b.typedRegion(int64(b.Size) * b.RCount)
+	for i := 1; i < givers; i++ {
+		slots = append(slots, b.recv(i, b.vectorOf(all, i)))
+	}
+	b.wait(slots...)
+	sum := mine
+	for i := 1; i < b.Size; i++ {
+		if b.Kind == Exscan {
+			b.send(i, sum)
+		}
+		if i < givers {
+			next := b.vectorOf(all, i)
+			b.reduce(sum, next)
+			sum = next
+		}
+		if b.Kind == Scan {
+			b.send(i, sum)
+		}
+	}
+	if b.Kind == Scan {
+		b.own(mine, dst)
+	}
+}

@@ -41,8 +41,8 @@ var algorithms = [Kinds][]algorithm{
 	Allreduce:          {{"reduce_bcast", allreduceReduceBcast, always}, {"fan", fan(flat, allreduceReduceBcast), always}, {"recursive_doubling", allreduceDoubling, always}, {"rabenseifner", allreduceRabenseifner, halvable}},
 	ReduceScatterBlock: {{"reduce_scatter", reduceThenScatter, always}, {"fan", fan(flat, reduceThenScatter), always}, {"pairwise", reduceScatterPairwise, commutes}},
 	ReduceScatter:      {{"reduce_scatter", reduceThenScatter, always}, {"fan", fan(flat, reduceThenScatter), always}, {"pairwise", reduceScatterPairwise, commutes}},
-	Scan:               {{"linear", scanLinear, always}, {"recursive_doubling", scanDoubling, always}},
-	Exscan:             {{"linear", scanLinear, always}, {"recursive_doubling", scanDoubling, always}},
+	Scan:               {{"linear", scanLinear, always}, {"fan", scanFan, always}, {"recursive_doubling", scanDoubling, always}},
+	Exscan:             {{"linear", scanLinear, always}, {"fan", scanFan, always}, {"recursive_doubling", scanDoubling, always}},
 }
 
 // rule is a line of the table: the algorithm for an operation when the number of ranks and the bytes (see Args.data) are at
@@ -92,6 +92,7 @@ var table = []rule{
 	{Allgatherv, anyRanks, anyBytes, always, "ring"},
 
 	{Alltoall, 4, anyBytes, always, "linear"},
+	{Alltoall, 64, anyBytes, (*Args).crowded, "linear"},
 	{Alltoall, anyRanks, 256, always, "bruck"},
 	{Alltoall, anyRanks, anyBytes, always, "linear"},
 	{Alltoallv, anyRanks, anyBytes, always, "linear"},
@@ -115,8 +116,10 @@ var table = []rule{
 	{ReduceScatter, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
 
+	{Scan, 64, 1024, (*Args).crowded, "fan"},
 	{Scan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Scan, anyRanks, anyBytes, always, "recursive_doubling"},
+	{Exscan, 64, 1024, (*Args).crowded, "fan"},
 	{Exscan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Exscan, anyRanks, anyBytes, always, "recursive_doubling"},
 }
