@@ -3,11 +3,18 @@
 #include "pack.h"
 
 #define SPX_X(nm, ctype, c, f, g, ext)                                                                                 \
-  [SPX_B_##nm] = {.name = "MPI_" #nm, .handle = (uint16_t)(uintptr_t)MPI_##nm, .cls = SPX_BC_##c,                      \
-                  .format = SPX_BF_##f, .group = SPX_BG_##g, .align = _Alignof(ctype), .size = sizeof(ctype),          \
-                  .extent = sizeof(ctype), .ext32 = ext},
+  [SPX_B_##nm] = {.name = "MPI_" #nm,                                                                                  \
+                  .handle = (uint16_t)(uintptr_t)MPI_##nm,                                                             \
+                  .cls = SPX_BC_##c,                                                                                   \
+                  .format = SPX_BF_##f,                                                                                \
+                  .group = SPX_BG_##g,                                                                                 \
+                  .align = _Alignof(ctype),                                                                            \
+                  .size = sizeof(ctype),                                                                               \
+                  .extent = sizeof(ctype),                                                                             \
+                  .ext32 = ext},
 #define SPX_PAIR(nm, vt, it, vid, iid)                                                                                 \
-  [SPX_B_##nm] = {.name = "MPI_" #nm, .handle = (uint16_t)(uintptr_t)MPI_##nm, .value = SPX_B_##vid, .index = SPX_B_##iid},
+  [SPX_B_##                                                                                                            \
+      nm] = {.name = "MPI_" #nm, .handle = (uint16_t)(uintptr_t)MPI_##nm, .value = SPX_B_##vid, .index = SPX_B_##iid},
 spx_basic spx_basics[SPX_BASIC_MAX] = {SPX_BASICS_SIMPLE(SPX_X) SPX_BASICS_PAIR(SPX_PAIR)};
 
 spx_type spx_basic_types[SPX_B_COUNT_OF];

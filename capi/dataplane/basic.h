@@ -18,20 +18,27 @@ typedef _Complex float __attribute__((mode(TC))) spx_complex32;
 
 /* How the bits are to be read. */
 typedef enum {
-  SPX_BC_INT = 1,  /* two's complement, any of 1, 2, 4, 8, 16 bytes */
-  SPX_BC_UINT,     /* unsigned, 1, 2, 4, 8 bytes */
-  SPX_BC_FLOAT,    /* see spx_float_format */
-  SPX_BC_COMPLEX,  /* two floats, real part first */
-  SPX_BC_BOOL,     /* one byte, 0 or 1 */
-  SPX_BC_LOGICAL,  /* Fortran LOGICAL: an integer, 0 is false, written as 1 for true */
-  SPX_BC_BYTE,     /* MPI_BYTE, MPI_PACKED: uninterpreted */
-  SPX_BC_CHAR,     /* printable characters: no arithmetic */
-  SPX_BC_WCHAR,    /* wchar_t: no arithmetic */
-  SPX_BC_PAIR      /* a value and an index: see value, index, index_at */
+  SPX_BC_INT = 1, /* two's complement, any of 1, 2, 4, 8, 16 bytes */
+  SPX_BC_UINT,    /* unsigned, 1, 2, 4, 8 bytes */
+  SPX_BC_FLOAT,   /* see spx_float_format */
+  SPX_BC_COMPLEX, /* two floats, real part first */
+  SPX_BC_BOOL,    /* one byte, 0 or 1 */
+  SPX_BC_LOGICAL, /* Fortran LOGICAL: an integer, 0 is false, written as 1 for true */
+  SPX_BC_BYTE,    /* MPI_BYTE, MPI_PACKED: uninterpreted */
+  SPX_BC_CHAR,    /* printable characters: no arithmetic */
+  SPX_BC_WCHAR,   /* wchar_t: no arithmetic */
+  SPX_BC_PAIR     /* a value and an index: see value, index, index_at */
 } spx_basic_class;
 
 /* SPX_BC_FLOAT and SPX_BC_COMPLEX (then of each part): the format; 0 for other classes. */
-typedef enum { SPX_BF_NONE = 0, SPX_BF_HALF, SPX_BF_SINGLE, SPX_BF_DOUBLE, SPX_BF_X87 /* long double: 10 bytes in 16 */, SPX_BF_QUAD } spx_float_format;
+typedef enum {
+  SPX_BF_NONE = 0,
+  SPX_BF_HALF,
+  SPX_BF_SINGLE,
+  SPX_BF_DOUBLE,
+  SPX_BF_X87 /* long double: 10 bytes in 16 */,
+  SPX_BF_QUAD
+} spx_float_format;
 
 /* The groups of MPI-5.0 6.9.2, which say what operations are allowed. */
 typedef enum {
@@ -129,17 +136,17 @@ typedef enum { SPX_B_NONE = 0, SPX_BASICS_SIMPLE(SPX_X) SPX_BASICS_PAIR(SPX_X) S
 _Static_assert(SPX_B_COUNT_OF <= SPX_BASIC_MAX, "SPX_BASIC_MAX");
 
 typedef struct spx_basic {
-  const char *name;  /* as MPI_Type_get_name gives it */
-  uint16_t handle;   /* value of the predefined handle; 0 for an unnamed pair */
-  uint8_t cls;       /* spx_basic_class */
-  uint8_t format;    /* spx_float_format */
-  uint8_t group;     /* spx_basic_group */
-  uint8_t align;     /* in C structs, bytes */
-  uint8_t size;      /* bytes of data; less than extent for pairs with a gap */
-  uint8_t extent;    /* bytes from one to the next in an array */
-  uint8_t ext32;     /* bytes in external32 */
+  const char *name;     /* as MPI_Type_get_name gives it */
+  uint16_t handle;      /* value of the predefined handle; 0 for an unnamed pair */
+  uint8_t cls;          /* spx_basic_class */
+  uint8_t format;       /* spx_float_format */
+  uint8_t group;        /* spx_basic_group */
+  uint8_t align;        /* in C structs, bytes */
+  uint8_t size;         /* bytes of data; less than extent for pairs with a gap */
+  uint8_t extent;       /* bytes from one to the next in an array */
+  uint8_t ext32;        /* bytes in external32 */
   uint8_t value, index; /* SPX_BC_PAIR: numbers of the two parts */
-  uint8_t index_at;  /* SPX_BC_PAIR: offset of the index, bytes */
+  uint8_t index_at;     /* SPX_BC_PAIR: offset of the index, bytes */
 } spx_basic;
 
 /* By number; row 0 is empty. Rows from SPX_B_COUNT_OF on are the unnamed pairs that MPI_Type_get_value_index has made so far:

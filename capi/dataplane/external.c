@@ -28,7 +28,8 @@ static void swap_all(unsigned char *out, const unsigned char *in, int64_t n, siz
   case 2: SWAP_LOOP(16) break;
   case 4: SWAP_LOOP(32) break;
   case 8: SWAP_LOOP(64) break;
-  default: for (int64_t i = 0; i < n; i++) swap_one(out + i * (int64_t)len, in + i * (int64_t)len, len);
+  default:
+    for (int64_t i = 0; i < n; i++) swap_one(out + i * (int64_t)len, in + i * (int64_t)len, len);
   }
 }
 
@@ -78,8 +79,10 @@ static void convert(const spx_basic *b, unsigned char *mem, unsigned char *ext, 
     there /= 2;
   }
   if (b->format == SPX_BF_X87) {
-    if (unpack) quad_to_x87(out, in, n);
-    else x87_to_quad(out, in, n);
+    if (unpack)
+      quad_to_x87(out, in, n);
+    else
+      x87_to_quad(out, in, n);
   } else if (here == there) {
     swap_all(out, in, n, (size_t)here);
   } else if (unpack) {

@@ -18,8 +18,10 @@ typedef struct {
 
 ALWAYS_INLINE void move_bytes(char *mem, char *packed, size_t len, bool unpack)
 {
-  if (unpack) memcpy(mem, packed, len);
-  else memcpy(packed, mem, len);
+  if (unpack)
+    memcpy(mem, packed, len);
+  else
+    memcpy(packed, mem, len);
 }
 
 /* A block of a length that is not known at compile time: short ones without a call. */
@@ -69,13 +71,16 @@ ALWAYS_INLINE void indexed_blocks(char *mem, char *packed, int64_t n, const int6
 #undef LOOP
 }
 
-ALWAYS_INLINE void index_runs(char *mem, char *packed, int64_t n, const int64_t *disp, const int64_t *prefix, bool unpack)
+ALWAYS_INLINE void index_runs(char *mem, char *packed, int64_t n, const int64_t *disp, const int64_t *prefix,
+                              bool unpack)
 {
-  for (int64_t i = 0; i < n; i++) move_block(mem + disp[i], packed + prefix[i], (size_t)(prefix[i + 1] - prefix[i]), unpack);
+  for (int64_t i = 0; i < n; i++)
+    move_block(mem + disp[i], packed + prefix[i], (size_t)(prefix[i + 1] - prefix[i]), unpack);
 }
 
 /* n blocks at a stride on both sides. */
-ALWAYS_INLINE void grid_blocks(char *mem, char *packed, int64_t n, int64_t stride, int64_t packed_stride, size_t len, bool unpack)
+ALWAYS_INLINE void grid_blocks(char *mem, char *packed, int64_t n, int64_t stride, int64_t packed_stride, size_t len,
+                               bool unpack)
 {
 #define LOOP(k)                                                                                                        \
   for (int64_t i = 0; i < n; i++, mem += stride, packed += packed_stride) move_bytes(mem, packed, (k), unpack)
@@ -87,7 +92,8 @@ enum { STRUCT_ROWS = 128 };
 
 /* n times a list of runs, an array of structs: one run of many structs after the other, so few structs at a time that they
  * stay in the cache. The bytes of data that overlap may be written in any order: receiving into such a type is erroneous. */
-ALWAYS_INLINE void rep_index(char *mem, char *packed, int64_t n, int64_t stride, const spx_node *c, const spx_layout *l, bool unpack)
+ALWAYS_INLINE void rep_index(char *mem, char *packed, int64_t n, int64_t stride, const spx_node *c, const spx_layout *l,
+                             bool unpack)
 {
   const int64_t *disp = spx_layout_words(l, c->disp), *prefix = spx_layout_words(l, c->prefix);
   for (int64_t i = 0; i < n; i += STRUCT_ROWS) {
@@ -96,7 +102,8 @@ ALWAYS_INLINE void rep_index(char *mem, char *packed, int64_t n, int64_t stride,
       for (int64_t k = 0; k < rows; k++) index_runs(mem + k * stride, packed + k * c->size, c->n, disp, prefix, unpack);
     } else {
       for (int64_t k = 0; k < c->n; k++)
-        grid_blocks(mem + disp[k], packed + prefix[k], rows, stride, c->size, (size_t)(prefix[k + 1] - prefix[k]), unpack);
+        grid_blocks(mem + disp[k], packed + prefix[k], rows, stride, c->size, (size_t)(prefix[k + 1] - prefix[k]),
+                    unpack);
     }
     mem += rows * stride;
     packed += rows * c->size;
@@ -107,19 +114,23 @@ enum { TILE = 8 };
 
 /* n vectors side by side, whose blocks are nearer to those of the next vector than to each other: a matrix read along its columns.
  * Some vectors at a time, block by block, so that a line of the cache is used up while it is there. */
-ALWAYS_INLINE void rep_vector(char *mem, char *packed, int64_t n, int64_t stride, const spx_node *v, size_t len, bool unpack)
+ALWAYS_INLINE void rep_vector(char *mem, char *packed, int64_t n, int64_t stride, const spx_node *v, size_t len,
+                              bool unpack)
 {
   for (int64_t i = 0; i < n; i += TILE) {
     int64_t some = n - i < TILE ? n - i : TILE;
     for (int64_t k = 0; k < v->n; k++)
-      grid_blocks(mem + i * stride + k * v->stride, packed + i * v->size + k * (int64_t)len, some, stride, v->size, len, unpack);
+      grid_blocks(mem + i * stride + k * v->stride, packed + i * v->size + k * (int64_t)len, some, stride, v->size, len,
+                  unpack);
   }
 }
 
 static void vector_any(walk *w, char *mem, int64_t n, int64_t stride, int64_t len)
 {
-  if (w->unpack) vector_blocks(mem, w->packed, n, stride, (size_t)len, true);
-  else vector_blocks(mem, w->packed, n, stride, (size_t)len, false);
+  if (w->unpack)
+    vector_blocks(mem, w->packed, n, stride, (size_t)len, true);
+  else
+    vector_blocks(mem, w->packed, n, stride, (size_t)len, false);
   w->packed += n * len;
 }
 
@@ -130,7 +141,8 @@ static int64_t magnitude(int64_t a) { return a < 0 ? -a : a; }
 /* Whether c is a vector of short blocks for which rep_vector is the better order. */
 static bool across(const spx_layout *l, const spx_node *c, int64_t n, int64_t stride)
 {
-  if (c->kind != SPX_L_REP || n < 4 || magnitude(stride) >= 64 || magnitude(c->stride) < 2 * magnitude(stride)) return false;
+  if (c->kind != SPX_L_REP || n < 4 || magnitude(stride) >= 64 || magnitude(c->stride) < 2 * magnitude(stride))
+    return false;
   const spx_node *block = spx_layout_node(l, c->child);
   return block->kind == SPX_L_RUN && block->size <= 32;
 }
@@ -141,13 +153,17 @@ static void whole_rep(walk *w, const spx_node *c, char *mem, int64_t n, int64_t 
   if (c->kind == SPX_L_RUN) {
     vector_any(w, mem, n, stride, c->size);
   } else if (c->kind == SPX_L_INDEX) {
-    if (w->unpack) rep_index(mem, w->packed, n, stride, c, w->l, true);
-    else rep_index(mem, w->packed, n, stride, c, w->l, false);
+    if (w->unpack)
+      rep_index(mem, w->packed, n, stride, c, w->l, true);
+    else
+      rep_index(mem, w->packed, n, stride, c, w->l, false);
     w->packed += n * c->size;
   } else if (across(w->l, c, n, stride)) {
     size_t len = (size_t)spx_layout_node(w->l, c->child)->size;
-    if (w->unpack) rep_vector(mem, w->packed, n, stride, c, len, true);
-    else rep_vector(mem, w->packed, n, stride, c, len, false);
+    if (w->unpack)
+      rep_vector(mem, w->packed, n, stride, c, len, true);
+    else
+      rep_vector(mem, w->packed, n, stride, c, len, false);
     w->packed += n * c->size;
   } else {
     for (int64_t i = 0; i < n; i++, mem += stride) whole(w, c, mem);
@@ -162,8 +178,10 @@ static void whole_blocks(walk *w, const spx_node *nd, char *mem, int64_t i, int6
   if (c->kind != SPX_L_RUN) {
     for (; i < j; i++) whole(w, c, mem + disp[i]);
   } else if (i < j) {
-    if (w->unpack) indexed_blocks(mem, w->packed, j - i, disp + i, (size_t)c->size, true);
-    else indexed_blocks(mem, w->packed, j - i, disp + i, (size_t)c->size, false);
+    if (w->unpack)
+      indexed_blocks(mem, w->packed, j - i, disp + i, (size_t)c->size, true);
+    else
+      indexed_blocks(mem, w->packed, j - i, disp + i, (size_t)c->size, false);
     w->packed += (j - i) * c->size;
   }
 }
@@ -174,8 +192,10 @@ static void whole_runs(walk *w, const spx_node *nd, char *mem, int64_t i, int64_
   const int64_t *disp = spx_layout_words(w->l, nd->disp), *prefix = spx_layout_words(w->l, nd->prefix);
   if (i >= j) return;
   char *base = w->packed - prefix[i];
-  if (w->unpack) index_runs(mem, base, j - i, disp + i, prefix + i, true);
-  else index_runs(mem, base, j - i, disp + i, prefix + i, false);
+  if (w->unpack)
+    index_runs(mem, base, j - i, disp + i, prefix + i, true);
+  else
+    index_runs(mem, base, j - i, disp + i, prefix + i, false);
   w->packed = base + prefix[j];
 }
 
@@ -203,8 +223,10 @@ static int64_t find_entry(const int64_t *prefix, int64_t n, int64_t at)
   int64_t lo = 0, hi = n; /* prefix[lo] <= at < prefix[hi] */
   while (hi - lo > 1) {
     int64_t mid = lo + (hi - lo) / 2;
-    if (prefix[mid] <= at) lo = mid;
-    else hi = mid;
+    if (prefix[mid] <= at)
+      lo = mid;
+    else
+      hi = mid;
   }
   return lo;
 }
@@ -214,11 +236,14 @@ static void part(walk *w, const spx_node *nd, char *mem, int64_t from, int64_t t
 /* Bytes [from, to) of n times c: a first piece, whole ones, a last piece. at(i) is the memory of entry i. */
 #define PIECES(c, from, to, AT, WHOLE)                                                                                 \
   do {                                                                                                                 \
-    int64_t cs = (c)->size, i = (from) / cs, j = (to) / cs, a = (from) - i * cs, b = (to) - j * cs;                    \
+    int64_t cs = (c)->size, i = (from) / cs, j = (to) / cs, a = (from)-i * cs, b = (to)-j * cs;                        \
     if (i == j) {                                                                                                      \
       part(w, c, AT(i), a, b);                                                                                         \
     } else {                                                                                                           \
-      if (a) { part(w, c, AT(i), a, cs); i++; }                                                                        \
+      if (a) {                                                                                                         \
+        part(w, c, AT(i), a, cs);                                                                                      \
+        i++;                                                                                                           \
+      }                                                                                                                \
       WHOLE(i, j);                                                                                                     \
       if (b) part(w, c, AT(j), 0, b);                                                                                  \
     }                                                                                                                  \
@@ -226,8 +251,9 @@ static void part(walk *w, const spx_node *nd, char *mem, int64_t from, int64_t t
 
 static void part_rep(walk *w, const spx_node *c, char *mem, int64_t stride, int64_t from, int64_t to)
 {
-#define AT(i) (mem + (i) * stride)
-#define WHOLE(i, j) if ((j) > (i)) whole_rep(w, c, AT(i), (j) - (i), stride)
+#define AT(i) (mem + (i)*stride)
+#define WHOLE(i, j)                                                                                                    \
+  if ((j) > (i)) whole_rep(w, c, AT(i), (j) - (i), stride)
   PIECES(c, from, to, AT, WHOLE);
 #undef AT
 #undef WHOLE
@@ -237,7 +263,7 @@ static void part_blocks(walk *w, const spx_node *nd, char *mem, int64_t from, in
 {
   const int64_t *disp = spx_layout_words(w->l, nd->disp);
   const spx_node *c = spx_layout_node(w->l, nd->child);
-#define AT(i) (mem + disp[i])
+#define AT(i)       (mem + disp[i])
 #define WHOLE(i, j) whole_blocks(w, nd, mem, i, j)
   PIECES(c, from, to, AT, WHOLE);
 #undef AT
@@ -323,8 +349,14 @@ void spx_layout_of_pair(spx_type *t)
   if (!p) spx_fatal(MPI_ERR_NO_MEM, "no memory for the layout of %s", b->name);
   *(spx_layout *)p = (spx_layout){.words = WORDS, .root = HEAD, .ext32 = b->ext32};
   spx_node *root = (spx_node *)(p + HEAD);
-  root[0] = (spx_node){.kind = SPX_L_LIST, .size = b->size, .n = 2, .disp = TAB, .prefix = TAB + 2, .kids = TAB + 5,
-                       .basic = b->value == b->index ? b->value : 0, .elements = 2};
+  root[0] = (spx_node){.kind = SPX_L_LIST,
+                       .size = b->size,
+                       .n = 2,
+                       .disp = TAB,
+                       .prefix = TAB + 2,
+                       .kids = TAB + 5,
+                       .basic = b->value == b->index ? b->value : 0,
+                       .elements = 2};
   root[1] = (spx_node){.kind = SPX_L_RUN, .size = v->size, .basic = b->value, .elements = 1};
   root[2] = (spx_node){.kind = SPX_L_RUN, .size = x->size, .basic = b->index, .elements = 1};
   int64_t tab[] = {0, b->index_at, 0, v->size, b->size, HEAD + SPX_NODE_WORDS, HEAD + 2 * SPX_NODE_WORDS};

@@ -12,23 +12,23 @@
 #include "spx.h"
 
 typedef enum {
-  SPX_L_RUN = 1,  /* size bytes in a row */
-  SPX_L_REP = 2,  /* n times child, each stride bytes after the one before (any sign) */
-  SPX_L_BLOCK = 3,/* n times child, at the displacements disp[0..n) */
-  SPX_L_INDEX = 4,/* n runs of their own lengths: at disp[i], packed bytes prefix[i] to prefix[i+1] */
-  SPX_L_LIST = 5  /* n nodes of their own kinds: kids[i] at disp[i], packed bytes prefix[i] to prefix[i+1] */
+  SPX_L_RUN = 1,   /* size bytes in a row */
+  SPX_L_REP = 2,   /* n times child, each stride bytes after the one before (any sign) */
+  SPX_L_BLOCK = 3, /* n times child, at the displacements disp[0..n) */
+  SPX_L_INDEX = 4, /* n runs of their own lengths: at disp[i], packed bytes prefix[i] to prefix[i+1] */
+  SPX_L_LIST = 5   /* n nodes of their own kinds: kids[i] at disp[i], packed bytes prefix[i] to prefix[i+1] */
 } spx_layout_kind;
 
 typedef struct spx_node {
-  int64_t kind;   /* spx_layout_kind */
-  int64_t size;   /* packed bytes, > 0 */
+  int64_t kind; /* spx_layout_kind */
+  int64_t size; /* packed bytes, > 0 */
   int64_t n;
   int64_t stride;
-  int64_t child;  /* these four: index of the first word in the layout */
+  int64_t child; /* these four: index of the first word in the layout */
   int64_t disp;
-  int64_t prefix; /* n + 1 entries */
-  int64_t kids;   /* node of each entry */
-  int64_t basic;  /* SPX_B_* of all the data in this node; 0: several, see the children. Only in typed layouts. */
+  int64_t prefix;   /* n + 1 entries */
+  int64_t kids;     /* node of each entry */
+  int64_t basic;    /* SPX_B_* of all the data in this node; 0: several, see the children. Only in typed layouts. */
   int64_t elements; /* basic elements in this node. Only in typed layouts. */
 } spx_node;
 #define SPX_NODE_WORDS (int64_t)(sizeof(spx_node) / sizeof(int64_t))
@@ -41,7 +41,10 @@ struct spx_layout {
 };
 
 static inline const int64_t *spx_layout_words(const spx_layout *l, int64_t index) { return (const int64_t *)l + index; }
-static inline const spx_node *spx_layout_node(const spx_layout *l, int64_t index) { return (const spx_node *)((const int64_t *)l + index); }
+static inline const spx_node *spx_layout_node(const spx_layout *l, int64_t index)
+{
+  return (const spx_node *)((const int64_t *)l + index);
+}
 
 /* Makes the layouts of an object for a pair type (one value, one index): spx_basics[t->basic] says where they are. */
 SPX_HIDDEN void spx_layout_of_pair(spx_type *t);

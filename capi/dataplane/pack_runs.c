@@ -29,8 +29,10 @@ static int64_t find_entry(const int64_t *prefix, int64_t n, int64_t at)
   int64_t lo = 0, hi = n;
   while (hi - lo > 1) {
     int64_t mid = lo + (hi - lo) / 2;
-    if (prefix[mid] <= at) lo = mid;
-    else hi = mid;
+    if (prefix[mid] <= at)
+      lo = mid;
+    else
+      hi = mid;
   }
   return lo;
 }
@@ -38,7 +40,8 @@ static int64_t find_entry(const int64_t *prefix, int64_t n, int64_t at)
 static bool list(lister *s, const spx_node *nd, char *mem, int64_t from, int64_t to);
 
 /* Entries of equal size: child i at mem + disp[i], or at mem + i * stride when disp is NULL. */
-static bool list_equal(lister *s, const spx_node *c, char *mem, const int64_t *disp, int64_t stride, int64_t from, int64_t to)
+static bool list_equal(lister *s, const spx_node *c, char *mem, const int64_t *disp, int64_t stride, int64_t from,
+                       int64_t to)
 {
   for (int64_t i = from / c->size; from < to; i++) {
     int64_t start = i * c->size, end = to - start < c->size ? to : start + c->size;
@@ -54,8 +57,8 @@ static bool list_entries(lister *s, const spx_node *nd, char *mem, int64_t from,
   for (int64_t i = find_entry(prefix, nd->n, from); from < to; i++) {
     int64_t end = prefix[i + 1] < to ? prefix[i + 1] : to, a = from - prefix[i], b = end - prefix[i];
     bool room = nd->kind == SPX_L_INDEX
-      ? emit(s, mem + disp[i] + a, b - a)
-      : list(s, spx_layout_node(s->l, spx_layout_words(s->l, nd->kids)[i]), mem + disp[i], a, b);
+                    ? emit(s, mem + disp[i] + a, b - a)
+                    : list(s, spx_layout_node(s->l, spx_layout_words(s->l, nd->kids)[i]), mem + disp[i], a, b);
     if (!room) return false;
     from = end;
   }
@@ -68,19 +71,23 @@ static bool list(lister *s, const spx_node *nd, char *mem, int64_t from, int64_t
   switch (nd->kind) {
   case SPX_L_RUN: return emit(s, mem + from, to - from);
   case SPX_L_REP: return list_equal(s, spx_layout_node(s->l, nd->child), mem, NULL, nd->stride, from, to);
-  case SPX_L_BLOCK: return list_equal(s, spx_layout_node(s->l, nd->child), mem, spx_layout_words(s->l, nd->disp), 0, from, to);
+  case SPX_L_BLOCK:
+    return list_equal(s, spx_layout_node(s->l, nd->child), mem, spx_layout_words(s->l, nd->disp), 0, from, to);
   default: return list_entries(s, nd, mem, from, to);
   }
 }
 
-int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, struct iovec *iov, int max, int64_t *done)
+int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, struct iovec *iov, int max,
+               int64_t *done)
 {
   (void)count;
   lister s = {.l = t->layout, .iov = iov, .max = max};
   char *mem = (char *)(uintptr_t)buf;
   if (from < to) {
-    if (t->flags & SPX_T_CONTIG) emit(&s, mem + from, to - from);
-    else list_equal(&s, spx_layout_node(s.l, s.l->root), mem + s.l->offset, NULL, t->extent, from, to);
+    if (t->flags & SPX_T_CONTIG)
+      emit(&s, mem + from, to - from);
+    else
+      list_equal(&s, spx_layout_node(s.l, s.l->root), mem + s.l->offset, NULL, t->extent, from, to);
   }
   *done = s.done;
   return s.n;

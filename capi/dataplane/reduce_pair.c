@@ -3,12 +3,12 @@
 #include <string.h>
 #include "reduce.h"
 
-#define ORDER(type) \
-  do { \
-    type x, y; \
-    memcpy(&x, a, sizeof x); \
-    memcpy(&y, b, sizeof y); \
-    return x < y ? -1 : x == y ? 0 : x > y ? 1 : 2; \
+#define ORDER(type)                                                                                                    \
+  do {                                                                                                                 \
+    type x, y;                                                                                                         \
+    memcpy(&x, a, sizeof x);                                                                                           \
+    memcpy(&y, b, sizeof y);                                                                                           \
+    return x < y ? -1 : x == y ? 0 : x > y ? 1 : 2;                                                                    \
   } while (0)
 
 /* -1, 0 or 1 as a is less than, equal to or greater than b; 2 when they have no order (a NaN). */

@@ -5,7 +5,7 @@
 #include "basic.h"
 #include "pack.h"
 
-#define FN spx_fn_name[spx_fn]
+#define FN   spx_fn_name[spx_fn]
 #define SELF 0, NULL
 
 static void release(spx_obj *o) { spx_type_release((spx_type *)o); }
@@ -43,33 +43,42 @@ static void *handle_of(const spx_comm *c) { return (void *)(uintptr_t)c->o.handl
 
 /* Checks that count elements of each bytes fit between *position and the end of a buffer, and tells how many bytes they are.
  * Raises MPI_ERR_ARG for a position outside, and `full` when they do not fit. */
-static int room(void *comm, const char *buffer, int64_t count, int64_t each, int64_t size, int64_t position, int full, int64_t *bytes)
+static int room(void *comm, const char *buffer, int64_t count, int64_t each, int64_t size, int64_t position, int full,
+                int64_t *bytes)
 {
   if (position < 0 || position > size)
-    return spx_raise(SPX_K_COMM, comm, MPI_ERR_ARG, FN, "position = %lld is outside %s, which has %lld bytes", (long long)position, buffer, (long long)size);
+    return spx_raise(SPX_K_COMM, comm, MPI_ERR_ARG, FN, "position = %lld is outside %s, which has %lld bytes",
+                     (long long)position, buffer, (long long)size);
   if (__builtin_mul_overflow(count, each, bytes) || *bytes > size - position)
-    return spx_raise(SPX_K_COMM, comm, full, FN, "%lld elements of %lld bytes do not fit: %s has %lld bytes from position %lld on",
+    return spx_raise(SPX_K_COMM, comm, full, FN,
+                     "%lld elements of %lld bytes do not fit: %s has %lld bytes from position %lld on",
                      (long long)count, (long long)each, buffer, (long long)(size - position), (long long)position);
   return MPI_SUCCESS;
 }
 
-int spx_c_Pack(const void *inbuf, int64_t incount, spx_type *datatype, void *outbuf, int64_t outsize, spx_count_out position, spx_comm *comm)
+int spx_c_Pack(const void *inbuf, int64_t incount, spx_type *datatype, void *outbuf, int64_t outsize,
+               spx_count_out position, spx_comm *comm)
 {
   int64_t bytes = 0, at = spx_count_get(position);
   int err = room(handle_of(comm), "outbuf", incount, datatype->size, outsize, at, MPI_ERR_ARG, &bytes);
   if (err || bytes == 0) return err;
-  if (!outbuf) return spx_raise(SPX_K_COMM, handle_of(comm), MPI_ERR_BUFFER, FN, "outbuf is NULL, but %lld bytes are to be stored", (long long)bytes);
+  if (!outbuf)
+    return spx_raise(SPX_K_COMM, handle_of(comm), MPI_ERR_BUFFER, FN, "outbuf is NULL, but %lld bytes are to be stored",
+                     (long long)bytes);
   spx_pack(inbuf, incount, datatype, 0, bytes, (char *)outbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;
 }
 
-int spx_c_Unpack(const void *inbuf, int64_t insize, spx_count_out position, void *outbuf, int64_t outcount, spx_type *datatype, spx_comm *comm)
+int spx_c_Unpack(const void *inbuf, int64_t insize, spx_count_out position, void *outbuf, int64_t outcount,
+                 spx_type *datatype, spx_comm *comm)
 {
   int64_t bytes = 0, at = spx_count_get(position);
   int err = room(handle_of(comm), "inbuf", outcount, datatype->size, insize, at, MPI_ERR_TRUNCATE, &bytes);
   if (err || bytes == 0) return err;
-  if (!inbuf) return spx_raise(SPX_K_COMM, handle_of(comm), MPI_ERR_BUFFER, FN, "inbuf is NULL, but %lld bytes are to be taken from it", (long long)bytes);
+  if (!inbuf)
+    return spx_raise(SPX_K_COMM, handle_of(comm), MPI_ERR_BUFFER, FN,
+                     "inbuf is NULL, but %lld bytes are to be taken from it", (long long)bytes);
   spx_unpack(outbuf, outcount, datatype, 0, bytes, (const char *)inbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;
@@ -80,7 +89,9 @@ static int store_size(void *comm, int64_t count, int64_t each, spx_count_out siz
 {
   int64_t bytes;
   if (__builtin_mul_overflow(count, each, &bytes))
-    return spx_raise(SPX_K_COMM, comm, MPI_ERR_COUNT, FN, "%lld elements of %lld bytes are more bytes than 63 bits can count", (long long)count, (long long)each);
+    return spx_raise(SPX_K_COMM, comm, MPI_ERR_COUNT, FN,
+                     "%lld elements of %lld bytes are more bytes than 63 bits can count", (long long)count,
+                     (long long)each);
   spx_count_store(size, bytes);
   return MPI_SUCCESS;
 }
@@ -95,9 +106,12 @@ int spx_c_Pack_size(int64_t incount, spx_type *datatype, spx_comm *comm, spx_cou
 static int check_external(const char *datarep, const spx_type *t, int64_t count)
 {
   if (!datarep || strcmp(datarep, "external32") != 0)
-    return spx_raise(SELF, MPI_ERR_ARG, FN, "datarep is \"%s\"; only \"external32\" is possible here", datarep ? datarep : "(null)");
-  if (!(t->flags & SPX_T_COMMITTED)) return spx_raise(SELF, MPI_ERR_TYPE, FN, "datatype was not committed: call MPI_Type_commit first");
-  if (count < 0) return spx_raise(SELF, MPI_ERR_COUNT, FN, "the count is %lld; it may not be negative", (long long)count);
+    return spx_raise(SELF, MPI_ERR_ARG, FN, "datarep is \"%s\"; only \"external32\" is possible here",
+                     datarep ? datarep : "(null)");
+  if (!(t->flags & SPX_T_COMMITTED))
+    return spx_raise(SELF, MPI_ERR_TYPE, FN, "datatype was not committed: call MPI_Type_commit first");
+  if (count < 0)
+    return spx_raise(SELF, MPI_ERR_COUNT, FN, "the count is %lld; it may not be negative", (long long)count);
   return MPI_SUCCESS;
 }
 
@@ -107,25 +121,31 @@ int spx_c_Pack_external_size(const char *datarep, int64_t incount, spx_type *dat
   return err ? err : store_size(MPI_COMM_SELF, incount, spx_external_size(datatype), size);
 }
 
-int spx_c_Pack_external(const char *datarep, const void *inbuf, int64_t incount, spx_type *datatype, void *outbuf, int64_t outsize, spx_count_out position)
+int spx_c_Pack_external(const char *datarep, const void *inbuf, int64_t incount, spx_type *datatype, void *outbuf,
+                        int64_t outsize, spx_count_out position)
 {
   int64_t bytes = 0, at = spx_count_get(position);
   int err = check_external(datarep, datatype, incount);
   if (!err) err = room(MPI_COMM_SELF, "outbuf", incount, spx_external_size(datatype), outsize, at, MPI_ERR_ARG, &bytes);
   if (err || bytes == 0) return err;
-  if (!outbuf) return spx_raise(SELF, MPI_ERR_BUFFER, FN, "outbuf is NULL, but %lld bytes are to be stored", (long long)bytes);
+  if (!outbuf)
+    return spx_raise(SELF, MPI_ERR_BUFFER, FN, "outbuf is NULL, but %lld bytes are to be stored", (long long)bytes);
   spx_external_pack(inbuf, incount, datatype, (char *)outbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;
 }
 
-int spx_c_Unpack_external(const char datarep[], const void *inbuf, int64_t insize, spx_count_out position, void *outbuf, int64_t outcount, spx_type *datatype)
+int spx_c_Unpack_external(const char datarep[], const void *inbuf, int64_t insize, spx_count_out position, void *outbuf,
+                          int64_t outcount, spx_type *datatype)
 {
   int64_t bytes = 0, at = spx_count_get(position);
   int err = check_external(datarep, datatype, outcount);
-  if (!err) err = room(MPI_COMM_SELF, "inbuf", outcount, spx_external_size(datatype), insize, at, MPI_ERR_TRUNCATE, &bytes);
+  if (!err)
+    err = room(MPI_COMM_SELF, "inbuf", outcount, spx_external_size(datatype), insize, at, MPI_ERR_TRUNCATE, &bytes);
   if (err || bytes == 0) return err;
-  if (!inbuf) return spx_raise(SELF, MPI_ERR_BUFFER, FN, "inbuf is NULL, but %lld bytes are to be taken from it", (long long)bytes);
+  if (!inbuf)
+    return spx_raise(SELF, MPI_ERR_BUFFER, FN, "inbuf is NULL, but %lld bytes are to be taken from it",
+                     (long long)bytes);
   spx_external_unpack(outbuf, outcount, datatype, (const char *)inbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;
@@ -157,7 +177,8 @@ int spx_c_Status_set_elements(MPI_Status *status, spx_type *datatype, int64_t co
   if (err) return err;
   if (count < 0) return spx_raise(SELF, MPI_ERR_COUNT, FN, "count is %lld; it may not be negative", (long long)count);
   int64_t bytes = spx_type_bytes(datatype, count);
-  if (bytes < 0) return spx_raise(SELF, MPI_ERR_COUNT, FN, "%lld elements are more bytes than 63 bits can count", (long long)count);
+  if (bytes < 0)
+    return spx_raise(SELF, MPI_ERR_COUNT, FN, "%lld elements are more bytes than 63 bits can count", (long long)count);
   status->MPI_internal[0] = (int)(uint32_t)bytes;
   status->MPI_internal[1] = (int)(uint32_t)((uint64_t)bytes >> 32);
   return MPI_SUCCESS;

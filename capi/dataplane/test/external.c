@@ -41,7 +41,11 @@ static void check(const char *what, int id, const void *value, int64_t count, co
   free(out);
   free(again);
 }
-#define ONE(id, type, v, hex) do { type x_ = (v); check(#id " " #v, SPX_B_##id, &x_, 1, hex, NULL); } while (0)
+#define ONE(id, type, v, hex)                                                                                          \
+  do {                                                                                                                 \
+    type x_ = (v);                                                                                                     \
+    check(#id " " #v, SPX_B_##id, &x_, 1, hex, NULL);                                                                  \
+  } while (0)
 
 static void integers(void)
 {
@@ -77,19 +81,37 @@ static void floats(void)
   memset(x, 0, sizeof x);
   x[0] = 1.5L;
   x[1] = -INFINITY;
-  check("long double", SPX_B_LONG_DOUBLE, x, 2, "3fff8000000000000000000000000000" "ffff0000000000000000000000000000", NULL);
-  check("long double complex", SPX_B_C_LONG_DOUBLE_COMPLEX, x, 1, "3fff8000000000000000000000000000" "ffff0000000000000000000000000000", NULL);
+  check("long double", SPX_B_LONG_DOUBLE, x, 2,
+        "3fff8000000000000000000000000000"
+        "ffff0000000000000000000000000000",
+        NULL);
+  check("long double complex", SPX_B_C_LONG_DOUBLE_COMPLEX, x, 1,
+        "3fff8000000000000000000000000000"
+        "ffff0000000000000000000000000000",
+        NULL);
   _Complex double z[2] = {1.0 + 2.0 * _Complex_I, -1.0};
-  check("double complex", SPX_B_C_DOUBLE_COMPLEX, z, 2, "3ff00000000000004000000000000000" "bff00000000000000000000000000000", NULL);
+  check("double complex", SPX_B_C_DOUBLE_COMPLEX, z, 2,
+        "3ff00000000000004000000000000000"
+        "bff00000000000000000000000000000",
+        NULL);
 }
 
 static void pairs(void)
 {
-  struct { short v; int i; } s[2];
+  struct {
+    short v;
+    int i;
+  } s[2];
   memset(s, 0, sizeof s);
   s[0].v = 1, s[0].i = 2, s[1].v = -1, s[1].i = -2;
-  check("short_int", SPX_B_SHORT_INT, s, 2, "000100000002" "fffffffffffe", NULL);
-  struct { long v; int i; } l;
+  check("short_int", SPX_B_SHORT_INT, s, 2,
+        "000100000002"
+        "fffffffffffe",
+        NULL);
+  struct {
+    long v;
+    int i;
+  } l;
   memset(&l, 0, sizeof l);
   l.v = 7, l.i = 8;
   check("long_int", SPX_B_LONG_INT, &l, 1, "0000000700000008", NULL);
@@ -105,9 +127,15 @@ int main(void)
   pairs();
   if (spx_external_size(&spx_basic_types[SPX_B_LONG_DOUBLE_INT]) != 20) failures++;
   int id = spx_basic_pair(SPX_B_DOUBLE, SPX_B_UINT64_T);
-  if (id < SPX_B_COUNT_OF || spx_basics[id].size != 16 || spx_basics[id].index_at != 8 || spx_basic_pair(SPX_B_DOUBLE, SPX_B_UINT64_T) != id) failures++;
-  if (spx_basic_pair(SPX_B_DOUBLE, SPX_B_INT) != SPX_B_DOUBLE_INT || spx_basic_pair(SPX_B_REAL, SPX_B_REAL) != SPX_B_2REAL) failures++;
-  if (spx_basic_pair(SPX_B_DOUBLE, SPX_B_FLOAT) || spx_basic_pair(SPX_B_COMPLEX, SPX_B_INT) || spx_basic_pair(SPX_B_BYTE, SPX_B_INT)) failures++;
+  if (id < SPX_B_COUNT_OF || spx_basics[id].size != 16 || spx_basics[id].index_at != 8 ||
+      spx_basic_pair(SPX_B_DOUBLE, SPX_B_UINT64_T) != id)
+    failures++;
+  if (spx_basic_pair(SPX_B_DOUBLE, SPX_B_INT) != SPX_B_DOUBLE_INT ||
+      spx_basic_pair(SPX_B_REAL, SPX_B_REAL) != SPX_B_2REAL)
+    failures++;
+  if (spx_basic_pair(SPX_B_DOUBLE, SPX_B_FLOAT) || spx_basic_pair(SPX_B_COMPLEX, SPX_B_INT) ||
+      spx_basic_pair(SPX_B_BYTE, SPX_B_INT))
+    failures++;
   for (int i = 1; i < SPX_B_COUNT_OF; i++) spx_type_release(&spx_basic_types[i]);
   return failures;
 }

@@ -21,9 +21,12 @@ _Noreturn void spx_fatal(int code, const char *fmt, ...)
 }
 
 static unsigned seed;
-#define CHECK(ok) \
-  do { \
-    if (!(ok)) { fprintf(stderr, "%s:%d: seed %u: %s\n", __FILE__, __LINE__, seed, #ok); exit(1); } \
+#define CHECK(ok)                                                                                                      \
+  do {                                                                                                                 \
+    if (!(ok)) {                                                                                                       \
+      fprintf(stderr, "%s:%d: seed %u: %s\n", __FILE__, __LINE__, seed, #ok);                                          \
+      exit(1);                                                                                                         \
+    }                                                                                                                  \
   } while (0)
 
 static uint64_t state;
@@ -37,13 +40,22 @@ static int64_t between(int64_t lo, int64_t hi) { return lo + (int64_t)(rnd() % (
 
 /* ---- a layout being made, and what it means: the displacement and element number of every byte ------------------- */
 #define MAX_BYTES 4000
-typedef struct { int n; int64_t disp[MAX_BYTES]; int element[MAX_BYTES]; int elements; } meaning;
+typedef struct {
+  int n;
+  int64_t disp[MAX_BYTES];
+  int element[MAX_BYTES];
+  int elements;
+} meaning;
 
 static int64_t words[20000];
 static int64_t used;
 static bool typed;
 
-static int64_t put(int64_t v) { words[used] = v; return used++; }
+static int64_t put(int64_t v)
+{
+  words[used] = v;
+  return used++;
+}
 static void add_bytes(meaning *m, int64_t disp, int64_t n, int element)
 {
   for (int64_t k = 0; k < n && m->n < MAX_BYTES; k++) {
@@ -96,7 +108,9 @@ static int64_t make_run(meaning *m, int basic)
 static int64_t make_equal(meaning *m, int depth, int basic)
 {
   meaning *kid = calloc(1, sizeof *kid);
-  spx_node nd = {.kind = rnd() % 2 ? SPX_L_REP : SPX_L_BLOCK, .n = between(2, 6), .stride = rnd() % 3 ? between(-90, 120) : between(-400, 400)};
+  spx_node nd = {.kind = rnd() % 2 ? SPX_L_REP : SPX_L_BLOCK,
+                 .n = between(2, 6),
+                 .stride = rnd() % 3 ? between(-90, 120) : between(-400, 400)};
   nd.child = make(kid, depth - 1, basic);
   int64_t disp[6];
   for (int i = 0; i < nd.n; i++) {
@@ -214,7 +228,8 @@ static void test_pack(const sample *s)
 static void test_unpack(const sample *s, int64_t from, int64_t to)
 {
   unsigned char *twice = calloc(1, (size_t)s->bytes);
-  unsigned char *got = malloc((size_t)s->bytes), *want = malloc((size_t)s->bytes), *packed = malloc((size_t)(to - from) + 1);
+  unsigned char *got = malloc((size_t)s->bytes), *want = malloc((size_t)s->bytes),
+                *packed = malloc((size_t)(to - from) + 1);
   for (int64_t i = 0; i < s->bytes; i++) got[i] = want[i] = (unsigned char)rnd();
   for (int64_t i = from; i < to; i++) {
     packed[i - from] = (unsigned char)rnd();

@@ -18,7 +18,11 @@ static void check_type(MPI_Datatype t, const char *name, int size, MPI_Aint exte
   }
 }
 #define SIMPLE(t, ctype) check_type(t, #t, (int)sizeof(ctype), sizeof(ctype))
-#define PAIR(t, vt, it) check_type(t, #t, (int)(sizeof(vt) + sizeof(it)), sizeof(struct { vt v; it i; }))
+#define PAIR(t, vt, it)                                                                                                \
+  check_type(t, #t, (int)(sizeof(vt) + sizeof(it)), sizeof(struct {                                                    \
+               vt v;                                                                                                   \
+               it i;                                                                                                   \
+             }))
 
 static void sizes(void)
 {
@@ -74,7 +78,8 @@ static void kinds(void)
   MPI_Type_get_contents(v, 1, 0, 1, pr, NULL, &b);
   CHECK(b == a);
   MPI_Type_free(&v);
-  static const int classes[] = {MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_REAL, MPI_TYPECLASS_COMPLEX}, from[] = {1, 4, 8}, to[] = {16, 16, 32};
+  static const int classes[] = {MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_REAL, MPI_TYPECLASS_COMPLEX}, from[] = {1, 4, 8},
+                   to[] = {16, 16, 32};
   for (int c = 0; c < 3; c++)
     for (int s = from[c]; s <= to[c]; s *= 2) {
       MPI_Type_match_size(classes[c], s, &a);
@@ -92,7 +97,10 @@ static void pairs(void)
   CHECK(t == MPI_DATATYPE_NULL);
   MPI_Type_get_value_index(MPI_BYTE, MPI_INT, &t);
   CHECK(t == MPI_DATATYPE_NULL);
-  struct pair { int16_t v; uint64_t i; };
+  struct pair {
+    int16_t v;
+    uint64_t i;
+  };
   MPI_Type_get_value_index(MPI_INT16_T, MPI_UINT64_T, &t);
   MPI_Type_get_value_index(MPI_INT16_T, MPI_UINT64_T, &u);
   CHECK(t == u && t != MPI_DATATYPE_NULL);

@@ -74,7 +74,8 @@ static MPI_Datatype remake(MPI_Datatype t)
   int *i = malloc((size_t)(ni + 1) * sizeof *i);
   MPI_Aint *a = malloc((size_t)(na + 1) * sizeof *a);
   MPI_Count *c = malloc((size_t)(nc + 1) * sizeof *c);
-  MPI_Datatype *d = malloc((size_t)(nd + 1) * sizeof *d), *e = malloc((size_t)(nd + 1) * sizeof *e), made = MPI_DATATYPE_NULL;
+  MPI_Datatype *d = malloc((size_t)(nd + 1) * sizeof *d), *e = malloc((size_t)(nd + 1) * sizeof *e),
+               made = MPI_DATATYPE_NULL;
   MPI_Type_get_contents_c(t, ni, na, nc, nd, i, a, c, d);
   for (int k = 0; k < nd; k++) {
     int inner;
@@ -88,19 +89,33 @@ static MPI_Datatype remake(MPI_Datatype t)
   switch (comb) {
   case MPI_COMBINER_DUP: MPI_Type_dup(e[0], &made); break;
   case MPI_COMBINER_CONTIGUOUS: MPI_Type_contiguous(n, e[0], &made); break;
-  case MPI_COMBINER_VECTOR: g ? MPI_Type_vector_c(m, c[1], c[2], e[0], &made) : MPI_Type_vector(n, i[1], i[2], e[0], &made); break;
-  case MPI_COMBINER_HVECTOR: g ? MPI_Type_create_hvector_c(m, c[1], c[2], e[0], &made) : MPI_Type_create_hvector(n, i[1], a[0], e[0], &made); break;
-  case MPI_COMBINER_INDEXED: g ? MPI_Type_indexed_c(m, c + 1, c + 1 + m, e[0], &made) : MPI_Type_indexed(n, i + 1, i + 1 + n, e[0], &made); break;
-  case MPI_COMBINER_HINDEXED: g ? MPI_Type_create_hindexed_c(m, c + 1, c + 1 + m, e[0], &made) : MPI_Type_create_hindexed(n, i + 1, a, e[0], &made); break;
-  case MPI_COMBINER_HINDEXED_BLOCK:
-    g ? MPI_Type_create_hindexed_block_c(m, c[1], c + 2, e[0], &made) : MPI_Type_create_hindexed_block(n, i[1], a, e[0], &made);
+  case MPI_COMBINER_VECTOR:
+    g ? MPI_Type_vector_c(m, c[1], c[2], e[0], &made) : MPI_Type_vector(n, i[1], i[2], e[0], &made);
     break;
-  case MPI_COMBINER_STRUCT: g ? MPI_Type_create_struct_c(m, c + 1, c + 1 + m, e, &made) : MPI_Type_create_struct(n, i + 1, a, e, &made); break;
+  case MPI_COMBINER_HVECTOR:
+    g ? MPI_Type_create_hvector_c(m, c[1], c[2], e[0], &made) : MPI_Type_create_hvector(n, i[1], a[0], e[0], &made);
+    break;
+  case MPI_COMBINER_INDEXED:
+    g ? MPI_Type_indexed_c(m, c + 1, c + 1 + m, e[0], &made) : MPI_Type_indexed(n, i + 1, i + 1 + n, e[0], &made);
+    break;
+  case MPI_COMBINER_HINDEXED:
+    g ? MPI_Type_create_hindexed_c(m, c + 1, c + 1 + m, e[0], &made)
+      : MPI_Type_create_hindexed(n, i + 1, a, e[0], &made);
+    break;
+  case MPI_COMBINER_HINDEXED_BLOCK:
+    g ? MPI_Type_create_hindexed_block_c(m, c[1], c + 2, e[0], &made)
+      : MPI_Type_create_hindexed_block(n, i[1], a, e[0], &made);
+    break;
+  case MPI_COMBINER_STRUCT:
+    g ? MPI_Type_create_struct_c(m, c + 1, c + 1 + m, e, &made) : MPI_Type_create_struct(n, i + 1, a, e, &made);
+    break;
   case MPI_COMBINER_SUBARRAY:
     g ? MPI_Type_create_subarray_c(n, c, c + n, c + 2 * n, i[1], e[0], &made)
       : MPI_Type_create_subarray(n, i + 1, i + 1 + n, i + 1 + 2 * n, i[1 + 3 * n], e[0], &made);
     break;
-  case MPI_COMBINER_RESIZED: g ? MPI_Type_create_resized_c(e[0], c[0], c[1], &made) : MPI_Type_create_resized(e[0], a[0], a[1], &made); break;
+  case MPI_COMBINER_RESIZED:
+    g ? MPI_Type_create_resized_c(e[0], c[0], c[1], &made) : MPI_Type_create_resized(e[0], a[0], a[1], &made);
+    break;
   default: CHECK(!"combiner");
   }
   for (int k = 0; k < nd; k++) {

@@ -19,8 +19,10 @@ static void random_messages(unsigned s, int64_t max)
   unsigned char *packed = malloc((size_t)n + 1);
   for (int64_t i = 0; i < n; i++) packed[i] = full.mem[at[i]];
   if (rank == 0) {
-    if (as_bytes == 1) MPI_Send(packed, (int)n, MPI_BYTE, 1, 5, MPI_COMM_WORLD);
-    else MPI_Send(area_address(&full), (int)count, t->t, 1, 5, MPI_COMM_WORLD);
+    if (as_bytes == 1)
+      MPI_Send(packed, (int)n, MPI_BYTE, 1, 5, MPI_COMM_WORLD);
+    else
+      MPI_Send(area_address(&full), (int)count, t->t, 1, 5, MPI_COMM_WORLD);
   } else {
     MPI_Status st;
     MPI_Count got;
@@ -49,8 +51,10 @@ static void transpose(int n)
   MPI_Type_commit(&columns);
   double *a = malloc(sizeof *a * (size_t)n * (size_t)n), *b = malloc(sizeof *b * (size_t)n * (size_t)n);
   for (int i = 0; i < n * n; i++) a[i] = i, b[i] = -1;
-  if (rank == 0) MPI_Send(a, n, columns, 1, 6, MPI_COMM_WORLD);
-  else MPI_Recv(b, n * n, MPI_DOUBLE, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 0)
+    MPI_Send(a, n, columns, 1, 6, MPI_COMM_WORLD);
+  else
+    MPI_Recv(b, n * n, MPI_DOUBLE, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Type_free(&column);
   MPI_Type_free(&columns);
   for (int i = 0; rank == 1 && i < n; i++)
@@ -68,8 +72,10 @@ static void freed_in_flight(void)
   MPI_Request r;
   MPI_Type_vector(N, 1, 2, MPI_INT, &t);
   MPI_Type_commit(&t);
-  if (rank == 0) MPI_Isend(a, 1, t, 1, 7, MPI_COMM_WORLD, &r);
-  else MPI_Irecv(a, 1, t, 0, 7, MPI_COMM_WORLD, &r);
+  if (rank == 0)
+    MPI_Isend(a, 1, t, 1, 7, MPI_COMM_WORLD, &r);
+  else
+    MPI_Irecv(a, 1, t, 0, 7, MPI_COMM_WORLD, &r);
   MPI_Type_free(&t);
   for (int i = 0; i < 10; i++) {
     MPI_Type_contiguous(i + 1, MPI_CHAR, &other[i]);
@@ -94,8 +100,10 @@ static void absolute(void)
   MPI_Get_address(&y, &at[2]);
   MPI_Type_create_struct(3, lens, at, types, &t);
   MPI_Type_commit(&t);
-  if (rank == 0) MPI_Send(MPI_BOTTOM, 1, t, 1, 8, MPI_COMM_WORLD);
-  else MPI_Recv(MPI_BOTTOM, 1, t, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 0)
+    MPI_Send(MPI_BOTTOM, 1, t, 1, 8, MPI_COMM_WORLD);
+  else
+    MPI_Recv(MPI_BOTTOM, 1, t, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   CHECK(x[0] == 11 && x[1] == -1 && x[2] == 22 && y == 3.5);
   MPI_Type_free(&t);
 }

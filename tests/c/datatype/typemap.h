@@ -38,11 +38,20 @@ static const MPI_Datatype basic_type[BASICS] = {MPI_CHAR, MPI_SHORT, MPI_INT, MP
 static const int basic_size[BASICS] = {1, 2, 4, 8};
 
 #define MAX_ENTRIES 3000
-typedef struct { int n; struct { int what; int64_t disp; } e[MAX_ENTRIES]; } typemap;
+typedef struct {
+  int n;
+  struct {
+    int what;
+    int64_t disp;
+  } e[MAX_ENTRIES];
+} typemap;
 
 static inline void map_add(typemap *m, int what, int64_t disp)
 {
-  if (m->n == MAX_ENTRIES) { fprintf(stderr, "typemap.h: MAX_ENTRIES\n"); exit(1); }
+  if (m->n == MAX_ENTRIES) {
+    fprintf(stderr, "typemap.h: MAX_ENTRIES\n");
+    exit(1);
+  }
   m->e[m->n].what = what;
   m->e[m->n++].disp = disp;
 }
@@ -52,7 +61,9 @@ static inline void map_add_map(typemap *m, const typemap *k, int64_t disp)
   for (int i = 0; i < k->n; i++) map_add(m, k->e[i].what, k->e[i].disp + disp);
 }
 
-typedef struct { int64_t lb, extent, true_lb, true_extent, size; } bounds;
+typedef struct {
+  int64_t lb, extent, true_lb, true_extent, size;
+} bounds;
 
 static inline bounds map_bounds(const typemap *m)
 {
@@ -60,8 +71,14 @@ static inline bounds map_bounds(const typemap *m)
   bounds b = {0};
   for (int i = 0; i < m->n; i++) {
     int64_t d = m->e[i].disp;
-    if (m->e[i].what == LB) { lb = d < lb ? d : lb; continue; }
-    if (m->e[i].what == UB) { ub = d > ub ? d : ub; continue; }
+    if (m->e[i].what == LB) {
+      lb = d < lb ? d : lb;
+      continue;
+    }
+    if (m->e[i].what == UB) {
+      ub = d > ub ? d : ub;
+      continue;
+    }
     int size = basic_size[m->e[i].what];
     b.size += size;
     if (d < first) first = d;
@@ -81,9 +98,13 @@ static inline bounds map_bounds(const typemap *m)
 }
 
 /* ---- random types ---------------------------------------------------------------------------------------------- */
-typedef struct { MPI_Datatype t; typemap m; } sample;
+typedef struct {
+  MPI_Datatype t;
+  typemap m;
+} sample;
 
-static inline void array_of(typemap *m, const typemap *old, const int64_t *sizes, int dims, int order, const int64_t *from, const int64_t *to)
+static inline void array_of(typemap *m, const typemap *old, const int64_t *sizes, int dims, int order,
+                            const int64_t *from, const int64_t *to)
 {
   int64_t total = 1, extent = map_bounds(old).extent;
   for (int d = 0; d < dims; d++) total *= sizes[d];
@@ -116,8 +137,10 @@ static inline void random_subarray(sample *s, const sample *old)
     bc[d] = b[d] = (int)(to[d] - from[d]);
     cc[d] = c[d] = (int)from[d];
   }
-  if (rnd() % 2) MPI_Type_create_subarray(dims, a, b, c, order, old->t, &s->t);
-  else MPI_Type_create_subarray_c(dims, ac, bc, cc, order, old->t, &s->t);
+  if (rnd() % 2)
+    MPI_Type_create_subarray(dims, a, b, c, order, old->t, &s->t);
+  else
+    MPI_Type_create_subarray_c(dims, ac, bc, cc, order, old->t, &s->t);
   array_of(&s->m, &old->m, sizes, dims, order, from, to);
 }
 
@@ -146,26 +169,39 @@ static inline void random_blocks(sample *s, const sample *old)
     if (kind == 3) blc[i] = bl[i] = bl[0];
     for (int k = 0; k < bl[i]; k++) map_add_map(&s->m, m, (kind == 0 ? d[i] * extent : ad[i]) + k * step);
   }
-  if (kind == 0 && large) MPI_Type_indexed_c(n, blc, dc, old->t, &s->t);
-  else if (kind == 0) MPI_Type_indexed(n, bl, d, old->t, &s->t);
-  else if (kind == 1 && large) MPI_Type_create_hindexed_c(n, blc, dc, old->t, &s->t);
-  else if (kind == 1) MPI_Type_create_hindexed(n, bl, ad, old->t, &s->t);
-  else if (kind == 2 && large) MPI_Type_create_struct_c(n, blc, dc, types, &s->t);
-  else if (kind == 2) MPI_Type_create_struct(n, bl, ad, types, &s->t);
-  else if (large) MPI_Type_create_hindexed_block_c(n, n ? blc[0] : 1, dc, old->t, &s->t);
-  else MPI_Type_create_hindexed_block(n, n ? bl[0] : 1, ad, old->t, &s->t);
+  if (kind == 0 && large)
+    MPI_Type_indexed_c(n, blc, dc, old->t, &s->t);
+  else if (kind == 0)
+    MPI_Type_indexed(n, bl, d, old->t, &s->t);
+  else if (kind == 1 && large)
+    MPI_Type_create_hindexed_c(n, blc, dc, old->t, &s->t);
+  else if (kind == 1)
+    MPI_Type_create_hindexed(n, bl, ad, old->t, &s->t);
+  else if (kind == 2 && large)
+    MPI_Type_create_struct_c(n, blc, dc, types, &s->t);
+  else if (kind == 2)
+    MPI_Type_create_struct(n, bl, ad, types, &s->t);
+  else if (large)
+    MPI_Type_create_hindexed_block_c(n, n ? blc[0] : 1, dc, old->t, &s->t);
+  else
+    MPI_Type_create_hindexed_block(n, n ? bl[0] : 1, ad, old->t, &s->t);
 }
 
 static inline void random_vector(sample *s, const sample *old)
 {
-  int n = (int)between(0, 4), bl = (int)between(0, 3), stride = (int)between(-4, 6), bytes = rnd() % 2, large = rnd() % 2;
+  int n = (int)between(0, 4), bl = (int)between(0, 3), stride = (int)between(-4, 6), bytes = rnd() % 2,
+      large = rnd() % 2;
   int64_t extent = map_bounds(&old->m).extent, step = bytes ? stride * 7 : stride * extent;
   for (int i = 0; i < n; i++)
     for (int k = 0; k < bl; k++) map_add_map(&s->m, &old->m, i * step + k * extent);
-  if (bytes && large) MPI_Type_create_hvector_c(n, bl, step, old->t, &s->t);
-  else if (bytes) MPI_Type_create_hvector(n, bl, step, old->t, &s->t);
-  else if (large) MPI_Type_vector_c(n, bl, stride, old->t, &s->t);
-  else MPI_Type_vector(n, bl, stride, old->t, &s->t);
+  if (bytes && large)
+    MPI_Type_create_hvector_c(n, bl, step, old->t, &s->t);
+  else if (bytes)
+    MPI_Type_create_hvector(n, bl, step, old->t, &s->t);
+  else if (large)
+    MPI_Type_vector_c(n, bl, stride, old->t, &s->t);
+  else
+    MPI_Type_vector(n, bl, stride, old->t, &s->t);
 }
 
 static inline void random_resized(sample *s, const sample *old)
@@ -175,8 +211,10 @@ static inline void random_resized(sample *s, const sample *old)
   for (int i = 0; i < old->m.n; i++)
     if (old->m.e[i].what < BASICS) map_add(&s->m, old->m.e[i].what, old->m.e[i].disp);
   map_add(&s->m, UB, lb + extent);
-  if (rnd() % 2) MPI_Type_create_resized(old->t, lb, extent, &s->t);
-  else MPI_Type_create_resized_c(old->t, lb, extent, &s->t);
+  if (rnd() % 2)
+    MPI_Type_create_resized(old->t, lb, extent, &s->t);
+  else
+    MPI_Type_create_resized_c(old->t, lb, extent, &s->t);
 }
 
 /* A type of up to depth constructors. The types that it is made of are freed at once: it has to live on. */
@@ -201,7 +239,8 @@ static inline sample *random_type(int depth)
     for (int i = 0; i < n; i++) map_add_map(&s->m, &old->m, i * map_bounds(&old->m).extent);
     break;
   case 1: random_vector(s, old); break;
-  case 2: case 3: random_blocks(s, old); break;
+  case 2:
+  case 3: random_blocks(s, old); break;
   case 4: random_subarray(s, old); break;
   default: random_resized(s, old); break;
   }
@@ -217,7 +256,10 @@ static inline void free_type(sample *s)
 }
 
 /* ---- a buffer that holds exactly count elements ------------------------------------------------------------------ */
-typedef struct { unsigned char *mem; int64_t bytes, low; } area;
+typedef struct {
+  unsigned char *mem;
+  int64_t bytes, low;
+} area;
 
 static inline area area_for(const sample *s, int64_t count)
 {
@@ -237,13 +279,15 @@ static inline int64_t area_bytes(const area *a, const sample *s, int64_t count, 
   int64_t n = 0, extent = map_bounds(&s->m).extent;
   for (int64_t i = 0; i < count; i++)
     for (int j = 0; j < s->m.n; j++)
-      for (int k = 0; s->m.e[j].what < BASICS && k < basic_size[s->m.e[j].what]; k++) packed_at[n++] = i * extent + s->m.e[j].disp + k - a->low;
+      for (int k = 0; s->m.e[j].what < BASICS && k < basic_size[s->m.e[j].what]; k++)
+        packed_at[n++] = i * extent + s->m.e[j].disp + k - a->low;
   return n;
 }
 
 /* What an area has to be like after its count elements were received as packed. Where they overlap, which a receiver may not
  * have (5.1.11), any of the bytes may stay. */
-static inline int area_received(const area *a, const unsigned char *before, const int64_t *packed_at, const unsigned char *packed, int64_t n)
+static inline int area_received(const area *a, const unsigned char *before, const int64_t *packed_at,
+                                const unsigned char *packed, int64_t n)
 {
   unsigned char *want = malloc((size_t)a->bytes + 1), *times = calloc(1, (size_t)a->bytes + 1);
   int ok = 1;
