@@ -4,6 +4,9 @@ package main
 
 // bodies has the Go body of every function that has one, by its number (zz_functions.h).
 var bodies = [736]func(*call) error{
+	2:   abiGetFortranInfo,         // MPI_Abi_get_fortran_info
+	3:   abiGetInfo,                // MPI_Abi_get_info
+	6:   abiSetFortranInfo,         // MPI_Abi_set_fortran_info
 	23:  allocMem,                  // MPI_Alloc_mem
 	40:  attrDelete,                // MPI_Attr_delete
 	42:  attrPut,                   // MPI_Attr_put

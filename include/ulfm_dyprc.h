@@ -27,8 +27,9 @@ int ulfm_dyprc_resume(MPI_Comm *mworld, int jumped, int newcomer);
 #endif
 
 /* 0 on the first pass; 1 after a failure, after a change of the number of processes, and in a new process (newcomer != 0). */
-#define ulfm_dyprc_setjmp(mworld, newcomer) \
-  (setjmp(*(jmp_buf *)ulfm_dyprc_point(&(mworld))) == 0 ? ulfm_dyprc_resume(&(mworld), 0, (newcomer)) : ulfm_dyprc_resume(&(mworld), 1, (newcomer)))
+#define ulfm_dyprc_setjmp(mworld, newcomer)                                                                            \
+  (setjmp(*(jmp_buf *)ulfm_dyprc_point(&(mworld))) == 0 ? ulfm_dyprc_resume(&(mworld), 0, (newcomer))                  \
+                                                        : ulfm_dyprc_resume(&(mworld), 1, (newcomer)))
 /* Carries out commands from outside; call it regularly. */
 #define ulfm_dyprc_poll(mworld) (ulfm_dyprc_poll)(&(mworld))
 #endif

@@ -13,16 +13,23 @@ type headerText struct{ about, includes, before, after string }
 
 var headerTexts = map[string]headerText{
 	"mpi.h": {
-		about:    "mpi.h - the MPI-5.0 standard ABI (MPI-5.0, chapter 20).\n *\n * A program compiled with this header runs with every library of that ABI, and the other way round. Names that the standard has\n * removed, and the Fortran converters, are in mpi-legacy.h, which is included unless SPX_STRICT is defined.",
+		about: `mpi.h - the MPI-5.0 standard ABI (MPI-5.0, chapter 20).
+
+A program compiled with this header runs with every library of that ABI, and the other way round. Names that the
+standard has removed, and the Fortran converters, are in mpi-legacy.h, which is included unless SPX_STRICT is defined.`,
 		includes: "#include <stdint.h>\n",
 		after:    "#ifndef SPX_STRICT\n#include \"mpi-legacy.h\"\n#endif\n",
 	},
 	"mpi-legacy.h": {
-		about:    "mpi-legacy.h - names that MPI-3.0 and MPI-4.0 removed, and converters to and from Fortran handles (MPI-5.0, 19.3.4).\n *\n * They are not part of the standard ABI: a program that uses them runs with libspx only.",
+		about: `mpi-legacy.h - names that MPI-3.0 and MPI-4.0 removed, and converters to and from Fortran handles (MPI-5.0, 19.3.4).
+
+They are not part of the standard ABI: a program that uses them runs with libspx only.`,
 		includes: "#include \"mpi.h\"\n",
 	},
 	"mpi-ext.h": {
-		about:    "mpi-ext.h - MPIX_ extensions of libspx: user-level failure mitigation (ULFM), and multicast to a set of ranks.\n *\n * A program that uses them runs with libspx only. Constants are above MPI_ERR_LASTCODE, where the standard defines nothing.",
+		about: `mpi-ext.h - MPIX_ extensions of libspx: user-level failure mitigation (ULFM), and multicast to a set of ranks.
+
+A program that uses them runs with libspx only. Constants are above MPI_ERR_LASTCODE, where the standard defines none.`,
 		includes: "#include \"mpi.h\"\n",
 		before:   "/* What ULFM programs test for. */\n#define OMPI_HAVE_MPI_EXT_FTMPI 1\n",
 	},
@@ -31,11 +38,18 @@ var headerTexts = map[string]headerText{
 		includes: "#include \"mpi.h\"\n",
 	},
 	"ulfm_dyprc.h": {
-		about:    "ulfm_dyprc.h - changing the number of processes while the program runs, and surviving their loss.\n *\n * ulfm_dyprc_setjmp and ulfm_dyprc_poll are macros: they hand on the address of mworld, which the library replaces, and\n * setjmp has to be called in the frame that is jumped back to. mworld is the name of a variable.",
+		about: `ulfm_dyprc.h - changing the number of processes while the program runs, and surviving their loss.
+
+ulfm_dyprc_setjmp and ulfm_dyprc_poll are macros: they hand on the address of mworld, which the library replaces, and
+setjmp has to be called in the frame that is jumped back to. mworld is the name of a variable.`,
 		includes: "#include \"mpi.h\"\n#include <setjmp.h>\n",
-		after: "/* 0 on the first pass; 1 after a failure, after a change of the number of processes, and in a new process (newcomer != 0). */\n" +
-			"#define ulfm_dyprc_setjmp(mworld, newcomer) \\\n  (setjmp(*(jmp_buf *)ulfm_dyprc_point(&(mworld))) == 0 ? ulfm_dyprc_resume(&(mworld), 0, (newcomer)) : ulfm_dyprc_resume(&(mworld), 1, (newcomer)))\n" +
-			"/* Carries out commands from outside; call it regularly. */\n#define ulfm_dyprc_poll(mworld) (ulfm_dyprc_poll)(&(mworld))\n",
+		after: `/* 0 on the first pass; 1 after a failure, after a change of the number of processes, and in a new process (newcomer != 0). */
+#define ulfm_dyprc_setjmp(mworld, newcomer)                                                                            \
+  (setjmp(*(jmp_buf *)ulfm_dyprc_point(&(mworld))) == 0 ? ulfm_dyprc_resume(&(mworld), 0, (newcomer))                  \
+                                                        : ulfm_dyprc_resume(&(mworld), 1, (newcomer)))
+/* Carries out commands from outside; call it regularly. */
+#define ulfm_dyprc_poll(mworld) (ulfm_dyprc_poll)(&(mworld))
+`,
 	},
 }
 
@@ -51,7 +65,8 @@ func headers(t *api.Tables) map[string][]byte {
 func header(t *api.Tables, name string, text headerText) []byte {
 	w := &strings.Builder{}
 	guard := "SPX_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
-	fmt.Fprintf(w, "/* %s\n * %s */\n#ifndef %s\n#define %s\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", text.about, generated, guard, guard, text.includes)
+	fmt.Fprintf(w, "/* %s\n * %s */\n", strings.ReplaceAll(strings.ReplaceAll(text.about, "\n", "\n * "), " \n", "\n"), generated)
+	fmt.Fprintf(w, "#ifndef %s\n#define %s\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard, text.includes)
 	if text.before != "" {
 		w.WriteString(text.before + "\n")
 	}

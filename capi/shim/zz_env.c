@@ -6,27 +6,28 @@
 int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set)
 {
   spx_fn = SPX_FN_Abi_get_fortran_booleans;
-  (void)logical_size;
-  (void)logical_true;
-  (void)logical_false;
-  (void)is_set;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(is_set, spx_bad_null(0, NULL, MPI_ERR_ARG, "is_set"));
+  return spx_c_Abi_get_fortran_booleans(logical_size, logical_true, logical_false, is_set);
 }
 
 #pragma weak MPI_Abi_get_fortran_info = PMPI_Abi_get_fortran_info
 int PMPI_Abi_get_fortran_info(MPI_Info *info)
 {
   spx_fn = SPX_FN_Abi_get_fortran_info;
-  (void)info;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
+  spx_frame frame = {.fn = SPX_FN_Abi_get_fortran_info,
+    .a = {{.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Abi_get_info = PMPI_Abi_get_info
 int PMPI_Abi_get_info(MPI_Info *info)
 {
   spx_fn = SPX_FN_Abi_get_info;
-  (void)info;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
+  spx_frame frame = {.fn = SPX_FN_Abi_get_info,
+    .a = {{.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Abi_get_version = PMPI_Abi_get_version
@@ -42,18 +43,17 @@ int PMPI_Abi_get_version(int *abi_major, int *abi_minor)
 int PMPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false)
 {
   spx_fn = SPX_FN_Abi_set_fortran_booleans;
-  (void)logical_size;
-  (void)logical_true;
-  (void)logical_false;
-  return spx_unwritten(0, NULL);
+  return spx_c_Abi_set_fortran_booleans(logical_size, logical_true, logical_false);
 }
 
 #pragma weak MPI_Abi_set_fortran_info = PMPI_Abi_set_fortran_info
 int PMPI_Abi_set_fortran_info(MPI_Info info)
 {
   spx_fn = SPX_FN_Abi_set_fortran_info;
-  (void)info;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  spx_frame frame = {.fn = SPX_FN_Abi_set_fortran_info,
+    .a = {{.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Abort = PMPI_Abort
