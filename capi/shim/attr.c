@@ -8,14 +8,18 @@
 
 typedef struct spx_attrs {
   uint32_t n, cap;
-  struct { int keyval; void *value; } at[];
+  struct {
+    int keyval;
+    void *value;
+  } at[];
 } spx_attrs;
 
-spx_predef_attrs spx_attr_values = {.tag_ub = SPX_TAG_UB, .host = MPI_PROC_NULL, .io = MPI_ANY_SOURCE, .appnum = -1, .universe_size = -1};
+spx_predef_attrs spx_attr_values = {
+    .tag_ub = SPX_TAG_UB, .host = MPI_PROC_NULL, .io = MPI_ANY_SOURCE, .appnum = -1, .universe_size = -1};
 
 /* Live keyvals by their index, which is in the low 20 bits (core/attr). */
-#define INDEX(keyval) ((uint32_t)(keyval) & 0xfffff)
-#define KIND(keyval) ((keyval) >> 28)
+#define INDEX(keyval) ((uint32_t)(keyval)&0xfffff)
+#define KIND(keyval)  ((keyval) >> 28)
 enum { KIND_COMM = 1 };
 static int *live;
 static uint32_t nlive;
@@ -105,10 +109,12 @@ static int get(spx_comm *c, int keyval, void *value, int *flag, const char *func
       *flag = 1;
       break;
     }
-  int known = *flag || (keyval > 0 && INDEX(keyval) < nlive && live[INDEX(keyval)] == keyval && KIND(keyval) == KIND_COMM);
+  int known =
+      *flag || (keyval > 0 && INDEX(keyval) < nlive && live[INDEX(keyval)] == keyval && KIND(keyval) == KIND_COMM);
   spx_unlock();
   if (SPX_LIKELY(known)) return MPI_SUCCESS;
-  return spx_raise(SPX_K_COMM, (void *)(uintptr_t)c->o.handle, MPI_ERR_KEYVAL, function, "%d is not a keyval for communicators, or has been freed", keyval);
+  return spx_raise(SPX_K_COMM, (void *)(uintptr_t)c->o.handle, MPI_ERR_KEYVAL, function,
+                   "%d is not a keyval for communicators, or has been freed", keyval);
 }
 
 int spx_c_Comm_get_attr(spx_comm *comm, int comm_keyval, void *attribute_val, int *flag)

@@ -8,9 +8,11 @@
 #include "shim.h"
 
 _Static_assert(SPX_HANDLE_COMM_NULL == (uintptr_t)MPI_COMM_NULL && SPX_HANDLE_COMM_WORLD == (uintptr_t)MPI_COMM_WORLD &&
-    SPX_HANDLE_COMM_SELF == (uintptr_t)MPI_COMM_SELF && SPX_HANDLE_GROUP_NULL == (uintptr_t)MPI_GROUP_NULL &&
-    SPX_HANDLE_GROUP_EMPTY == (uintptr_t)MPI_GROUP_EMPTY && SPX_HANDLE_INFO_NULL == (uintptr_t)MPI_INFO_NULL &&
-    SPX_HANDLE_INFO_ENV == (uintptr_t)MPI_INFO_ENV, "handles of comm.h");
+                   SPX_HANDLE_COMM_SELF == (uintptr_t)MPI_COMM_SELF &&
+                   SPX_HANDLE_GROUP_NULL == (uintptr_t)MPI_GROUP_NULL &&
+                   SPX_HANDLE_GROUP_EMPTY == (uintptr_t)MPI_GROUP_EMPTY &&
+                   SPX_HANDLE_INFO_NULL == (uintptr_t)MPI_INFO_NULL && SPX_HANDLE_INFO_ENV == (uintptr_t)MPI_INFO_ENV,
+               "handles of comm.h");
 
 spx_comm *spx_world, *spx_self;
 
@@ -167,7 +169,8 @@ int spx_c_Comm_test_inter(spx_comm *comm, int *flag)
 int spx_c_Comm_remote_size(spx_comm *comm, int *size)
 {
   if (!(comm->flags & SPX_C_INTER))
-    return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, MPI_ERR_COMM, "MPI_Comm_remote_size", "comm is not an intercommunicator");
+    return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, MPI_ERR_COMM, "MPI_Comm_remote_size",
+                     "comm is not an intercommunicator");
   *size = comm->remote_size;
   return MPI_SUCCESS;
 }

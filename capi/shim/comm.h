@@ -6,8 +6,13 @@
 
 /* Predefined handles as numbers, for Go: cgo cannot read them from mpi.h, where they are pointers. */
 enum {
-  SPX_HANDLE_COMM_NULL = 256, SPX_HANDLE_COMM_WORLD = 257, SPX_HANDLE_COMM_SELF = 258,
-  SPX_HANDLE_GROUP_NULL = 264, SPX_HANDLE_GROUP_EMPTY = 265, SPX_HANDLE_INFO_NULL = 304, SPX_HANDLE_INFO_ENV = 305
+  SPX_HANDLE_COMM_NULL = 256,
+  SPX_HANDLE_COMM_WORLD = 257,
+  SPX_HANDLE_COMM_SELF = 258,
+  SPX_HANDLE_GROUP_NULL = 264,
+  SPX_HANDLE_GROUP_EMPTY = 265,
+  SPX_HANDLE_INFO_NULL = 304,
+  SPX_HANDLE_INFO_ENV = 305
 };
 
 /* ---- comm.c ---- */
@@ -19,7 +24,8 @@ SPX_HIDDEN uint32_t *spx_ranks_share(uint32_t *ranks);
 SPX_HIDDEN void spx_ranks_free(uint32_t *ranks);
 /* Fills in a descriptor, made by spx_new. It takes over peer and local (one reference each; the same array for an
  * intracommunicator). Makes c->inner for an intercommunicator. Returns 0, or MPI_ERR_NO_MEM. */
-SPX_HIDDEN int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx, uint32_t *peer, uint32_t *local);
+SPX_HIDDEN int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx, uint32_t *peer,
+                             uint32_t *local);
 /* Gives a descriptor, and its inner one, the context that it was made without. */
 SPX_HIDDEN void spx_comm_set_ctx(spx_comm *c, uint64_t ctx);
 /* A predefined communicator, MPI_COMM_WORLD (257) or MPI_COMM_SELF (258): registers it, zeroed, or takes it out and frees it. */
@@ -38,11 +44,14 @@ SPX_HIDDEN int64_t spx_comm_drain(spx_word *unused);
 
 /* ---- comm_idup.c ---- */
 /* A neighbour in the tree along which a new context travels (core/comm, DupTree). */
-typedef struct spx_edge { spx_comm *comm; int rank; } spx_edge;
+typedef struct spx_edge {
+  spx_comm *comm;
+  int rank;
+} spx_edge;
 /* Begins the agreement on the context of made in the background: it comes from parent, or is ctx if parent is NULL, and goes to the
  * children. The request gives made its context before it completes. Returns an MPI error code. */
-SPX_HIDDEN int spx_idup_start(spx_comm *old, spx_comm *made, uint64_t ctx, const spx_edge *parent, const spx_edge *children, int n, int tag,
-  spx_request **request);
+SPX_HIDDEN int spx_idup_start(spx_comm *old, spx_comm *made, uint64_t ctx, const spx_edge *parent,
+                              const spx_edge *children, int n, int tag, spx_request **request);
 
 /* ---- attr.c ---- */
 typedef struct spx_predef_attrs {

@@ -12,19 +12,22 @@ typedef struct message {
 
 typedef struct idup {
   spx_poller poller;
-  spx_request *user;      /* what the application waits for */
-  spx_request *recv;      /* from the parent, or NULL */
-  spx_request **sends;    /* to the children; NULL where one could not be started */
-  spx_comm *old, *made;   /* referenced */
+  spx_request *user;    /* what the application waits for */
+  spx_request *recv;    /* from the parent, or NULL */
+  spx_request **sends;  /* to the children; NULL where one could not be started */
+  spx_comm *old, *made; /* referenced */
   message msg;
-  int sent;               /* the children have been told */
+  int sent; /* the children have been told */
   int tag, n, error;
   spx_edge children[];
 } idup;
 
 static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
 
-static int done(const spx_request *r) { return atomic_load_explicit(&((spx_request *)r)->done, memory_order_acquire) != 0; }
+static int done(const spx_request *r)
+{
+  return atomic_load_explicit(&((spx_request *)r)->done, memory_order_acquire) != 0;
+}
 
 /* Takes the result of a part that is complete. The first error counts. */
 static void collect(idup *d, spx_request *r)
@@ -37,7 +40,8 @@ static void tell_children(idup *d)
 {
   if (d->error) d->msg = (message){.error = (uint32_t)d->error};
   for (int i = 0; i < d->n; i++) {
-    int err = spx_isend(&d->msg, sizeof d->msg, byte_type(), d->children[i].rank, d->tag, d->children[i].comm, SPX_CTX_ENGINE, SPX_M_STANDARD, SPX_RF_INTERNAL, &d->sends[i]);
+    int err = spx_isend(&d->msg, sizeof d->msg, byte_type(), d->children[i].rank, d->tag, d->children[i].comm,
+                        SPX_CTX_ENGINE, SPX_M_STANDARD, SPX_RF_INTERNAL, &d->sends[i]);
     if (err) {
       d->sends[i] = NULL;
       if (!d->error) d->error = err;
@@ -63,7 +67,8 @@ static int step(idup *d)
 {
   if (d->recv) {
     if (!done(d->recv)) return 0;
-    if (!d->recv->error && (d->recv->bytes != sizeof d->msg || d->msg.error)) d->error = d->msg.error ? (int)d->msg.error : MPI_ERR_INTERN;
+    if (!d->recv->error && (d->recv->bytes != sizeof d->msg || d->msg.error))
+      d->error = d->msg.error ? (int)d->msg.error : MPI_ERR_INTERN;
     collect(d, d->recv);
     d->recv = NULL;
   }
@@ -123,15 +128,16 @@ static idup *new_idup(spx_comm *old, spx_comm *made, const spx_edge *children, i
   return d;
 }
 
-int spx_idup_start(spx_comm *old, spx_comm *made, uint64_t ctx, const spx_edge *parent, const spx_edge *children, int n, int tag,
-  spx_request **request)
+int spx_idup_start(spx_comm *old, spx_comm *made, uint64_t ctx, const spx_edge *parent, const spx_edge *children, int n,
+                   int tag, spx_request **request)
 {
   idup *d = new_idup(old, made, children, n, tag);
   if (!d) return MPI_ERR_NO_MEM;
   *request = d->user;
   d->msg.ctx = ctx;
   if (parent) {
-    int err = spx_irecv(&d->msg, sizeof d->msg, byte_type(), parent->rank, tag, parent->comm, SPX_CTX_ENGINE, SPX_RF_INTERNAL, &d->recv);
+    int err = spx_irecv(&d->msg, sizeof d->msg, byte_type(), parent->rank, tag, parent->comm, SPX_CTX_ENGINE,
+                        SPX_RF_INTERNAL, &d->recv);
     if (err) {
       d->recv = NULL;
       d->error = err;

@@ -36,7 +36,8 @@ static inline void check_class(int code, int want, const char *text, const char 
   if (class == want) return;
   __atomic_fetch_add(&check_failures, 1, __ATOMIC_RELAXED);
   MPI_Error_string(code, what, &n);
-  fprintf(stderr, "%s:%d: rank %d: class %d instead of %d: %s: %s\n", file, line, check_rank(), class, want, text, what);
+  fprintf(stderr, "%s:%d: rank %d: class %d instead of %d: %s: %s\n", file, line, check_rank(), class, want, text,
+          what);
 }
 
 static inline int check_status(void) { return check_failures != 0; }

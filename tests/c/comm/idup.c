@@ -7,7 +7,8 @@ enum { N = 8 };
 static void ring(MPI_Comm c, int rank, int size)
 {
   int got = -1;
-  MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, (rank + size - 1) % size, 0, c, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, (rank + size - 1) % size, 0, c,
+               MPI_STATUS_IGNORE);
   CHECK(got == (rank + size - 1) % size);
 }
 
