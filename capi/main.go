@@ -65,10 +65,10 @@ func spxGoEnter(f *C.spx_frame) (crashed C.int) {
 //export spxGoDrop
 func spxGoDrop(id C.uint32_t) { takeContinuation(uint32(id)) }
 
-// spxGoPrime is a thread's first entry: it binds the thread to the Go runtime while spx_go watches over its signal state.
+// spxGoPrime is the first entry of a thread; threads of the application have entered Go and live.
 //
 //export spxGoPrime
-func spxGoPrime() { adjustProcs() }
+func spxGoPrime(threads C.int) { adjustProcs(int(threads)) }
 
 // internals are bodies that are no MPI functions, by SPX_IN_*: C parts of the library enter Go through them (spx_go_internal).
 var internals = map[uint32]func(*call) error{}

@@ -2,16 +2,19 @@ package main
 
 import (
 	"runtime"
-	"sync/atomic"
+	"sync"
 )
 
-// The library's share of the machine. Go runs short bodies in the threads of the application and a few helpers; a rank is one
-// of many on its host, so the runtime gets as little as lets it work: one processor more than there are threads in MPI, so that a
-// thread that spins in C code below Go never keeps the collector or a timer from running.
-var mpiThreads atomic.Int32
+// The library's share of the machine. Go runs short bodies in the threads of the application and in a few helpers; a rank is one of
+// many on its host, so the runtime gets as little as lets it work: one processor more than there are threads in MPI, so that
+// threads that stay in C code below Go for long never keep the collector or a timer from running.
+var procsMu sync.Mutex
 
-func adjustProcs() {
-	if n := int(mpiThreads.Add(1)) + 1; n > runtime.GOMAXPROCS(0) {
-		runtime.GOMAXPROCS(n)
+// adjustProcs is told how many threads of the application have entered Go and live.
+func adjustProcs(threads int) {
+	procsMu.Lock()
+	defer procsMu.Unlock()
+	if threads+1 > runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(threads + 1)
 	}
 }

@@ -68,3 +68,33 @@ int spx_c_Pcontrol(const int level)
   (void)level;
   return MPI_SUCCESS;
 }
+
+/* ---- Fortran's LOGICAL (MPI-5.0, 21.4.1): as the compilers have it by default, 1 and 0; known, so it cannot be set ---- */
+
+static int store_logical(int size, void *to, int value)
+{
+  switch (size) {
+  case 1: *(int8_t *)to = (int8_t)value; return 1;
+  case 2: *(int16_t *)to = (int16_t)value; return 1;
+  case 4: *(int32_t *)to = value; return 1;
+  case 8: *(int64_t *)to = value; return 1;
+  case 16: memcpy(to, (const int64_t[2]){value, 0}, 16); return 1;
+  }
+  return 0;
+}
+
+int spx_c_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set)
+{
+  if (!store_logical(logical_size, logical_true, 1) || !store_logical(logical_size, logical_false, 0))
+    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Abi_get_fortran_booleans", "logical_size is %d; it must be 1, 2, 4, 8 or 16", logical_size);
+  *is_set = 1;
+  return MPI_SUCCESS;
+}
+
+int spx_c_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false)
+{
+  (void)logical_size;
+  (void)logical_true;
+  (void)logical_false;
+  return spx_raise(0, NULL, MPI_ERR_ABI, "MPI_Abi_set_fortran_booleans", "the values are known (1 and 0), and cannot be set");
+}

@@ -8,7 +8,7 @@
 extern int spxGoEnter(spx_frame *f);
 extern void spxGoCrash(spx_frame *f, uintptr_t *pcs, int n);
 extern void spxGoDrop(uint32_t cont);
-extern void spxGoPrime(void);
+extern void spxGoPrime(int threads);
 
 _Atomic uint64_t spx_go_entries;
 _Atomic int spx_state;
@@ -40,7 +40,7 @@ static void enter(spx_frame *f)
   spx_signals_enter(&s);
   if (SPX_UNLIKELY(!primed)) {
     primed = 1;
-    spxGoPrime();
+    spxGoPrime(spx_go_threads);
   }
   atomic_fetch_add_explicit(&spx_go_entries, 1, memory_order_relaxed);
   if (SPX_UNLIKELY(spxGoEnter(f))) crash(f);

@@ -16,6 +16,8 @@ typedef struct spx_sigstate {
  * has called may leave and enter again around a wait, with spx_outer_signals: it runs on the thread's own stack. */
 SPX_HIDDEN void spx_signals_enter(spx_sigstate *s);
 SPX_HIDDEN void spx_signals_leave(const spx_sigstate *s);
+/* Threads of the application that have entered Go and live. */
+SPX_HIDDEN extern _Atomic int spx_go_threads;
 /* > 0 while this thread is in Go, or in C called from there. */
 SPX_HIDDEN extern SPX_TLS int spx_in_go;
 /* From MPI_Init: faults in Go make a panic; others end the process as if nobody had listened, after a line if they are in MPI. */

@@ -31,13 +31,21 @@ static sigset_t async_signals; /* all but those that a fault of the thread itsel
 static SPX_TLS char *signal_stack;
 static pthread_key_t stack_key;
 
-static void free_stack(void *stack) { munmap(stack, SIGNAL_STACK_BYTES); }
+_Atomic int spx_go_threads;
+
+static void free_stack(void *stack) /* at the thread's end */
+{
+  signal_stack = NULL;
+  spx_go_threads--;
+  munmap(stack, SIGNAL_STACK_BYTES);
+}
 
 static void make_stack(void)
 {
   void *m = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (m == MAP_FAILED) return;
   signal_stack = m;
+  spx_go_threads++;
   pthread_setspecific(stack_key, m);
 }
 
