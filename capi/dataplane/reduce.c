@@ -84,8 +84,7 @@ static int pair_class(int id)
   }
 }
 
-/* The machine type of a predefined datatype, or -1. */
-static int class_of(const spx_type *t)
+int spx_red_class_of(const spx_type *t)
 {
   static const signed char real[] = {
       [SPX_BF_NONE] = -1,           [SPX_BF_HALF] = SPX_RC_F16, [SPX_BF_SINGLE] = SPX_RC_F32,
@@ -133,7 +132,7 @@ int spx_op_valid(const spx_op *op, const spx_type *t)
 {
   if (!op->predef) return 1;
   int o = op_index(op->predef);
-  return o >= 0 && class_of(t) >= 0 && group_allows(spx_basics[t->basic].group, o);
+  return o >= 0 && spx_red_class_of(t) >= 0 && group_allows(spx_basics[t->basic].group, o);
 }
 
 int spx_op_valid_rma(const spx_op *op, const spx_type *t)
@@ -203,8 +202,10 @@ int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, co
     return MPI_SUCCESS;
   }
   if (SPX_UNLIKELY(!spx_op_valid(op, t))) return MPI_ERR_OP;
-  int class = class_of(t), o = op_index(op->predef);
-  if (SPX_UNLIKELY(class == SPX_RC_ANY_PAIR)) spx_reduce_pair(&spx_basics[t->basic], o == SPX_RO_MAXLOC, in, inout, count);
-  else kernels()[class][o](in, inout, count);
+  int class = spx_red_class_of(t), o = op_index(op->predef);
+  if (SPX_UNLIKELY(class == SPX_RC_ANY_PAIR))
+    spx_reduce_pair(&spx_basics[t->basic], o == SPX_RO_MAXLOC, in, inout, count);
+  else
+    kernels()[class][o](in, inout, count);
   return MPI_SUCCESS;
 }
