@@ -259,7 +259,8 @@ SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
 enum { SPX_DUE_HOOK = 1, SPX_DUE_REAP = 2 };
 SPX_HIDDEN extern int spx_due;
 SPX_HIDDEN void spx_run_due(void);
-SPX_HIDDEN extern uint64_t spx_events;
+SPX_HIDDEN extern uint64_t spx_events; /* written under the lock, read without */
+static inline void spx_happened(int n) { __atomic_store_n(&spx_events, __atomic_load_n(&spx_events, __ATOMIC_RELAXED) + (uint64_t)n, __ATOMIC_RELAXED); }
 
 /* ---- fail.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_notice_deaths(void);

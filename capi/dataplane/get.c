@@ -186,6 +186,16 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   return GET_DONE;
 }
 
+/* The sender is gone, but nobody has said so yet: the receive fails when the agent publishes the death, so that an error never
+ * comes before the failure it tells of can be asked for. */
+static void await_death(spx_request *r, uint32_t peer)
+{
+  uint32_t index, gen;
+  bool told = spx_rxs[peer].dead || __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
+  if (told || !spx_id_new(r, &index, &gen)) spx_complete(r, MPIX_ERR_PROC_FAILED);
+  else r->state = SPX_S_DATA;
+}
+
 static void ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   spx_rec_cts cts = {.index = rts->index, .gen = rts->gen, .bytes = (uint64_t)r->bytes};
@@ -201,14 +211,16 @@ static void ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   get_result result = r->bytes == 0 ? GET_DONE : get(r, peer, rts);
-  if (result == GET_REFUSED) {
-    ask_for_data(r, peer, rts);
-    return;
-  }
-  int err = result == GET_DONE ? r->error : result == GET_DEAD ? MPIX_ERR_PROC_FAILED : MPIX_ERR_REVOKED;
   spx_rec_id id = {.index = rts->index, .gen = rts->gen};
-  if (result == GET_DONE) spx_tx_put(peer, SPX_REC_DONE, 0, 0, 0, &id, sizeof id);
-  spx_complete(r, err);
+  switch (result) {
+  case GET_REFUSED: ask_for_data(r, peer, rts); break;
+  case GET_DEAD: await_death(r, peer); break;
+  case GET_RETRACTED: spx_complete(r, MPIX_ERR_REVOKED); break;
+  case GET_DONE:
+    spx_tx_put(peer, SPX_REC_DONE, 0, 0, 0, &id, sizeof id);
+    spx_complete(r, r->error);
+    break;
+  }
 }
 
 /* ---- two-copy stream ----------------------------------------------------------------------------------------- */

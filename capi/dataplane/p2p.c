@@ -216,7 +216,7 @@ static void send_self(spx_request *r)
   e->self = copy ? NULL : r;
   if (copy) spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, e->data);
   spx_unex_add(e);
-  spx_events++;
+  spx_happened(1);
   r->state = copy ? SPX_S_EAGER : SPX_S_SELF;
   if (copy) spx_complete(r, MPI_SUCCESS);
 }

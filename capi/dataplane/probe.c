@@ -8,7 +8,7 @@ static spx_unex *find(int src, int tag, uint64_t ctx)
 {
   spx_unex *e = spx_match_unexpected(ctx, src, tag);
   if (e) return e;
-  spx_events += (uint64_t)spx_rx_poll_all(true);
+  spx_happened(spx_rx_poll_all(true));
   return spx_match_unexpected(ctx, src, tag);
 }
 

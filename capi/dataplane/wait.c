@@ -129,7 +129,7 @@ int spx_poll(bool all)
   if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
   if (pollers && !in_pollers) n += run_pollers();
   if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths)) n += spx_notice_deaths();
-  spx_events += (uint64_t)n;
+  if (n) spx_happened(n);
   return n;
 }
 
@@ -177,7 +177,7 @@ void spx_complete(spx_request *r, int error)
 {
   spx_lock();
   r->error = error;
-  spx_events++;
+  spx_happened(1);
   if (SPX_UNLIKELY(r->flags & SPX_RF_FREED)) {
     if (r->finish) {
       r->next = reap;

@@ -92,7 +92,7 @@ static spx_comm *job_comm(uint64_t ctx, const uint32_t *procs, int n, int rank)
 static spx_type *job_bytes;
 
 /* n blocks of block bytes, stride bytes apart: a vector, as the engine would compile it. */
-static spx_type *job_vector(int64_t n, int64_t block, int64_t stride)
+static inline spx_type *job_vector(int64_t n, int64_t block, int64_t stride)
 {
   int64_t *w = calloc(4 + 2 * (size_t)SPX_NODE_WORDS, sizeof *w);
   spx_layout *l = (spx_layout *)w;
@@ -118,7 +118,7 @@ static inline uint64_t now_ns(void)
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void barrier(spx_comm *c)
+static inline void barrier(spx_comm *c)
 {
   char x = 0;
   for (int k = 1; k < c->size; k *= 2) {
@@ -139,7 +139,7 @@ typedef struct {
 
 static void child(const job *j, int fd, uint32_t i, void (*body)(spx_comm *))
 {
-  alarm(100); /* whatever hangs ends */
+  alarm(200); /* whatever hangs ends */
   spx_basic_init();
   spx_mt = j->mt;
   job_bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
