@@ -295,8 +295,8 @@ func (a *agent) finish() int {
 	go func() {
 		<-a.out.Drain()
 		<-a.err.Drain()
+		close(drained) // before the main thread is woken, or it would sleep again
 		a.inbox.put(nil)
-		close(drained)
 	}()
 	a.waitDrained(drained)
 	for _, m := range []*output.Mux{a.out, a.err} {
