@@ -126,6 +126,9 @@ func callName(number uint32) string {
 
 // where prints in which MPI calls the ranks are: of a job that hangs, what its user wants to know.
 func (a *agent) where() {
+	if !a.anyMPI(-1) {
+		return
+	}
 	in := map[string][]int{}
 	var order []string
 	for i := range a.ranks {
