@@ -49,10 +49,10 @@ func goEntries(t *testing.T, loop, ranks string, rounds int) map[string]string {
 	return entries
 }
 
-// A warm 16-rank barrier, an 8-byte ping-pong and a warm Isend/Irecv/Waitall loop enter Go zero times: as often with 500 rounds
-// more as without.
+// A warm 16-rank barrier, an 8-byte ping-pong, a warm Isend/Irecv/Waitall loop and warm collectives enter Go zero times: as often
+// with 500 rounds more as without.
 func TestWarmLoopsDoNotEnterGo(t *testing.T) {
-	for loop, ranks := range map[string]string{"barrier": "16", "pingpong": "2", "nonblocking": "4"} {
+	for loop, ranks := range map[string]string{"barrier": "16", "pingpong": "2", "nonblocking": "4", "collectives": "5"} {
 		t.Run(loop, func(t *testing.T) {
 			few, many := goEntries(t, loop, ranks, 0), goEntries(t, loop, ranks, 500)
 			for rank, n := range few {
