@@ -19,7 +19,8 @@ const char *spx_whoami(void)
   gethostname(host, sizeof host - 1);
   if (spx_segment && spx_state != SPX_BEFORE_INIT) {
     for (int i = 0; i < 4; i++) snprintf(job + 2 * i, 3, "%02x", spx_segment->job_id[i]);
-    snprintf(text, 160, "rank %u of %u on %s (pid %d, job %s)", spx_proc_of(spx_me)->world_rank, spx_segment->world_size, host, (int)getpid(), job);
+    snprintf(text, 160, "rank %u of %u on %s (pid %d, job %s)", spx_proc_of(spx_me)->world_rank,
+             spx_segment->world_size, host, (int)getpid(), job);
   } else {
     const char *rank = getenv("SPX_RANK");
     snprintf(text, 160, "%s%s on %s (pid %d)", rank ? "rank " : "a process", rank ? rank : "", host, (int)getpid());
@@ -60,7 +61,8 @@ static bool claim(int code)
 {
   if (!spx_segment || spx_state == SPX_BEFORE_INIT) return true;
   uint32_t nobody = 0;
-  if (!__atomic_compare_exchange_n(&spx_segment->abort_claim, &nobody, spx_proc_of(spx_me)->world_rank + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+  if (!__atomic_compare_exchange_n(&spx_segment->abort_claim, &nobody, spx_proc_of(spx_me)->world_rank + 1, false,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return false;
   __atomic_store_n(&spx_segment->abort_code, code, __ATOMIC_RELEASE);
   return true;
@@ -70,18 +72,21 @@ void spx_end_job(int code, const char *text)
 {
   flush_output();
   if (claim(exit_status(code))) print(text);
-  if (spx_segment && spx_state != SPX_BEFORE_INIT) __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
+  if (spx_segment && spx_state != SPX_BEFORE_INIT)
+    __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
   _exit(exit_status(code));
 }
 
 void spx_end_comm(spx_comm *c, int code, const char *text)
 {
-  if (!c || !spx_segment || (uint32_t)c->size >= spx_segment->nprocs || (c->flags & SPX_C_INTER)) spx_end_job(code, text);
+  if (!c || !spx_segment || (uint32_t)c->size >= spx_segment->nprocs || (c->flags & SPX_C_INTER))
+    spx_end_job(code, text);
   flush_output();
   print(text);
   for (int i = 0; i < c->size; i++) {
     spx_proc *p = spx_proc_of(c->local[i]);
-    if (c->local[i] != spx_me && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && p->pid) kill((pid_t)p->pid, SIGKILL);
+    if (c->local[i] != spx_me && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && p->pid)
+      kill((pid_t)p->pid, SIGKILL);
   }
   _exit(exit_status(code));
 }
@@ -102,7 +107,8 @@ void spx_crash(uint32_t fn, const char *text, size_t len)
 {
   char *all = malloc(len + 256);
   if (!all) spx_end_job(MPI_ERR_INTERN, "internal error, and no memory to tell it");
-  int n = snprintf(all, 256, "%s: internal error, please report it\n", fn < SPX_IN_FIRST ? spx_fn_name[fn] : "the engine");
+  int n =
+      snprintf(all, 256, "%s: internal error, please report it\n", fn < SPX_IN_FIRST ? spx_fn_name[fn] : "the engine");
   memcpy(all + n, text, len);
   all[n + len] = 0;
   spx_end_job(MPI_ERR_INTERN, all);

@@ -50,13 +50,15 @@ double spx_c_Wtick(void)
 
 int spx_c_Get_library_version(char *version, int *resultlen)
 {
-  *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "libspx " SPX_VERSION " (MPI %d.%d, ABI %d.%d)", MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
+  *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "libspx " SPX_VERSION " (MPI %d.%d, ABI %d.%d)",
+                        MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
   return MPI_SUCCESS;
 }
 
 int spx_c_Get_processor_name(char *name, int *resultlen)
 {
-  if (gethostname(name, MPI_MAX_PROCESSOR_NAME - 1) != 0) return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Get_processor_name", "the host has no name");
+  if (gethostname(name, MPI_MAX_PROCESSOR_NAME - 1) != 0)
+    return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Get_processor_name", "the host has no name");
   name[MPI_MAX_PROCESSOR_NAME - 1] = 0;
   *resultlen = (int)strlen(name);
   return MPI_SUCCESS;
@@ -86,7 +88,8 @@ static int store_logical(int size, void *to, int value)
 int spx_c_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set)
 {
   if (!store_logical(logical_size, logical_true, 1) || !store_logical(logical_size, logical_false, 0))
-    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Abi_get_fortran_booleans", "logical_size is %d; it must be 1, 2, 4, 8 or 16", logical_size);
+    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Abi_get_fortran_booleans",
+                     "logical_size is %d; it must be 1, 2, 4, 8 or 16", logical_size);
   *is_set = 1;
   return MPI_SUCCESS;
 }
@@ -96,5 +99,6 @@ int spx_c_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *l
   (void)logical_size;
   (void)logical_true;
   (void)logical_false;
-  return spx_raise(0, NULL, MPI_ERR_ABI, "MPI_Abi_set_fortran_booleans", "the values are known (1 and 0), and cannot be set");
+  return spx_raise(0, NULL, MPI_ERR_ABI, "MPI_Abi_set_fortran_booleans",
+                   "the values are known (1 and 0), and cannot be set");
 }

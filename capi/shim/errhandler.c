@@ -95,7 +95,8 @@ int spx_c_Errhandler_free(MPI_Errhandler *errhandler)
 {
   spx_errh *e = (spx_errh *)spx_get(SPX_K_ERRH, *errhandler);
   if (!e || (e->mode == 0 && e->held == 0))
-    return spx_raise(0, NULL, MPI_ERR_ERRHANDLER, FN, "errhandler is %p, which is no error handler, or was freed", (void *)*errhandler);
+    return spx_raise(0, NULL, MPI_ERR_ERRHANDLER, FN, "errhandler is %p, which is no error handler, or was freed",
+                     (void *)*errhandler);
   if (e->mode == 0) {
     e->held--;
     spx_unref(SPX_K_ERRH, &e->o);
@@ -110,9 +111,12 @@ int spx_c_Errhandler_free(MPI_Errhandler *errhandler)
 static int set(spx_kind k, void *handle, spx_errh **slot, MPI_Errhandler errhandler)
 {
   spx_errh *e = (spx_errh *)spx_get(SPX_K_ERRH, errhandler);
-  if (!e) return spx_raise(k, handle, MPI_ERR_ERRHANDLER, FN, "errhandler is %p, which is no error handler, or was freed", (void *)errhandler);
+  if (!e)
+    return spx_raise(k, handle, MPI_ERR_ERRHANDLER, FN, "errhandler is %p, which is no error handler, or was freed",
+                     (void *)errhandler);
   if (e->mode == 0 && e->of != (int)k)
-    return spx_raise(k, handle, MPI_ERR_ERRHANDLER, FN, "errhandler was created for another kind of object; use the function that is named alike");
+    return spx_raise(k, handle, MPI_ERR_ERRHANDLER, FN,
+                     "errhandler was created for another kind of object; use the function that is named alike");
   spx_errh *old = *slot;
   spx_ref(&e->o);
   *slot = e;
@@ -131,7 +135,8 @@ static int get(spx_kind k, const void *handle, MPI_Errhandler *errhandler)
 
 static int call(spx_kind k, void *handle, int errorcode)
 {
-  if (spx_class_of(errorcode) < 0) return spx_raise(k, handle, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
+  if (spx_class_of(errorcode) < 0)
+    return spx_raise(k, handle, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
   const char *last = spx_last_error(errorcode);
   char text[MPI_MAX_ERROR_STRING] = "";
   if (last) strncpy(text, last, sizeof text - 1);
@@ -160,10 +165,7 @@ int spx_c_Comm_get_errhandler(spx_comm *comm, MPI_Errhandler *errhandler)
   return get(SPX_K_COMM, comm_handle(comm), errhandler);
 }
 
-int spx_c_Comm_call_errhandler(spx_comm *comm, int errorcode)
-{
-  return call(SPX_K_COMM, comm_handle(comm), errorcode);
-}
+int spx_c_Comm_call_errhandler(spx_comm *comm, int errorcode) { return call(SPX_K_COMM, comm_handle(comm), errorcode); }
 
 /* Windows, files and sessions. */
 static spx_errh **slot_of(spx_kind k, const void *handle)
@@ -177,15 +179,9 @@ int spx_c_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
   return set(SPX_K_WIN, win, slot_of(SPX_K_WIN, win), errhandler);
 }
 
-int spx_c_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
-{
-  return get(SPX_K_WIN, win, errhandler);
-}
+int spx_c_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler) { return get(SPX_K_WIN, win, errhandler); }
 
-int spx_c_Win_call_errhandler(MPI_Win win, int errorcode)
-{
-  return call(SPX_K_WIN, win, errorcode);
-}
+int spx_c_Win_call_errhandler(MPI_Win win, int errorcode) { return call(SPX_K_WIN, win, errorcode); }
 
 int spx_c_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {

@@ -64,15 +64,17 @@ static void name_object(spx_kind k, const void *handle, char *out, size_t size)
   if (o && k == SPX_K_COMM && ((spx_comm *)o)->name[0]) snprintf(out, size, " on %s", ((spx_comm *)o)->name);
 }
 
-static _Noreturn void end_by_handler(spx_kind k, void *handle, const spx_errh *e, int code, const char *function, const char *text)
+static _Noreturn void end_by_handler(spx_kind k, void *handle, const spx_errh *e, int code, const char *function,
+                                     const char *text)
 {
   char what[MPI_MAX_ERROR_STRING], where[MPI_MAX_OBJECT_NAME + 8], line[3 * DETAIL_MAX];
   spx_code_string(code, what, sizeof what);
   name_object(k, handle, where, sizeof where);
-  snprintf(line, sizeof line, "%s%s failed: %s%s%s\n  error handler: %s", function, where, what, *text ? ": " : "", text,
-    e->mode == 322 ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
+  snprintf(line, sizeof line, "%s%s failed: %s%s%s\n  error handler: %s", function, where, what, *text ? ": " : "",
+           text, e->mode == 322 ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
   int class = spx_class_of(code);
-  if (e->mode == 322 && k == SPX_K_COMM) spx_end_comm((spx_comm *)spx_get(k, handle), class > 0 ? class : MPI_ERR_OTHER, line);
+  if (e->mode == 322 && k == SPX_K_COMM)
+    spx_end_comm((spx_comm *)spx_get(k, handle), class > 0 ? class : MPI_ERR_OTHER, line);
   spx_end_job(class > 0 ? class : MPI_ERR_OTHER, line);
 }
 

@@ -60,7 +60,7 @@ int spx_code_string(int code, char *out, int size)
     n = snprintf(out, (size_t)size, "MPI_SUCCESS: no error");
   else
     n = snprintf(out, (size_t)size, "%s: %s", spx_class_name(code) ? spx_class_name(code) : "unknown error code",
-      spx_class_text(code) ? spx_class_text(code) : "");
+                 spx_class_text(code) ? spx_class_text(code) : "");
   pthread_mutex_unlock(&lock);
   return n < size ? n : size - 1;
 }
@@ -96,7 +96,9 @@ int spx_c_Add_error_code(int errorclass, int *errorcode)
   int known = class_of(errorclass) == errorclass;
   int code = known ? add(errorclass) : 0;
   pthread_mutex_unlock(&lock);
-  if (!known) return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Add_error_code", "errorclass is %d, which is no error class", errorclass);
+  if (!known)
+    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Add_error_code", "errorclass is %d, which is no error class",
+                     errorclass);
   if (code < 0) return spx_raise(0, NULL, MPI_ERR_NO_MEM, "MPI_Add_error_code", "no memory for a new code");
   *errorcode = code;
   return MPI_SUCCESS;
@@ -117,8 +119,10 @@ static int set_string(const char *function, int errorcode, const char *string)
   pthread_mutex_unlock(&lock);
   if (ok) return MPI_SUCCESS;
   free(copy);
-  return spx_raise(0, NULL, MPI_ERR_ARG, function, string ? "errorcode is %d, which is neither an added class nor an added code" :
-    "errorcode is %d, which has no string that MPI_Add_error_string gave", errorcode);
+  return spx_raise(0, NULL, MPI_ERR_ARG, function,
+                   string ? "errorcode is %d, which is neither an added class nor an added code"
+                          : "errorcode is %d, which has no string that MPI_Add_error_string gave",
+                   errorcode);
 }
 
 int spx_c_Add_error_string(int errorcode, const char *string)
@@ -126,10 +130,7 @@ int spx_c_Add_error_string(int errorcode, const char *string)
   return set_string("MPI_Add_error_string", errorcode, string);
 }
 
-int spx_c_Remove_error_string(int errorcode)
-{
-  return set_string("MPI_Remove_error_string", errorcode, NULL);
-}
+int spx_c_Remove_error_string(int errorcode) { return set_string("MPI_Remove_error_string", errorcode, NULL); }
 
 /* Removes an added code or class; a class that still has codes stays (MPI-5.0, 9.5: erroneous). */
 static int remove_code(const char *function, int code, int is_class)
@@ -137,7 +138,8 @@ static int remove_code(const char *function, int code, int is_class)
   const char *why = NULL;
   pthread_mutex_lock(&lock);
   user_code *u = find(code);
-  if (!u || (u->class == code) != is_class) why = is_class ? "is no class that MPI_Add_error_class made" : "is no code that MPI_Add_error_code made";
+  if (!u || (u->class == code) != is_class)
+    why = is_class ? "is no class that MPI_Add_error_class made" : "is no code that MPI_Add_error_code made";
   if (!why && is_class && u->left > 0) why = "still has error codes; remove them first";
   if (!why) {
     if (!is_class && find(u->class)) find(u->class)->left--;
@@ -149,20 +151,15 @@ static int remove_code(const char *function, int code, int is_class)
   return spx_raise(0, NULL, MPI_ERR_ARG, function, "%s %d %s", is_class ? "errorclass" : "errorcode", code, why);
 }
 
-int spx_c_Remove_error_class(int errorclass)
-{
-  return remove_code("MPI_Remove_error_class", errorclass, 1);
-}
+int spx_c_Remove_error_class(int errorclass) { return remove_code("MPI_Remove_error_class", errorclass, 1); }
 
-int spx_c_Remove_error_code(int errorcode)
-{
-  return remove_code("MPI_Remove_error_code", errorcode, 0);
-}
+int spx_c_Remove_error_code(int errorcode) { return remove_code("MPI_Remove_error_code", errorcode, 0); }
 
 int spx_c_Error_class(int errorcode, int *errorclass)
 {
   int class = spx_class_of(errorcode);
-  if (class < 0) return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Error_class", "errorcode is %d, which is no error code", errorcode);
+  if (class < 0)
+    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Error_class", "errorcode is %d, which is no error code", errorcode);
   *errorclass = class;
   return MPI_SUCCESS;
 }
@@ -171,7 +168,8 @@ int spx_c_Error_class(int errorcode, int *errorclass)
  * MPI_MAX_ERROR_STRING characters. */
 int spx_c_Error_string(int errorcode, char *string, int *resultlen)
 {
-  if (spx_class_of(errorcode) < 0) return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Error_string", "errorcode is %d, which is no error code", errorcode);
+  if (spx_class_of(errorcode) < 0)
+    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Error_string", "errorcode is %d, which is no error code", errorcode);
   int n = spx_code_string(errorcode, string, MPI_MAX_ERROR_STRING);
   const char *last = errorcode < USER_FIRST ? spx_last_error(errorcode) : NULL;
   if (last) n += snprintf(string + n, (size_t)(MPI_MAX_ERROR_STRING - n), " (%s)", last);

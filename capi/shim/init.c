@@ -61,9 +61,12 @@ static int join(const char *function)
   if (getenv("SPX_FD")) {
     fd = find_file();
     if (fd < 0 || proc < 0)
-      return spx_raise(0, NULL, MPI_ERR_OTHER, function, "the environment says that spxrun started this process (SPX_FD=%s, SPX_PROC=%s, SPX_JOB=%s), but the job's "
-        "memory file is not to be found; unset SPX_FD to run alone", getenv("SPX_FD"), proc < 0 ? "missing" : getenv("SPX_PROC"),
-        getenv("SPX_JOB") ? getenv("SPX_JOB") : "missing");
+      return spx_raise(
+          0, NULL, MPI_ERR_OTHER, function,
+          "the environment says that spxrun started this process (SPX_FD=%s, SPX_PROC=%s, SPX_JOB=%s), but the job's "
+          "memory file is not to be found; unset SPX_FD to run alone",
+          getenv("SPX_FD"), proc < 0 ? "missing" : getenv("SPX_PROC"),
+          getenv("SPX_JOB") ? getenv("SPX_JOB") : "missing");
     fcntl(fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not in the job */
   } else {
     spx_frame f = {.fn = SPX_IN_ALONE};
@@ -73,14 +76,20 @@ static int join(const char *function)
     proc = 0;
   }
   int err = spx_dp_attach(fd, (uint32_t)proc);
-  if (err) return spx_raise(0, NULL, err == ENOMEM || err == ENOSPC ? MPI_ERR_NO_MEM : MPI_ERR_OTHER, function, "the job's memory file cannot be used: %s", strerror(err));
+  if (err)
+    return spx_raise(0, NULL, err == ENOMEM || err == ENOSPC ? MPI_ERR_NO_MEM : MPI_ERR_OTHER, function,
+                     "the job's memory file cannot be used: %s", strerror(err));
   spx_proc *me = spx_proc_of(spx_me);
   uint32_t none = SPX_OWNER_NONE;
-  if (!__atomic_compare_exchange_n(&me->owner_state, &none, SPX_OWNER_INIT, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+  if (!__atomic_compare_exchange_n(&me->owner_state, &none, SPX_OWNER_INIT, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
     uint32_t rank = me->world_rank, pid = me->pid;
     spx_dp_detach();
-    return spx_raise(0, NULL, MPI_ERR_OTHER, function, "another process (pid %u, or one that it started) is rank %u already; a program that a rank starts is not in the job: "
-      "unset SPX_FD in its environment to run it alone", pid, rank);
+    return spx_raise(0, NULL, MPI_ERR_OTHER, function,
+                     "another process (pid %u, or one that it started) is rank %u already; a program that a rank "
+                     "starts is not in the job: "
+                     "unset SPX_FD in its environment to run it alone",
+                     pid, rank);
   }
   return MPI_SUCCESS;
 }
@@ -89,16 +98,20 @@ static int init(const char *function, int required, int *provided)
 {
   static _Atomic int begun;
   if (spx_forked)
-    return spx_raise(0, NULL, MPI_ERR_OTHER, function, "called in a process that was forked after libspx had been loaded; such a process may only exec");
+    return spx_raise(0, NULL, MPI_ERR_OTHER, function,
+                     "called in a process that was forked after libspx had been loaded; such a process may only exec");
   if (atomic_exchange(&begun, 1))
-    return spx_raise(0, NULL, MPI_ERR_OTHER, function, spx_state == SPX_FINALIZED ? "called after MPI_Finalize" : "called a second time");
+    return spx_raise(0, NULL, MPI_ERR_OTHER, function,
+                     spx_state == SPX_FINALIZED ? "called after MPI_Finalize" : "called a second time");
   int err = join(function);
   if (err) {
     begun = 0;
     return err;
   }
   spx_main_thread = pthread_self();
-  spx_thread_level = required < MPI_THREAD_SINGLE ? MPI_THREAD_SINGLE : required > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : required;
+  spx_thread_level = required < MPI_THREAD_SINGLE     ? MPI_THREAD_SINGLE
+                     : required > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE
+                                                      : required;
   spx_mt = spx_thread_level == MPI_THREAD_MULTIPLE;
   spx_proc_of(spx_me)->thread_level = (uint32_t)spx_thread_level;
   spx_guard_faults();
@@ -133,8 +146,9 @@ static void write_counters(const spx_frame *f)
   const char *path = getenv("SPX_COUNTERS");
   char line[160];
   if (!path) return;
-  int n = snprintf(line, sizeof line, "rank %u go_entries %llu goroutines %lld continuations %lld\n", spx_proc_of(spx_me)->world_rank,
-    (unsigned long long)spx_go_entries, (long long)f->a[0].i, (long long)f->a[1].i);
+  int n = snprintf(line, sizeof line, "rank %u go_entries %llu goroutines %lld continuations %lld\n",
+                   spx_proc_of(spx_me)->world_rank, (unsigned long long)spx_go_entries, (long long)f->a[0].i,
+                   (long long)f->a[1].i);
   int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return;
   if (write(fd, line, (size_t)n) != n) perror(path);
@@ -158,7 +172,8 @@ static int undelivered(void)
 {
   int n = 0;
   spx_each_id(count_detached, &n);
-  for (uint32_t i = 0; spx_tx_waiting() && i < spx_segment->nprocs; i++) n += (spx_txs[i].pend || spx_txs[i].stream) && may_receive(i);
+  for (uint32_t i = 0; spx_tx_waiting() && i < spx_segment->nprocs; i++)
+    n += (spx_txs[i].pend || spx_txs[i].stream) && may_receive(i);
   return n;
 }
 

@@ -55,8 +55,8 @@ static void drop_abandoned(const spx_frame *f, uint32_t keep)
     pendings = p->outer;
     spx_sigstate s;
     spx_signals_enter(&s);
-      spxGoDrop(p->cont);
-      spx_signals_leave(&s);
+    spxGoDrop(p->cont);
+    spx_signals_leave(&s);
     free(p);
   }
 }
@@ -124,7 +124,8 @@ int spx_go_internal(spx_frame *f)
 int spx_go(spx_frame *f)
 {
   if (SPX_UNLIKELY(spx_forked))
-    return spx_raise(0, NULL, MPI_ERR_OTHER, spx_fn_name[f->fn], "called in a process forked after libspx was loaded; such a process may only exec");
+    return spx_raise(0, NULL, MPI_ERR_OTHER, spx_fn_name[f->fn],
+                     "called in a process forked after libspx was loaded; such a process may only exec");
   run(f);
   if (SPX_LIKELY(f->err == MPI_SUCCESS)) return MPI_SUCCESS;
   return spx_raise((spx_kind)f->err_kind, f->err_handle, f->err, spx_fn_name[f->fn], "%s", spx_detail_text());

@@ -150,12 +150,20 @@ static void guard(int sig, siginfo_t *info, void *context)
   }
   if (in_our_code(context) && spx_fn && spx_state == SPX_INITIALIZED && info->si_code > 0) {
     char line[256]; /* no heap and no stdio here: the fault may have come from there */
-    int n = snprintf(line, sizeof line, "libspx: %s: %s at address %p; is a buffer too short, or not the application's?\n  on world rank %u (pid %d)\n",
-      spx_fn_name[spx_fn], sig == SIGSEGV ? "SIGSEGV" : sig == SIGBUS ? "SIGBUS" : "SIGFPE", info->si_addr, spx_proc_of(spx_me)->world_rank, (int)getpid());
-    if (write(2, line, (size_t)n) < 0) { /* nothing to be done */ }
+    int n = snprintf(
+        line, sizeof line,
+        "libspx: %s: %s at address %p; is a buffer too short, or not the application's?\n  on world rank %u (pid %d)\n",
+        spx_fn_name[spx_fn],
+        sig == SIGSEGV  ? "SIGSEGV"
+        : sig == SIGBUS ? "SIGBUS"
+                        : "SIGFPE",
+        info->si_addr, spx_proc_of(spx_me)->world_rank, (int)getpid());
+    if (write(2, line, (size_t)n) < 0) { /* nothing to be done */
+    }
   }
   signal(sig, SIG_DFL);
-  if (info->si_code <= 0) raise(sig); /* sent by someone: again, when this handler has returned; a fault happens again by itself */
+  if (info->si_code <= 0)
+    raise(sig); /* sent by someone: again, when this handler has returned; a fault happens again by itself */
 }
 
 void spx_guard_faults(void)
@@ -164,5 +172,6 @@ void spx_guard_faults(void)
   dl_iterate_phdr(find_text, NULL);
   ours.sa_mask = async_signals;
   for (int i = 0; i < GUARDED; i++)
-    if (sigaction(go_takes[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL) sigaction(go_takes[i], &ours, NULL);
+    if (sigaction(go_takes[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+      sigaction(go_takes[i], &ours, NULL);
 }

@@ -17,7 +17,8 @@ static void ask(void)
   int major, minor, yes = 0, no = 1, set = 0;
   CHECK(MPI_Abi_get_version(&major, &minor) == MPI_SUCCESS && major == MPI_ABI_VERSION && minor == MPI_ABI_SUBVERSION);
   CHECK(MPI_Abi_get_info(&info) == MPI_SUCCESS);
-  CHECK(value(info, "mpi_aint_size") == sizeof(MPI_Aint) && value(info, "mpi_count_size") == 8 && value(info, "mpi_offset_size") == 8);
+  CHECK(value(info, "mpi_aint_size") == sizeof(MPI_Aint) && value(info, "mpi_count_size") == 8 &&
+        value(info, "mpi_offset_size") == 8);
   MPI_Info_free(&info);
   CHECK(MPI_Abi_get_fortran_info(&info) == MPI_SUCCESS && info != MPI_INFO_NULL);
   CHECK(value(info, "mpi_integer_size") == sizeof(MPI_Fint) && value(info, "mpi_double_precision_size") == 8);

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FAIL(...) (fprintf(stderr, "%s:%d: ", __FILE__, __LINE__), fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), _exit(9))
+#define FAIL(...)                                                                                                      \
+  (fprintf(stderr, "%s:%d: ", __FILE__, __LINE__), fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), _exit(9))
 #define CHECK(cond) ((cond) ? (void)0 : FAIL("not so: %s", #cond))
 
 /* A number from /proc/self/status. */

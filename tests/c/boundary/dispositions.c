@@ -5,7 +5,8 @@
 #include "boundary.h"
 #include <signal.h>
 
-static const int usual[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD, SIGURG, SIGPROF, SIGVTALRM, SIGIO};
+static const int usual[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM,   SIGTERM, SIGUSR1,
+                            SIGUSR2, SIGCHLD, SIGURG,  SIGPROF, SIGVTALRM, SIGIO};
 enum { USUAL = sizeof usual / sizeof *usual };
 static struct sigaction before[USUAL];
 
@@ -16,7 +17,8 @@ static void same(const char *when)
   for (int i = 0; i < USUAL; i++) {
     struct sigaction now;
     sigaction(usual[i], NULL, &now);
-    if (now.sa_handler != before[i].sa_handler || now.sa_flags != before[i].sa_flags) FAIL("%s: disposition of signal %d has changed", when, usual[i]);
+    if (now.sa_handler != before[i].sa_handler || now.sa_flags != before[i].sa_flags)
+      FAIL("%s: disposition of signal %d has changed", when, usual[i]);
   }
   sigprocmask(SIG_BLOCK, NULL, &mask);
   for (int s = 1; s < 64; s++)

@@ -77,7 +77,8 @@ int main(int argc, char **argv)
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   classes();
   CHECK(MPI_Send(NULL, 0, MPI_INT, 4242, 0, MPI_COMM_WORLD) == MPI_ERR_RANK);
-  CHECK(MPI_Error_string(MPI_ERR_RANK, text, &length) == MPI_SUCCESS && strstr(text, "MPI_Send") && strstr(text, "4242"));
+  CHECK(MPI_Error_string(MPI_ERR_RANK, text, &length) == MPI_SUCCESS && strstr(text, "MPI_Send") &&
+        strstr(text, "4242"));
   CHECK(MPI_Error_string(MPI_ERR_TAG, text, &length) == MPI_SUCCESS && !strstr(text, "MPI_Send"));
   added();
   handlers();

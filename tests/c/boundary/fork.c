@@ -30,7 +30,8 @@ int main(int argc, char **argv)
 {
   char line[64] = "";
   int before = run(inits);
-  if (before == 0 || before >= 128) FAIL("MPI_Init in a child of a process that only loaded the library: status %d", before);
+  if (before == 0 || before >= 128)
+    FAIL("MPI_Init in a child of a process that only loaded the library: status %d", before);
   MPI_Init(&argc, &argv);
   CHECK(run(nothing) == 0);
   CHECK(run(execs) == 3);

@@ -28,8 +28,10 @@ static void jumps(MPI_Comm comm, MPI_Comm keyed, int keyval, int n)
   for (volatile int i = 0; i < n; i++) {
     int why = setjmp(out);
     if (why == 0) {
-      if (i % 2) MPI_Send(NULL, 0, MPI_INT, 1 << 20, 0, comm); /* raised in C */
-      else MPI_Comm_delete_attr(keyed, keyval);                /* a call-out from Go */
+      if (i % 2)
+        MPI_Send(NULL, 0, MPI_INT, 1 << 20, 0, comm); /* raised in C */
+      else
+        MPI_Comm_delete_attr(keyed, keyval); /* a call-out from Go */
       FAIL("jump %d did not happen", i);
     }
     if (why != (i % 2 ? MPI_ERR_RANK : 4711)) FAIL("jump %d with %d", i, why);

@@ -55,7 +55,8 @@ int main(int argc, char **argv)
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   for (long i = 0; i < messages; i++) {
     long out = i, in = -1;
-    MPI_Sendrecv(&out, 1, MPI_LONG, (rank + 1) % size, 1, &in, 1, MPI_LONG, (rank + size - 1) % size, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&out, 1, MPI_LONG, (rank + 1) % size, 1, &in, 1, MPI_LONG, (rank + size - 1) % size, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     if (in != i) FAIL("message %ld holds %ld", i, in);
   }
   for (long i = 0; i < rounds || (size == 1 && hits < 10); i++) {
