@@ -19,8 +19,8 @@
 #else
 #define SPX_HIDDEN __attribute__((visibility("hidden")))
 #endif
-#define SPX_TLS __thread __attribute__((tls_model("initial-exec")))
-#define SPX_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SPX_TLS         __thread __attribute__((tls_model("initial-exec")))
+#define SPX_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define SPX_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* ---- handles -------------------------------------------------------------------------------------------------
@@ -28,15 +28,28 @@
  *     kind << 27 | generation << 21 | index        (a positive int: MPI_Comm_toint and Fortran use the same value)
  * so that a freed handle is told from a live one. Objects of a kind lie in one reserved array; the first member of
  * each is spx_obj. */
-typedef enum { SPX_K_COMM = 1, SPX_K_GROUP, SPX_K_TYPE, SPX_K_OP, SPX_K_ERRH, SPX_K_REQ, SPX_K_MSG, SPX_K_INFO, SPX_K_WIN, SPX_K_FILE, SPX_K_SESSION, SPX_K_COUNT } spx_kind;
+typedef enum {
+  SPX_K_COMM = 1,
+  SPX_K_GROUP,
+  SPX_K_TYPE,
+  SPX_K_OP,
+  SPX_K_ERRH,
+  SPX_K_REQ,
+  SPX_K_MSG,
+  SPX_K_INFO,
+  SPX_K_WIN,
+  SPX_K_FILE,
+  SPX_K_SESSION,
+  SPX_K_COUNT
+} spx_kind;
 #define SPX_H_INDEX_BITS 21
-#define SPX_H_GEN_BITS 6
+#define SPX_H_GEN_BITS   6
 
 typedef struct spx_obj {
-  uint32_t handle; /* 0: free slot; else the handle's value */
-  uint32_t next;   /* free list */
+  uint32_t handle;      /* 0: free slot; else the handle's value */
+  uint32_t next;        /* free list */
   _Atomic int32_t refs; /* +1 by the handle, +1 by each pending use; the slot is recycled at 0 */
-  uint32_t go;     /* index of the Go side's object in its own table, 0: none */
+  uint32_t go;          /* index of the Go side's object in its own table, 0: none */
 } spx_obj;
 
 SPX_HIDDEN extern spx_obj *spx_predef[SPX_K_COUNT][0x300]; /* by handle value */
@@ -70,14 +83,19 @@ SPX_HIDDEN int spx_grave_pop(uint32_t *kind, uint32_t *go);
 /* ---- error handlers ------------------------------------------------------------------------------------------ */
 typedef struct spx_errh {
   spx_obj o;
-  int mode;  /* 0 user function, else the value of the predefined handle (ARE_FATAL 321, ABORT 322, RETURN 323) */
-  int of;    /* SPX_K_COMM, SPX_K_WIN, SPX_K_FILE or SPX_K_SESSION: what fn takes */
-  int held;  /* handles that the user has from MPI_*_create_errhandler and _get_errhandler and has not freed */
+  int mode; /* 0 user function, else the value of the predefined handle (ARE_FATAL 321, ABORT 322, RETURN 323) */
+  int of;   /* SPX_K_COMM, SPX_K_WIN, SPX_K_FILE or SPX_K_SESSION: what fn takes */
+  int held; /* handles that the user has from MPI_*_create_errhandler and _get_errhandler and has not freed */
   void (*fn)(void *handle_ptr, int *code, ...);
 } spx_errh;
 
 /* ---- datatypes ----------------------------------------------------------------------------------------------- */
-enum { SPX_T_CONTIG = 1u /* count elements at buf are count * size bytes at buf */, SPX_T_PREDEFINED = 2u, SPX_T_COMMITTED = 4u, SPX_T_ABSOLUTE = 8u /* made of addresses: goes with MPI_BOTTOM */ };
+enum {
+  SPX_T_CONTIG = 1u /* count elements at buf are count * size bytes at buf */,
+  SPX_T_PREDEFINED = 2u,
+  SPX_T_COMMITTED = 4u,
+  SPX_T_ABSOLUTE = 8u /* made of addresses: goes with MPI_BOTTOM */
+};
 typedef struct spx_layout spx_layout; /* dataplane/pack.h: the compiled form, run by the packer */
 typedef struct spx_type {
   spx_obj o;
@@ -93,64 +111,87 @@ typedef struct spx_type {
 /* ---- operations ---------------------------------------------------------------------------------------------- */
 typedef struct spx_op {
   spx_obj o;
-  int predef;   /* value of the predefined handle, or 0 */
+  int predef; /* value of the predefined handle, or 0 */
   int commute;
-  int wide;     /* fn is an MPI_User_function_c */
+  int wide; /* fn is an MPI_User_function_c */
   void *fn;
 } spx_op;
 
 /* ---- communicators ------------------------------------------------------------------------------------------- */
-#define SPX_TAG_UB 0x3fffffff /* MPI_TAG_UB: the largest tag of the application; the engine uses others in its own context */
+#define SPX_TAG_UB                                                                                                     \
+  0x3fffffff /* MPI_TAG_UB: the largest tag of the application; the engine uses others in its own context */
 enum { SPX_C_INTER = 1u, SPX_C_WORLD = 2u, SPX_C_SELF = 4u };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */
-enum { SPX_CTX_P2P = 0, SPX_CTX_COLL = 1, SPX_CTX_ENGINE = 2 /* the Go engine's own messages */, SPX_CTX_FT = 3, SPX_CTX_STEP = 4 };
+enum {
+  SPX_CTX_P2P = 0,
+  SPX_CTX_COLL = 1,
+  SPX_CTX_ENGINE = 2 /* the Go engine's own messages */,
+  SPX_CTX_FT = 3,
+  SPX_CTX_STEP = 4
+};
 typedef struct spx_comm {
   spx_obj o;
-  int32_t rank, size;       /* in the local group */
-  int32_t remote_size;      /* intercommunicator: size of the remote group; else size */
+  int32_t rank, size;  /* in the local group */
+  int32_t remote_size; /* intercommunicator: size of the remote group; else size */
   uint32_t flags;
-  uint64_t ctx;             /* not known before an MPI_Comm_idup is complete: 0 */
-  uint32_t *peer;           /* destination rank -> process index (remote group of an intercommunicator) */
-  uint32_t *local;          /* local rank -> process index; == peer unless SPX_C_INTER */
+  uint64_t ctx;    /* not known before an MPI_Comm_idup is complete: 0 */
+  uint32_t *peer;  /* destination rank -> process index (remote group of an intercommunicator) */
+  uint32_t *local; /* local rank -> process index; == peer unless SPX_C_INTER */
   _Atomic uint32_t revoked;
   _Atomic uint32_t failed_seen; /* acknowledged failures: wildcard receives are allowed again (ULFM) */
-  uint32_t coll_seq;        /* number of collectives started: their tag */
+  uint32_t coll_seq;            /* number of collectives started: their tag */
   struct spx_errh *errh;
-  void *plans;              /* cache of compiled collectives, owned by coll.c */
-  struct spx_comm *inner;   /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
-  struct spx_attrs *attrs;  /* values for MPI_Comm_get_attr, owned by shim/attr.c */
+  void *plans; /* cache of compiled collectives, owned by coll.c */
+  struct spx_comm
+      *inner; /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
+  struct spx_attrs *attrs; /* values for MPI_Comm_get_attr, owned by shim/attr.c */
   char name[MPI_MAX_OBJECT_NAME];
 } spx_comm;
 SPX_HIDDEN extern spx_comm *spx_world, *spx_self; /* NULL before MPI_Init and after MPI_Finalize */
 
 /* ---- requests ------------------------------------------------------------------------------------------------ */
-typedef enum { SPX_R_SEND = 1, SPX_R_RECV, SPX_R_COLL, SPX_R_GREQ, SPX_R_IDUP, SPX_R_PART_SEND, SPX_R_PART_RECV, SPX_R_GO /* completed by the engine */ } spx_req_kind;
-enum { SPX_RF_PERSISTENT = 1u, SPX_RF_ACTIVE = 2u, SPX_RF_CANCELLED = 4u, SPX_RF_FREED = 8u /* MPI_Request_free before completion */, SPX_RF_INTERNAL = 16u };
+typedef enum {
+  SPX_R_SEND = 1,
+  SPX_R_RECV,
+  SPX_R_COLL,
+  SPX_R_GREQ,
+  SPX_R_IDUP,
+  SPX_R_PART_SEND,
+  SPX_R_PART_RECV,
+  SPX_R_GO /* completed by the engine */
+} spx_req_kind;
+enum {
+  SPX_RF_PERSISTENT = 1u,
+  SPX_RF_ACTIVE = 2u,
+  SPX_RF_CANCELLED = 4u,
+  SPX_RF_FREED = 8u /* MPI_Request_free before completion */,
+  SPX_RF_INTERNAL = 16u
+};
 typedef enum { SPX_M_STANDARD = 0, SPX_M_SYNC, SPX_M_READY, SPX_M_BUFFERED } spx_send_mode;
 typedef struct spx_request {
   spx_obj o;
   uint16_t kind;
-  uint16_t mode;            /* spx_send_mode */
+  uint16_t mode; /* spx_send_mode */
   uint32_t flags;
-  _Atomic uint32_t done;    /* 1 when complete: the last store of whoever completes it */
-  int32_t error;            /* MPI error code of the operation */
-  int32_t src, tag;         /* receive: wanted, then found; send: destination and tag */
-  int64_t bytes;            /* received (or sent) payload bytes */
+  _Atomic uint32_t done; /* 1 when complete: the last store of whoever completes it */
+  int32_t error;         /* MPI error code of the operation */
+  int32_t src, tag;      /* receive: wanted, then found; send: destination and tag */
+  int64_t bytes;         /* received (or sent) payload bytes */
   void *buf;
   int64_t count;
-  spx_type *type;           /* referenced while pending */
-  spx_comm *comm;           /* referenced while pending */
+  spx_type *type; /* referenced while pending */
+  spx_comm *comm; /* referenced while pending */
   uint64_t ctx;
-  uint32_t peer;            /* process index */
-  uint32_t state;           /* protocol state, private to the data plane */
-  void *priv;               /* protocol data, private to the data plane, plan run of a collective, ... */
+  uint32_t peer;  /* process index */
+  uint32_t state; /* protocol state, private to the data plane */
+  void *priv;     /* protocol data, private to the data plane, plan run of a collective, ... */
   struct spx_request *next, *prev, *bin_next, *bin_prev; /* queues of the data plane */
-  uint64_t stamp;           /* order of posting */
+  uint64_t stamp;                                        /* order of posting */
   uint64_t aux[4];
   int32_t want_src, want_tag; /* receive: as asked for (src and tag then hold what was found) */
-  uint64_t full;            /* receive: bytes of the message, more than bytes when it was truncated */
-  uint32_t seq;             /* send: number of the message in its pair */
+  uint64_t full;              /* receive: bytes of the message, more than bytes when it was truncated */
+  uint32_t seq;               /* send: number of the message in its pair */
   uint32_t ctx_kind;
   /* Other kinds than SPX_R_SEND and SPX_R_RECV. start: what MPI_Start does with a persistent one. finish: called once, with no
    * lock held, when a complete operation is collected (or, if it was freed before, when it completes); may fill st's
@@ -163,43 +204,64 @@ typedef struct spx_request {
 } spx_request;
 
 /* ---- matched messages (MPI_Mprobe) --------------------------------------------------------------------------- */
-typedef struct spx_message { spx_obj o; void *unexpected; spx_comm *comm; } spx_message;
+typedef struct spx_message {
+  spx_obj o;
+  void *unexpected;
+  spx_comm *comm;
+} spx_message;
 /* ---- objects that only the engine knows ---------------------------------------------------------------------- */
-typedef struct spx_plain { spx_obj o; struct spx_errh *errh; } spx_plain; /* group, info, win, file, session */
+typedef struct spx_plain {
+  spx_obj o;
+  struct spx_errh *errh;
+} spx_plain; /* group, info, win, file, session */
 
 /* ---- entering and leaving (shim/runtime.c) --------------------------------------------------------------------
  * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame
  * and enters Go by spx_go, which blocks asynchronous signals around the entry, carries out call-outs (user functions
  * that Go asks for) with no Go frame below and no lock held, and raises the error, if any, through the error handler. */
 #define SPX_MAX_ARGS 14
-typedef union { int64_t i; uint64_t u; void *p; double d; } spx_word;
+typedef union {
+  int64_t i;
+  uint64_t u;
+  void *p;
+  double d;
+} spx_word;
 typedef struct spx_frame {
-  uint32_t fn;        /* SPX_FN_*, see zz_functions.h */
-  uint32_t wide;      /* 1: the _c form: count arrays are MPI_Count, displacement arrays MPI_Aint */
+  uint32_t fn;              /* SPX_FN_*, see zz_functions.h */
+  uint32_t wide;            /* 1: the _c form: count arrays are MPI_Count, displacement arrays MPI_Aint */
   spx_word a[SPX_MAX_ARGS]; /* the arguments in the order of the C prototype: scalars widened to 64 bit (sign-extended),
                          handles and pointers as they are (never as Go pointers: MPI_IN_PLACE is 1) */
-  int32_t err;        /* out: MPI error code */
-  uint32_t err_kind;  /* out: spx_kind of the object whose handler is called; 0: MPI_COMM_SELF's */
-  void *err_handle;   /* out: its handle */
+  int32_t err;              /* out: MPI error code */
+  uint32_t err_kind;        /* out: spx_kind of the object whose handler is called; 0: MPI_COMM_SELF's */
+  void *err_handle;         /* out: its handle */
   /* call-out asked for by Go; cont != 0 then, and the shim comes back with the same frame */
-  uint32_t co;        /* SPX_CO_* */
-  uint32_t cont;      /* Go's continuation; 0: a new call */
+  uint32_t co;   /* SPX_CO_* */
+  uint32_t cont; /* Go's continuation; 0: a new call */
   void *co_fn;
-  spx_word co_a[8];   /* arguments for co_fn */
-  int64_t co_ret;     /* what co_fn returned */
+  spx_word co_a[8]; /* arguments for co_fn */
+  int64_t co_ret;   /* what co_fn returned */
 } spx_frame;
 /* What a call-out calls (frame.co), and what frame.co_a holds; capi/callout.go says the same to Go. */
 enum {
-  SPX_CO_COPY_ATTR = 1, /* copy function: handle, keyval, extra_state, value in; co_a[6] gets the value, co_a[7] the flag */
-  SPX_CO_DELETE_ATTR,   /* delete function: handle, keyval, value, extra_state */
-  SPX_CO_GREQ_QUERY,    /* extra_state, status */
-  SPX_CO_GREQ_FREE,     /* extra_state */
-  SPX_CO_GREQ_CANCEL,   /* extra_state, complete */
-  SPX_CO_INTERNAL       /* int64_t f(spx_word *co_a), a function of libspx's own: a wait that Go does not sit below */
+  SPX_CO_COPY_ATTR =
+      1, /* copy function: handle, keyval, extra_state, value in; co_a[6] gets the value, co_a[7] the flag */
+  SPX_CO_DELETE_ATTR, /* delete function: handle, keyval, value, extra_state */
+  SPX_CO_GREQ_QUERY,  /* extra_state, status */
+  SPX_CO_GREQ_FREE,   /* extra_state */
+  SPX_CO_GREQ_CANCEL, /* extra_state, complete */
+  SPX_CO_INTERNAL     /* int64_t f(spx_word *co_a), a function of libspx's own: a wait that Go does not sit below */
 };
 /* Entries that are not an MPI function: frame.fn is one of these (capi/internal.go). Their bodies are found in the map internals;
  * spx_go_internal raises nothing, but returns the error code and leaves the detail text. */
-enum { SPX_IN_FIRST = 0x10000, SPX_IN_ALONE = SPX_IN_FIRST, SPX_IN_START, SPX_IN_STOP, SPX_IN_STOPPED, SPX_IN_FT /* deaths and control messages, capi/ft.go */, SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */ };
+enum {
+  SPX_IN_FIRST = 0x10000,
+  SPX_IN_ALONE = SPX_IN_FIRST,
+  SPX_IN_START,
+  SPX_IN_STOP,
+  SPX_IN_STOPPED,
+  SPX_IN_FT /* deaths and control messages, capi/ft.go */,
+  SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */
+};
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */
 SPX_HIDDEN extern _Atomic uint64_t spx_go_entries;
@@ -209,7 +271,8 @@ SPX_HIDDEN int spx_go(spx_frame *f);
  * not return: abort, or a longjmp of the user's). fmt says what was wrong: argument, value, what to do. The text is
  * kept per thread and is part of what MPI_Error_string(code) gives. Error codes equal error classes, but for those made by
  * MPI_Add_error_code. Never call it with spx_lock held. handle may be invalid or null: then MPI_COMM_SELF's handler. */
-SPX_HIDDEN int spx_raise(spx_kind k, void *handle, int code, const char *function, const char *fmt, ...) __attribute__((format(printf, 5, 6), cold));
+SPX_HIDDEN int spx_raise(spx_kind k, void *handle, int code, const char *function, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6), cold));
 /* Sets the detail text of this thread without raising; for bodies whose caller raises. */
 SPX_HIDDEN void spx_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
 /* This thread's detail text, "" when none: for  spx_raise(k, h, code, fn, "%s", spx_detail_text()). */
@@ -221,9 +284,9 @@ SPX_HIDDEN _Noreturn void spx_fatal(int code, const char *fmt, ...) __attribute_
 /* ---- process state (shim/runtime.c) -------------------------------------------------------------------------- */
 enum { SPX_BEFORE_INIT = 0, SPX_INITIALIZED = 1, SPX_FINALIZED = 2 };
 SPX_HIDDEN extern _Atomic int spx_state;
-SPX_HIDDEN extern int spx_mt;            /* 1: MPI_THREAD_MULTIPLE was given */
-SPX_HIDDEN extern int spx_forked;        /* 1 in a child that was forked after the library was loaded */
-SPX_HIDDEN extern SPX_TLS uint32_t spx_fn; /* function that this thread is in */
+SPX_HIDDEN extern int spx_mt;                      /* 1: MPI_THREAD_MULTIPLE was given */
+SPX_HIDDEN extern int spx_forked;                  /* 1 in a child that was forked after the library was loaded */
+SPX_HIDDEN extern SPX_TLS uint32_t spx_fn;         /* function that this thread is in */
 SPX_HIDDEN extern const char *const spx_fn_name[]; /* zz_functions.c */
 
 /* ---- data plane ------------------------------------------------------------------------------------------------
@@ -234,15 +297,23 @@ SPX_HIDDEN int spx_dp_attach(int memfd, uint32_t me);
 SPX_HIDDEN void spx_dp_detach(void);
 SPX_HIDDEN extern spx_seg *spx_segment;
 SPX_HIDDEN extern uint32_t spx_me;
-static inline spx_proc *spx_proc_of(uint32_t i) { return (spx_proc *)((char *)spx_segment + spx_segment->proc_off + i * spx_segment->proc_stride); }
+static inline spx_proc *spx_proc_of(uint32_t i)
+{
+  return (spx_proc *)((char *)spx_segment + spx_segment->proc_off + i * spx_segment->proc_stride);
+}
 
-SPX_HIDDEN int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m);
-SPX_HIDDEN int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st);
+SPX_HIDDEN int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
+                        spx_send_mode m);
+SPX_HIDDEN int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind,
+                        MPI_Status *st);
 /* Nonblocking: *r gets a referenced request, complete or not. flags: SPX_RF_INTERNAL for requests without a user handle's semantics. */
-SPX_HIDDEN int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m, uint32_t flags, spx_request **r);
-SPX_HIDDEN int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, uint32_t flags, spx_request **r);
+SPX_HIDDEN int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
+                         spx_send_mode m, uint32_t flags, spx_request **r);
+SPX_HIDDEN int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind,
+                         uint32_t flags, spx_request **r);
 /* A request for a persistent send or receive, not active. Takes what spx_isend and spx_irecv take (m is ignored for receives). */
-SPX_HIDDEN int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m, spx_request **r);
+SPX_HIDDEN int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
+                              uint32_t ctx_kind, spx_send_mode m, spx_request **r);
 /* Starts a prepared (persistent) request: sends and receives here, other kinds by r->start. */
 SPX_HIDDEN int spx_start(spx_request *r);
 /* MPI_Iprobe, MPI_Improbe: *flag, and the status when found. matched: NULL, or gets the message taken out of the queue (for spx_mrecv). */
@@ -250,7 +321,8 @@ SPX_HIDDEN int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int 
 /* As spx_iprobe, but waits until there is one. */
 SPX_HIDDEN int spx_probe(int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st, void **matched);
 /* Receives a message that spx_iprobe or spx_probe took out. */
-SPX_HIDDEN int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c, uint32_t flags, spx_request **r);
+SPX_HIDDEN int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c, uint32_t flags,
+                          spx_request **r);
 /* MPI_Cancel for sends and receives: marks; the request completes, cancelled or not. */
 SPX_HIDDEN int spx_cancel(spx_request *r);
 /* The detail text of a request that failed, for the caller to raise. */
@@ -267,7 +339,10 @@ SPX_HIDDEN int spx_wait_blocked(const spx_request *r);
 SPX_HIDDEN uint32_t spx_ticket(void);
 SPX_HIDDEN void spx_wait_event(uint32_t ticket, uint64_t deadline_ns);
 /* Registers a function that spx_progress calls while it is registered (collectives in progress). */
-typedef struct spx_poller { int (*poll)(struct spx_poller *); struct spx_poller *next, **prev; } spx_poller;
+typedef struct spx_poller {
+  int (*poll)(struct spx_poller *);
+  struct spx_poller *next, **prev;
+} spx_poller;
 SPX_HIDDEN void spx_poller_add(spx_poller *p);
 SPX_HIDDEN void spx_poller_del(spx_poller *p);
 /* Completes a request: status fields must be set; done is stored last; frees it when SPX_RF_FREED. */
@@ -305,7 +380,10 @@ SPX_HIDDEN void spx_ring_self(void);
 /* Status words: source, tag, error (SPX_KEEP_ERROR: left as it is), and the private ones (bytes, cancelled). st may be MPI_STATUS_IGNORE. */
 #define SPX_KEEP_ERROR (-1)
 SPX_HIDDEN void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled);
-static inline int64_t spx_status_bytes(const MPI_Status *st) { return (int64_t)((uint64_t)(uint32_t)st->MPI_internal[0] | (uint64_t)(uint32_t)st->MPI_internal[1] << 32); }
+static inline int64_t spx_status_bytes(const MPI_Status *st)
+{
+  return (int64_t)((uint64_t)(uint32_t)st->MPI_internal[0] | (uint64_t)(uint32_t)st->MPI_internal[1] << 32);
+}
 static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_internal[2] & 1; }
 
 /* ---- packer (dataplane/pack.c) --------------------------------------------------------------------------------
@@ -314,7 +392,8 @@ SPX_HIDDEN void spx_pack(const void *buf, int64_t count, const spx_type *t, int6
 SPX_HIDDEN void spx_unpack(void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, const void *packed);
 /* The memory runs behind bytes [from, to) as iovecs, at most max of them; returns how many, *done how many bytes they cover. */
 struct iovec;
-SPX_HIDDEN int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, struct iovec *iov, int max, int64_t *done);
+SPX_HIDDEN int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to,
+                          struct iovec *iov, int max, int64_t *done);
 /* The number of basic elements in bytes of the packed form of t (MPI_Get_elements): -1 when the last one is not whole. */
 SPX_HIDDEN int64_t spx_type_elements(const spx_type *t, int64_t bytes);
 /* The reverse: bytes of the first n basic elements (MPI_Status_set_elements); -1 when 63 bits do not hold them. */
@@ -333,6 +412,12 @@ SPX_HIDDEN int spx_op_valid(const spx_op *op, const spx_type *t);
 
 SPX_HIDDEN void spx_lock_slow(void);
 SPX_HIDDEN void spx_unlock_slow(void);
-static inline void spx_lock(void) { if (SPX_UNLIKELY(spx_mt)) spx_lock_slow(); }
-static inline void spx_unlock(void) { if (SPX_UNLIKELY(spx_mt)) spx_unlock_slow(); }
+static inline void spx_lock(void)
+{
+  if (SPX_UNLIKELY(spx_mt)) spx_lock_slow();
+}
+static inline void spx_unlock(void)
+{
+  if (SPX_UNLIKELY(spx_mt)) spx_unlock_slow();
+}
 #endif

@@ -133,15 +133,13 @@ int spx_check_types(spx_kind k, void *h, const char *arg, const MPI_Datatype *ty
 
 static int check_requests(int n, MPI_Request const *requests, int null_ok)
 {
-  if (SPX_UNLIKELY(!requests && n > 0))
-    return spx_bad_null(0, NULL, MPI_ERR_REQUEST, "array_of_requests");
+  if (SPX_UNLIKELY(!requests && n > 0)) return spx_bad_null(0, NULL, MPI_ERR_REQUEST, "array_of_requests");
   for (int i = 0; i < n; i++) {
     if (SPX_LIKELY(spx_get(SPX_K_REQ, requests[i]) || (null_ok && requests[i] == MPI_REQUEST_NULL))) continue;
-    return spx_raise(0, NULL, MPI_ERR_REQUEST, FN, "array_of_requests[%d] = 0x%lx %s", i,
-                     (unsigned long)(uintptr_t)requests[i],
-                     requests[i] == MPI_REQUEST_NULL
-                         ? "is MPI_REQUEST_NULL"
-                         : "is not a request: it was freed, has completed, or was never made");
+    return spx_raise(
+        0, NULL, MPI_ERR_REQUEST, FN, "array_of_requests[%d] = 0x%lx %s", i, (unsigned long)(uintptr_t)requests[i],
+        requests[i] == MPI_REQUEST_NULL ? "is MPI_REQUEST_NULL"
+                                        : "is not a request: it was freed, has completed, or was never made");
   }
   return MPI_SUCCESS;
 }

@@ -24,7 +24,8 @@ spx_request *spx_ft_request(spx_comm *comm)
     r->comm = comm;
     spx_ref(&comm->o);
     r->release = release;
-  } else r->flags |= SPX_RF_INTERNAL;
+  } else
+    r->flags |= SPX_RF_INTERNAL;
   return r;
 }
 

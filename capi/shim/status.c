@@ -53,8 +53,7 @@ _Static_assert(sizeof(MPI_F08_status) == sizeof(MPI_Status), "MPI_F08_status");
 static int convert(void *to, const void *from)
 {
   const char *fn = spx_fn_name[spx_fn];
-  if (!from)
-    return spx_raise(0, NULL, MPI_ERR_ARG, fn, "the status to convert is NULL or MPI_STATUS_IGNORE");
+  if (!from) return spx_raise(0, NULL, MPI_ERR_ARG, fn, "the status to convert is NULL or MPI_STATUS_IGNORE");
   if (!to) return spx_raise(0, NULL, MPI_ERR_ARG, fn, "the address for the converted status is NULL");
   memcpy(to, from, sizeof(MPI_Status));
   return MPI_SUCCESS;

@@ -306,7 +306,7 @@ func TestClangFormat(t *testing.T) {
 // CFiles are the C sources written by hand.
 func CFiles(t *testing.T) (list []file) {
 	for _, f := range files(t, ".c", ".h", ".cc") {
-		if !f.generated() && !strings.HasPrefix(f.path, "capi/") {
+		if !f.generated() {
 			list = append(list, f)
 		}
 	}

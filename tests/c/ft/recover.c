@@ -32,7 +32,7 @@ static void on_error(MPI_Comm *comm, int *code, ...)
 int main(int argc, char **argv)
 {
   enum { STEPS = 400, EVERY = 60 };
-  static volatile int step;     /* survives the jump */
+  static volatile int step; /* survives the jump */
   static double saved_sum;
   static int saved_step, killed;
   MPI_Errhandler handler;

@@ -13,14 +13,14 @@
 
 static int dies(int rank, int n, int deaths) { return deaths ? rank >= n - deaths : rank % 2; }
 
-#define CHECK(x, ...) \
-  do { \
-    if (!(x)) { \
-      fprintf(stderr, "rank %d: " #x ": ", rank); \
-      fprintf(stderr, __VA_ARGS__); \
-      fprintf(stderr, "\n"); \
-      MPI_Abort(MPI_COMM_WORLD, 3); \
-    } \
+#define CHECK(x, ...)                                                                                                  \
+  do {                                                                                                                 \
+    if (!(x)) {                                                                                                        \
+      fprintf(stderr, "rank %d: " #x ": ", rank);                                                                      \
+      fprintf(stderr, __VA_ARGS__);                                                                                    \
+      fprintf(stderr, "\n");                                                                                           \
+      MPI_Abort(MPI_COMM_WORLD, 3);                                                                                    \
+    }                                                                                                                  \
   } while (0)
 
 int main(int argc, char **argv)
