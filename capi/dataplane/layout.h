@@ -70,7 +70,7 @@ typedef struct spx_proc {
   /* line 2: the owner writes */
   uint32_t owner_state;
   uint32_t ft_flags;
-  uint32_t call;        /* SPX_FN_ index of the MPI call that this process is in, 0 outside: for diagnosis */
+  uint32_t call;        /* SPX_FN_ index of the MPI call that this process is parked in, else 0: for diagnosis */
   uint32_t thread_level;
   uint64_t cma_nonce_addr; /* address of a private copy of cma_nonce, for probing process_vm_readv */
   uint64_t cma_nonce;

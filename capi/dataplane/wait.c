@@ -14,16 +14,16 @@
 #include <unistd.h>
 #include "dp.h"
 
-#define SETTLE_AFTER 16          /* empty rounds before held-back tails are published */
+#define SETTLE_AFTER   16 /* empty rounds before held-back tails are published */
 #define FIRST_SLEEP_NS 1000000ull
-#define FOREVER UINT64_MAX
+#define FOREVER        UINT64_MAX
 
 uint64_t spx_events;
 int spx_due;
-static int sleepers;             /* threads of this process in the futex; under the lock */
+static int sleepers; /* threads of this process in the futex; under the lock */
 static spx_poller *pollers, *next_poller;
 static int in_pollers, in_due;
-static spx_request *reap;        /* freed before they were complete, and now complete */
+static spx_request *reap; /* freed before they were complete, and now complete */
 
 /* ---- the lock: recursive, yields to others ------------------------------------------------------------------- */
 
@@ -128,7 +128,8 @@ int spx_poll(bool all)
   int n = spx_rx_poll_all(all);
   if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
   if (pollers && !in_pollers) n += run_pollers();
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths)) n += spx_notice_deaths();
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
+    n += spx_notice_deaths();
   if (n) spx_happened(n);
   return n;
 }
@@ -169,7 +170,8 @@ int spx_progress(void)
   if (n == 0) spx_rx_settle();
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   spx_unlock();
-  if (n == 0 && spx_set.spin == 0) sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
+  if (n == 0 && spx_set.spin == 0)
+    sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
   return n;
 }
 
@@ -183,7 +185,8 @@ void spx_complete(spx_request *r, int error)
       r->next = reap;
       reap = r;
       spx_due |= SPX_DUE_REAP;
-    } else drop_freed(r);
+    } else
+      drop_freed(r);
   } else {
     atomic_store_explicit(&r->done, 1, memory_order_release);
     if (SPX_UNLIKELY(sleepers)) spx_ring_self();
@@ -217,16 +220,19 @@ static void park(uint32_t value, uint64_t ns)
 {
   spx_proc *me = spx_proc_of(spx_me);
   __atomic_store_n(&me->tx_blocked, spx_tx_waiting(), __ATOMIC_RELAXED);
+  __atomic_store_n(&me->call, spx_fn, __ATOMIC_RELAXED);
   __atomic_store_n(&me->sleeping, 1, __ATOMIC_SEQ_CST);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (spx_poll(true) == 0 && !spx_due) {
     spx_rx_settle();
     bool over = sleep_on_bell(value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS);
-    if (over && ns > FIRST_SLEEP_NS && spx_poll(true) == 0 && !spx_due) sleep_on_bell(value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS);
+    if (over && ns > FIRST_SLEEP_NS && spx_poll(true) == 0 && !spx_due)
+      sleep_on_bell(value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS);
   }
   if (sleepers == 0) {
     __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&me->tx_blocked, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&me->call, 0, __ATOMIC_RELAXED);
   }
 }
 
@@ -240,7 +246,8 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
       int d = unlock_all();
       sched_yield();
       relock(d);
-    } else __builtin_ia32_pause();
+    } else
+      __builtin_ia32_pause();
     return;
   }
   spx_rx_settle();
@@ -258,7 +265,8 @@ void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
 
 int spx_wait_blocked(const spx_request *r)
 {
-  return spx_ndead && r->kind == SPX_R_RECV && r->state == SPX_S_POSTED && r->peer == SPX_NO_PEER && spx_wild_blocked(r->comm);
+  return spx_ndead && r->kind == SPX_R_RECV && r->state == SPX_S_POSTED && r->peer == SPX_NO_PEER &&
+         spx_wild_blocked(r->comm);
 }
 
 int spx_wait(spx_request *r)
@@ -276,8 +284,10 @@ int spx_wait(spx_request *r)
       }
       int n = spx_poll(w.empty >= spx_set.spin);
       if (SPX_UNLIKELY(spx_due)) spx_run_due();
-      if (n) w.empty = 0;
-      else idle(&w, value, FOREVER);
+      if (n)
+        w.empty = 0;
+      else
+        idle(&w, value, FOREVER);
     }
     spx_unlock();
   }
