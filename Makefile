@@ -100,7 +100,7 @@ $(HDR_STAMP): $(C_HDR)
 
 comma := ,
 LDLIB := -Wl,--whole-archive $(BUILD)/obj/libspxc.a -Wl,--no-whole-archive -Wl,-soname,libmpi_abi.so.1 \
-  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,--compress-debug-sections=zlib -lm -lpthread -ldl
+  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,-z,defs -Wl,--compress-debug-sections=zlib -lm -lpthread -ldl
 
 # Go's asynchronous preemption sends SIGURG to the application's threads, and has to be off before anything runs.
 GO_DEFAULTS := -X runtime.godebugDefault=asyncpreemptoff=1
