@@ -81,7 +81,9 @@ static piece resolve(const spx_run *run, const spx_operand *f)
   spx_type *t = f->type == SPX_PT_BYTE ? byte_type() : f->type == SPX_PT_SEND ? c->stype : c->rtype;
   piece p = {run->base[f->buf] + f->off, f->count, t};
   if (SPX_LIKELY(f->mode == SPX_PM_FIXED)) return p;
-  if (f->mode == SPX_PM_COUNT)
+  if (f->mode == SPX_PM_OWN)
+    p.count = sends ? c->sown : c->rown;
+  else if (f->mode == SPX_PM_COUNT)
     p.count = spx_array_at(c->rcounts, f->a);
   else if (f->mode == SPX_PM_PREFIX) {
     int64_t unit = f->type == SPX_PT_BYTE ? run->plan->unit : t->extent;

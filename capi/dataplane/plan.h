@@ -34,11 +34,11 @@ typedef enum {
   SPX_COLL_COUNT
 } spx_coll_kind;
 enum { SPX_P_SEND = 1, SPX_P_RECV, SPX_P_WAIT, SPX_P_COPY, SPX_P_REDUCE }; /* spx_step.op */
-enum { SPX_PF_LOCAL = 1 };                                            /* spx_step.flags: peer is of the local group */
-enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP };                   /* spx_operand.buf */
-enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT }; /* spx_operand.mode */
-enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                   /* spx_operand.type */
-#define SPX_PLAN_REGIONS 64                                           /* a plan has no more; Go checks */
+enum { SPX_PF_LOCAL = 1 };                          /* spx_step.flags: peer is of the local group */
+enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP }; /* spx_operand.buf */
+enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN }; /* spx_operand.mode */
+enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                               /* spx_operand.type */
+#define SPX_PLAN_REGIONS 64                                                       /* a plan has no more; Go checks */
 
 /* A piece of a buffer, see core/coll.Ref. */
 typedef struct spx_operand {
@@ -103,6 +103,7 @@ typedef struct spx_coll {
   void *recv;
   spx_type *stype, *rtype;
   spx_op *op;
+  int64_t sown, rown; /* own counts of the v forms; elsewhere they are in the key */
   spx_array scounts, rcounts, sdispls, rdispls;
   const MPI_Datatype *stypes, *rtypes; /* w forms: displacements are in bytes */
 } spx_coll;

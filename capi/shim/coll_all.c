@@ -81,8 +81,8 @@ static int allgatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype
   if (sendbuf == MPI_IN_PLACE)
     c.key.in_place = 1;
   else
-    spx_coll_sends(&c, sendbuf, sendcount, sendtype);
-  if (c.send && !spx_is_inter(comm) && c.key.scount * c.key.s[0] > 0 &&
+    spx_coll_sends(&c, sendbuf, 0, sendtype), c.sown = sendcount;
+  if (c.send && !spx_is_inter(comm) && c.sown * c.key.s[0] > 0 &&
       c.send == (char *)recvbuf + spx_count_at(displs, comm->rank) * recvtype->extent)
     return alias(comm);
   return spx_collective(&c, how);

@@ -90,9 +90,9 @@ static int gatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, v
     if (sendbuf == MPI_IN_PLACE)
       c.key.in_place = 1;
     else
-      spx_coll_sends(&c, sendbuf, sendcount, sendtype);
+      spx_coll_sends(&c, sendbuf, 0, sendtype), c.sown = sendcount;
   }
-  if (c.send && c.recv && !spx_is_inter(comm) && c.key.scount * c.key.s[0] > 0 &&
+  if (c.send && c.recv && !spx_is_inter(comm) && c.sown * c.key.s[0] > 0 &&
       c.send == (char *)c.recv + spx_count_at(displs, comm->rank) * recvtype->extent)
     return alias(comm, "give MPI_IN_PLACE as sendbuf");
   return spx_collective(&c, how);
@@ -171,9 +171,9 @@ static int scatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displ
     if (recvbuf == MPI_IN_PLACE)
       c.key.in_place = 1;
     else
-      spx_coll_receives(&c, recvbuf, recvcount, recvtype);
+      spx_coll_receives(&c, recvbuf, 0, recvtype), c.rown = recvcount;
   }
-  if (c.send && c.recv && !spx_is_inter(comm) && c.key.rcount * c.key.r[0] > 0 &&
+  if (c.send && c.recv && !spx_is_inter(comm) && c.rown * c.key.r[0] > 0 &&
       c.recv == (char *)(uintptr_t)c.send + spx_count_at(displs, comm->rank) * sendtype->extent)
     return alias(comm, "give MPI_IN_PLACE as recvbuf");
   return spx_collective(&c, how);

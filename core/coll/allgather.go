@@ -74,7 +74,7 @@ func allgatherGatherBcast(b *builder) {
 }
 
 func allgathervRing(b *builder) {
-	b.own(b.sendRef(0, b.SCount), recvBlock(b.Rank))
+	b.own(ownSend(), recvBlock(b.Rank))
 	b.ring(recvBlock)
 }
 
@@ -87,7 +87,7 @@ func allgathervGatherBcast(b *builder) {
 	if b.InPlace {
 		b.copy(recvBlock(b.Rank), packed(b.Rank, b.Rank+1))
 	} else {
-		b.copy(b.sendRef(0, b.SCount), packed(b.Rank, b.Rank+1))
+		b.copy(ownSend(), packed(b.Rank, b.Rank+1))
 	}
 	t := b.tree(b.Rank)
 	var slots []int32

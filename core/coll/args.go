@@ -65,7 +65,8 @@ type Args struct {
 	// InPlace: MPI_IN_PLACE was given; the data are in the receive buffer (Scatter, Scatterv: stay in the send buffer).
 	InPlace bool
 	// SCount elements of SType per peer (Reduce and Scan families: in all) in the send buffer, RCount of RType in the receive
-	// buffer. Bcast has its buffer as receive buffer. Reductions: both types are the datatype. Zero where not significant.
+	// buffer. Bcast has its buffer as receive buffer. Reductions: both types are the datatype. Zero where not significant, and
+	// in v forms, where the caller's own count is bound when the plan is run.
 	SCount, RCount int64
 	SType, RType   Type
 	// SizeClass: base-2 logarithm, rounded up, of the sum of all receive counts in bytes for Allgatherv and ReduceScatter,

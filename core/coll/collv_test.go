@@ -104,20 +104,15 @@ func (s *scenario) vRanks(a Args, k Kind, inPlace bool, counts [][]int64) {
 		st, rt := s.pick(), s.pick()
 		a.InPlace = inPlace && (k == Allgatherv || k == Alltoallv || k == Alltoallw || i == a.Root)
 		a.SizeClass, a.SCount, a.RCount = sizeClass(total), 0, 0
-		switch k {
-		case Gatherv, Allgatherv:
-			a.SCount = from[0]
-		case Scatterv:
-			a.RCount = counts[a.Root][i]
-		}
 		p := s.rank(i, a, st, rt, 0)
+		p.sOwn, p.rOwn = from[0], counts[a.Root][i]
 		var sRoom, rRoom int64
 		p.sCounts, p.rCounts = from, to
 		p.sDispls, sRoom = s.spread(from)
 		p.rDispls, rRoom = s.spread(to)
 		if k == Scatterv {
 			p.rCounts = nil
-			rRoom = a.RCount
+			rRoom = p.rOwn
 		}
 		if k == Alltoallw {
 			for j := range s.n {

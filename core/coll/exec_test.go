@@ -30,6 +30,7 @@ type proc struct {
 	sTypes, rTypes   []layout // MPI_Alltoallw
 	sCounts, rCounts []int64
 	sDispls, rDispls []int64 // elements, or bytes with MPI_Alltoallw
+	sOwn, rOwn       int64   // own counts of v forms
 	prefix           []int64
 	op               func(lo, hi []byte) // on the data bytes of an element: hi = lo op hi
 	pc               int
@@ -99,6 +100,10 @@ func (p *proc) resolve(r Ref) (m memory, t layout, off, count int64) {
 		count = (p.prefix[r.B] - p.prefix[r.A]) * scale
 	case Count:
 		count = p.rCounts[r.A]
+	case Own:
+		if count = p.rOwn; r.Buf == BufSend {
+			count = p.sOwn
+		}
 	}
 	return m, t, off, count
 }

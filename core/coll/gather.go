@@ -117,27 +117,23 @@ func recvBlock(i int) Ref { return Ref{Buf: BufRecv, Mode: Index, Type: TypeRecv
 // gathervLinear: everybody who has data sends them to the root.
 func gathervLinear(b *builder) {
 	if b.Rank != b.Root {
-		if b.SCount*b.SType.Size > 0 {
-			b.send(b.Root, b.sendRef(0, b.SCount))
-		}
+		b.send(b.Root, ownSend())
 		return
 	}
 	for i := 1; i < b.Size; i++ {
 		b.recv(b.rank(i), recvBlock(b.rank(i)))
 	}
-	b.own(b.sendRef(0, b.SCount), recvBlock(b.Rank))
+	b.own(ownSend(), recvBlock(b.Rank))
 }
 
 // scattervLinear: the root sends to everybody who gets data.
 func scattervLinear(b *builder) {
 	if b.Rank != b.Root {
-		if b.RCount*b.RType.Size > 0 {
-			b.recv(b.Root, b.recvRef(0, b.RCount))
-		}
+		b.recv(b.Root, ownRecv())
 		return
 	}
 	for i := 1; i < b.Size; i++ {
 		b.send(b.rank(i), sendBlock(b.rank(i)))
 	}
-	b.own(sendBlock(b.Rank), b.recvRef(0, b.RCount))
+	b.own(sendBlock(b.Rank), ownRecv())
 }

@@ -60,14 +60,17 @@ func interBcast(b *builder) {
 	}
 }
 
-// nothingGiven: blocks by arrays of counts are not sent when empty, and who gives one block knows only that.
-func nothingGiven(k, v Kind, count int64, t Type) bool { return k == v && count*t.Size == 0 }
+// given is the block that this process gives; v is the kind with arrays of counts.
+func (b *builder) given(v Kind) Ref {
+	if b.Kind == v {
+		return ownSend()
+	}
+	return b.sendRef(0, b.SCount)
+}
 
 func interGather(b *builder) {
 	if b.Root >= 0 {
-		if !nothingGiven(b.Kind, Gatherv, b.SCount, b.SType) {
-			b.send(b.Root, b.sendRef(0, b.SCount))
-		}
+		b.send(b.Root, b.given(Gatherv))
 		return
 	}
 	for i := 0; b.Root == RootSelf && i < b.Remote; i++ {
@@ -87,9 +90,11 @@ func (b *builder) remoteBlock(i int, v ...Kind) Ref {
 
 func interScatter(b *builder) {
 	if b.Root >= 0 {
-		if !nothingGiven(b.Kind, Scatterv, b.RCount, b.RType) {
-			b.recv(b.Root, b.recvRef(0, b.RCount))
+		mine := b.recvRef(0, b.RCount)
+		if b.Kind == Scatterv {
+			mine = ownRecv()
 		}
+		b.recv(b.Root, mine)
 		return
 	}
 	for i := 0; b.Root == RootSelf && i < b.Remote; i++ {
@@ -101,17 +106,13 @@ func interScatter(b *builder) {
 	}
 }
 
-// interAllgather: each process sends its block to all of the other group. A group that gives nothing sends nothing, or
-// empty messages where the receivers cannot know.
+// interAllgather: each process sends its block to all of the other group.
 func interAllgather(b *builder) {
 	for i := range b.Remote {
 		b.recv(i, b.remoteBlock(i, Allgatherv))
 	}
-	if nothingGiven(b.Kind, Allgatherv, b.SCount, b.SType) {
-		return
-	}
 	for i := range b.Remote {
-		b.send((b.Rank+i)%b.Remote, b.sendRef(0, b.SCount))
+		b.send((b.Rank+i)%b.Remote, b.given(Allgatherv))
 	}
 }
 

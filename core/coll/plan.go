@@ -30,6 +30,7 @@ const (
 	Fixed  Mode = 0 // Off and Count
 	Index  Mode = 1 // count and displacement of block A in the caller's arrays of that buffer, Off is ignored
 	Count  Mode = 3 // Off, and the count of block A in the caller's array of receive counts
+	Own    Mode = 4 // Off, and the caller's own count for that buffer: of the v forms, where counts differ from call to call
 	Prefix Mode = 2 // the blocks A to B-1 laid end to end: from Off + (sum of counts before A), (sum of counts in A..B-1)
 )
 
@@ -153,6 +154,10 @@ func (b *builder) typedRegion(n int64) Ref {
 	}
 	return Ref{Buf: b.region(size, 0), Type: TypeRecv, Off: off, Count: n}
 }
+
+// ownSend and ownRecv are what the caller gives or gets in a v form: as many elements as it says at the call.
+func ownSend() Ref { return Ref{Buf: BufSend, Mode: Own, Type: TypeSend} }
+func ownRecv() Ref { return Ref{Buf: BufRecv, Mode: Own, Type: TypeRecv} }
 
 // part is elements [from, to) of a typed ref.
 func (b *builder) part(r Ref, from, to int64) Ref {
