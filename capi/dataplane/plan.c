@@ -71,7 +71,12 @@ typedef struct {
   spx_type *type;
 } piece;
 
-static spx_type *type_at(const MPI_Datatype *types, int i) { return (spx_type *)spx_get(SPX_K_TYPE, types[i]); }
+/* Beside the count 0 the caller may have MPI_DATATYPE_NULL: any type will do. */
+static spx_type *type_at(const MPI_Datatype *types, int i)
+{
+  spx_type *t = (spx_type *)spx_get(SPX_K_TYPE, types[i]);
+  return SPX_LIKELY(t != NULL) ? t : byte_type();
+}
 
 /* Where a ref is, once the caller's arrays are known. */
 static piece resolve(const spx_run *run, const spx_operand *f)
