@@ -265,3 +265,10 @@ func TestAnytime(t *testing.T) {
 		t.Errorf("%s", o.Text())
 	}
 }
+
+func TestInsignificantArguments(t *testing.T) {
+	program := harness.Compile(t, "abi/significant", []string{filepath.Join(harness.Root(), "tests/abi/testdata/significant.c")})
+	if o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "3", program)}); o.Status != 0 || o.Late {
+		t.Errorf("%s", o.Text())
+	}
+}
