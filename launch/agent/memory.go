@@ -135,7 +135,7 @@ func (a *agent) where() {
 		if !a.ranks[i].alive {
 			continue
 		}
-		what := "outside MPI calls"
+		what := "running, in no MPI call that waits"
 		switch state := a.segment.OwnerState(i); {
 		case state == shm.OwnerNone:
 			what = "before MPI_Init"

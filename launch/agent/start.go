@@ -155,15 +155,14 @@ func (a *agent) makeOutput() (err error) {
 			return fmt.Errorf("--output %s: %v", dir, err)
 		}
 	}
-	if a.out, err = output.New(1, a.spec.Tag); err != nil {
+	var out, errs unix.Stat_t
+	same := unix.Fstat(1, &out) == nil && unix.Fstat(2, &errs) == nil && out.Dev == errs.Dev && out.Ino == errs.Ino && out.Rdev == errs.Rdev
+	alone := len(a.ranks) == 1 && !same
+	if a.out, err = output.New(1, a.spec.Tag, alone); err != nil || same {
+		a.err = a.out
 		return err
 	}
-	a.err = a.out
-	var out, errs unix.Stat_t
-	if unix.Fstat(1, &out) == nil && unix.Fstat(2, &errs) == nil && out.Dev == errs.Dev && out.Ino == errs.Ino && out.Rdev == errs.Rdev {
-		return nil
-	}
-	a.err, err = output.New(2, a.spec.Tag)
+	a.err, err = output.New(2, a.spec.Tag, alone)
 	return err
 }
 

@@ -53,7 +53,10 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 		m.death = status
 	}
 	text := m.describe(e)
-	if m.alive > 0 {
+	switch {
+	case m.alive == 1:
+		text += "; the other one is told and goes on."
+	case m.alive > 1:
 		text += fmt.Sprintf("; the other %d are told and go on.", m.alive)
 	}
 	return []Action{Publish{Proc: e.Proc, Dead: true}, Say{text}}
@@ -133,8 +136,6 @@ func (m *Machine) describe(e Ended) string {
 		fmt.Fprintf(&b, " in %s", e.Call)
 	case e.Owner == OwnerInit && e.Wait.Signal == 0:
 		b.WriteString(" without calling MPI_Finalize")
-	case e.Owner == OwnerInit:
-		b.WriteString(" outside MPI calls")
 	case e.Owner == OwnerFinalized:
 		b.WriteString(" after MPI_Finalize")
 	case e.Owner == OwnerNone && e.OtherMPI:

@@ -87,7 +87,7 @@ type Ended struct {
 	Proc     int
 	Wait     Wait
 	Owner    Owner
-	Call     string // the MPI function that it was in, or empty
+	Call     string // the MPI function that it waited in, or empty
 	Returns  bool   // a process that lives has an error handler that returns
 	OtherMPI bool   // another process has called MPI_Init
 	Aborted  bool   // some process has called MPI_Abort

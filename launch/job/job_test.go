@@ -98,7 +98,7 @@ func TestDeathEndsTheJob(t *testing.T) {
 }
 
 func TestSurvivorsAreTold(t *testing.T) {
-	told := "publish 1 dead | say rank 1 (pid 101 on h) was killed by signal 9 (SIGKILL) outside MPI calls; the other 2 are told and go on."
+	told := "publish 1 dead | say rank 1 (pid 101 on h) was killed by signal 9 (SIGKILL); the other 2 are told and go on."
 	death := Ended{Proc: 1, Owner: OwnerInit, Wait: Wait{Signal: 9}, Returns: true, OtherMPI: true}
 	run(t, Config{Procs: 3}, []step{
 		{1 * ms, death, told},
@@ -111,7 +111,7 @@ func TestSurvivorsAreTold(t *testing.T) {
 		{2 * ms, finalized(2, 0), "publish 2 exited | finish 3"},
 	})
 	run(t, Config{Procs: 1, OnDeath: Continue}, []step{ // nobody is left to handle it
-		{1 * ms, killed(0, 9), "publish 0 dead | say rank 0 (pid 100 on h) was killed by signal 9 (SIGKILL) outside MPI calls | finish 137"},
+		{1 * ms, killed(0, 9), "publish 0 dead | say rank 0 (pid 100 on h) was killed by signal 9 (SIGKILL) | finish 137"},
 	})
 }
 

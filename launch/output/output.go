@@ -33,6 +33,7 @@ const (
 type Mux struct {
 	target int
 	tag    bool          // lines start with [rank]
+	alone  bool          // there is only one pipe, whose lines nobody can disturb
 	split  bool          // an unfinished line of one process is ended before another's line: for readers who are human
 	idle   time.Duration // unfinished lines are handed on after this silence
 	epoll  int
@@ -41,7 +42,6 @@ type Mux struct {
 
 	mu      sync.Mutex // guards the following
 	streams map[int]*stream
-	added   int
 	said    []string
 	closing bool
 	err     error // why the target cannot be written any more
@@ -60,8 +60,9 @@ type stream struct {
 	partial  []byte // an unfinished line, not yet handed on
 }
 
-// New makes a Mux that writes to target, which it does not close. tag: lines start with [rank].
-func New(target int, tag bool) (*Mux, error) {
+// New makes a Mux that writes to target, which it does not close. tag: lines start with [rank]. alone: there will be no more than
+// one pipe, and nothing of it has to wait for the end of its line.
+func New(target int, tag, alone bool) (*Mux, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll_create1: %w", err)
@@ -71,7 +72,7 @@ func New(target int, tag bool) (*Mux, error) {
 		unix.Close(epoll)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	m := &Mux{target: target, tag: tag, epoll: epoll, wake: wake, done: make(chan struct{}), streams: map[int]*stream{}, waiting: map[*stream]struct{}{},
+	m := &Mux{target: target, tag: tag, alone: alone, epoll: epoll, wake: wake, done: make(chan struct{}), streams: map[int]*stream{}, waiting: map[*stream]struct{}{},
 		scratch: make([]byte, readBytes), idle: idleDefault, split: tag}
 	if _, err := unix.IoctlGetTermios(target, unix.TCGETS); err == nil {
 		m.idle, m.split = idleTTY, true
@@ -94,7 +95,6 @@ func (m *Mux) Add(rank, fd int) error {
 		return unix.Close(fd)
 	}
 	m.streams[fd] = &stream{fd: fd, rank: rank}
-	m.added++
 	return unix.EpollCtl(m.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
@@ -242,18 +242,11 @@ func (m *Mux) data(s *stream, b []byte) {
 	switch {
 	case len(s.partial) == 0:
 		delete(m.waiting, s)
-	case len(s.partial) > MaxLine || m.alone():
+	case len(s.partial) > MaxLine || m.alone:
 		m.handOn(s)
 	default:
 		m.waiting[s] = struct{}{}
 	}
-}
-
-// alone: there is only one process, whose lines nobody can disturb.
-func (m *Mux) alone() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.added == 1
 }
 
 // handOn writes a process's unfinished line.

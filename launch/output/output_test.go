@@ -28,7 +28,7 @@ func newRig(t *testing.T, ranks int, tag bool) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux, err := New(int(target.Fd()), tag)
+	mux, err := New(int(target.Fd()), tag, ranks == 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestTargetFull(t *testing.T) {
 		t.Skip("no /dev/full:", err)
 	}
 	defer full.Close()
-	m, err := New(int(full.Fd()), false)
+	m, err := New(int(full.Fd()), false, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,129 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestLook(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"bin/prog": 0o755, "other/prog": 0o755, "bin/text": 0o644} {
+		file := filepath.Join(dir, name)
+		os.MkdirAll(filepath.Dir(file), 0o755)
+		if err := os.WriteFile(file, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environ := []string{"PATH=/none:" + dir + "/other"}
+	for _, c := range []struct {
+		name, dir, path string
+		want            string // below dir, or the status of the error
+	}{
+		{"prog", "", "", "other/prog"},
+		{"prog", "", dir + "/bin", "bin/prog"},
+		{"prog", dir, "bin", "bin/prog"},
+		{dir + "/bin/prog", "", "", "bin/prog"},
+		{"./prog", dir + "/bin", "", "bin/prog"},
+		{"bin/prog", dir, "", "bin/prog"},
+		{"text", "", dir + "/bin", "126"},
+		{dir + "/bin/text", "", "", "126"},
+		{dir, "", "", "126"},
+		{"none", "", "", "127"},
+		{dir + "/none", "", "", "127"},
+		{dir + "/bin/prog/none", "", "", "127"},
+		{"prog", dir + "/none", "", "126"},
+	} {
+		got, err := Look(c.name, c.dir, c.path, environ)
+		var look *LookError
+		if errors.As(err, &look) {
+			got = strconv.Itoa(look.Status)
+		} else {
+			got = strings.TrimPrefix(got, dir+"/")
+		}
+		if got != c.want {
+			t.Errorf("%+v: got %s, error %v", c, got, err)
+		}
+	}
+}
+
+// start makes a shell; the test's thread must not end before it.
+func start(t *testing.T, script string) (pid, pidfd int) {
+	t.Helper()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	pid, pidfd, err := Start(&Spec{File: "/bin/sh", Argv: []string{"sh", "-c", script}, Stdio: [3]int{0, 1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Kill(-pid, unix.SIGKILL) })
+	return pid, pidfd
+}
+
+func await(t *testing.T, pidfd int) {
+	t.Helper()
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 20_000); n != 1 {
+		t.Fatalf("the process does not end (%v)", err)
+	}
+}
+
+// The wait status is that of wait4, before and at the reaping.
+func TestPeek(t *testing.T) {
+	for script, want := range map[string]syscall.WaitStatus{"exit 0": 0, "exit 7": 7 << 8, "kill -9 $$": 9, "kill -TERM $$": 15} {
+		pid, pidfd := start(t, script)
+		await(t, pidfd)
+		status, ended, err := Peek(pidfd)
+		if !ended || err != nil || status != want {
+			t.Errorf("%s: status %#x, ended %v, error %v; want %#x", script, status, ended, err, want)
+		}
+		var again syscall.WaitStatus
+		if got, err := syscall.Wait4(pid, &again, syscall.WNOHANG, nil); got != pid || err != nil || again != status {
+			t.Errorf("%s: then wait4 gives %d, %#x, %v", script, got, again, err)
+		}
+		unix.Close(pidfd)
+	}
+	pid, pidfd := start(t, "sleep 1000")
+	if _, ended, err := Peek(pidfd); ended || err != nil {
+		t.Errorf("a process that lives: ended %v, error %v", ended, err)
+	}
+	Signal(pid, int(unix.SIGKILL))
+	await(t, pidfd)
+	Reap(pid, pidfd)
+}
+
+func TestStartFails(t *testing.T) {
+	if _, _, err := Start(&Spec{File: "/none", Argv: []string{"none"}, Stdio: [3]int{0, 1, 2}}); !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A stopped process with children, one of which has left its session: the signal ends the group, EndDescendants the rest.
+func TestEndDescendants(t *testing.T) {
+	if err := Subreaper(); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+	pid, pidfd := start(t, "setsid sh -c 'trap \"\" TERM; sleep 1000; sleep 1000' & sleep 1000")
+	deadline := time.Now().Add(20 * time.Second)
+	for len(Descendants(os.Getpid())) < 4 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	if list := Descendants(os.Getpid()); len(list) < 4 {
+		t.Fatalf("descendants %v, expected two shells and two sleeps", list)
+	}
+	unix.Kill(pid, unix.SIGSTOP)
+	Signal(pid, int(unix.SIGTERM))
+	await(t, pidfd)
+	if left := EndDescendants(20*time.Millisecond, 20*time.Second); left != 0 {
+		t.Errorf("%d are left: %v", left, Descendants(os.Getpid()))
+	}
+	unix.Close(pidfd)
+}
