@@ -123,7 +123,7 @@ func (r *result) markdown() string {
 			}
 			for _, p := range r.peers() {
 				q := ratios(by["spx"], by[p])
-				fmt.Fprintf(&b, " %.2f (%.2f-%.2f) |", q.Median, q.Low, q.High)
+				fmt.Fprintf(&b, " %s (%s-%s) |", figure(q.Median), figure(q.Low), figure(q.High))
 			}
 			b.WriteString("\n")
 		}
@@ -143,10 +143,10 @@ func (r *result) markdown() string {
 	return b.String()
 }
 
-// figure prints three significant digits.
+// figure prints about three significant digits.
 func figure(us float64) string {
 	switch {
-	case us != us:
+	case us != us: // not a number: not measured
 		return "-"
 	case us >= 100:
 		return fmt.Sprintf("%.0f", us)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -40,8 +41,34 @@ func cacheFolder() string {
 	return filepath.Join(dir, "spx-conformance")
 }
 
+// lock keeps others that use the same cache out until the function that it returns is called.
+func (s suite) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(s.cache, 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(s.cache, ".lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// The suite is configured for a compiler in the cache that stands for the mpicc of the build in hand, so that one cache serves
+// several builds: the programs find the library by LD_LIBRARY_PATH.
+const compiler = `#!/bin/sh
+exec "$SPX_BUILD/bin/mpicc" "$@"
+`
+
 // prepare fetches, unpacks and configures the suite and builds its two support libraries; done parts are kept.
 func (s suite) prepare() error {
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if !isDir(s.source()) {
 		fmt.Println("fetching", suitePackage, suiteVersion)
 		src := filepath.Join(s.cache, "src")
@@ -54,17 +81,20 @@ func (s suite) prepare() error {
 			return err
 		}
 	}
-	mpicc := filepath.Join(s.spx, "bin/mpicc")
+	mpicc := filepath.Join(s.cache, "mpicc")
+	if err := os.WriteFile(mpicc, []byte(compiler), 0o777); err != nil {
+		return err
+	}
 	stamp := filepath.Join(s.tree(), ".configured")
 	if made, err := os.ReadFile(stamp); err != nil || string(made) != mpicc {
-		fmt.Println("configuring the suite for", mpicc)
+		fmt.Println("configuring the suite")
 		if err := os.RemoveAll(s.tree()); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(s.tree(), 0o777); err != nil {
 			return err
 		}
-		args := []string{"--disable-maintainer-mode", "CC=gcc", "MPICC=" + mpicc, "MPIEXEC=" + filepath.Join(s.spx, "bin/spxrun"),
+		args := []string{"--disable-maintainer-mode", "CC=gcc", "MPICC=" + mpicc, "MPIEXEC=spxrun",
 			"--disable-cxx", "--enable-fortran=no", "--enable-threads=multiple", "--enable-strictmpi", "--enable-checkerrors"}
 		if err := s.sh(s.tree(), filepath.Join(s.source(), "configure"), args...); err != nil {
 			return err
@@ -83,6 +113,11 @@ func (s suite) prepare() error {
 
 // build makes the programs of a folder that can be made; what cannot is reported with its line.
 func (s suite) build(dir string) {
+	unlock, err := s.lock()
+	if err != nil {
+		return // make of the single line will say so
+	}
+	defer unlock()
 	cmd := exec.Command("make", "-k", "-j2", "-C", filepath.Join(s.tree(), dir))
 	cmd.Env = cleanEnv(s.spx)
 	cmd.Run()
@@ -108,10 +143,10 @@ func (s suite) sh(dir, name string, args ...string) error {
 func cleanEnv(spx string) []string {
 	var env []string
 	for _, e := range os.Environ() {
-		if strings.HasPrefix(e, "MAKE") || strings.HasPrefix(e, "MFLAGS") || strings.HasPrefix(e, "CGO_") || strings.HasPrefix(e, "LD_LIBRARY_PATH=") {
+		if strings.HasPrefix(e, "MAKE") || strings.HasPrefix(e, "MFLAGS") || strings.HasPrefix(e, "CGO_") || strings.HasPrefix(e, "SPX_BUILD=") || strings.HasPrefix(e, "LD_LIBRARY_PATH=") {
 			continue
 		}
 		env = append(env, e)
 	}
-	return append(env, "LD_LIBRARY_PATH="+filepath.Join(spx, "lib"))
+	return append(env, "LD_LIBRARY_PATH="+filepath.Join(spx, "lib"), "SPX_BUILD="+spx)
 }

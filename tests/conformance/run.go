@@ -82,7 +82,7 @@ func (r *runner) run(l testLine) result {
 // make builds one program of the suite with its own Makefile.
 func (r *runner) make(dir, program string) (string, error) {
 	cmd := exec.Command("make", "-C", dir, program)
-	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=", "MFLAGS=")
+	cmd.Env = cleanEnv(r.spx)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
