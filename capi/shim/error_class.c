@@ -34,7 +34,7 @@ static const class_row rows[] = {
     ROW(MPI_ERR_ARG, "invalid argument"),
     ROW(MPI_ERR_UNKNOWN, "unknown error"),
     ROW(MPI_ERR_TRUNCATE, "message longer than the receive buffer"),
-    ROW(MPI_ERR_OTHER, "error of another kind; the text says which"),
+    ROW(MPI_ERR_OTHER, "another error"),
     ROW(MPI_ERR_INTERN, "internal error of the library"),
     ROW(MPI_ERR_PENDING, "request not complete, nor failed"),
     ROW(MPI_ERR_IN_STATUS, "the error codes are in the statuses"),

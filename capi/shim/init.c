@@ -53,6 +53,20 @@ static int find_file(void)
   return -1;
 }
 
+/* The launcher that started this process as one of several, if it is one whose jobs cannot be joined; else NULL. Without
+ * this check each of its processes would be alone in a world of its own. */
+static const char *foreign_launcher(void)
+{
+  static const struct {
+    const char *size, *name;
+  } known[] = {{"PMI_SIZE", "a launcher that speaks PMI"},
+               {"SLURM_STEP_NUM_TASKS", "srun"},
+               {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"}};
+  for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+    if (env_number(known[i].size) > 1) return known[i].name;
+  return NULL;
+}
+
 /* Joins the job that a launcher started, or makes a job of this process alone. */
 static int join(const char *function)
 {
@@ -69,6 +83,11 @@ static int join(const char *function)
           getenv("SPX_JOB") ? getenv("SPX_JOB") : "missing");
     fcntl(fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not in the job */
   } else {
+    if (!getenv("SPX_JOB") && foreign_launcher())
+      return spx_raise(0, NULL, MPI_ERR_OTHER, function,
+                       "%s started this process as one of several, and libspx cannot join its job; start the program "
+                       "with spxrun (or mpiexec, mpirun) of libspx",
+                       foreign_launcher());
     spx_frame f = {.fn = SPX_IN_ALONE};
     int err = spx_go_internal(&f);
     if (err) return spx_raise(0, NULL, err, function, "%s", spx_detail_text());
