@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"fmt"
+	"sync"
 
 	"libspx/core/datatype"
 )
@@ -88,7 +89,7 @@ type space struct {
 // contents stores integers, addresses and datatypes into the first three arrays.
 func (c *call) contents(o *typeObject, k datatype.Contents, to []space) error {
 	if o.t.Combiner() == datatype.Named {
-		return fail(C.MPI_ERR_TYPE, "%s is a predefined datatype, which was not made by a constructor", o.name)
+		return fail(C.MPI_ERR_TYPE, "%s is a predefined datatype, which was not made by a constructor", o.title())
 	}
 	for _, s := range to {
 		if have := c.int64(s.max); have < int64(s.need) {
@@ -131,6 +132,9 @@ func objectFor(t *datatype.Type) (*typeObject, error) {
 	return newTypeObject(t)
 }
 
+// typeNames guards typeObject.name.
+var typeNames sync.Mutex
+
 //spx:body MPI_Type_set_name
 func typeSetName(c *call) error {
 	o, err := c.typeObject(0)
@@ -141,6 +145,8 @@ func typeSetName(c *call) error {
 	if len(name) >= C.MPI_MAX_OBJECT_NAME {
 		return fail(C.MPI_ERR_ARG, "type_name has %d characters; at most MPI_MAX_OBJECT_NAME - 1 = %d are possible", len(name), C.MPI_MAX_OBJECT_NAME-1)
 	}
+	typeNames.Lock()
+	defer typeNames.Unlock()
 	o.name = name
 	return nil
 }
@@ -151,12 +157,16 @@ func typeGetName(c *call) error {
 	if err != nil {
 		return err
 	}
+	typeNames.Lock()
+	defer typeNames.Unlock()
 	c.setInt(2, c.setStr(1, o.name, C.MPI_MAX_OBJECT_NAME))
 	return nil
 }
 
 // title names a type in messages.
 func (o *typeObject) title() string {
+	typeNames.Lock()
+	defer typeNames.Unlock()
 	if o.name != "" {
 		return o.name
 	}

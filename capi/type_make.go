@@ -22,6 +22,28 @@ func (c *call) made(i int, t *datatype.Type, err error) error {
 	return nil
 }
 
+// lengthMax bounds the lengths of arrays that a caller can have.
+const lengthMax = 1 << 40
+
+// checkArrays makes sure that argument length, called name, is at least least, and that the arrays that have this length are not NULL:
+// pairs of position and name.
+func (c *call) checkArrays(length int, name string, least int64, arrays ...any) error {
+	n := c.int64(length)
+	if n < least || n > lengthMax {
+		class := C.MPI_ERR_ARG
+		if name == "count" {
+			class = C.MPI_ERR_COUNT
+		}
+		return fail(class, "%s is %d; it must be at least %d, and the length of the arrays", name, n, least)
+	}
+	for i := 0; i < len(arrays) && n > 0; i += 2 {
+		if c.addr(arrays[i].(int)) == 0 {
+			return fail(C.MPI_ERR_ARG, "%s is NULL, but %s is %d", arrays[i+1], name, n)
+		}
+	}
+	return nil
+}
+
 // displs copies an array of byte displacements: MPI_Aint and MPI_Count have the same size.
 func (c *call) displs(i, n int) []int64 { return c.aints(i, n) }
 
@@ -65,6 +87,9 @@ func typeHvector(c *call) error {
 
 //spx:body MPI_Type_indexed
 func typeIndexed(c *call) error {
+	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2, "array_of_displacements"); err != nil {
+		return err
+	}
 	old, err := c.datatype(3)
 	if err != nil {
 		return err
@@ -76,6 +101,9 @@ func typeIndexed(c *call) error {
 
 //spx:body MPI_Type_create_hindexed
 func typeHindexed(c *call) error {
+	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2, "array_of_displacements"); err != nil {
+		return err
+	}
 	old, err := c.datatype(3)
 	if err != nil {
 		return err
@@ -87,6 +115,9 @@ func typeHindexed(c *call) error {
 
 //spx:body MPI_Type_create_indexed_block
 func typeIndexedBlock(c *call) error {
+	if err := c.checkArrays(0, "count", 0, 2, "array_of_displacements"); err != nil {
+		return err
+	}
 	old, err := c.datatype(3)
 	if err != nil {
 		return err
@@ -97,6 +128,9 @@ func typeIndexedBlock(c *call) error {
 
 //spx:body MPI_Type_create_hindexed_block
 func typeHindexedBlock(c *call) error {
+	if err := c.checkArrays(0, "count", 0, 2, "array_of_displacements"); err != nil {
+		return err
+	}
 	old, err := c.datatype(3)
 	if err != nil {
 		return err
@@ -107,6 +141,9 @@ func typeHindexedBlock(c *call) error {
 
 //spx:body MPI_Type_create_struct
 func typeStruct(c *call) error {
+	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2, "array_of_displacements", 3, "array_of_types"); err != nil {
+		return err
+	}
 	n := c.int(0)
 	types := make([]*datatype.Type, n)
 	for i, h := range c.handles(3, n) {
@@ -122,6 +159,9 @@ func typeStruct(c *call) error {
 
 //spx:body MPI_Type_create_subarray
 func typeSubarray(c *call) error {
+	if err := c.checkArrays(0, "ndims", 1, 1, "array_of_sizes", 2, "array_of_subsizes", 3, "array_of_starts"); err != nil {
+		return err
+	}
 	old, err := c.datatype(5)
 	if err != nil {
 		return err
@@ -133,6 +173,9 @@ func typeSubarray(c *call) error {
 
 //spx:body MPI_Type_create_darray
 func typeDarray(c *call) error {
+	if err := c.checkArrays(2, "ndims", 1, 3, "array_of_gsizes", 4, "array_of_distribs", 5, "array_of_dargs", 6, "array_of_psizes"); err != nil {
+		return err
+	}
 	old, err := c.datatype(8)
 	if err != nil {
 		return err

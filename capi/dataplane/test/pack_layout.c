@@ -1,6 +1,7 @@
 /* The packer against a dumb expansion of random layouts: whole, in random pieces, back, as memory runs, and counted. Buffers
  * are as small as the data allow, so that the address sanitizer sees any byte too far. */
 // sources: pack.c pack_runs.c basic.c
+// sanitize: address,undefined
 // timeout: 120
 #include "../basic.h"
 #include "../pack.h"

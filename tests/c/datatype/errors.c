@@ -21,6 +21,7 @@ static void constructors(void)
   int one[1] = {1}, bad[1] = {-1}, zero[1] = {0};
   MPI_Aint at[2] = {0, 8};
   int lens[2] = {1, 1};
+  MPI_Count c = 1;
   EXPECT(MPI_ERR_COUNT, MPI_Type_contiguous(-1, MPI_INT, &t));
   EXPECT(MPI_ERR_TYPE, MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &t));
   EXPECT(MPI_ERR_COUNT, MPI_Type_vector(-1, 1, 1, MPI_INT, &t));
@@ -35,6 +36,17 @@ static void constructors(void)
   EXPECT(MPI_ERR_COUNT, MPI_Type_contiguous_c(INT64_MAX / 2, MPI_DOUBLE, &t));
   EXPECT(MPI_ERR_ARG, MPI_Type_create_f90_real(MPI_UNDEFINED, MPI_UNDEFINED, &t));
   EXPECT(MPI_ERR_ARG, MPI_Type_match_size(MPI_TYPECLASS_REAL, 5, &t));
+  EXPECT(MPI_ERR_ARG, MPI_Type_create_hindexed(1, one, NULL, MPI_INT, &t));
+  EXPECT(MPI_ERR_ARG, MPI_Type_indexed(1, NULL, one, MPI_INT, &t));
+  EXPECT(MPI_ERR_ARG, MPI_Type_create_indexed_block(1, 1, NULL, MPI_INT, &t));
+  EXPECT(MPI_ERR_ARG, MPI_Type_create_struct(1, one, at, NULL, &t));
+  EXPECT(MPI_ERR_ARG, MPI_Type_create_subarray(-1, one, one, zero, MPI_ORDER_C, MPI_INT, &t));
+  EXPECT(MPI_ERR_ARG, MPI_Type_create_subarray(1, NULL, one, zero, MPI_ORDER_C, MPI_INT, &t));
+  EXPECT(MPI_ERR_ARG, MPI_Type_create_darray(1, 0, -2, one, one, one, one, MPI_ORDER_C, MPI_INT, &t));
+  EXPECT(MPI_ERR_COUNT, MPI_Type_indexed_c(INT64_MAX, &c, &c, MPI_INT, &t));
+  EXPECT(MPI_ERR_ARG, MPI_Type_contiguous(1, MPI_INT, NULL));
+  EXPECT(MPI_ERR_TYPE, MPI_Type_contiguous(1, (MPI_Datatype)0x12345678, &t));
+  EXPECT(MPI_ERR_TYPE, MPI_Type_contiguous(1, (MPI_Datatype)MPI_COMM_WORLD, &t));
   CHECK(t == MPI_BYTE);
 }
 
