@@ -1748,16 +1748,17 @@ int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int di
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
-  spx_type *t_recvtype = at_root && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_root && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
-  if (at_root && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
@@ -1769,15 +1770,16 @@ int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], cons
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
-  spx_type *t_recvtype = at_root && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_root && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
-  if (at_root && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
