@@ -171,7 +171,11 @@ func (a *agent) listen() {
 		}
 	}()
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // else the ranks inherit that, as under nohup without a launcher
+			signal.Notify(signals, s)
+		}
+	}
 	go func() {
 		for s := range signals {
 			a.inbox.put(job.Signalled{Signal: int(s.(syscall.Signal))})

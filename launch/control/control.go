@@ -1,11 +1,12 @@
 // Package control is what spxrun and the agent of a host say to each other: messages on a stream socket.
 //
 // It owns the form of the messages alone. The first message to the agent is the Job; then Signals follow. The agent answers with
-// Stopped and, last, Done. Each message is one JSON object on one line, so that another version can tell what it does not know.
+// Stopped and, last, Done. The form is that of encoding/gob: arguments and variables may hold any bytes, and a reader passes over
+// fields that it does not know.
 package control
 
 import (
-	"encoding/json"
+	"encoding/gob"
 	"fmt"
 	"io"
 	"sync"
@@ -60,10 +61,10 @@ type Program struct {
 
 // A Message is one thing said; exactly one field is set.
 type Message struct {
-	Job     *Job  `json:",omitempty"` // to the agent, first
-	Signal  int   `json:",omitempty"` // to the agent: spxrun has got this signal
-	Stopped int   `json:",omitempty"` // from the agent: the signal that stops has been passed on
-	Done    *Done `json:",omitempty"` // from the agent, last
+	Job     *Job  // to the agent, first
+	Signal  int   // to the agent: spxrun has got this signal
+	Stopped int   // from the agent: the signal that stops has been passed on
+	Done    *Done // from the agent, last
 }
 
 // Done says that the job is over.
@@ -73,13 +74,13 @@ type Done struct{ Status int }
 type Conn struct {
 	rw  io.ReadWriteCloser
 	mu  sync.Mutex // guards enc
-	enc *json.Encoder
-	dec *json.Decoder
+	enc *gob.Encoder
+	dec *gob.Decoder
 }
 
 // NewConn makes a Conn of a stream.
 func NewConn(rw io.ReadWriteCloser) *Conn {
-	return &Conn{rw: rw, enc: json.NewEncoder(rw), dec: json.NewDecoder(rw)}
+	return &Conn{rw: rw, enc: gob.NewEncoder(rw), dec: gob.NewDecoder(rw)}
 }
 
 // Send sends a message.

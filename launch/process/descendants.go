@@ -27,13 +27,6 @@ func Descendants(pid int) []int {
 	return out
 }
 
-func children(pid int) (out []int) {
-	for _, c := range table()[pid] {
-		out = append(out, c.pid)
-	}
-	return out
-}
-
 type child struct {
 	pid    int
 	zombie bool
@@ -75,7 +68,11 @@ func EndDescendants(grace, limit time.Duration) int {
 	asked := map[int]bool{}
 	for {
 		for {
-			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid == 0 {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if err == unix.ECHILD { // without a child a subreaper has no descendants
+				return 0
+			}
+			if pid == 0 || err != nil && err != unix.EINTR {
 				break
 			}
 		}

@@ -201,12 +201,14 @@ func Reap(pid, pidfd int) {
 }
 
 // ReapStrays removes orphans that this process, as a subreaper, has inherited and that have ended. ours tells its own children,
-// which are left alone.
+// which are left to Peek and Reap: while one of them waits for that, so do the orphans.
 func ReapStrays(ours func(pid int) bool) {
-	for _, pid := range children(os.Getpid()) {
-		if !ours(pid) {
-			unix.Wait4(pid, nil, unix.WNOHANG, nil) //nolint:errcheck // it lives, or is gone
+	for {
+		pid, _, err := waitid(unix.P_ALL, 0, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT)
+		if err != nil || pid == 0 || ours(pid) {
+			return
 		}
+		unix.Wait4(pid, nil, unix.WNOHANG, nil) //nolint:errcheck // it has ended
 	}
 }
 
