@@ -9,13 +9,14 @@
 
 typedef struct block {
   struct block *next, *prev;
-  uint64_t bytes;   /* of the block, header included */
+  uint64_t bytes; /* of the block, header included */
   uint32_t used;
   spx_request r;
 } block;
-#define ALIGN 16u
+#define ALIGN    16u
 #define ROUND(n) (((uint64_t)(n) + ALIGN - 1) & ~(uint64_t)(ALIGN - 1))
-_Static_assert(sizeof(block) + 2 * ALIGN <= MPI_BSEND_OVERHEAD, "a block's header and its alignment fit into MPI_BSEND_OVERHEAD");
+_Static_assert(sizeof(block) + 2 * ALIGN <= MPI_BSEND_OVERHEAD,
+               "a block's header and its alignment fit into MPI_BSEND_OVERHEAD");
 
 typedef struct pool {
   struct pool *next;
@@ -26,6 +27,7 @@ typedef struct pool {
   block *first;
 } pool;
 static pool *pools;
+static uint64_t serial; /* number of buffered sends: a request and the block that sends for it have the same */
 
 static pool *find_pool(const spx_comm *owner)
 {
@@ -39,8 +41,10 @@ static void free_block(pool *p, block *b)
   spx_unref(SPX_K_COMM, &b->r.comm->o);
   b->used = 0;
   if (p->automatic) {
-    if (b->prev) b->prev->next = b->next;
-    else p->first = b->next;
+    if (b->prev)
+      b->prev->next = b->next;
+    else
+      p->first = b->next;
     if (b->next) b->next->prev = b->prev;
     free(b);
   }
@@ -127,10 +131,21 @@ void spx_bsend_start(spx_request *r)
   s->ctx = r->ctx;
   s->ctx_kind = r->ctx_kind;
   s->peer = r->peer;
+  s->stamp = r->stamp = ++serial;
   spx_ref(&r->comm->o);
   spx_send_start(s);
   r->bytes = (int64_t)n;
+  r->seq = s->seq;
+  r->state = SPX_S_EAGER;
   spx_complete(r, MPI_SUCCESS);
+}
+
+spx_request *spx_bsend_sender(const spx_request *r)
+{
+  for (pool *p = pools; p; p = p->next)
+    for (block *b = p->first; b; b = b->next)
+      if (b->used && b->r.stamp == r->stamp && !spx_is_done(&b->r)) return &b->r;
+  return NULL;
 }
 
 /* ---- attaching ----------------------------------------------------------------------------------------------- */
@@ -221,7 +236,11 @@ void spx_buffer_finish(void)
 
 /* ---- MPI_Buffer_iflush --------------------------------------------------------------------------------------- */
 
-typedef struct { spx_poller poller; spx_request *r; spx_comm *owner; } flush;
+typedef struct {
+  spx_poller poller;
+  spx_request *r;
+  spx_comm *owner;
+} flush;
 
 static int poll_flush(spx_poller *poller)
 {

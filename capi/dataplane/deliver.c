@@ -9,8 +9,10 @@ static void give_credit(uint32_t peer, uint32_t cost)
   if (peer == spx_me || cost == 0) return;
   spx_rx *rx = &spx_rxs[peer];
   rx->matched += cost;
-  if (rx->matched - rx->matched_published >= spx_set.credit / 4) __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
-  else spx_rx_owe(peer);
+  if (rx->matched - rx->matched_published >= spx_set.credit / 4)
+    __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
+  else
+    spx_rx_owe(peer);
 }
 
 static void answer(uint32_t peer, spx_rec_kind kind, uint32_t index, uint32_t gen, int32_t error)
@@ -40,16 +42,20 @@ static uint64_t accept(spx_request *r, uint64_t n)
 void spx_receive_whole(spx_request *r, const void *data, uint64_t n)
 {
   uint64_t take = accept(r, n);
-  if (SPX_LIKELY(r->type->flags & SPX_T_CONTIG)) spx_copy_short(r->buf, data, take);
-  else spx_unpack(r->buf, r->count, r->type, 0, (int64_t)take, data);
+  if (SPX_LIKELY(r->type->flags & SPX_T_CONTIG))
+    spx_copy_short(r->buf, data, take);
+  else
+    spx_unpack(r->buf, r->count, r->type, 0, (int64_t)take, data);
 }
 
 uint64_t spx_local_copy(const spx_request *from, spx_request *to)
 {
   uint64_t n = accept(to, spx_capacity(from));
   if (from->type->flags & SPX_T_CONTIG) {
-    if (to->type->flags & SPX_T_CONTIG) memmove(to->buf, from->buf, n);
-    else spx_unpack(to->buf, to->count, to->type, 0, (int64_t)n, from->buf);
+    if (to->type->flags & SPX_T_CONTIG)
+      memmove(to->buf, from->buf, n);
+    else
+      spx_unpack(to->buf, to->count, to->type, 0, (int64_t)n, from->buf);
     return n;
   }
   if (to->type->flags & SPX_T_CONTIG) {
@@ -155,11 +161,15 @@ void spx_take(spx_request *r, spx_unex *e)
     fetch(r, e->src, e->tag, e->proc, &rts);
   } else {
     found(r, e->src, e->tag, e->proc);
-    if (e->self) spx_local_copy(e->self, r);
-    else spx_receive_whole(r, e->data, e->bytes);
+    if (e->self)
+      spx_local_copy(e->self, r);
+    else
+      spx_receive_whole(r, e->data, e->bytes);
     give_credit(e->proc, e->cost);
-    if (e->self) spx_complete(e->self, MPI_SUCCESS);
-    else if (e->kind == SPX_REC_EAGER_SYNC) answer(e->proc, SPX_REC_ACK, e->index, e->gen, 0);
+    if (e->self)
+      spx_complete(e->self, MPI_SUCCESS);
+    else if (e->kind == SPX_REC_EAGER_SYNC)
+      answer(e->proc, SPX_REC_ACK, e->index, e->gen, 0);
     spx_complete(r, r->error);
   }
   spx_unex_free(e);

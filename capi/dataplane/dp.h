@@ -49,20 +49,20 @@ typedef struct spx_txitem { /* what waits for room in a pair, in order */
 
 enum { SPX_TX_NEW = 1u /* not initialised */, SPX_TX_DEAD = 2u, SPX_TX_QUEUED = 4u /* something waits in pend */ };
 typedef struct spx_tx {
-  uint32_t slow;     /* SPX_TX_*: 0 on the short path */
-  uint32_t pos;      /* where the next record goes */
-  uint8_t *base;     /* active buffer: channel or ring */
+  uint32_t slow; /* SPX_TX_*: 0 on the short path */
+  uint32_t pos;  /* where the next record goes */
+  uint8_t *base; /* active buffer: channel or ring */
   uint32_t size;
   uint32_t seq;
-  uint64_t head;     /* bytes written in all buffers */
-  uint64_t tail;     /* bytes consumed, as last read */
+  uint64_t head; /* bytes written in all buffers */
+  uint64_t tail; /* bytes consumed, as last read */
   spx_chan *chan;
   uint8_t *dirty;
   spx_proc *proc;
-  uint64_t sent;     /* bytes of eager records */
-  uint64_t matched;  /* of these, matched: as last read */
-  int32_t ring;      /* own ring, or -1: the channel is active */
-  uint32_t active;   /* in the list of pairs with something to send */
+  uint64_t sent;    /* bytes of eager records */
+  uint64_t matched; /* of these, matched: as last read */
+  int32_t ring;     /* own ring, or -1: the channel is active */
+  uint32_t active;  /* in the list of pairs with something to send */
   spx_txitem *pend, *pend_last;
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;
@@ -73,16 +73,16 @@ SPX_HIDDEN extern spx_tx *spx_txs;
 typedef struct spx_rx {
   uint8_t *base; /* NULL: not initialised */
   uint32_t pos, size;
-  uint64_t consumed, published;       /* tail */
+  uint64_t consumed, published; /* tail */
   uint64_t matched, matched_published;
   spx_chan *chan;
   uint32_t seq;
   uint16_t epoch;
-  uint8_t dead;   /* the sender's death has been noticed */
-  uint8_t cma;    /* 0 not probed, 1 works, 2 forbidden */
-  uint32_t owed;  /* in the list of pairs whose control line is behind */
+  uint8_t dead;  /* the sender's death has been noticed */
+  uint8_t cma;   /* 0 not probed, 1 works, 2 forbidden */
+  uint32_t owed; /* in the list of pairs whose control line is behind */
   struct spx_rx *next_owed;
-  uint8_t *ctrl;  /* control message being put together */
+  uint8_t *ctrl; /* control message being put together */
   uint32_t ctrl_n, ctrl_size;
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
@@ -104,7 +104,8 @@ SPX_HIDDEN int spx_rx_poll_all(bool all);
 SPX_HIDDEN void spx_rx_settle(void);
 SPX_HIDDEN void spx_rx_owe(uint32_t peer);
 /* Writes a record now or queues it; payload is copied. */
-SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload, uint32_t len);
+SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
+                           const void *payload, uint32_t len);
 SPX_HIDDEN int spx_tx_queue_request(uint32_t peer, spx_request *r);
 /* Sends what waits; the number of things that moved. */
 SPX_HIDDEN int spx_tx_drain(void);
@@ -118,7 +119,8 @@ SPX_HIDDEN void spx_tx_kill(uint32_t peer);
 /* Room for a record of bytes, or NULL. The record is at the returned place; fill it and commit. */
 static inline spx_rec *spx_tx_room(spx_tx *tx, uint32_t bytes)
 {
-  if (SPX_LIKELY(tx->pos + bytes <= tx->size && tx->head + bytes + SPX_LINE - tx->tail <= tx->size)) return (spx_rec *)(tx->base + tx->pos);
+  if (SPX_LIKELY(tx->pos + bytes <= tx->size && tx->head + bytes + SPX_LINE - tx->tail <= tx->size))
+    return (spx_rec *)(tx->base + tx->pos);
   return spx_tx_room_slow(tx, bytes);
 }
 
@@ -133,7 +135,8 @@ static inline void spx_tx_commit(spx_tx *tx, spx_rec *rec, uint32_t bytes, spx_r
   uint32_t next = tx->pos + bytes;
   if (next == tx->size) next = 0;
   __atomic_store_n((uint64_t *)(tx->base + next), 0, __ATOMIC_RELAXED);
-  __atomic_store_n((uint64_t *)rec, (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)spx_map.epoch << 48, __ATOMIC_RELEASE);
+  __atomic_store_n((uint64_t *)rec, (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)spx_map.epoch << 48,
+                   __ATOMIC_RELEASE);
   tx->pos = next;
   tx->head += bytes;
   __atomic_store_n(tx->dirty, 1, __ATOMIC_RELEASE);
@@ -142,7 +145,8 @@ static inline void spx_tx_commit(spx_tx *tx, spx_rec *rec, uint32_t bytes, spx_r
 /* memcpy for the sizes of short messages, without a call. */
 static inline void spx_copy_short(void *to, const void *from, uint64_t n)
 {
-  if (n == 8) memcpy(to, from, 8);
+  if (n == 8)
+    memcpy(to, from, 8);
   else if (n <= 32) {
     const char *f = from;
     char *t = to;
@@ -168,24 +172,27 @@ static inline void spx_copy_short(void *to, const void *from, uint64_t n)
       }
     } else
       for (uint64_t i = 0; i < n; i++) t[i] = f[i];
-  } else memcpy(to, from, n);
+  } else
+    memcpy(to, from, n);
 }
 
 /* ---- match.c ------------------------------------------------------------------------------------------------- */
 /* A message that has arrived and that no receive has asked for. */
 enum { SPX_BY_EXACT = 0, SPX_BY_SRC, SPX_BY_TAG, SPX_BY_CTX, SPX_BY_COUNT };
 typedef struct spx_unex {
-  struct { struct spx_unex *next, *prev; } link[SPX_BY_COUNT];
+  struct {
+    struct spx_unex *next, *prev;
+  } link[SPX_BY_COUNT];
   uint64_t ctx;
   int32_t src, tag;
   uint32_t proc, seq;
-  uint16_t kind;      /* spx_rec_kind: EAGER, EAGER_SYNC, RTS */
+  uint16_t kind; /* spx_rec_kind: EAGER, EAGER_SYNC, RTS */
   uint16_t pooled;
-  uint32_t cost;      /* credit to give back */
-  uint64_t bytes;     /* of the message */
-  uint32_t index, gen;/* the sender's descriptor */
+  uint32_t cost;       /* credit to give back */
+  uint64_t bytes;      /* of the message */
+  uint32_t index, gen; /* the sender's descriptor */
   uint64_t addr;
-  spx_request *self;  /* our own send that waits, or NULL */
+  spx_request *self; /* our own send that waits, or NULL */
   uint8_t data[];
 } spx_unex;
 SPX_HIDDEN extern uint64_t spx_unex_count, spx_posted_count;
@@ -215,7 +222,10 @@ SPX_HIDDEN void spx_receive_whole(spx_request *r, const void *data, uint64_t n);
 SPX_HIDDEN void spx_unex_drop(spx_unex *e);
 
 /* ---- p2p.c --------------------------------------------------------------------------------------------------- */
-enum { SPX_RF_HOLDS = 32u /* has references on its communicator and type */, SPX_RF_BLOCKING = 64u /* on the caller's stack */ };
+enum {
+  SPX_RF_HOLDS = 32u /* has references on its communicator and type */,
+  SPX_RF_BLOCKING = 64u /* on the caller's stack */
+};
 /* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an error. */
 SPX_HIDDEN bool spx_send_try(spx_request *r);
 /* Puts a filled-in request on its way. Errors complete it. */
@@ -249,18 +259,25 @@ SPX_HIDDEN void spx_stream_data(const spx_rec *rec);
 /* ---- bsend.c ------------------------------------------------------------------------------------------------- */
 /* Copies a buffered send into the attached buffer and sends from there; completes r. */
 SPX_HIDDEN void spx_bsend_start(spx_request *r);
+/* The request that sends for the buffered send r, which is complete; NULL when that is complete too. */
+SPX_HIDDEN spx_request *spx_bsend_sender(const spx_request *r);
 
 /* ---- wait.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */
 /* One step of waiting after an empty round: spin, yield or park. bell: read before the caller tested its condition. */
-typedef struct { uint32_t empty; } spx_idle;
+typedef struct {
+  uint32_t empty;
+} spx_idle;
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
 /* What has to be done with no lock held: the failure hook, requests freed before they were complete. */
 enum { SPX_DUE_HOOK = 1, SPX_DUE_REAP = 2 };
 SPX_HIDDEN extern int spx_due;
 SPX_HIDDEN void spx_run_due(void);
 SPX_HIDDEN extern uint64_t spx_events; /* written under the lock, read without */
-static inline void spx_happened(int n) { __atomic_store_n(&spx_events, __atomic_load_n(&spx_events, __ATOMIC_RELAXED) + (uint64_t)n, __ATOMIC_RELAXED); }
+static inline void spx_happened(int n)
+{
+  __atomic_store_n(&spx_events, __atomic_load_n(&spx_events, __ATOMIC_RELAXED) + (uint64_t)n, __ATOMIC_RELAXED);
+}
 
 /* ---- fail.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_notice_deaths(void);
@@ -273,13 +290,13 @@ SPX_HIDDEN int spx_comm_error(const spx_comm *c, uint32_t ctx_kind, uint32_t pee
 /* Request states (spx_request.state): what a send or receive waits for. */
 enum {
   SPX_S_NONE = 0,
-  SPX_S_QUEUED,  /* send: room */
-  SPX_S_SENT,    /* send: ACK, DONE or CTS */
-  SPX_S_STREAM,  /* send: flows as DATA */
-  SPX_S_SELF,    /* send to ourselves: its receive */
-  SPX_S_POSTED,  /* receive: a message */
-  SPX_S_DATA,    /* receive: DATA */
-  SPX_S_EAGER,   /* send: complete; r->seq names the record (for MPI_Cancel) */
-  SPX_S_RECALL   /* send: was complete, MPI_Cancel has asked the receiver to forget it */
+  SPX_S_QUEUED, /* send: room */
+  SPX_S_SENT,   /* send: ACK, DONE or CTS */
+  SPX_S_STREAM, /* send: flows as DATA */
+  SPX_S_SELF,   /* send to ourselves: its receive */
+  SPX_S_POSTED, /* receive: a message */
+  SPX_S_DATA,   /* receive: DATA */
+  SPX_S_EAGER,  /* send: complete; r->seq names the record (for MPI_Cancel) */
+  SPX_S_RECALL  /* send: was complete, MPI_Cancel has asked the receiver to forget it */
 };
 #endif

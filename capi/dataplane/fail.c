@@ -30,7 +30,8 @@ int spx_comm_failures(const spx_comm *c)
 
 bool spx_wild_blocked(const spx_comm *c)
 {
-  return spx_ndead && spx_comm_failures(c) > (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen, memory_order_relaxed);
+  return spx_ndead && spx_comm_failures(c) >
+                          (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen, memory_order_relaxed);
 }
 
 int spx_comm_error(const spx_comm *c, uint32_t ctx_kind, uint32_t peer)
@@ -111,7 +112,9 @@ int spx_notice_deaths(void)
   spx_map.seen_deaths = seq;
   int n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
-    if (i == spx_me || spx_rxs[i].dead || __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD) continue;
+    if (i == spx_me || spx_rxs[i].dead ||
+        __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD)
+      continue;
     bury(i);
     n++;
   }
@@ -160,8 +163,10 @@ static bool enqueue(uint32_t from, uint8_t *bytes, uint32_t n)
   ctrl_msg *m = malloc(sizeof *m);
   if (!m) return false;
   *m = (ctrl_msg){.from = from, .n = n, .bytes = bytes};
-  if (ctrl_first) ctrl_last->next = m;
-  else ctrl_first = m;
+  if (ctrl_first)
+    ctrl_last->next = m;
+  else
+    ctrl_first = m;
   ctrl_last = m;
   spx_due |= SPX_DUE_HOOK;
   return true;
@@ -193,7 +198,8 @@ int spx_ctrl_send(uint32_t i, const void *bytes, uint32_t n)
     uint8_t *copy = malloc(n ? n : 1);
     if (copy) memcpy(copy, bytes, n);
     if (!copy || !enqueue(i, copy, n)) rc = MPI_ERR_NO_MEM;
-  } else spx_tx_put(i, SPX_REC_CTRL, SPX_CTX_FT, 0, 0, bytes, n);
+  } else
+    spx_tx_put(i, SPX_REC_CTRL, SPX_CTX_FT, 0, 0, bytes, n);
   spx_unlock();
   return rc;
 }

@@ -12,10 +12,10 @@
 #include <sys/uio.h>
 #include "dp.h"
 
-#define CHUNK (4u << 20)  /* bytes between looks at the sender's word */
-#define IOVS 64
-#define BOUNCE 65536
-#define SMALL_RUN 512     /* mean run below which a bounce buffer beats iovecs */
+#define CHUNK     (4u << 20) /* bytes between looks at the sender's word */
+#define IOVS      64
+#define BOUNCE    65536
+#define SMALL_RUN 512 /* mean run below which a bounce buffer beats iovecs */
 
 typedef struct {
   spx_request *r; /* NULL: free */
@@ -62,7 +62,10 @@ bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen)
   return true;
 }
 
-spx_request *spx_id_find(uint32_t index, uint32_t gen) { return index < ids_used && ids[index].gen == gen ? ids[index].r : NULL; }
+spx_request *spx_id_find(uint32_t index, uint32_t gen)
+{
+  return index < ids_used && ids[index].gen == gen ? ids[index].r : NULL;
+}
 
 void spx_id_free(uint32_t index)
 {
@@ -104,9 +107,12 @@ static bool may_read(uint32_t peer)
     spx_proc *p = spx_proc_of(peer);
     uint32_t pid = __atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
     uint64_t addr = __atomic_load_n(&p->cma_nonce_addr, __ATOMIC_ACQUIRE), nonce = 0;
-    if (!spx_set.cma) rx->cma = 2;
-    else if (pid == 0 || addr == 0) return false; /* not published yet: ask again next time */
-    else rx->cma = read_exactly((pid_t)pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
+    if (!spx_set.cma)
+      rx->cma = 2;
+    else if (pid == 0 || addr == 0)
+      return false; /* not published yet: ask again next time */
+    else
+      rx->cma = read_exactly((pid_t)pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
   }
   return rx->cma == 1;
 }
@@ -161,9 +167,11 @@ static int get_piece(spx_request *r, pid_t pid, uint64_t addr, uint64_t at, uint
 static get_result still_valid(uint32_t peer, const spx_rec_rts *rts, uint32_t incarnation)
 {
   spx_proc *p = spx_proc_of(peer);
-  if (__atomic_load_n(&p->incarnation, __ATOMIC_ACQUIRE) != incarnation || __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
+  if (__atomic_load_n(&p->incarnation, __ATOMIC_ACQUIRE) != incarnation ||
+      __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
     return GET_DEAD;
-  return __atomic_load_n(shared_word(peer, rts->index), __ATOMIC_ACQUIRE) == live_word(rts->gen) ? GET_DONE : GET_RETRACTED;
+  return __atomic_load_n(shared_word(peer, rts->index), __ATOMIC_ACQUIRE) == live_word(rts->gen) ? GET_DONE
+                                                                                                 : GET_RETRACTED;
 }
 
 static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
@@ -191,9 +199,12 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 static void await_death(spx_request *r, uint32_t peer)
 {
   uint32_t index, gen;
-  bool told = spx_rxs[peer].dead || __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
-  if (told || !spx_id_new(r, &index, &gen)) spx_complete(r, MPIX_ERR_PROC_FAILED);
-  else r->state = SPX_S_DATA;
+  bool told =
+      spx_rxs[peer].dead || __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
+  if (told || !spx_id_new(r, &index, &gen))
+    spx_complete(r, MPIX_ERR_PROC_FAILED);
+  else
+    r->state = SPX_S_DATA;
 }
 
 static void ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)

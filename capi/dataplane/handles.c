@@ -11,28 +11,32 @@
 #include <sys/mman.h>
 #include "spx.h"
 
-#define SLOTS ((uintptr_t)1 << SPX_H_INDEX_BITS)
-#define GEN_MASK ((1u << SPX_H_GEN_BITS) - 1)
+#define SLOTS        ((uintptr_t)1 << SPX_H_INDEX_BITS)
+#define GEN_MASK     ((1u << SPX_H_GEN_BITS) - 1)
 #define ROUND(bytes) (((uint32_t)(bytes) + 63u) & ~63u)
 
 spx_obj *spx_predef[SPX_K_COUNT][0x300];
 char *spx_slab[SPX_K_COUNT];
 void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
 const uint32_t spx_slab_stride[SPX_K_COUNT] = {
-    [SPX_K_COMM] = ROUND(sizeof(spx_comm)),     [SPX_K_GROUP] = ROUND(sizeof(spx_plain)), [SPX_K_TYPE] = ROUND(sizeof(spx_type)),
-    [SPX_K_OP] = ROUND(sizeof(spx_op)),         [SPX_K_ERRH] = ROUND(sizeof(spx_errh)),   [SPX_K_REQ] = ROUND(sizeof(spx_request)),
-    [SPX_K_MSG] = ROUND(sizeof(spx_message)),   [SPX_K_INFO] = ROUND(sizeof(spx_plain)),  [SPX_K_WIN] = ROUND(sizeof(spx_plain)),
-    [SPX_K_FILE] = ROUND(sizeof(spx_plain)),    [SPX_K_SESSION] = ROUND(sizeof(spx_plain)),
+    [SPX_K_COMM] = ROUND(sizeof(spx_comm)),     [SPX_K_GROUP] = ROUND(sizeof(spx_plain)),
+    [SPX_K_TYPE] = ROUND(sizeof(spx_type)),     [SPX_K_OP] = ROUND(sizeof(spx_op)),
+    [SPX_K_ERRH] = ROUND(sizeof(spx_errh)),     [SPX_K_REQ] = ROUND(sizeof(spx_request)),
+    [SPX_K_MSG] = ROUND(sizeof(spx_message)),   [SPX_K_INFO] = ROUND(sizeof(spx_plain)),
+    [SPX_K_WIN] = ROUND(sizeof(spx_plain)),     [SPX_K_FILE] = ROUND(sizeof(spx_plain)),
+    [SPX_K_SESSION] = ROUND(sizeof(spx_plain)),
 };
 
 typedef struct {
   pthread_mutex_t lock;
-  uint32_t used;  /* slots taken so far from the front */
-  uint32_t free;  /* index + 1 of the first free slot */
+  uint32_t used; /* slots taken so far from the front */
+  uint32_t free; /* index + 1 of the first free slot */
 } table;
 static table tables[SPX_K_COUNT];
 
-typedef struct { uint32_t kind, go; } grave;
+typedef struct {
+  uint32_t kind, go;
+} grave;
 static struct {
   pthread_mutex_t lock;
   grave *list;
@@ -62,7 +66,10 @@ __attribute__((constructor(101))) static void reserve(void)
   }
 }
 
-static spx_obj *slot(spx_kind k, uint32_t index) { return (spx_obj *)(spx_slab[k] + (uintptr_t)index * spx_slab_stride[k]); }
+static spx_obj *slot(spx_kind k, uint32_t index)
+{
+  return (spx_obj *)(spx_slab[k] + (uintptr_t)index * spx_slab_stride[k]);
+}
 
 /* A free slot remembers its next generation in refs. */
 spx_obj *spx_new(spx_kind k)
@@ -90,8 +97,10 @@ spx_obj *spx_new(spx_kind k)
 
 void spx_ref(spx_obj *o)
 {
-  if (spx_mt) atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
-  else atomic_store_explicit(&o->refs, atomic_load_explicit(&o->refs, memory_order_relaxed) + 1, memory_order_relaxed);
+  if (spx_mt)
+    atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+  else
+    atomic_store_explicit(&o->refs, atomic_load_explicit(&o->refs, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 /* Predefined objects lie outside their slab: nothing is recycled there. */
@@ -135,7 +144,8 @@ int spx_grave_pop(uint32_t *kind, uint32_t *go)
 void spx_unref(spx_kind k, spx_obj *o)
 {
   int32_t left;
-  if (spx_mt) left = atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) - 1;
+  if (spx_mt)
+    left = atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) - 1;
   else {
     left = atomic_load_explicit(&o->refs, memory_order_relaxed) - 1;
     atomic_store_explicit(&o->refs, left, memory_order_relaxed);

@@ -8,12 +8,16 @@
 #include <stdlib.h>
 #include "dp.h"
 
-#define BINS_MIN 256u
+#define BINS_MIN     256u
 #define POOL_PAYLOAD 96u /* unexpected entries of up to this payload are kept for reuse */
-#define POOL_MAX 1024u
+#define POOL_MAX     1024u
 
-typedef struct { spx_request *first, *last; } posted_bin;
-typedef struct { spx_unex *first, *last; } unex_bin;
+typedef struct {
+  spx_request *first, *last;
+} posted_bin;
+typedef struct {
+  spx_unex *first, *last;
+} unex_bin;
 
 uint64_t spx_unex_count, spx_posted_count;
 static uint64_t next_stamp;
@@ -37,7 +41,8 @@ void spx_match_reset(void)
     posted_bins = BINS_MIN;
   }
   for (int by = 0; by < SPX_BY_COUNT && !unex[by]; by++)
-    if (!(unex[by] = calloc(BINS_MIN, sizeof *unex[by]))) spx_fatal(MPI_ERR_NO_MEM, "no memory for the matching tables");
+    if (!(unex[by] = calloc(BINS_MIN, sizeof *unex[by])))
+      spx_fatal(MPI_ERR_NO_MEM, "no memory for the matching tables");
   if (!unex_bins) unex_bins = BINS_MIN;
 }
 
@@ -47,7 +52,8 @@ static bool is_wild(const spx_request *r) { return r->want_src == MPI_ANY_SOURCE
 
 static bool fits(const spx_request *r, uint64_t ctx, int32_t src, int32_t tag)
 {
-  return r->ctx == ctx && (r->want_src == src || r->want_src == MPI_ANY_SOURCE) && (r->want_tag == tag || r->want_tag == MPI_ANY_TAG);
+  return r->ctx == ctx && (r->want_src == src || r->want_src == MPI_ANY_SOURCE) &&
+         (r->want_tag == tag || r->want_tag == MPI_ANY_TAG);
 }
 
 static posted_bin *bin_of(const spx_request *r)
@@ -59,17 +65,23 @@ static void bin_append(posted_bin *b, spx_request *r)
 {
   r->bin_next = NULL;
   r->bin_prev = b->last;
-  if (b->last) b->last->bin_next = r;
-  else b->first = r;
+  if (b->last)
+    b->last->bin_next = r;
+  else
+    b->first = r;
   b->last = r;
 }
 
 static void bin_remove(posted_bin *b, spx_request *r)
 {
-  if (r->bin_prev) r->bin_prev->bin_next = r->bin_next;
-  else b->first = r->bin_next;
-  if (r->bin_next) r->bin_next->bin_prev = r->bin_prev;
-  else b->last = r->bin_prev;
+  if (r->bin_prev)
+    r->bin_prev->bin_next = r->bin_next;
+  else
+    b->first = r->bin_next;
+  if (r->bin_next)
+    r->bin_next->bin_prev = r->bin_prev;
+  else
+    b->last = r->bin_prev;
 }
 
 /* Order within a bin is order of posting, and stays so: equal keys come from the same bin. */
@@ -130,7 +142,8 @@ void spx_each_posted(void (*fn)(spx_request *, void *), void *arg)
 
 static uint32_t unex_index(int by, uint64_t ctx, int32_t src, int32_t tag)
 {
-  return hash(ctx, by == SPX_BY_EXACT || by == SPX_BY_SRC ? src : 0, by == SPX_BY_EXACT || by == SPX_BY_TAG ? tag : 0) & (unex_bins - 1);
+  return hash(ctx, by == SPX_BY_EXACT || by == SPX_BY_SRC ? src : 0, by == SPX_BY_EXACT || by == SPX_BY_TAG ? tag : 0) &
+         (unex_bins - 1);
 }
 
 static void unex_append(int by, spx_unex *e)
@@ -138,8 +151,10 @@ static void unex_append(int by, spx_unex *e)
   unex_bin *b = &unex[by][unex_index(by, e->ctx, e->src, e->tag)];
   e->link[by].next = NULL;
   e->link[by].prev = b->last;
-  if (b->last) b->last->link[by].next = e;
-  else b->first = e;
+  if (b->last)
+    b->last->link[by].next = e;
+  else
+    b->first = e;
   b->last = e;
 }
 
@@ -172,7 +187,8 @@ spx_unex *spx_unex_new(uint64_t payload)
     if ((e = pool)) {
       pool = e->link[0].next;
       pool_n--;
-    } else if (!(e = malloc(sizeof *e + POOL_PAYLOAD))) return NULL;
+    } else if (!(e = malloc(sizeof *e + POOL_PAYLOAD)))
+      return NULL;
     e->pooled = 1;
   } else {
     if (!(e = malloc(sizeof *e + payload))) return NULL;
@@ -190,7 +206,8 @@ void spx_unex_free(spx_unex *e)
     e->link[0].next = pool;
     pool = e;
     pool_n++;
-  } else free(e);
+  } else
+    free(e);
 }
 
 void spx_unex_add(spx_unex *e)
@@ -205,10 +222,14 @@ void spx_unex_remove(spx_unex *e)
   for (int by = 0; by < SPX_BY_COUNT; by++) {
     unex_bin *b = &unex[by][unex_index(by, e->ctx, e->src, e->tag)];
     spx_unex *next = e->link[by].next, *prev = e->link[by].prev;
-    if (prev) prev->link[by].next = next;
-    else b->first = next;
-    if (next) next->link[by].prev = prev;
-    else b->last = prev;
+    if (prev)
+      prev->link[by].next = next;
+    else
+      b->first = next;
+    if (next)
+      next->link[by].prev = prev;
+    else
+      b->last = prev;
   }
   spx_unex_count--;
 }
@@ -216,9 +237,12 @@ void spx_unex_remove(spx_unex *e)
 spx_unex *spx_match_unexpected(uint64_t ctx, int32_t src, int32_t tag)
 {
   if (spx_unex_count == 0) return NULL;
-  int by = src == MPI_ANY_SOURCE ? (tag == MPI_ANY_TAG ? SPX_BY_CTX : SPX_BY_TAG) : tag == MPI_ANY_TAG ? SPX_BY_SRC : SPX_BY_EXACT;
+  int by = src == MPI_ANY_SOURCE ? (tag == MPI_ANY_TAG ? SPX_BY_CTX : SPX_BY_TAG)
+           : tag == MPI_ANY_TAG  ? SPX_BY_SRC
+                                 : SPX_BY_EXACT;
   spx_unex *e = unex[by][unex_index(by, ctx, src, tag)].first;
-  while (e && !(e->ctx == ctx && (src == MPI_ANY_SOURCE || e->src == src) && (tag == MPI_ANY_TAG || e->tag == tag))) e = e->link[by].next;
+  while (e && !(e->ctx == ctx && (src == MPI_ANY_SOURCE || e->src == src) && (tag == MPI_ANY_TAG || e->tag == tag)))
+    e = e->link[by].next;
   return e;
 }
 

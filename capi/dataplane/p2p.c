@@ -11,8 +11,8 @@ static uint32_t self_seq;
 
 /* ---- requests ------------------------------------------------------------------------------------------------ */
 
-static inline void init_request(spx_request *r, spx_req_kind kind, uint32_t flags, void *buf, int64_t count, spx_type *t, int rank, int tag,
-                                spx_comm *c, uint32_t ctx_kind)
+static inline void init_request(spx_request *r, spx_req_kind kind, uint32_t flags, void *buf, int64_t count,
+                                spx_type *t, int rank, int tag, spx_comm *c, uint32_t ctx_kind)
 {
   r->kind = (uint16_t)kind;
   r->mode = SPX_M_STANDARD;
@@ -80,19 +80,25 @@ void spx_request_detail(const spx_request *r)
   switch (r->error) {
   case MPI_ERR_TRUNCATE:
     if (r->kind != SPX_R_RECV) break;
-    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", r->src, r->tag, (unsigned long long)r->full,
-               (unsigned long long)spx_capacity(r));
+    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", r->src, r->tag,
+               (unsigned long long)r->full, (unsigned long long)spx_capacity(r));
     break;
   case MPIX_ERR_PROC_FAILED:
     if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) {
-      if (rank == MPI_ANY_SOURCE) spx_detail("a process that could have sent the message has failed");
-      else spx_detail("%s rank %d, which has failed", what, rank);
+      if (rank == MPI_ANY_SOURCE)
+        spx_detail("a process that could have sent the message has failed");
+      else
+        spx_detail("%s rank %d, which has failed", what, rank);
     }
     break;
   case MPIX_ERR_REVOKED: spx_detail("the communicator has been revoked"); break;
   case MPI_ERR_BUFFER:
-    if (r->full) spx_detail("no room for %llu bytes in the buffer of MPI_Buffer_attach (each message also needs MPI_BSEND_OVERHEAD)", (unsigned long long)r->full);
-    else spx_detail("no buffer is attached: call MPI_Buffer_attach first, or the message does not fit");
+    if (r->full)
+      spx_detail(
+          "no room for %llu bytes in the buffer of MPI_Buffer_attach (each message also needs MPI_BSEND_OVERHEAD)",
+          (unsigned long long)r->full);
+    else
+      spx_detail("no buffer is attached: call MPI_Buffer_attach first, or the message does not fit");
     break;
   case MPI_ERR_NO_MEM:
     if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) spx_detail("no memory for a %s rank %d", what, rank);
@@ -106,11 +112,12 @@ void spx_request_detail(const spx_request *r)
 typedef enum { EAGER_SENT, EAGER_NO_ROOM, EAGER_NOT } eager_result;
 
 /* Writes a message as one record if that is possible now; id: NULL, or of a synchronous send. */
-static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t count, const spx_type *t, uint64_t n, uint64_t ctx, int tag, int src,
-                                       const spx_rec_id *id)
+static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t count, const spx_type *t, uint64_t n,
+                                       uint64_t ctx, int tag, int src, const spx_rec_id *id)
 {
   uint32_t prefix = id ? 16 : 0, bytes = SPX_REC_BYTES(n + prefix);
-  if (SPX_UNLIKELY(tx->ring < 0) && (bytes > SPX_LINE || tx->seq >= SPX_RING_AFTER) && !spx_tx_open_ring(tx) && bytes > SPX_LINE)
+  if (SPX_UNLIKELY(tx->ring < 0) && (bytes > SPX_LINE || tx->seq >= SPX_RING_AFTER) && !spx_tx_open_ring(tx) &&
+      bytes > SPX_LINE)
     return EAGER_NOT;
   if (SPX_UNLIKELY(tx->sent + bytes - tx->matched > spx_set.credit)) {
     tx->matched = __atomic_load_n(&tx->chan->matched, __ATOMIC_RELAXED);
@@ -124,8 +131,10 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
   rec->seq = tx->seq++;
   rec->len = (uint32_t)n + prefix;
   if (id) memcpy(rec->data, id, sizeof *id);
-  if (SPX_LIKELY(t->flags & SPX_T_CONTIG)) spx_copy_short(rec->data + prefix, buf, n);
-  else spx_pack(buf, count, t, 0, (int64_t)n, rec->data + prefix);
+  if (SPX_LIKELY(t->flags & SPX_T_CONTIG))
+    spx_copy_short(rec->data + prefix, buf, n);
+  else
+    spx_pack(buf, count, t, 0, (int64_t)n, rec->data + prefix);
   spx_tx_commit(tx, rec, bytes, id ? SPX_REC_EAGER_SYNC : SPX_REC_EAGER);
   tx->sent += bytes;
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
@@ -176,7 +185,8 @@ bool spx_send_try(spx_request *r)
   case EAGER_SENT: break;
   }
   r->seq = tx->seq - 1;
-  if (sync) r->state = SPX_S_SENT;
+  if (sync)
+    r->state = SPX_S_SENT;
   else {
     r->state = SPX_S_EAGER;
     spx_complete(r, MPI_SUCCESS);
@@ -242,17 +252,20 @@ void spx_send_start(spx_request *r)
 }
 
 /* The short path: true when the message is on its way. */
-static inline bool send_short(const void *buf, int64_t count, const spx_type *t, int dest, int tag, const spx_comm *c, uint32_t ctx_kind,
-                              spx_send_mode m)
+static inline bool send_short(const void *buf, int64_t count, const spx_type *t, int dest, int tag, const spx_comm *c,
+                              uint32_t ctx_kind, spx_send_mode m)
 {
   uint64_t n = (uint64_t)(count * t->size);
   uint32_t peer = c->peer[dest];
   spx_tx *tx = &spx_txs[peer];
-  if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow || peer == spx_me || c->revoked)) return false;
+  if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow || peer == spx_me ||
+                   c->revoked))
+    return false;
   return write_eager(tx, buf, count, t, n, c->ctx + ctx_kind, tag, c->rank, NULL) == EAGER_SENT;
 }
 
-int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m)
+int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
+             spx_send_mode m)
 {
   if (SPX_UNLIKELY(dest == MPI_PROC_NULL)) return MPI_SUCCESS;
   spx_lock();
@@ -268,8 +281,8 @@ int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx
   return rc;
 }
 
-int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m, uint32_t flags,
-              spx_request **out)
+int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
+              spx_send_mode m, uint32_t flags, spx_request **out)
 {
   int rc = new_request(out);
   if (rc != MPI_SUCCESS) return rc;
@@ -309,8 +322,10 @@ void spx_recv_start(spx_request *r)
     return;
   }
   int err = spx_ndead && r->peer != SPX_NO_PEER ? spx_comm_error(r->comm, r->ctx_kind, r->peer) : MPI_SUCCESS;
-  if (err == MPI_SUCCESS) spx_post(r);
-  else spx_complete(r, err);
+  if (err == MPI_SUCCESS)
+    spx_post(r);
+  else
+    spx_complete(r, err);
 }
 
 static void status_of(const spx_request *r, MPI_Status *st)
@@ -339,7 +354,8 @@ int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *
   return rc;
 }
 
-int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, uint32_t flags, spx_request **out)
+int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, uint32_t flags,
+              spx_request **out)
 {
   int rc = new_request(out);
   if (rc != MPI_SUCCESS) return rc;
@@ -358,8 +374,8 @@ int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm 
 
 /* ---- persistent ---------------------------------------------------------------------------------------------- */
 
-int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m,
-                   spx_request **out)
+int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
+                   uint32_t ctx_kind, spx_send_mode m, spx_request **out)
 {
   int rc = new_request(out);
   if (rc != MPI_SUCCESS) return rc;
@@ -383,9 +399,12 @@ int spx_start(spx_request *r)
   r->aux[0] = 0;
   r->peer = r->want_src >= 0 ? r->comm->peer[r->want_src] : SPX_NO_PEER;
   r->state = SPX_S_NONE;
-  if (r->want_src == MPI_PROC_NULL) complete_null(r);
-  else if (r->kind == SPX_R_SEND) spx_send_start(r);
-  else spx_recv_start(r);
+  if (r->want_src == MPI_PROC_NULL)
+    complete_null(r);
+  else if (r->kind == SPX_R_SEND)
+    spx_send_start(r);
+  else
+    spx_recv_start(r);
   spx_unlock();
   return MPI_SUCCESS;
 }
@@ -399,10 +418,23 @@ static void complete_cancelled(spx_request *r)
   spx_complete(r, MPI_SUCCESS);
 }
 
+/* The request that really sends: another one when r is buffered, NULL when that is complete. */
+static spx_request *sender_of(spx_request *r) { return r->mode == SPX_M_BUFFERED ? spx_bsend_sender(r) : r; }
+
+/* The receiver will never answer the sender of a cancelled buffered message. */
+static void end_sender(spx_request *r)
+{
+  spx_request *s = sender_of(r);
+  if (!s || s == r) return;
+  spx_id_drop(s);
+  spx_complete(s, MPI_SUCCESS);
+}
+
 void spx_cancel_answer(spx_request *r, bool forgotten)
 {
   if (forgotten) {
     spx_id_drop(r);
+    end_sender(r);
     complete_cancelled(r);
   } else if (r->state == SPX_S_RECALL) {
     spx_id_drop(r);
@@ -420,19 +452,23 @@ static spx_unex *find_sent(const spx_request *r)
 
 static void cancel_send(spx_request *r)
 {
-  if (r->state == SPX_S_QUEUED) {
-    if (spx_tx_unqueue(r->peer, r)) {
-      spx_id_drop(r);
+  spx_request *sender = sender_of(r);
+  if (sender && sender->state == SPX_S_QUEUED) {
+    if (spx_tx_unqueue(sender->peer, sender)) {
+      spx_id_drop(sender);
+      end_sender(r);
       complete_cancelled(r);
     }
     return;
   }
+  if (sender) r->seq = sender->seq;
   if (r->state != SPX_S_SENT && r->state != SPX_S_EAGER && r->state != SPX_S_SELF) return;
   if (r->peer == spx_me) {
     spx_unex *e = find_sent(r);
     if (!e) return;
     spx_unex_remove(e);
     spx_unex_free(e);
+    end_sender(r);
     complete_cancelled(r);
     return;
   }
@@ -457,7 +493,8 @@ int spx_cancel(spx_request *r)
       spx_unpost(r);
       complete_cancelled(r);
     }
-  } else if (!(r->flags & SPX_RF_CANCELLED) && r->error == MPI_SUCCESS && r->mode != SPX_M_BUFFERED) cancel_send(r);
+  } else if (!(r->flags & SPX_RF_CANCELLED) && r->error == MPI_SUCCESS)
+    cancel_send(r);
   spx_unlock();
   return MPI_SUCCESS;
 }

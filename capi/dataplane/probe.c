@@ -17,8 +17,10 @@ static int failure(int src, const spx_comm *c, uint32_t ctx_kind)
   uint32_t peer = src >= 0 ? c->peer[src] : SPX_NO_PEER;
   int err = spx_comm_error(c, ctx_kind, peer);
   if (err == MPI_SUCCESS && peer == SPX_NO_PEER && spx_wild_blocked(c)) err = MPIX_ERR_PROC_FAILED;
-  if (err == MPIX_ERR_PROC_FAILED) spx_detail("a process that could send the message has failed");
-  else if (err != MPI_SUCCESS) spx_detail("the communicator has been revoked");
+  if (err == MPIX_ERR_PROC_FAILED)
+    spx_detail("a process that could send the message has failed");
+  else if (err != MPI_SUCCESS)
+    spx_detail("the communicator has been revoked");
   return err;
 }
 
@@ -45,7 +47,8 @@ int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_
   spx_lock();
   int rc = c->revoked && ctx_kind != SPX_CTX_FT ? failure(src, c, ctx_kind) : MPI_SUCCESS;
   spx_unex *e = rc == MPI_SUCCESS ? find(src, tag, c->ctx + ctx_kind) : NULL;
-  if (e) report(e, st, matched);
+  if (e)
+    report(e, st, matched);
   else {
     *flag = 0;
     spx_progress(); /* somebody may wait for what we have to send */
@@ -68,7 +71,8 @@ int spx_probe(int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st, 
 int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c, uint32_t flags, spx_request **out)
 {
   spx_unex *e = matched;
-  int rc = spx_persistent(SPX_R_RECV, buf, count, t, e->src, e->tag, c, (uint32_t)(e->ctx - c->ctx), SPX_M_STANDARD, out);
+  int rc =
+      spx_persistent(SPX_R_RECV, buf, count, t, e->src, e->tag, c, (uint32_t)(e->ctx - c->ctx), SPX_M_STANDARD, out);
   if (rc != MPI_SUCCESS) return rc;
   spx_lock();
   (*out)->flags = ((*out)->flags & ~(uint32_t)SPX_RF_PERSISTENT) | SPX_RF_ACTIVE | flags;

@@ -14,9 +14,9 @@ typedef struct spx_rec {
   uint16_t epoch; /* of the sender: low bits of its incarnation */
   uint64_t ctx;
   int32_t tag;
-  int32_t src;    /* rank of the sender in the communicator */
-  uint32_t seq;   /* number of the record in its pair */
-  uint32_t len;   /* bytes of payload */
+  int32_t src;  /* rank of the sender in the communicator */
+  uint32_t seq; /* number of the record in its pair */
+  uint32_t len; /* bytes of payload */
   uint8_t data[];
 } spx_rec;
 
@@ -35,13 +35,28 @@ typedef enum {
   SPX_REC_CTRL        /* a piece of a control message (tag: bytes that follow in later pieces) */
 } spx_rec_kind;
 
-#define SPX_REC_HEADER 32u
-#define SPX_REC_INLINE 32u /* payload that fits into the header's line */
+#define SPX_REC_HEADER     32u
+#define SPX_REC_INLINE     32u /* payload that fits into the header's line */
 #define SPX_REC_BYTES(len) (((uint32_t)(len) + SPX_REC_HEADER + 63u) & ~63u)
 
-typedef struct { uint64_t offset; uint32_t bytes; } spx_rec_switch; /* offset in the memory file */
-typedef struct { uint32_t index, gen; int32_t error; } spx_rec_id;
-typedef struct { uint32_t index, gen; uint64_t addr; uint64_t bytes; } spx_rec_rts; /* addr 0: not for the get protocol */
-typedef struct { uint32_t index, gen, rx_index, rx_gen; uint64_t bytes; } spx_rec_cts;
-typedef struct { uint32_t index, gen, seq; } spx_rec_cancel;
+typedef struct {
+  uint64_t offset;
+  uint32_t bytes;
+} spx_rec_switch; /* offset in the memory file */
+typedef struct {
+  uint32_t index, gen;
+  int32_t error;
+} spx_rec_id;
+typedef struct {
+  uint32_t index, gen;
+  uint64_t addr;
+  uint64_t bytes;
+} spx_rec_rts; /* addr 0: not for the get protocol */
+typedef struct {
+  uint32_t index, gen, rx_index, rx_gen;
+  uint64_t bytes;
+} spx_rec_cts;
+typedef struct {
+  uint32_t index, gen, seq;
+} spx_rec_cancel;
 #endif

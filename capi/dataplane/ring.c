@@ -11,17 +11,17 @@
 #include <stdlib.h>
 #include "dp.h"
 
-#define CHAN_DATA (SPX_CHAN_BYTES - SPX_LINE)
-#define RETRY_RING 16  /* records between searches for a ring when there is none */
+#define CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
+#define RETRY_RING 16 /* records between searches for a ring when there is none */
 #define CTRL_PIECE 8192u
-#define HOT 4          /* senders that are polled without looking at the dirty row */
-#define SCAN_EVERY 8   /* rounds between looks at the dirty row, when there are hot senders */
+#define HOT        4 /* senders that are polled without looking at the dirty row */
+#define SCAN_EVERY 8 /* rounds between looks at the dirty row, when there are hot senders */
 
 spx_tx *spx_txs;
 spx_rx *spx_rxs;
 
 typedef struct {
-  uint32_t state;  /* RING_* */
+  uint32_t state; /* RING_* */
   uint32_t peer;
   uint64_t seen;   /* head when the clock hand last passed */
   uint64_t closed; /* CLOSING: free when the peer has consumed this much */
@@ -31,9 +31,9 @@ enum { RING_FREE, RING_ACTIVE, RING_CLOSING };
 static ring rings[SPX_RINGS_PER_PROC];
 static uint32_t hand, backoff;
 
-static spx_tx *active;      /* pairs with something to send */
-static spx_rx *owed;        /* pairs whose control line is behind */
-static uint64_t *hot_mask;  /* a byte per sender: 0 when it is hot */
+static spx_tx *active;     /* pairs with something to send */
+static spx_rx *owed;       /* pairs whose control line is behind */
+static uint64_t *hot_mask; /* a byte per sender: 0 when it is hot */
 static uint32_t hot[HOT], nhot, rounds;
 
 int spx_ring_attach(void)
@@ -67,7 +67,8 @@ void spx_ring_detach(void)
 
 static spx_chan *channel(uint32_t receiver, uint32_t sender)
 {
-  return (spx_chan *)(spx_map.base + spx_segment->chan_off + receiver * spx_segment->chan_row + (uint64_t)sender * SPX_CHAN_BYTES);
+  return (spx_chan *)(spx_map.base + spx_segment->chan_off + receiver * spx_segment->chan_row +
+                      (uint64_t)sender * SPX_CHAN_BYTES);
 }
 
 static bool back_with_memory(const void *at, uint64_t bytes)
@@ -142,7 +143,8 @@ static int find_ring(void)
   if (backoff && backoff--) return -1;
   for (uint32_t k = 0; k < n; k++) {
     ring *g = &rings[k];
-    if (g->state == RING_CLOSING && __atomic_load_n(&spx_txs[g->peer].chan->tail, __ATOMIC_ACQUIRE) >= g->closed) g->state = RING_FREE;
+    if (g->state == RING_CLOSING && __atomic_load_n(&spx_txs[g->peer].chan->tail, __ATOMIC_ACQUIRE) >= g->closed)
+      g->state = RING_FREE;
     if (g->state == RING_FREE) return (int)k;
   }
   for (uint32_t step = 0; step < 2 * n; step++, hand++) {
@@ -169,7 +171,8 @@ bool spx_tx_open_ring(spx_tx *tx)
   int k = find_ring();
   if (k < 0) return false;
   ring *g = &rings[k];
-  uint8_t *base = (uint8_t *)(spx_map.base + spx_segment->ring_off + spx_me * spx_segment->ring_row + (uint64_t)k * spx_segment->ring_bytes);
+  uint8_t *base = (uint8_t *)(spx_map.base + spx_segment->ring_off + spx_me * spx_segment->ring_row +
+                              (uint64_t)k * spx_segment->ring_bytes);
   if (!g->backed && !back_with_memory(base, spx_segment->ring_bytes)) return false;
   g->backed = true;
   if (!move_to(tx, base, spx_segment->ring_bytes)) return false;
@@ -189,8 +192,10 @@ static void activate(spx_tx *tx)
 static void append(spx_tx *tx, spx_txitem *it)
 {
   it->next = NULL;
-  if (tx->pend) tx->pend_last->next = it;
-  else tx->pend = it;
+  if (tx->pend)
+    tx->pend_last->next = it;
+  else
+    tx->pend = it;
   tx->pend_last = it;
   tx->slow |= SPX_TX_QUEUED;
   activate(tx);
@@ -209,7 +214,8 @@ int spx_tx_queue_request(uint32_t peer, spx_request *r)
   return MPI_SUCCESS;
 }
 
-static bool write_record(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload, uint32_t len)
+static bool write_record(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
+                         uint32_t len)
 {
   uint32_t bytes = SPX_REC_BYTES(len);
   if (tx->ring < 0 && tx->seq >= SPX_RING_AFTER) spx_tx_open_ring(tx);
@@ -237,10 +243,12 @@ static bool write_ctrl(spx_tx *tx, spx_txitem *it)
 
 static int drain_one(spx_tx *tx);
 
-void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload, uint32_t len)
+void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
+                uint32_t len)
 {
   spx_tx *tx = &spx_txs[peer];
-  if ((tx->slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS) spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u", peer);
+  if ((tx->slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS)
+    spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u", peer);
   if (tx->slow & SPX_TX_DEAD) return;
   if (!tx->pend && kind != SPX_REC_CTRL && write_record(tx, kind, ctx, tag, src, payload, len)) return;
   spx_txitem *it = malloc(sizeof *it + len);
@@ -268,8 +276,9 @@ static int drain_one(spx_tx *tx)
   while (tx->pend) {
     spx_txitem *it = tx->pend;
     if (it->r ? !spx_send_try(it->r)
-              : it->kind == SPX_REC_CTRL ? !write_ctrl(tx, it)
-                                         : !write_record(tx, (spx_rec_kind)it->kind, it->ctx, it->tag, it->src, it->data, it->len))
+        : it->kind == SPX_REC_CTRL
+            ? !write_ctrl(tx, it)
+            : !write_record(tx, (spx_rec_kind)it->kind, it->ctx, it->tag, it->src, it->data, it->len))
       return moved;
     tx->pend = it->next;
     free(it);
@@ -313,8 +322,10 @@ int spx_tx_unqueue(uint32_t peer, spx_request *r)
   spx_txitem *before = NULL;
   for (spx_txitem *it = tx->pend; it; before = it, it = it->next) {
     if (it->r != r) continue;
-    if (before) before->next = it->next;
-    else tx->pend = it->next;
+    if (before)
+      before->next = it->next;
+    else
+      tx->pend = it->next;
     if (tx->pend_last == it) tx->pend_last = before;
     if (!tx->pend) tx->slow &= ~(uint32_t)SPX_TX_QUEUED;
     free(it);
@@ -371,14 +382,16 @@ void spx_rx_settle(void)
     spx_rx *rx = owed;
     owed = rx->next_owed;
     rx->owed = 0;
-    if (rx->matched != rx->matched_published) __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
+    if (rx->matched != rx->matched_published)
+      __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
     if (rx->published != rx->consumed) publish_tail((uint32_t)(rx - spx_rxs), rx);
   }
 }
 
 static _Noreturn void corrupt(uint32_t peer, const spx_rec *rec, uint64_t word)
 {
-  spx_fatal(MPI_ERR_INTERN, "the channel from process %u holds no record: word %016llx, record %u; its memory was overwritten", peer,
+  spx_fatal(MPI_ERR_INTERN,
+            "the channel from process %u holds no record: word %016llx, record %u; its memory was overwritten", peer,
             (unsigned long long)word, rec->seq);
 }
 
@@ -386,7 +399,8 @@ static void follow_switch(uint32_t peer, spx_rx *rx, const spx_rec *rec)
 {
   spx_rec_switch s;
   memcpy(&s, rec->data, sizeof s);
-  if (s.bytes < CHAN_DATA || s.offset + s.bytes > spx_segment->total_bytes || s.offset % SPX_LINE) corrupt(peer, rec, s.offset);
+  if (s.bytes < CHAN_DATA || s.offset + s.bytes > spx_segment->total_bytes || s.offset % SPX_LINE)
+    corrupt(peer, rec, s.offset);
   rx->consumed += SPX_LINE;
   publish_tail(peer, rx); /* the sender may now use the old buffer for something else */
   rx->base = (uint8_t *)(spx_map.base + s.offset);
@@ -402,7 +416,10 @@ static void consume(uint32_t peer, spx_rx *rx, uint32_t bytes)
   if (rx->consumed - rx->published >= rx->size / 4) publish_tail(peer, rx);
 }
 
-static uint64_t *dirty_row(void) { return (uint64_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride); }
+static uint64_t *dirty_row(void)
+{
+  return (uint64_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride);
+}
 
 static void make_hot(uint32_t peer)
 {
@@ -433,7 +450,8 @@ int spx_rx_poll(uint32_t peer)
     if (SPX_UNLIKELY(bytes % SPX_LINE || bytes > rx->size - rx->pos)) corrupt(peer, rec, word);
     if (kind != SPX_REC_PAD) {
       if (SPX_UNLIKELY(rec->seq != rx->seq || SPX_REC_HEADER + rec->len > bytes)) corrupt(peer, rec, word);
-      if (SPX_UNLIKELY((uint16_t)(word >> 48) != rx->epoch)) spx_map.dropped++;
+      if (SPX_UNLIKELY((uint16_t)(word >> 48) != rx->epoch))
+        spx_map.dropped++;
       else if (kind == SPX_REC_SWITCH) {
         rx->seq++;
         n++;

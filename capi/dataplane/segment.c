@@ -15,7 +15,8 @@ uint32_t spx_me;
 spx_seg_map spx_map = {.fd = -1};
 spx_settings spx_set;
 
-static uint64_t cma_nonce; /* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
+static uint64_t
+    cma_nonce; /* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
 
 static uint64_t setting(const char *name, uint64_t preset, uint64_t min, uint64_t max)
 {
@@ -23,15 +24,18 @@ static uint64_t setting(const char *name, uint64_t preset, uint64_t min, uint64_
   if (!s || !*s) return preset;
   char *end;
   unsigned long long v = strtoull(s, &end, 10);
-  if (*end == 'k' || *end == 'K') v <<= 10;
-  else if (*end == 'm' || *end == 'M') v <<= 20;
+  if (*end == 'k' || *end == 'K')
+    v <<= 10;
+  else if (*end == 'm' || *end == 'M')
+    v <<= 20;
   return v < min ? min : v > max ? max : v;
 }
 
 static void read_settings(void)
 {
   uint32_t n = spx_segment->world_size > spx_segment->nprocs ? spx_segment->world_size : spx_segment->nprocs;
-  uint32_t largest = spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
+  uint32_t largest =
+      spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
   uint64_t credit = (64ull << 20) / (n ? n : 1);
   bool crowded = spx_segment->nprocs > spx_segment->ncpus;
   spx_set = (spx_settings){
@@ -46,15 +50,16 @@ static void read_settings(void)
 
 static bool is_sound(const spx_seg *s, uint64_t file_bytes)
 {
-  return s->magic == SPX_SEG_MAGIC && s->version == SPX_SEG_VERSION && s->total_bytes <= file_bytes && s->maxprocs > 0 &&
-         s->ring_bytes >= 4096 && s->rings_per_proc <= SPX_RINGS_PER_PROC;
+  return s->magic == SPX_SEG_MAGIC && s->version == SPX_SEG_VERSION && s->total_bytes <= file_bytes &&
+         s->maxprocs > 0 && s->ring_bytes >= 4096 && s->rings_per_proc <= SPX_RINGS_PER_PROC;
 }
 
 static int publish_self(void)
 {
   uint64_t row = spx_segment->sdesc_off + spx_me * spx_segment->sdesc_row;
   if (fallocate(spx_map.fd, 0, (off_t)row, (off_t)spx_segment->sdesc_row) != 0) return errno;
-  if (getrandom(&cma_nonce, sizeof cma_nonce, 0) != (ssize_t)sizeof cma_nonce) cma_nonce = (uint64_t)(uintptr_t)&cma_nonce ^ (uint64_t)getpid();
+  if (getrandom(&cma_nonce, sizeof cma_nonce, 0) != (ssize_t)sizeof cma_nonce)
+    cma_nonce = (uint64_t)(uintptr_t)&cma_nonce ^ (uint64_t)getpid();
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* has no effect, and needs none, where yama is not active */
   spx_proc *p = spx_proc_of(spx_me);
   p->cma_nonce = cma_nonce;

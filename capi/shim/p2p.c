@@ -8,10 +8,10 @@ int spx_p2p_fail(const spx_comm *c, int code)
   return spx_raise(SPX_K_COMM, (void *)(uintptr_t)c->o.handle, code, spx_fn_name[spx_fn], "%s", spx_detail_text());
 }
 
-#define RETURN(comm, call) \
-  do { \
-    int rc_ = (call); \
-    return SPX_LIKELY(rc_ == MPI_SUCCESS) ? MPI_SUCCESS : spx_p2p_fail(comm, rc_); \
+#define RETURN(comm, call)                                                                                             \
+  do {                                                                                                                 \
+    int rc_ = (call);                                                                                                  \
+    return SPX_LIKELY(rc_ == MPI_SUCCESS) ? MPI_SUCCESS : spx_p2p_fail(comm, rc_);                                     \
   } while (0)
 
 int spx_c_Send(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm)
@@ -37,7 +37,8 @@ int spx_c_Recv(void *buf, int64_t count, spx_type *datatype, int source, int tag
 
 /* ---- nonblocking --------------------------------------------------------------------------------------------- */
 
-static int isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, spx_send_mode mode, MPI_Request *request)
+static int isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, spx_send_mode mode,
+                 MPI_Request *request)
 {
   spx_request *r;
   int rc = spx_isend(buf, count, t, dest, tag, c, SPX_CTX_P2P, mode, 0, &r);
@@ -46,21 +47,25 @@ static int isend(const void *buf, int64_t count, spx_type *t, int dest, int tag,
   return MPI_SUCCESS;
 }
 
-int spx_c_Isend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Isend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
+                MPI_Request *request)
 {
   return isend(buf, count, datatype, dest, tag, comm, SPX_M_STANDARD, request);
 }
-int spx_c_Issend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Issend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
+                 MPI_Request *request)
 {
   return isend(buf, count, datatype, dest, tag, comm, SPX_M_SYNC, request);
 }
-int spx_c_Irsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Irsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
+                 MPI_Request *request)
 {
   return isend(buf, count, datatype, dest, tag, comm, SPX_M_READY, request);
 }
 
 /* A buffer that is full is an error of the call, not of its completion: the message could not be taken. */
-int spx_c_Ibsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Ibsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
+                 MPI_Request *request)
 {
   spx_request *r;
   int rc = spx_isend(buf, count, datatype, dest, tag, comm, SPX_CTX_P2P, SPX_M_BUFFERED, 0, &r);
@@ -93,7 +98,8 @@ typedef struct {
 } outgoing;
 
 /* Receives and sends at once; the receive is posted first, so that a partner which does the same is answered. */
-static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, int source, int tag, spx_comm *c, MPI_Status *status)
+static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, int source, int tag, spx_comm *c,
+                    MPI_Status *status)
 {
   spx_request *r;
   int rc = spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &r);
@@ -112,8 +118,8 @@ static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, in
   return rc == MPI_SUCCESS ? rc : spx_p2p_fail(c, rc);
 }
 
-int spx_c_Sendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest, int sendtag, void *recvbuf, int64_t recvcount,
-                   spx_type *recvtype, int source, int recvtag, spx_comm *comm, MPI_Status *status)
+int spx_c_Sendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest, int sendtag, void *recvbuf,
+                   int64_t recvcount, spx_type *recvtype, int source, int recvtag, spx_comm *comm, MPI_Status *status)
 {
   outgoing s = {sendbuf, sendcount, sendtype, dest, sendtag};
   return sendrecv(&s, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
@@ -124,15 +130,17 @@ static void *packed_copy(const void *buf, int64_t count, const spx_type *t, void
 {
   size_t n = (size_t)(count * t->size);
   void *copy = n <= small_bytes ? small : malloc(n);
-  if (copy) spx_pack(buf, count, t, 0, (int64_t)n, copy);
-  else spx_detail("no memory for a copy of %zu bytes", n);
+  if (copy)
+    spx_pack(buf, count, t, 0, (int64_t)n, copy);
+  else
+    spx_detail("no memory for a copy of %zu bytes", n);
   return copy;
 }
 
 static spx_type *bytes_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
 
-int spx_c_Sendrecv_replace(void *buf, int64_t count, spx_type *datatype, int dest, int sendtag, int source, int recvtag, spx_comm *comm,
-                           MPI_Status *status)
+int spx_c_Sendrecv_replace(void *buf, int64_t count, spx_type *datatype, int dest, int sendtag, int source, int recvtag,
+                           spx_comm *comm, MPI_Status *status)
 {
   char small[1024];
   void *copy = packed_copy(buf, count, datatype, small, sizeof small);
@@ -155,7 +163,8 @@ static int poll_pair(spx_poller *poller)
 {
   pair *p = (pair *)poller;
   spx_request *s = p->send, *r = p->recv, *both = p->both;
-  if (!atomic_load_explicit(&s->done, memory_order_acquire) || !atomic_load_explicit(&r->done, memory_order_acquire)) return 0;
+  if (!atomic_load_explicit(&s->done, memory_order_acquire) || !atomic_load_explicit(&r->done, memory_order_acquire))
+    return 0;
   int error = r->error ? r->error : s->error;
   both->src = r->src;
   both->tag = r->tag;
@@ -169,12 +178,15 @@ static int poll_pair(spx_poller *poller)
   return 1;
 }
 
-static int isendrecv(const outgoing *s, void *copy, void *buf, int64_t count, spx_type *t, int source, int tag, spx_comm *c, MPI_Request *request)
+static int isendrecv(const outgoing *s, void *copy, void *buf, int64_t count, spx_type *t, int source, int tag,
+                     spx_comm *c, MPI_Request *request)
 {
   pair *p = calloc(1, sizeof *p);
   spx_request *both = p ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
   int rc = both ? spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &p->recv) : MPI_ERR_NO_MEM;
-  if (rc == MPI_SUCCESS) rc = spx_isend(s->buf, s->count, s->type, s->dest, s->tag, c, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &p->send);
+  if (rc == MPI_SUCCESS)
+    rc = spx_isend(s->buf, s->count, s->type, s->dest, s->tag, c, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL,
+                   &p->send);
   if (rc != MPI_SUCCESS) {
     if (p && p->recv) {
       spx_cancel(p->recv);
@@ -197,15 +209,16 @@ static int isendrecv(const outgoing *s, void *copy, void *buf, int64_t count, sp
   return MPI_SUCCESS;
 }
 
-int spx_c_Isendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest, int sendtag, void *recvbuf, int64_t recvcount,
-                    spx_type *recvtype, int source, int recvtag, spx_comm *comm, MPI_Request *request)
+int spx_c_Isendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest, int sendtag, void *recvbuf,
+                    int64_t recvcount, spx_type *recvtype, int source, int recvtag, spx_comm *comm,
+                    MPI_Request *request)
 {
   outgoing s = {sendbuf, sendcount, sendtype, dest, sendtag};
   return isendrecv(&s, NULL, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 }
 
-int spx_c_Isendrecv_replace(void *buf, int64_t count, spx_type *datatype, int dest, int sendtag, int source, int recvtag, spx_comm *comm,
-                            MPI_Request *request)
+int spx_c_Isendrecv_replace(void *buf, int64_t count, spx_type *datatype, int dest, int sendtag, int source,
+                            int recvtag, spx_comm *comm, MPI_Request *request)
 {
   void *copy = packed_copy(buf, count, datatype, NULL, 0);
   if (!copy && count * datatype->size > 0) return spx_p2p_fail(comm, MPI_ERR_NO_MEM);

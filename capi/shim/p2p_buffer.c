@@ -39,6 +39,9 @@ int spx_c_Buffer_detach(void *buffer_addr, spx_count_out size) { return detach(N
 int spx_c_Buffer_flush(void) { return done(NULL, spx_buffer_flush(NULL)); }
 int spx_c_Buffer_iflush(MPI_Request *request) { return iflush(NULL, request); }
 int spx_c_Comm_attach_buffer(spx_comm *comm, void *buffer, int64_t size) { return attach(comm, buffer, size); }
-int spx_c_Comm_detach_buffer(spx_comm *comm, void *buffer_addr, spx_count_out size) { return detach(comm, buffer_addr, size); }
+int spx_c_Comm_detach_buffer(spx_comm *comm, void *buffer_addr, spx_count_out size)
+{
+  return detach(comm, buffer_addr, size);
+}
 int spx_c_Comm_flush_buffer(spx_comm *comm) { return done(comm, spx_buffer_flush(comm)); }
 int spx_c_Comm_iflush_buffer(spx_comm *comm, MPI_Request *request) { return iflush(comm, request); }

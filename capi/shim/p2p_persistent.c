@@ -1,7 +1,8 @@
 /* p2p_persistent.c - persistent requests and starting them. MPI-5.0 3.9. */
 #include "p2p.h"
 
-static int init(spx_req_kind kind, const void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c, spx_send_mode mode, MPI_Request *request)
+static int init(spx_req_kind kind, const void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
+                spx_send_mode mode, MPI_Request *request)
 {
   spx_request *r;
   int rc = spx_persistent(kind, (void *)(uintptr_t)buf, count, t, rank, tag, c, SPX_CTX_P2P, mode, &r);
@@ -10,23 +11,28 @@ static int init(spx_req_kind kind, const void *buf, int64_t count, spx_type *t, 
   return MPI_SUCCESS;
 }
 
-int spx_c_Send_init(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Send_init(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
+                    MPI_Request *request)
 {
   return init(SPX_R_SEND, buf, count, datatype, dest, tag, comm, SPX_M_STANDARD, request);
 }
-int spx_c_Bsend_init(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Bsend_init(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
+                     MPI_Request *request)
 {
   return init(SPX_R_SEND, buf, count, datatype, dest, tag, comm, SPX_M_BUFFERED, request);
 }
-int spx_c_Ssend_init(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Ssend_init(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
+                     MPI_Request *request)
 {
   return init(SPX_R_SEND, buf, count, datatype, dest, tag, comm, SPX_M_SYNC, request);
 }
-int spx_c_Rsend_init(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Rsend_init(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
+                     MPI_Request *request)
 {
   return init(SPX_R_SEND, buf, count, datatype, dest, tag, comm, SPX_M_READY, request);
 }
-int spx_c_Recv_init(void *buf, int64_t count, spx_type *datatype, int source, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Recv_init(void *buf, int64_t count, spx_type *datatype, int source, int tag, spx_comm *comm,
+                    MPI_Request *request)
 {
   return init(SPX_R_RECV, buf, count, datatype, source, tag, comm, SPX_M_STANDARD, request);
 }
@@ -36,9 +42,11 @@ static int start(MPI_Request handle)
   spx_request *r = (spx_request *)spx_get(SPX_K_REQ, handle);
   void *on = r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF;
   if (!(r->flags & SPX_RF_PERSISTENT))
-    return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn], "the request is not persistent: only those of the MPI_*_init functions can be started");
+    return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn],
+                     "the request is not persistent: only those of the MPI_*_init functions can be started");
   if (r->flags & SPX_RF_ACTIVE)
-    return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn], "the request is active already: complete it with MPI_Wait or MPI_Test first");
+    return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn],
+                     "the request is active already: complete it with MPI_Wait or MPI_Test first");
   int rc = spx_start(r);
   return rc == MPI_SUCCESS ? rc : spx_raise(SPX_K_COMM, on, rc, spx_fn_name[spx_fn], "%s", spx_detail_text());
 }

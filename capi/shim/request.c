@@ -7,22 +7,30 @@ void spx_status_empty(MPI_Status *st)
   spx_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, 0);
 }
 
-static void *raised_on(const spx_request *r) { return r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF; }
+static void *raised_on(const spx_request *r)
+{
+  return r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF;
+}
 
-int spx_request_fail(void *on, int code) { return spx_raise(SPX_K_COMM, on, code, spx_fn_name[spx_fn], "%s", spx_detail_text()); }
+int spx_request_fail(void *on, int code)
+{
+  return spx_raise(SPX_K_COMM, on, code, spx_fn_name[spx_fn], "%s", spx_detail_text());
+}
 
 bool spx_request_held_up(const spx_request *r) { return SPX_UNLIKELY(spx_ndead) && spx_wait_blocked(r); }
 
 int spx_request_fail_pending(const spx_request *r)
 {
-  spx_detail("a process that could send the message has failed; acknowledge the failure to go on, or cancel the receive");
+  spx_detail(
+      "a process that could send the message has failed; acknowledge the failure to go on, or cancel the receive");
   return spx_request_fail(raised_on(r), MPIX_ERR_PROC_FAILED_PENDING);
 }
 
 /* Ends the life of a collected request's operation. */
 static void release(MPI_Request *h, spx_request *r)
 {
-  if (r->flags & SPX_RF_PERSISTENT) r->flags &= ~(uint32_t)SPX_RF_ACTIVE;
+  if (r->flags & SPX_RF_PERSISTENT)
+    r->flags &= ~(uint32_t)SPX_RF_ACTIVE;
   else {
     *h = MPI_REQUEST_NULL;
     spx_request_free(r);
@@ -43,7 +51,8 @@ int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, void **o
       int keep = st->MPI_ERROR;
       spx_status_empty(st);
       st->MPI_ERROR = keep;
-    } else spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, (r->flags & SPX_RF_CANCELLED) != 0);
+    } else
+      spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, (r->flags & SPX_RF_CANCELLED) != 0);
   }
   *on = NULL;
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
@@ -186,7 +195,8 @@ static int collect_some(int count, MPI_Request requests[], int *outcount, int in
   return failed ? spx_request_fail(on, MPI_ERR_IN_STATUS) : MPI_SUCCESS;
 }
 
-int spx_c_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
+int spx_c_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                   MPI_Status *array_of_statuses)
 {
   scan s = await(incount, array_of_requests);
   *outcount = s.ready < 0 ? (s.active == 0 ? MPI_UNDEFINED : 0) : 0;
@@ -195,7 +205,8 @@ int spx_c_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, 
   return collect_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
-int spx_c_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
+int spx_c_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                   MPI_Status *array_of_statuses)
 {
   spx_progress();
   scan s = look(incount, array_of_requests);

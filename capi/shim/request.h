@@ -6,7 +6,10 @@
 static inline spx_request *spx_request_of(MPI_Request h) { return (spx_request *)spx_get(SPX_K_REQ, h); }
 /* Null and inactive requests are complete, with an empty status. */
 static inline bool spx_request_active(const spx_request *r) { return r && (r->flags & SPX_RF_ACTIVE); }
-static inline bool spx_request_done(spx_request *r) { return atomic_load_explicit(&r->done, memory_order_acquire) != 0; }
+static inline bool spx_request_done(spx_request *r)
+{
+  return atomic_load_explicit(&r->done, memory_order_acquire) != 0;
+}
 
 /* The status of nothing (MPI-5.0 3.7.3). */
 SPX_HIDDEN void spx_status_empty(MPI_Status *st);

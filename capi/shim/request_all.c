@@ -8,10 +8,13 @@ typedef struct {
   MPI_Request *requests;
   MPI_Status *statuses;
   int failed;
-  void *on;       /* where the first error is raised */
+  void *on; /* where the first error is raised */
 } batch;
 
-static MPI_Status *status_at(const batch *b, int i) { return b->statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &b->statuses[i]; }
+static MPI_Status *status_at(const batch *b, int i)
+{
+  return b->statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &b->statuses[i];
+}
 
 static void set_error(const batch *b, int i, int error)
 {
@@ -41,7 +44,8 @@ static void leave(batch *b, int i, const spx_request *r)
   if (spx_request_held_up(r)) {
     note_failure(b, i, r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF);
     set_error(b, i, MPIX_ERR_PROC_FAILED_PENDING);
-  } else if (st) st->MPI_ERROR = MPI_ERR_PENDING;
+  } else if (st)
+    st->MPI_ERROR = MPI_ERR_PENDING;
 }
 
 int spx_c_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
@@ -54,8 +58,10 @@ int spx_c_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_
       continue;
     }
     if (SPX_LIKELY(!b.failed)) spx_wait(r);
-    if (SPX_LIKELY(spx_request_done(r))) collect(&b, i, r);
-    else leave(&b, i, r);
+    if (SPX_LIKELY(spx_request_done(r)))
+      collect(&b, i, r);
+    else
+      leave(&b, i, r);
   }
   return SPX_LIKELY(!b.failed) ? MPI_SUCCESS : spx_request_fail(b.on, MPI_ERR_IN_STATUS);
 }
@@ -70,7 +76,8 @@ static int ready(int count, MPI_Request const *requests)
     if (!spx_request_done(r)) {
       if (spx_request_held_up(r)) return 1;
       all = 0;
-    } else if (r->error == MPIX_ERR_PROC_FAILED || r->error == MPIX_ERR_REVOKED) return 1;
+    } else if (r->error == MPIX_ERR_PROC_FAILED || r->error == MPIX_ERR_REVOKED)
+      return 1;
   }
   return all;
 }
@@ -86,9 +93,12 @@ int spx_c_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Sta
   batch b = {array_of_requests, array_of_statuses, 0, NULL};
   for (int i = 0; i < count; i++) {
     spx_request *r = spx_request_of(array_of_requests[i]);
-    if (!spx_request_active(r)) spx_status_empty(status_at(&b, i));
-    else if (spx_request_done(r)) collect(&b, i, r);
-    else leave(&b, i, r);
+    if (!spx_request_active(r))
+      spx_status_empty(status_at(&b, i));
+    else if (spx_request_done(r))
+      collect(&b, i, r);
+    else
+      leave(&b, i, r);
   }
   return b.failed ? spx_request_fail(b.on, MPI_ERR_IN_STATUS) : MPI_SUCCESS;
 }

@@ -4,7 +4,7 @@
 #include "request.h"
 
 #define SELF 0, NULL
-#define FN spx_fn_name[spx_fn]
+#define FN   spx_fn_name[spx_fn]
 
 /* An active request is completed behind the user's back. Its handle is gone at once, but for a generalized request's: it is
  * what MPI_Grequest_complete will be called with. */
@@ -35,9 +35,11 @@ int spx_c_Request_free(MPI_Request *request)
 int spx_c_Cancel(MPI_Request *request)
 {
   spx_request *r = spx_request_of(*request);
-  if (!spx_request_active(r)) return spx_raise(SELF, MPI_ERR_REQUEST, FN, "the request is not active: there is nothing to cancel");
+  if (!spx_request_active(r))
+    return spx_raise(SELF, MPI_ERR_REQUEST, FN, "the request is not active: there is nothing to cancel");
   if (r->kind != SPX_R_SEND && r->kind != SPX_R_RECV && !r->cancel)
-    return spx_raise(SELF, MPI_ERR_REQUEST, FN, "requests of this operation can not be cancelled: only sends, receives and generalized requests");
+    return spx_raise(SELF, MPI_ERR_REQUEST, FN,
+                     "requests of this operation can not be cancelled: only sends, receives and generalized requests");
   int rc = spx_cancel(r);
   return rc == MPI_SUCCESS ? rc : spx_raise(SELF, rc, FN, "%s", spx_detail_text());
 }
@@ -56,9 +58,12 @@ static int peek(MPI_Request h, MPI_Status *st)
   if (!spx_request_done(r)) return 0;
   if (st == MPI_STATUS_IGNORE) return 1;
   int keep = st->MPI_ERROR;
-  if (r->kind == SPX_R_GREQ) generalized_query(r, st);
-  else if (r->kind == SPX_R_COLL || r->kind == SPX_R_IDUP) spx_status_empty(st);
-  else spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, (r->flags & SPX_RF_CANCELLED) != 0);
+  if (r->kind == SPX_R_GREQ)
+    generalized_query(r, st);
+  else if (r->kind == SPX_R_COLL || r->kind == SPX_R_IDUP)
+    spx_status_empty(st);
+  else
+    spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, (r->flags & SPX_RF_CANCELLED) != 0);
   st->MPI_ERROR = keep;
   return 1;
 }
@@ -73,7 +78,8 @@ int spx_c_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
   return MPI_SUCCESS;
 }
 
-int spx_c_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
+int spx_c_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag,
+                                 MPI_Status *status)
 {
   int active = 0;
   spx_progress();
@@ -91,24 +97,29 @@ int spx_c_Request_get_status_any(int count, const MPI_Request array_of_requests[
   return MPI_SUCCESS;
 }
 
-int spx_c_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
+int spx_c_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
+                                 MPI_Status *array_of_statuses)
 {
   spx_progress();
   *flag = 1;
   for (int i = 0; i < count; i++)
     if (!peek(array_of_requests[i], MPI_STATUS_IGNORE)) *flag = 0;
-  for (int i = 0; i < count && *flag && array_of_statuses != MPI_STATUSES_IGNORE; i++) peek(array_of_requests[i], &array_of_statuses[i]);
+  for (int i = 0; i < count && *flag && array_of_statuses != MPI_STATUSES_IGNORE; i++)
+    peek(array_of_requests[i], &array_of_statuses[i]);
   return MPI_SUCCESS;
 }
 
-int spx_c_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
+int spx_c_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount,
+                                  int array_of_indices[], MPI_Status *array_of_statuses)
 {
   int active = 0, n = 0;
   spx_progress();
   for (int i = 0; i < incount; i++) {
     if (!spx_request_active(spx_request_of(array_of_requests[i]))) continue;
     active++;
-    if (peek(array_of_requests[i], array_of_statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &array_of_statuses[n])) array_of_indices[n++] = i;
+    if (peek(array_of_requests[i],
+             array_of_statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &array_of_statuses[n]))
+      array_of_indices[n++] = i;
   }
   *outcount = active ? n : MPI_UNDEFINED;
   return MPI_SUCCESS;
@@ -151,8 +162,8 @@ static int generalized_cancel(spx_request *r)
 
 static void generalized_release(spx_request *r) { free(r->priv); }
 
-int spx_c_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn,
-                         void *extra_state, MPI_Request *request)
+int spx_c_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                         MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
 {
   generalized *g = malloc(sizeof *g);
   spx_request *r = g ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
@@ -188,7 +199,9 @@ int spx_c_Grequest_complete(MPI_Request request)
 int spx_c_Get_count(const MPI_Status *status, spx_type *datatype, spx_count_out count)
 {
   int64_t n = spx_status_bytes(status), size = datatype->size;
-  if (size == 0) spx_count_store(count, n == 0 ? 0 : MPI_UNDEFINED);
-  else spx_count_store(count, n % size == 0 ? n / size : MPI_UNDEFINED);
+  if (size == 0)
+    spx_count_store(count, n == 0 ? 0 : MPI_UNDEFINED);
+  else
+    spx_count_store(count, n % size == 0 ? n / size : MPI_UNDEFINED);
   return MPI_SUCCESS;
 }

@@ -48,7 +48,8 @@ static void start(spx_comm *c, int with, int i, partner *p)
   int n = size_of(c->rank, with, i);
   for (int k = 0; k < n; k += 97) p->out[k] = pattern((uint64_t)(c->rank + i), (uint64_t)k);
   CHECK(spx_irecv(p->in, 300000, job_bytes, with, i, c, SPX_CTX_P2P, 0, &p->recv) == 0);
-  CHECK(spx_isend(p->out, n, job_bytes, with, i, c, SPX_CTX_P2P, i % 7 ? SPX_M_STANDARD : SPX_M_SYNC, 0, &p->send) == 0);
+  CHECK(spx_isend(p->out, n, job_bytes, with, i, c, SPX_CTX_P2P, i % 7 ? SPX_M_STANDARD : SPX_M_SYNC, 0, &p->send) ==
+        0);
 }
 
 static void body(spx_comm *c)
@@ -65,8 +66,10 @@ static void body(spx_comm *c)
       int rc = spx_wait(p->recv), sc = spx_wait(p->send);
       CHECK(rc == 0 || rc == MPIX_ERR_PROC_FAILED);
       CHECK(sc == 0 || sc == MPIX_ERR_PROC_FAILED);
-      if (rc == 0) check_received(c, w, i, p);
-      else CHECK(is_victim((uint32_t)w) && spx_proc_dead((uint32_t)w));
+      if (rc == 0)
+        check_received(c, w, i, p);
+      else
+        CHECK(is_victim((uint32_t)w) && spx_proc_dead((uint32_t)w));
       spx_request_free(p->recv);
       spx_request_free(p->send);
       if (rc != 0 || sc != 0) p->over = true, lost++;

@@ -41,12 +41,12 @@ _Noreturn void spx_fatal(int code, const char *fmt, ...)
   _exit(99);
 }
 
-#define CHECK(ok) \
-  do { \
-    if (!(ok)) { \
-      fprintf(stderr, "%s:%d: process %u: %s (%s)\n", __FILE__, __LINE__, spx_me, #ok, spx_detail_text()); \
-      _exit(1); \
-    } \
+#define CHECK(ok)                                                                                                      \
+  do {                                                                                                                 \
+    if (!(ok)) {                                                                                                       \
+      fprintf(stderr, "%s:%d: process %u: %s (%s)\n", __FILE__, __LINE__, spx_me, #ok, spx_detail_text());             \
+      _exit(1);                                                                                                        \
+    }                                                                                                                  \
   } while (0)
 
 /* ---- the memory file ----------------------------------------------------------------------------------------- */
@@ -54,8 +54,13 @@ static uint64_t up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
 static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus)
 {
-  spx_seg g = {.version = SPX_SEG_VERSION, .maxprocs = maxprocs, .nprocs = nprocs, .world_size = nprocs, .ncpus = ncpus,
-               .ring_bytes = SPX_RING_BYTES, .rings_per_proc = SPX_RINGS_PER_PROC};
+  spx_seg g = {.version = SPX_SEG_VERSION,
+               .maxprocs = maxprocs,
+               .nprocs = nprocs,
+               .world_size = nprocs,
+               .ncpus = ncpus,
+               .ring_bytes = SPX_RING_BYTES,
+               .rings_per_proc = SPX_RINGS_PER_PROC};
   g.proc_off = 4096;
   g.proc_stride = sizeof(spx_proc);
   g.dirty_off = up(g.proc_off + maxprocs * g.proc_stride, 4096);
@@ -98,7 +103,8 @@ static inline spx_type *job_vector(int64_t n, int64_t block, int64_t stride)
   spx_layout *l = (spx_layout *)w;
   l->words = 4 + 2 * SPX_NODE_WORDS;
   l->root = 4;
-  *(spx_node *)(w + 4) = (spx_node){.kind = SPX_L_REP, .size = n * block, .n = n, .stride = stride, .child = 4 + SPX_NODE_WORDS};
+  *(spx_node *)(w + 4) =
+      (spx_node){.kind = SPX_L_REP, .size = n * block, .n = n, .stride = stride, .child = 4 + SPX_NODE_WORDS};
   *(spx_node *)(w + 4 + SPX_NODE_WORDS) = (spx_node){.kind = SPX_L_RUN, .size = block};
   spx_type *t = calloc(1, sizeof *t);
   t->o.refs = 1;
@@ -178,7 +184,8 @@ static int run_job(job j, void (*body)(spx_comm *))
     while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {}
     uint32_t i = 0;
     while (pids[i] != info.si_pid) i++;
-    __atomic_store_n(&procs[i].agent_state, info.si_code == CLD_EXITED ? SPX_AGENT_EXITED : SPX_AGENT_DEAD, __ATOMIC_RELEASE);
+    __atomic_store_n(&procs[i].agent_state, info.si_code == CLD_EXITED ? SPX_AGENT_EXITED : SPX_AGENT_DEAD,
+                     __ATOMIC_RELEASE);
     if (info.si_code != CLD_EXITED) {
       __atomic_fetch_add(&s->death_seq, 1, __ATOMIC_RELEASE);
       for (uint32_t k = 0; k < j.procs; k++) {
@@ -187,7 +194,8 @@ static int run_job(job j, void (*body)(spx_comm *))
       }
     }
     waitpid(pids[i], &status, 0);
-    bool fine = WIFEXITED(status) ? WEXITSTATUS(status) == 0 : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && j.killed && j.killed(i);
+    bool fine = WIFEXITED(status) ? WEXITSTATUS(status) == 0
+                                  : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && j.killed && j.killed(i);
     if (!fine) fprintf(stderr, "process %u ended with %#x\n", i, status), bad++;
   }
   munmap(s, 4096 + j.maxprocs * sizeof(spx_proc));

@@ -20,7 +20,8 @@ static void exchange(int tag, int i)
   MPI_Status st;
   if (i % 3 == 0) {
     CHECK(spx_irecv(in, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, 0, &r) == 0);
-    CHECK(spx_send(out, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, i % 2 ? SPX_M_SYNC : SPX_M_STANDARD) == 0);
+    CHECK(spx_send(out, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, i % 2 ? SPX_M_SYNC : SPX_M_STANDARD) ==
+          0);
     CHECK(spx_wait(r) == 0);
     spx_request_free(r);
   } else {

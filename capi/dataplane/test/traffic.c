@@ -8,17 +8,21 @@
 
 enum { ROUNDS = 30, BURST = 12 };
 
-static const int sizes[] = {0, 1, 7, 8, 24, 31, 32, 33, 64, 100, 1000, 4096, 8160, 16383, 16384, 16385, 40000, 70001, 200000};
+static const int sizes[] = {0,    1,    7,    8,     24,    31,    32,    33,    64,    100,
+                            1000, 4096, 8160, 16383, 16384, 16385, 40000, 70001, 200000};
 #define NSIZES (sizeof sizes / sizeof *sizes)
 
-typedef struct { int n, tag, mode, vector; } plan;
+typedef struct {
+  int n, tag, mode, vector;
+} plan;
 
 /* What rank from sends to rank to in message k: known to both. */
 static plan message(int from, int to, int round, int k)
 {
   uint64_t s = (uint64_t)from * 7919 + (uint64_t)to * 104729 + (uint64_t)round * 1299709 + (uint64_t)k * 15485863;
   rnd(&s);
-  plan p = {.n = sizes[rnd(&s) % NSIZES], .tag = (int)(rnd(&s) % 3), .mode = (int)(rnd(&s) % 8), .vector = rnd(&s) % 4 == 0};
+  plan p = {
+      .n = sizes[rnd(&s) % NSIZES], .tag = (int)(rnd(&s) % 3), .mode = (int)(rnd(&s) % 8), .vector = rnd(&s) % 4 == 0};
   if (p.vector) p.n = (p.n + 7) / 8 * 8;
   return p;
 }
@@ -56,7 +60,10 @@ static void check_buffer(const plan *p, const uint8_t *buf, uint64_t k)
   free(packed);
 }
 
-static spx_send_mode mode_of(const plan *p) { return p->mode == 0 ? SPX_M_SYNC : p->mode == 1 && p->n < 10000 ? SPX_M_BUFFERED : SPX_M_STANDARD; }
+static spx_send_mode mode_of(const plan *p)
+{
+  return p->mode == 0 ? SPX_M_SYNC : p->mode == 1 && p->n < 10000 ? SPX_M_BUFFERED : SPX_M_STANDARD;
+}
 
 static int send_burst(spx_comm *c, int round, spx_request **reqs, uint8_t **bufs)
 {
@@ -86,7 +93,8 @@ static void receive_one(spx_comm *c, int from, int round, int k, int how)
   spx_type *t = type_of(&p, &count);
   uint8_t *buf = new_buffer(&p, false, 0);
   MPI_Status st;
-  if (how == 0) CHECK(spx_recv(buf, count, t, from, p.tag, c, SPX_CTX_P2P, &st) == 0);
+  if (how == 0)
+    CHECK(spx_recv(buf, count, t, from, p.tag, c, SPX_CTX_P2P, &st) == 0);
   else if (how == 1) {
     void *m;
     CHECK(spx_probe(from, p.tag, c, SPX_CTX_P2P, &st, &m) == 0);
@@ -134,7 +142,8 @@ static void post_all(spx_comm *c, int round, spx_request **reqs, uint8_t **bufs)
       int64_t count;
       spx_type *t = type_of(&p, &count);
       bufs[n] = new_buffer(&p, false, 0);
-      CHECK(spx_irecv(bufs[n], count, t, k % 5 == 4 && c->size == 1 ? MPI_ANY_SOURCE : from, p.tag, c, SPX_CTX_P2P, 0, &reqs[n]) == 0);
+      CHECK(spx_irecv(bufs[n], count, t, k % 5 == 4 && c->size == 1 ? MPI_ANY_SOURCE : from, p.tag, c, SPX_CTX_P2P, 0,
+                      &reqs[n]) == 0);
     }
 }
 
@@ -157,7 +166,8 @@ static void body(spx_comm *c)
         spx_request_free(in[i]);
         free(ibuf[i]);
       }
-    } else if (how == 4) receive_any(c, round);
+    } else if (how == 4)
+      receive_any(c, round);
     else
       for (int from = 0; from < c->size; from++) /* tag by tag, so that many are unexpected */
         for (int tag = 2; tag >= 0; tag--)
@@ -177,7 +187,8 @@ static void body(spx_comm *c)
 
 int main(void)
 {
-  int bad = run_job((job){.procs = 2}, body) + run_job((job){.procs = 5, .maxprocs = 9}, body) + run_job((job){.procs = 1}, body);
+  int bad = run_job((job){.procs = 2}, body) + run_job((job){.procs = 5, .maxprocs = 9}, body) +
+            run_job((job){.procs = 1}, body);
   setenv("SPX_CMA", "0", 1); /* everything by two copies */
   bad += run_job((job){.procs = 3}, body);
   setenv("SPX_CREDIT", "4096", 1); /* and nearly everything announced */
