@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -110,10 +111,15 @@ func (r *run) left() (out []int) {
 	return out
 }
 
-// nothingLeft gives the job a second to vanish.
+// nothingLeft gives the job a second to vanish, and five on a machine with much more to do than it has processors.
 func (r *run) nothingLeft() {
 	r.t.Helper()
-	within(r.t, time.Second, func() string {
+	patience, load := time.Second, 0.0
+	text, _ := os.ReadFile("/proc/loadavg")
+	if fmt.Sscanf(string(text), "%f", &load); load > 3*float64(runtime.NumCPU()) {
+		patience = 5 * time.Second
+	}
+	within(r.t, patience, func() string {
 		if list := r.left(); len(list) > 0 {
 			return fmt.Sprintf("processes %v of the job are left: %s", list, describe(list))
 		}

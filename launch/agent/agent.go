@@ -55,7 +55,6 @@ type agent struct {
 
 	watchJoin bool
 	nextStray time.Time
-	hurry     bool // somebody wants the end now
 	status    int
 	done      bool // the machine has finished the job
 }
@@ -212,14 +211,10 @@ func (a *agent) messages() {
 	for _, e := range a.inbox.take() {
 		switch e := e.(type) {
 		case job.Signalled:
-			a.hurry = a.hurry || a.machine.Ending()
 			a.step(e)
 			if syscall.Signal(e.Signal) == syscall.SIGTSTP {
 				a.conn.Send(&control.Message{Stopped: e.Signal}) //nolint:errcheck // spxrun may be gone
 			}
-		case job.FrontLost:
-			a.hurry = a.hurry || !a.spec.WithFT
-			a.step(e)
 		default:
 			a.step(e)
 		}
@@ -318,6 +313,7 @@ func (a *agent) finish() int {
 // waitDrained waits for the readers of the output, as long as nobody is in a hurry.
 func (a *agent) waitDrained(drained <-chan struct{}) {
 	var limit time.Time
+	hurry := a.machine.Hurried()
 	for {
 		select {
 		case <-drained:
@@ -325,7 +321,7 @@ func (a *agent) waitDrained(drained <-chan struct{}) {
 		default:
 		}
 		timeout := -1
-		if a.hurry {
+		if hurry {
 			if limit.IsZero() {
 				limit = time.Now().Add(drainHurry)
 			}
@@ -337,7 +333,7 @@ func (a *agent) waitDrained(drained <-chan struct{}) {
 		for _, e := range a.inbox.take() {
 			switch e.(type) {
 			case job.Signalled, job.FrontLost:
-				a.hurry = true
+				hurry = true
 			}
 		}
 	}

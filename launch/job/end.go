@@ -101,9 +101,15 @@ func (m *Machine) signalled(signal int, now time.Duration) []Action {
 		return []Action{Send{signal}}
 	}
 	if m.ending {
-		m.deadline = now
+		if m.signalAt == 0 || now-m.signalAt >= SameSignal {
+			m.hurried = true
+			if m.stage == 0 {
+				m.deadline = now
+			}
+		}
 		return nil
 	}
+	m.signalAt = max(now, 1)
 	m.fail(128 + signal)
 	return m.end(now, signal, GraceSignal)
 }
@@ -112,6 +118,7 @@ func (m *Machine) frontLost(now time.Duration) []Action {
 	if m.cfg.Detach {
 		return nil
 	}
+	m.hurried = true
 	m.fail(128 + SIGKILL)
 	if m.ending && m.stage == 0 {
 		m.deadline = min(m.deadline, now+GraceFailure)

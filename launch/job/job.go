@@ -15,6 +15,7 @@ const (
 	GraceFailure = 250 * time.Millisecond // after a death, an abort, a timeout
 	GraceSignal  = 3 * time.Second        // after the user's signal: programs may want to save their state
 	GiveUp       = 5 * time.Second        // after SIGKILL: what still exists cannot be ended
+	SameSignal   = 100 * time.Millisecond // a signal that comes again so soon is the same: timeout(1) sends it to spxrun and to its group
 )
 
 // Exit statuses that are not a process's own.
@@ -148,6 +149,8 @@ type Machine struct {
 	early     string // a process that never called MPI has failed: what to say if the others turn out to need it
 
 	ending   bool
+	signalAt time.Duration // while ending by a signal: when that came
+	hurried  bool          // somebody does not want to wait
 	deadline time.Duration // when to be harder; valid while ending
 	stage    int           // while ending: 0 asked, 1 killed, 2 given up
 	finished bool
@@ -158,6 +161,9 @@ func New(cfg Config) *Machine { return &Machine{cfg: cfg, procs: make([]process,
 
 // Ending reports whether the job is being ended: no more processes are to be started.
 func (m *Machine) Ending() bool { return m.ending }
+
+// Hurried reports whether the end must not wait for anything, such as readers of the output: the user has asked twice, or is gone.
+func (m *Machine) Hurried() bool { return m.hurried }
 
 // Alive is the number of processes that exist.
 func (m *Machine) Alive() int { return m.alive }

@@ -146,8 +146,10 @@ func TestSignals(t *testing.T) {
 	run(t, Config{Procs: 1}, []step{
 		{1 * ms, Signalled{10}, "send 10"},
 		{2 * ms, Signalled{SIGINT}, "send 2"},
-		{3 * ms, Signalled{SIGINT}, "send 9"},
-		{4 * ms, killed(0, 9), "finish 130"},
+		{3 * ms, Signalled{SIGINT}, ""}, // still the first
+		{2*ms + SameSignal, Signalled{SIGINT}, "send 9"},
+		{300 * ms, Signalled{SIGINT}, ""}, // nothing is harder than SIGKILL
+		{400 * ms, killed(0, 9), "finish 130"},
 	})
 	run(t, Config{Procs: 1}, []step{
 		{0, Signalled{SIGTERM}, "send 15"},
