@@ -179,8 +179,8 @@ bench: build ## measures libspx against the peers; tables and plots into docs/be
 	@cd $(ROOT) && $(GO) run ./bench
 
 .PHONY: sim
-sim: ## the pure state machines under the seeded simulator, many seeds
-	@cd $(ROOT) && CGO_ENABLED=0 SPX_SIM_SEEDS=$${SPX_SIM_SEEDS:-2000} $(GO) test -count=1 -timeout 1800s ./sim/...
+sim: ## the failure machines under the seeded simulator: SCHEDULES=50000 SEED=1
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 1800s ./sim -schedules $${SCHEDULES:-50000} -seed $${SEED:-1}
 
 .PHONY: fuzz
 fuzz: ## every Go fuzz target for FUZZTIME each (default 20s)
