@@ -83,6 +83,7 @@ void spx_end_comm(spx_comm *c, int code, const char *text)
     spx_end_job(code, text);
   flush_output();
   print(text);
+  __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
   for (int i = 0; i < c->size; i++) {
     spx_proc *p = spx_proc_of(c->local[i]);
     if (c->local[i] != spx_me && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && p->pid)

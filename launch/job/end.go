@@ -49,6 +49,9 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 		}
 		return m.end(now, SIGTERM, GraceFailure, Say{text})
 	}
+	if e.Owner == OwnerAborted { // MPI_Abort on a communicator of some: never forgiven
+		m.fail(status)
+	}
 	if m.death == 0 {
 		m.death = status
 	}
@@ -143,6 +146,8 @@ func (m *Machine) describe(e Ended) string {
 		fmt.Fprintf(&b, " in %s", e.Call)
 	case e.Owner == OwnerInit && e.Wait.Signal == 0:
 		b.WriteString(" without calling MPI_Finalize")
+	case e.Owner == OwnerAborted:
+		b.WriteString(" in MPI_Abort")
 	case e.Owner == OwnerFinalized:
 		b.WriteString(" after MPI_Finalize")
 	case e.Owner == OwnerNone && e.OtherMPI:

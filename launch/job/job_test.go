@@ -124,6 +124,15 @@ func TestAbort(t *testing.T) {
 	}
 }
 
+// MPI_Abort on a communicator of some processes: the others may go on, but the status stays.
+func TestAbortOfSome(t *testing.T) {
+	run(t, Config{Procs: 2, OnDeath: Continue}, []step{
+		{1 * ms, Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, OtherMPI: true},
+			"publish 0 dead | say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the other one is told and goes on."},
+		{2 * ms, finalized(1, 0), "publish 1 exited | finish 7"},
+	})
+}
+
 // Programs that do not use MPI are waited for, whatever one of them does.
 func TestNotMPI(t *testing.T) {
 	run(t, Config{Procs: 3}, []step{
