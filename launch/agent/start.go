@@ -32,7 +32,8 @@ func (a *agent) start(files []string) {
 			break
 		}
 		r := &a.ranks[i]
-		s := &process.Spec{File: files[r.program], Argv: a.spec.Programs[r.program].Argv, Env: env.of(i), Dir: a.spec.Programs[r.program].Dir, Share: control.MemoryFD}
+		program := &a.spec.Programs[r.program]
+		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: control.MemoryFD}
 		if len(domains) > 0 {
 			s.CPUs = domains[i%len(domains)]
 		}
@@ -226,8 +227,14 @@ func newEnvironment(a *agent) *environment {
 	id := a.segment.JobID()
 	size := strconv.Itoa(len(a.ranks))
 	e := &environment{a: a, common: []string{
-		control.EnvFD + "=" + strconv.Itoa(control.MemoryFD), control.EnvAgent + "=" + strconv.Itoa(os.Getpid()), control.EnvJob + "=" + hex.EncodeToString(id[:]),
-		control.EnvSize + "=" + size, control.EnvLocalSize + "=" + size, "OMPI_COMM_WORLD_SIZE=" + size, "OMPI_COMM_WORLD_LOCAL_SIZE=" + size}}
+		control.EnvFD + "=" + strconv.Itoa(control.MemoryFD),
+		control.EnvAgent + "=" + strconv.Itoa(os.Getpid()),
+		control.EnvJob + "=" + hex.EncodeToString(id[:]),
+		control.EnvSize + "=" + size,
+		control.EnvLocalSize + "=" + size,
+		"OMPI_COMM_WORLD_SIZE=" + size,
+		"OMPI_COMM_WORLD_LOCAL_SIZE=" + size,
+	}}
 	if a.spec.InitialErrhandler != "" {
 		e.common = append(e.common, control.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}
@@ -241,5 +248,10 @@ func newEnvironment(a *agent) *environment {
 // of is the environment of rank i.
 func (e *environment) of(i int) []string {
 	base, n := e.base[e.a.ranks[i].program], strconv.Itoa(i)
-	return append(base[:len(base):len(base)], control.EnvProc+"="+n, control.EnvRank+"="+n, control.EnvLocalRank+"="+n, "OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+n)
+	return append(base[:len(base):len(base)],
+		control.EnvProc+"="+n,
+		control.EnvRank+"="+n,
+		control.EnvLocalRank+"="+n,
+		"OMPI_COMM_WORLD_RANK="+n,
+		"OMPI_COMM_WORLD_LOCAL_RANK="+n)
 }

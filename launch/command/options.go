@@ -61,7 +61,8 @@ func init() {
 }
 
 var whatOptions = []*option{
-	{names: []string{"n", "np", "c"}, meta: "N", nargs: 1, group: groupWhat, help: "number of processes of the program (default: the slots of the host list, else 1)",
+	{names: []string{"n", "np", "c"}, meta: "N", nargs: 1, group: groupWhat,
+		help: "number of processes of the program (default: the slots of the host list, else 1)",
 		apply: func(p *parser, v []string) (err error) {
 			p.section.program.Procs, err = number(v[0], "a number of processes", 1, MaxProcs)
 			return err
@@ -70,9 +71,11 @@ var whatOptions = []*option{
 		apply: func(p *parser, v []string) error { p.section.program.Dir = v[0]; return nil }},
 	{names: []string{"path"}, meta: "DIRS", nargs: 1, group: groupWhat, help: "look for the program in these directories (a:b) before PATH",
 		apply: func(p *parser, v []string) error { p.section.program.Path = v[0]; return nil }},
-	{names: []string{"configfile", "app"}, meta: "FILE", nargs: 1, group: groupWhat, help: "read programs with their options from FILE, one per line; # starts a comment",
+	{names: []string{"configfile", "app"}, meta: "FILE", nargs: 1, group: groupWhat,
+		help:  "read programs with their options from FILE, one per line; # starts a comment",
 		apply: func(p *parser, v []string) error { return p.config(v[0]) }},
-	{names: []string{"initial-errhandler"}, meta: "NAME", nargs: 1, group: groupWhat, help: "initial error handler: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
+	{names: []string{"initial-errhandler"}, meta: "NAME", nargs: 1, group: groupWhat,
+		help: "initial error handler: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
 		apply: func(p *parser, v []string) error {
 			switch v[0] {
 			case "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return":
@@ -88,16 +91,23 @@ var envOptions = []*option{
 		apply: func(p *parser, v []string) error { return setVariable(&p.section.env, v) }},
 	{names: []string{"genv"}, meta: "NAME VALUE", pair: true, group: groupEnv, help: "set a variable for all programs",
 		apply: func(p *parser, v []string) error { return setVariable(&p.global, v) }},
-	{names: []string{"x"}, meta: "NAME[=VALUE]", nargs: 1, group: groupEnv, help: "set or hand on a variable for all programs", apply: (*parser).exportVariable},
-	{names: []string{"envall"}, group: groupEnv, help: "this program inherits all variables (the default)", apply: func(p *parser, _ []string) error { p.section.env.policy = inheritAll; return nil }},
-	{names: []string{"envnone"}, group: groupEnv, help: "this program inherits none", apply: func(p *parser, _ []string) error { p.section.env.policy = inheritNone; return nil }},
+	{names: []string{"x"}, meta: "NAME[=VALUE]", nargs: 1, group: groupEnv,
+		help: "set or hand on a variable for all programs", apply: (*parser).exportVariable},
+	{names: []string{"envall"}, group: groupEnv,
+		help:  "this program inherits all variables (the default)",
+		apply: func(p *parser, _ []string) error { p.section.env.policy = inheritAll; return nil }},
+	{names: []string{"envnone"}, group: groupEnv,
+		help:  "this program inherits none",
+		apply: func(p *parser, _ []string) error { p.section.env.policy = inheritNone; return nil }},
 	{names: []string{"envlist"}, meta: "A,B", nargs: 1, group: groupEnv, help: "this program inherits only these",
 		apply: func(p *parser, v []string) error {
 			p.section.env.policy, p.section.env.names = inheritList, strings.Split(v[0], ",")
 			return nil
 		}},
-	{names: []string{"genvall"}, group: groupEnv, help: "as -envall, for all programs", apply: func(p *parser, _ []string) error { p.global.policy = inheritAll; return nil }},
-	{names: []string{"genvnone"}, group: groupEnv, help: "as -envnone, for all programs", apply: func(p *parser, _ []string) error { p.global.policy = inheritNone; return nil }},
+	{names: []string{"genvall"}, group: groupEnv,
+		help: "as -envall, for all programs", apply: func(p *parser, _ []string) error { p.global.policy = inheritAll; return nil }},
+	{names: []string{"genvnone"}, group: groupEnv,
+		help: "as -envnone, for all programs", apply: func(p *parser, _ []string) error { p.global.policy = inheritNone; return nil }},
 	{names: []string{"genvlist"}, meta: "A,B", nargs: 1, group: groupEnv, help: "as -envlist, for all programs",
 		apply: func(p *parser, v []string) error {
 			p.global.policy, p.global.names = inheritList, strings.Split(v[0], ",")
@@ -106,19 +116,24 @@ var envOptions = []*option{
 }
 
 var whereOptions = []*option{
-	{names: []string{"host", "hosts", "H"}, meta: "LIST", nargs: 1, group: groupWhere, help: "hosts, as NAME or NAME:SLOTS, with commas (this host only, for now)",
+	{names: []string{"host", "hosts", "H"}, meta: "LIST", nargs: 1, group: groupWhere,
+		help: "hosts, as NAME or NAME:SLOTS, with commas (this host only, for now)",
 		apply: func(p *parser, v []string) error {
 			p.job.Hosts = append(p.job.Hosts, strings.Split(v[0], ",")...)
 			return nil
 		}},
-	{names: []string{"hostfile", "f", "machinefile"}, meta: "FILE", nargs: 1, group: groupWhere, help: "file of hosts: NAME, NAME:SLOTS or NAME slots=SLOTS per line",
+	{names: []string{"hostfile", "f", "machinefile"}, meta: "FILE", nargs: 1, group: groupWhere,
+		help:  "file of hosts: NAME, NAME:SLOTS or NAME slots=SLOTS per line",
 		apply: func(p *parser, v []string) error { p.job.HostFiles = append(p.job.HostFiles, v[0]); return nil }},
-	{names: []string{"bind-to"}, meta: "WHAT", nargs: 1, group: groupWhere, help: "restrict each rank to a core, hwthread, socket or numa domain in turn (default: none)", apply: (*parser).bindTo},
+	{names: []string{"bind-to"}, meta: "WHAT", nargs: 1, group: groupWhere,
+		help: "restrict each rank to a core, hwthread, socket or numa domain in turn (default: none)", apply: (*parser).bindTo},
 }
 
 var outputOptions = []*option{
-	{names: []string{"l", "prepend-rank", "tag-output"}, group: groupOutput, help: "start every line of output with [rank]", apply: flag(func(j *Job) { j.Tag = true })},
-	{names: []string{"output", "output-filename"}, meta: "DIR", nargs: 1, group: groupOutput, help: "write the output to files in DIR, one per rank and stream, not to spxrun's",
+	{names: []string{"l", "prepend-rank", "tag-output"}, group: groupOutput,
+		help: "start every line of output with [rank]", apply: flag(func(j *Job) { j.Tag = true })},
+	{names: []string{"output", "output-filename"}, meta: "DIR", nargs: 1, group: groupOutput,
+		help: "write the output to files in DIR, one per rank and stream, not to spxrun's",
 		apply: func(p *parser, v []string) error {
 			if v[0] == "" {
 				return fmt.Errorf("needs the name of a directory")
@@ -126,7 +141,8 @@ var outputOptions = []*option{
 			p.job.OutputDir = v[0]
 			return nil
 		}},
-	{names: []string{"stdin", "s"}, meta: "WHO", nargs: 1, group: groupOutput, help: "who reads standard input: a rank, all or none (default: 0)",
+	{names: []string{"stdin", "s"}, meta: "WHO", nargs: 1, group: groupOutput,
+		help: "who reads standard input: a rank, all or none (default: 0)",
 		apply: func(p *parser, v []string) (err error) {
 			switch v[0] {
 			case "all":
@@ -142,9 +158,11 @@ var outputOptions = []*option{
 }
 
 var endOptions = []*option{
-	{names: []string{"timeout"}, meta: "SEC", nargs: 1, group: groupEnd, help: "end the job after SEC seconds, with status 124 (also by MPIEXEC_TIMEOUT)",
+	{names: []string{"timeout"}, meta: "SEC", nargs: 1, group: groupEnd,
+		help:  "end the job after SEC seconds, with status 124 (also by MPIEXEC_TIMEOUT)",
 		apply: func(p *parser, v []string) error { return p.setTimeout(v[0]) }},
-	{names: []string{"on-death"}, meta: "HOW", nargs: 1, group: groupEnd, help: "when a rank dies: auto (end the job, unless an error handler of a survivor returns), kill or continue",
+	{names: []string{"on-death"}, meta: "HOW", nargs: 1, group: groupEnd,
+		help: "when a rank dies: auto (end the job, unless an error handler of a survivor returns), kill or continue",
 		apply: func(p *parser, v []string) error {
 			switch OnDeath(v[0]) {
 			case DeathAuto, DeathKill, DeathContinue:
@@ -153,7 +171,8 @@ var endOptions = []*option{
 			}
 			return fmt.Errorf("%q is none of auto, kill, continue", v[0])
 		}},
-	{names: []string{"with-ft"}, meta: "[ulfm|none]", optional: isFTMode, group: groupEnd, help: "tell survivors of deaths, whatever their error handlers; implies --on-death=continue",
+	{names: []string{"with-ft"}, meta: "[ulfm|none]", optional: isFTMode, group: groupEnd,
+		help: "tell survivors of deaths, whatever their error handlers; implies --on-death=continue",
 		apply: func(p *parser, v []string) error {
 			if len(v) > 0 && !isFTMode(v[0]) {
 				return fmt.Errorf("%q is none of ulfm, none", v[0])

@@ -131,7 +131,12 @@ func Read(root string, allowed []int) []CPU {
 	var out []CPU
 	for _, c := range allowed {
 		dir := filepath.Join(root, fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology", c))
-		out = append(out, CPU{Number: c, Core: readInt(filepath.Join(dir, "core_id"), c), Socket: readInt(filepath.Join(dir, "physical_package_id"), 0), Node: node[c]})
+		out = append(out, CPU{
+			Number: c,
+			Core:   readInt(filepath.Join(dir, "core_id"), c),
+			Socket: readInt(filepath.Join(dir, "physical_package_id"), 0),
+			Node:   node[c],
+		})
 	}
 	return out
 }

@@ -80,8 +80,19 @@ func specOf(j *command.Job) (*control.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := &control.Job{Version: control.Version, Tag: j.Tag, OutputDir: j.OutputDir, Timeout: j.Timeout, Bind: string(j.Bind), OnDeath: string(j.OnDeath),
-		WithFT: j.WithFT, StdinAll: j.Stdin.All, StdinRank: j.Stdin.Rank, InitialErrhandler: j.InitialErrhandler, Verbose: j.Verbose}
+	spec := &control.Job{
+		Version:           control.Version,
+		Tag:               j.Tag,
+		OutputDir:         j.OutputDir,
+		Timeout:           j.Timeout,
+		Bind:              string(j.Bind),
+		OnDeath:           string(j.OnDeath),
+		WithFT:            j.WithFT,
+		StdinAll:          j.Stdin.All,
+		StdinRank:         j.Stdin.Rank,
+		InitialErrhandler: j.InitialErrhandler,
+		Verbose:           j.Verbose,
+	}
 	total := 0
 	for _, p := range j.Programs {
 		n := p.Procs
@@ -150,9 +161,13 @@ func run(spec *control.Job) (status int, err error) {
 	return f.end(), nil
 }
 
+// handedOn are the signals that spxrun hands on to the agent, which ends the job or passes them to the ranks.
+var handedOn = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGTSTP, syscall.SIGCONT}
+
 // catch asks for the signals that are handed on. One that was ignored from the start (nohup, a shell's background job) stays so.
 func (f *front) catch() {
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGCONT} {
+	for _, s := range handedOn {
 		if !signal.Ignored(s) {
 			signal.Notify(f.signals, s)
 		}

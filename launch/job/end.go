@@ -93,7 +93,8 @@ func (m *Machine) joined(now time.Duration) []Action {
 		m.early = ""
 		return nil
 	}
-	return m.end(now, SIGTERM, GraceFailure, Say{fmt.Sprintf("%s, but others have called MPI_Init; the job is ended with exit status %d.", m.early, m.status)})
+	text := fmt.Sprintf("%s, but others have called MPI_Init; the job is ended with exit status %d.", m.early, m.status)
+	return m.end(now, SIGTERM, GraceFailure, Say{text})
 }
 
 // signalled: the user's signals end the job, at once when given again; the others are passed on.
@@ -156,9 +157,14 @@ func (m *Machine) describe(e Ended) string {
 	return b.String()
 }
 
-var signalNames = []string{1: "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL: illegal instruction", "SIGTRAP", "SIGABRT: abort", "SIGBUS: bus error", "SIGFPE: arithmetic error",
-	"SIGKILL", "SIGUSR1", "SIGSEGV: invalid memory access", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP",
-	"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU: out of processor time", "SIGXFSZ: file too large", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS: bad system call"}
+// signalNames are the signals of Linux by number, from 1.
+var signalNames = []string{
+	1: "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL: illegal instruction", "SIGTRAP", "SIGABRT: abort",
+	"SIGBUS: bus error", "SIGFPE: arithmetic error", "SIGKILL", "SIGUSR1", "SIGSEGV: invalid memory access",
+	"SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP",
+	"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU: out of processor time", "SIGXFSZ: file too large", "SIGVTALRM",
+	"SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS: bad system call",
+}
 
 func signalName(n int) string {
 	if n > 0 && n < len(signalNames) {

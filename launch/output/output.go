@@ -72,8 +72,19 @@ func New(target int, tag, alone bool) (*Mux, error) {
 		unix.Close(epoll)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	m := &Mux{target: target, tag: tag, alone: alone, epoll: epoll, wake: wake, done: make(chan struct{}), streams: map[int]*stream{}, waiting: map[*stream]struct{}{},
-		scratch: make([]byte, readBytes), idle: idleDefault, split: tag}
+	m := &Mux{
+		target:  target,
+		tag:     tag,
+		alone:   alone,
+		split:   tag,
+		idle:    idleDefault,
+		epoll:   epoll,
+		wake:    wake,
+		done:    make(chan struct{}),
+		streams: map[int]*stream{},
+		waiting: map[*stream]struct{}{},
+		scratch: make([]byte, readBytes),
+	}
 	if _, err := unix.IoctlGetTermios(target, unix.TCGETS); err == nil {
 		m.idle, m.split = idleTTY, true
 	}
