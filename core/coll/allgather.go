@@ -23,6 +23,12 @@ func allgatherRing(b *builder) {
 	b.ring(func(i int) Ref { return b.blocks(i, i+1) })
 }
 
+// allgatherLinear: everybody sends its block to everybody: many messages, but no rank waits for another's turn to run.
+func allgatherLinear(b *builder) {
+	b.mine()
+	b.linear(func(int) Ref { return b.blocks(b.Rank, b.Rank+1) }, func(i int) Ref { return b.blocks(i, i+1) })
+}
+
 // allgatherDoubling: in round k partners 2^k apart exchange all that they have; for powers of two.
 func allgatherDoubling(b *builder) {
 	b.mine()
@@ -76,6 +82,11 @@ func allgatherGatherBcast(b *builder) {
 func allgathervRing(b *builder) {
 	b.own(ownSend(), recvBlock(b.Rank))
 	b.ring(recvBlock)
+}
+
+func allgathervLinear(b *builder) {
+	b.own(ownSend(), recvBlock(b.Rank))
+	b.linear(func(int) Ref { return recvBlock(b.Rank) }, recvBlock)
 }
 
 // allgathervGatherBcast: as allgatherGatherBcast, in packed form: the blocks may lie anywhere in the receive buffer.
