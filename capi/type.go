@@ -115,9 +115,10 @@ func newTypeObject(t *datatype.Type) (*typeObject, error) {
 	return o, nil
 }
 
-// commit compiles the type's layouts into C memory, where they live as long as the C object.
-func (o *typeObject) commit() error {
-	if o.c.flags&C.SPX_T_COMMITTED != 0 {
+// compile makes the type's layouts in C memory, where they live as long as the C object. Types that are quickly compiled are so when they
+// are made: then MPI_Type_commit need not come here.
+func (o *typeObject) compile() error {
+	if o.c.flags&C.SPX_T_COMPILED != 0 {
 		return nil
 	}
 	var plain, typed *C.spx_layout
@@ -137,8 +138,17 @@ func (o *typeObject) commit() error {
 	if contiguous {
 		o.c.flags |= C.SPX_T_CONTIG
 	}
-	o.c.flags |= C.SPX_T_COMMITTED
+	o.c.flags |= C.SPX_T_COMPILED
 	return nil
+}
+
+// commit makes the type fit for communication.
+func (o *typeObject) commit() error {
+	err := o.compile()
+	if err == nil {
+		o.c.flags |= C.SPX_T_COMMITTED
+	}
+	return err
 }
 
 func cLayout(words []int64) (*C.spx_layout, error) {
@@ -151,10 +161,8 @@ func cLayout(words []int64) (*C.spx_layout, error) {
 	return p, nil
 }
 
-// drop takes the handle away; the C object goes with the last pending operation.
+// drop takes the handle away; both halves go with the last pending operation.
 func (o *typeObject) drop() {
-	types.remove(uint32(o.c.o._go))
-	o.c.o._go = 0
 	C.type_retire(o.c)
 }
 

@@ -1,5 +1,10 @@
 package main
 
+/*
+#include "runtime.h"
+*/
+import "C"
+
 import (
 	"sync"
 
@@ -25,6 +30,7 @@ func (o *typeObject) attributes() *attr.List {
 	defer typeAttrLists.Unlock()
 	if o.attrs == nil {
 		o.attrs = attrs.NewList()
+		o.c.flags |= C.SPX_T_ATTRIBUTES
 	}
 	return o.attrs
 }

@@ -18,6 +18,12 @@ func (c *call) made(i int, t *datatype.Type, err error) error {
 	if err != nil {
 		return err
 	}
+	if t.Simple() {
+		if err := o.compile(); err != nil {
+			o.drop()
+			return err
+		}
+	}
 	c.setHandle(i, o.handle())
 	return nil
 }
@@ -225,7 +231,13 @@ func typeDup(c *call) error {
 	})
 }
 
-//spx:body MPI_Type_commit
+// Commit and free of the types for which C alone cannot do it (shim/type.c).
+func init() {
+	internals[C.SPX_IN_TYPE_COMMIT] = typeCommit
+	internals[C.SPX_IN_TYPE_FREE] = typeFree
+	buried[C.SPX_K_TYPE] = types.remove
+}
+
 func typeCommit(c *call) error {
 	o, err := typeOf(*at[uintptr](c.addr(0)))
 	if err != nil {
@@ -234,7 +246,6 @@ func typeCommit(c *call) error {
 	return o.commit()
 }
 
-//spx:body MPI_Type_free
 func typeFree(c *call) error {
 	o, err := typeOf(*at[uintptr](c.addr(0)))
 	if err != nil {

@@ -35,6 +35,7 @@ var bodies = [736]func(*call) error{
 	254: groupDifference,           // MPI_Group_difference
 	255: groupExcl,                 // MPI_Group_excl
 	256: groupFree,                 // MPI_Group_free
+	257: groupFromSessionPset,      // MPI_Group_from_session_pset
 	259: groupIncl,                 // MPI_Group_incl
 	260: groupIntersection,         // MPI_Group_intersection
 	261: groupRangeExcl,            // MPI_Group_range_excl
@@ -59,7 +60,10 @@ var bodies = [736]func(*call) error{
 	322: intercommMerge,            // MPI_Intercomm_merge
 	349: keyvalCreate,              // MPI_Keyval_create
 	350: keyvalFree,                // MPI_Keyval_free
-	557: typeCommit,                // MPI_Type_commit
+	476: sessionGetInfo,            // MPI_Session_get_info
+	477: sessionGetNthPset,         // MPI_Session_get_nth_pset
+	478: sessionGetNumPsets,        // MPI_Session_get_num_psets
+	479: sessionGetPsetInfo,        // MPI_Session_get_pset_info
 	558: typeContiguous,            // MPI_Type_contiguous
 	559: typeContiguous,            // MPI_Type_contiguous_c
 	560: typeDarray,                // MPI_Type_create_darray
@@ -84,7 +88,6 @@ var bodies = [736]func(*call) error{
 	579: typeSubarray,              // MPI_Type_create_subarray_c
 	580: typeDeleteAttr,            // MPI_Type_delete_attr
 	581: typeDup,                   // MPI_Type_dup
-	582: typeFree,                  // MPI_Type_free
 	583: typeFreeKeyval,            // MPI_Type_free_keyval
 	585: typeGetAttr,               // MPI_Type_get_attr
 	586: typeGetContents,           // MPI_Type_get_contents

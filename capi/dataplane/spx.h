@@ -94,7 +94,9 @@ enum {
   SPX_T_CONTIG = 1u /* count elements at buf are count * size bytes at buf */,
   SPX_T_PREDEFINED = 2u,
   SPX_T_COMMITTED = 4u,
-  SPX_T_ABSOLUTE = 8u /* made of addresses: goes with MPI_BOTTOM */
+  SPX_T_ABSOLUTE = 8u,  /* made of addresses: goes with MPI_BOTTOM */
+  SPX_T_COMPILED = 16u, /* layout and typed are there, committed or not */
+  SPX_T_ATTRIBUTES = 32u /* it has had attributes: MPI_Type_free asks the engine */
 };
 typedef struct spx_layout spx_layout; /* dataplane/pack.h: the compiled form, run by the packer */
 typedef struct spx_type {
@@ -259,8 +261,11 @@ enum {
   SPX_IN_START,
   SPX_IN_STOP,
   SPX_IN_STOPPED,
+  SPX_IN_SESSION_LEVEL,
   SPX_IN_FT /* deaths and control messages, capi/ft.go */,
-  SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */
+  SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */,
+  SPX_IN_TYPE_COMMIT, /* a0: MPI_Datatype * */
+  SPX_IN_TYPE_FREE    /* a0: MPI_Datatype * */
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */

@@ -4,6 +4,7 @@
 #include "shim.h"
 #include "basic.h"
 #include "pack.h"
+#include "runtime.h"
 
 #define FN   spx_fn_name[spx_fn]
 #define SELF 0, NULL
@@ -34,6 +35,33 @@ int spx_c_Type_get_true_extent(spx_type *datatype, spx_count_out true_lb, spx_co
 {
   spx_count_store(true_lb, datatype->true_lb);
   spx_count_store(true_extent, datatype->true_extent);
+  return MPI_SUCCESS;
+}
+
+/* ---- commit and free: the engine is entered for what is rare ---------------------------------------------------- */
+
+/* Lets the engine carry a function out for a handle, and raises its error. */
+static int by_engine(uint32_t fn, MPI_Datatype *datatype)
+{
+  spx_frame f = {.fn = fn, .a = {{.u = (uintptr_t)datatype}}};
+  int err = spx_go_internal(&f);
+  return err == MPI_SUCCESS ? err : spx_raise(SELF, err, FN, "%s", spx_detail_text());
+}
+
+int spx_c_Type_commit(MPI_Datatype *datatype)
+{
+  spx_type *t = (spx_type *)spx_get(SPX_K_TYPE, *datatype);
+  if (!(t->flags & SPX_T_COMPILED) && !(t->flags & SPX_T_COMMITTED)) return by_engine(SPX_IN_TYPE_COMMIT, datatype);
+  t->flags |= SPX_T_COMMITTED;
+  return MPI_SUCCESS;
+}
+
+int spx_c_Type_free(MPI_Datatype *datatype)
+{
+  spx_type *t = (spx_type *)spx_get(SPX_K_TYPE, *datatype);
+  if (t->flags & (SPX_T_PREDEFINED | SPX_T_ATTRIBUTES)) return by_engine(SPX_IN_TYPE_FREE, datatype);
+  spx_retire(SPX_K_TYPE, &t->o); /* the engine's half goes when the engine is entered the next time */
+  *datatype = MPI_DATATYPE_NULL;
   return MPI_SUCCESS;
 }
 

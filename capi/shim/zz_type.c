@@ -221,9 +221,7 @@ int PMPI_Type_commit(MPI_Datatype *datatype)
   SPX_ENTER(SPX_FN_Type_commit);
   SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
   SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", *datatype));
-  spx_frame frame = {.fn = SPX_FN_Type_commit,
-    .a = {{.u = (uintptr_t)datatype}}};
-  return spx_go(&frame);
+  return spx_c_Type_commit(datatype);
 }
 
 #pragma weak MPI_Type_contiguous = PMPI_Type_contiguous
@@ -487,9 +485,7 @@ int PMPI_Type_free(MPI_Datatype *datatype)
   SPX_ENTER(SPX_FN_Type_free);
   SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
   SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", *datatype));
-  spx_frame frame = {.fn = SPX_FN_Type_free,
-    .a = {{.u = (uintptr_t)datatype}}};
-  return spx_go(&frame);
+  return spx_c_Type_free(datatype);
 }
 
 #pragma weak MPI_Type_get_contents = PMPI_Type_get_contents

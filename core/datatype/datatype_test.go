@@ -172,6 +172,32 @@ func TestLargeCounts(t *testing.T) {
 	}
 }
 
+func TestSimple(t *testing.T) {
+	i := NewBasic(tInt)
+	v := must(Vector(1000000, 2, 3, i, false))
+	many := make([]int64, 1000)
+	for k := range many {
+		many[k] = int64(k * k)
+	}
+	long := must(IndexedBlock(1, many, i, false))
+	bushy := i
+	for range 40 { // 2^40 paths lead down
+		bushy = must(Struct([]int64{1, 2}, []int64{0, 0}, []*Type{bushy, Dup(bushy)}, false))
+		if bushy.Size() > 1<<40 {
+			break
+		}
+	}
+	for _, c := range []struct {
+		what string
+		t    *Type
+		want bool
+	}{{"int", i, true}, {"vector", v, true}, {"long list", long, false}, {"vector of long lists", must(Vector(2, 1, 2, long, false)), false}, {"bushy", bushy, false}} {
+		if got := c.t.Simple(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
 func TestOverflowIsAnError(t *testing.T) {
 	huge := must(Contiguous(math.MaxInt64/16, NewBasic(tDouble), true))
 	for what, make := range map[string]func() (*Type, error){

@@ -1,7 +1,5 @@
 package datatype
 
-import "slices"
-
 // Layouts: the normalised form of a typemap, as a tree of nodes that describe bytes in packing order. Neighbouring runs are
 // joined, repetitions of contiguous data collapse, short lists are spliced into longer ones. A plain layout knows bytes alone;
 // a typed one keeps runs of different basic types apart (for external32 and for counting elements).
@@ -246,6 +244,31 @@ func (t *Type) Contiguous() bool {
 	return p.node == nil || p.node.kind == nodeRun && p.off == 0 && p.node.size == t.Extent()
 }
 
+// Simple reports whether t is quickly compiled: it is made of few parts.
+func (t *Type) Simple() bool {
+	parts := 64
+	t.shape.count(&parts)
+	return parts >= 0
+}
+
+// count takes the parts that compiling visits off left, until it is negative.
+func (s *shape) count(left *int) {
+	if *left -= 1; s == nil || *left < 0 {
+		return
+	}
+	*left -= len(s.offs)
+	switch s.op {
+	case opType:
+		s.typ.shape.count(left)
+	case opRep:
+		s.kid.count(left)
+	case opList:
+		for _, k := range s.kids {
+			k.count(left)
+		}
+	}
+}
+
 // NeedsTyped reports whether elements of t can only be told apart with a typed layout: several basic types, or a pair.
 func (t *Type) NeedsTyped() bool {
 	return t.size > 0 && (t.mixed || t.basic.Value != nil)
@@ -260,7 +283,7 @@ const (
 // Image returns the layout as the words of a C spx_layout (dataplane/pack.h), plain or typed.
 func (t *Type) Image(typed bool) []int64 {
 	p := t.layout(typed)
-	w := writer{words: make([]int64, headWords), at: map[*node]int64{}}
+	w := writer{words: make([]int64, headWords, headWords+4*nodeWords)}
 	if p.node != nil {
 		w.words[1] = w.node(p.node)
 		w.words[2] = p.off
@@ -270,9 +293,10 @@ func (t *Type) Image(typed bool) []int64 {
 	return w.words
 }
 
+// writer collects the words. Below the first list a node may be met again: at tells where it was written.
 type writer struct {
 	words []int64
-	at    map[*node]int64 // where a node was written
+	at    map[*node]int64
 }
 
 func (w *writer) table(v []int64) int64 {
@@ -301,6 +325,9 @@ func (w *writer) node(nd *node) int64 {
 		rec[6] = w.table(prefix)
 	}
 	if nd.kind == nodeList {
+		if w.at == nil {
+			w.at = map[*node]int64{}
+		}
 		kids := make([]int64, len(nd.kids))
 		for i, k := range nd.kids {
 			kids[i] = w.node(k)
@@ -310,7 +337,9 @@ func (w *writer) node(nd *node) int64 {
 	if nd.basic != nil {
 		rec[8] = int64(nd.basic.ID)
 	}
-	at := w.table(slices.Clone(rec[:]))
-	w.at[nd] = at
+	at := w.table(rec[:])
+	if w.at != nil {
+		w.at[nd] = at
+	}
 	return at
 }
