@@ -115,7 +115,7 @@ void spx_crash(uint32_t fn, const char *text, size_t len)
   spx_end_job(MPI_ERR_INTERN, all);
 }
 
-/* MPI-5.0, 9.7: ends all processes of comm (or, where that cannot be told apart, of the job) with this exit code, 1 for 0. */
+/* MPI-5.0, 12.4.2: ends all processes of comm (or, where that cannot be told apart, of the job) with this exit code, 1 for 0. */
 int spx_c_Abort(spx_comm *comm, int errorcode)
 {
   char text[MPI_MAX_OBJECT_NAME + 64];

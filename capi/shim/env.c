@@ -1,5 +1,5 @@
 /* env.c - what a program may ask of its environment at any time: MPI_Initialized, Finalized, thread levels, Wtime, names and
- * versions (MPI-5.0, 9.1, 9.6, 11.2, 11.6, 14.2, 20.2). In C alone: these never enter Go. */
+ * versions (MPI-5.0, 10.1, 10.6, 12.2, 12.6). In C alone: these never enter Go. */
 #include "version.h"
 #include "init.h"
 #include "runtime.h"
@@ -11,13 +11,13 @@
 
 int spx_c_Initialized(int *flag)
 {
-  *flag = spx_state != SPX_BEFORE_INIT;
+  *flag = spx_world_model != SPX_BEFORE_INIT;
   return MPI_SUCCESS;
 }
 
 int spx_c_Finalized(int *flag)
 {
-  *flag = spx_state == SPX_FINALIZED;
+  *flag = spx_world_model == SPX_FINALIZED;
   return MPI_SUCCESS;
 }
 

@@ -1,5 +1,5 @@
 /* errhandler.c - error handlers: the predefined ones, and MPI_{Comm,Win,File,Session}_{create,set,get,call}_errhandler
- * (MPI-5.0, 9.3 and 9.5). Objects hold a reference to their handler; every handle that the user gets is another. */
+ * (MPI-5.0, 10.3 and 10.5). Objects hold a reference to their handler; every handle that the user gets is another. */
 #include "error.h"
 #include "runtime.h"
 #include "shim.h"
@@ -12,7 +12,7 @@ spx_errh spx_errors_are_fatal = {.o = {.handle = 321, .refs = 1}, .mode = 321};
 spx_errh spx_errors_abort = {.o = {.handle = 322, .refs = 1}, .mode = 322};
 spx_errh spx_errors_return = {.o = {.handle = 323, .refs = 1}, .mode = 323};
 
-/* The handler that files begin with: that of MPI_FILE_NULL (MPI-5.0, 14.7). */
+/* The handler that files begin with: that of MPI_FILE_NULL (MPI-5.0, 15.7). */
 static spx_errh *file_default = &spx_errors_return;
 
 __attribute__((constructor)) static void predefine(void)
@@ -32,7 +32,7 @@ spx_errh *spx_initial_errh(void)
   return initial = &spx_errors_are_fatal;
 }
 
-/* Errors that belong to no object go to MPI_COMM_SELF (MPI-5.0, 9.3). Up to MPI-3.1 they went to MPI_COMM_WORLD, and programs
+/* Errors that belong to no object go to MPI_COMM_SELF (MPI-5.0, 10.3). Up to MPI-3.1 they went to MPI_COMM_WORLD, and programs
  * set a handler only there: it counts as long as MPI_COMM_SELF has none of its own. */
 static spx_errh *default_errh(void)
 {
@@ -122,6 +122,24 @@ static int set(spx_kind k, void *handle, spx_errh **slot, MPI_Errhandler errhand
   *slot = e;
   if (old) spx_unref(SPX_K_ERRH, &old->o);
   return MPI_SUCCESS;
+}
+
+spx_errh *spx_errh_ref(MPI_Errhandler errhandler)
+{
+  spx_errh *e = (spx_errh *)spx_get(SPX_K_ERRH, errhandler);
+  if (e) spx_ref(&e->o);
+  return e;
+}
+
+int spx_raise_by(MPI_Errhandler errhandler, int code, const char *function, const char *text)
+{
+  spx_errh *e = (spx_errh *)spx_get(SPX_K_ERRH, errhandler);
+  if (e && e->mode == 323) return code;
+  if (!e || e->mode) return spx_raise(0, NULL, code, function, "%s", text);
+  void *null = MPI_SESSION_NULL;
+  int arg = code;
+  e->fn(&null, &arg, function, text);
+  return code;
 }
 
 static int get(spx_kind k, const void *handle, MPI_Errhandler *errhandler)

@@ -1,4 +1,4 @@
-/* error.c - raising errors: the detail text of a thread, and the way to the error handler (MPI-5.0, 9.3).
+/* error.c - raising errors: the detail text of a thread, and the way to the error handler (MPI-5.0, 10.3).
  *
  * An error has a code (its class, or a user's code), a function, and a detail text that says which argument was wrong, its
  * value, and what to do. The text is kept per thread, so that MPI_Error_string can tell it afterwards.

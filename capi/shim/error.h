@@ -1,4 +1,4 @@
-/* error.h - error classes, codes and texts of the process (MPI-5.0, 9.4 and 9.5), between error*.c and errhandler.c. */
+/* error.h - error classes, codes and texts of the process (MPI-5.0, 10.4 and 10.5), between error*.c and errhandler.c. */
 #ifndef SPX_ERROR_H
 #define SPX_ERROR_H
 #include "spx.h"
@@ -20,6 +20,10 @@ SPX_HIDDEN spx_errh *spx_errh_of(spx_kind k, const void *handle);
 /* The predefined error handlers, and the one that processes start with (spxrun -initial-errhandler). */
 SPX_HIDDEN extern spx_errh spx_errors_are_fatal, spx_errors_abort, spx_errors_return;
 SPX_HIDDEN spx_errh *spx_initial_errh(void);
+/* A reference to the handler that a handle means; NULL when there is none. */
+SPX_HIDDEN spx_errh *spx_errh_ref(MPI_Errhandler errhandler);
+/* Raises an error that is no object's through this handler. Returns code. */
+SPX_HIDDEN int spx_raise_by(MPI_Errhandler errhandler, int code, const char *function, const char *text);
 /* Tells the agent that this process wants to know of deaths, if c has several processes and a handler that returns
  * (spx_proc.ft_flags). MPI_Comm_set_errhandler does it; the engine does, when it makes MPI_COMM_WORLD. */
 SPX_HIDDEN void spx_note_returning(const spx_comm *c);

@@ -1,4 +1,4 @@
-/* error_class.c - the predefined error classes: name and text (MPI-5.0, 9.4). Codes that users add are in error_code.c. */
+/* error_class.c - the predefined error classes: name and text (MPI-5.0, 10.4). Codes that users add are in error_code.c. */
 #include "error.h"
 #if __has_include("mpi-ext.h")
 #include "mpi-ext.h"

@@ -1,4 +1,4 @@
-/* error_code.c - codes, classes and strings that users add, and the functions that ask (MPI-5.0, 9.4 and 9.5).
+/* error_code.c - codes, classes and strings that users add, and the functions that ask (MPI-5.0, 10.4 and 10.5).
  *
  * A predefined code is its class. Added classes and codes are numbers from USER_FIRST on, never reused, so that the attribute
  * MPI_LASTUSEDCODE only grows. All functions are local, and are allowed before MPI_Init and after MPI_Finalize. */
@@ -132,7 +132,7 @@ int spx_c_Add_error_string(int errorcode, const char *string)
 
 int spx_c_Remove_error_string(int errorcode) { return set_string("MPI_Remove_error_string", errorcode, NULL); }
 
-/* Removes an added code or class; a class that still has codes stays (MPI-5.0, 9.5: erroneous). */
+/* Removes an added code or class; a class that still has codes stays (MPI-5.0, 10.5.1: erroneous). */
 static int remove_code(const char *function, int code, int is_class)
 {
   const char *why = NULL;

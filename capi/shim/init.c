@@ -1,145 +1,88 @@
-/* init.c - MPI_Init, MPI_Init_thread, MPI_Finalize (MPI-5.0, 11.2): finding the job, adopting this process's place in the
- * memory file, starting and stopping the engine. docs/architecture.md, "Starting", is the contract with the launcher. */
+/* init.c - beginning and end of MPI (MPI-5.0, 12.2 and 12.3): MPI_Init and MPI_Finalize, MPI_Session_init and _finalize.
+ *
+ * The engine starts with the first of the World Model and the sessions, and goes on until MPI_Finalize with no session alive.
+ * Sessions that come and go before keep it; while none is there the process counts as finalized, and may exit. */
 #define _GNU_SOURCE
-#include "dp.h"
 #include "init.h"
+#include "dp.h"
 #include "error.h"
 #include "runtime.h"
 #include "shim.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 pthread_t spx_main_thread;
 int spx_thread_level = MPI_THREAD_SINGLE;
+_Atomic int spx_world_model = SPX_BEFORE_INIT;
 
-/* A decimal environment variable; -1 when it is not there or no number. */
-static long env_number(const char *name)
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static int started, stopped, sessions;
+
+/* ---- entering --------------------------------------------------------------------------------------------------- */
+
+static void set_level(int required)
 {
-  const char *text = getenv(name);
-  char *end;
-  if (!text || !*text) return -1;
-  long v = strtol(text, &end, 10);
-  return *end || v < 0 ? -1 : v;
+  int level = required < MPI_THREAD_SINGLE ? MPI_THREAD_SINGLE : required;
+  if (level > MPI_THREAD_MULTIPLE) level = MPI_THREAD_MULTIPLE;
+  if (level < spx_thread_level) return; /* a session wanted more */
+  spx_thread_level = level;
+  spx_mt = level == MPI_THREAD_MULTIPLE;
+  spx_proc_of(spx_me)->thread_level = (uint32_t)level;
 }
 
-/* Is this the memory file of the job that the environment names? */
-static int is_our_file(int fd)
+/* Starts the engine. */
+static int start(int required)
 {
-  spx_seg head;
-  char hex[33];
-  const char *job = getenv("SPX_JOB");
-  if (fd < 0 || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPX_SEG_MAGIC) return 0;
-  for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", head.job_id[i]);
-  return job && strcasecmp(job, hex) == 0;
-}
-
-/* The memory file: the inherited descriptor or, if a wrapper closed that, the agent's. -1 when neither can be had. */
-static int find_file(void)
-{
-  char path[64];
-  long fd = env_number("SPX_FD"), agent = env_number("SPX_AGENT");
-  if (is_our_file((int)fd)) return (int)fd;
-  if (fd < 0 || agent < 0) return -1;
-  snprintf(path, sizeof path, "/proc/%ld/fd/%ld", agent, fd);
-  int other = open(path, O_RDWR | O_CLOEXEC);
-  if (is_our_file(other)) return other;
-  if (other >= 0) close(other);
-  return -1;
-}
-
-/* The launcher that started this process as one of several, if it is one whose jobs cannot be joined; else NULL. Without
- * this check each of its processes would be alone in a world of its own. */
-static const char *foreign_launcher(void)
-{
-  static const struct {
-    const char *size, *name;
-  } known[] = {{"PMI_SIZE", "a launcher that speaks PMI"},
-               {"SLURM_STEP_NUM_TASKS", "srun"},
-               {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"}};
-  for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
-    if (env_number(known[i].size) > 1) return known[i].name;
-  return NULL;
-}
-
-/* Joins the job that a launcher started, or makes a job of this process alone. */
-static int join(const char *function)
-{
-  long proc = env_number("SPX_PROC");
-  int fd;
-  if (getenv("SPX_FD")) {
-    fd = find_file();
-    if (fd < 0 || proc < 0)
-      return spx_raise(
-          0, NULL, MPI_ERR_OTHER, function,
-          "the environment says that spxrun started this process (SPX_FD=%s, SPX_PROC=%s, SPX_JOB=%s), but the job's "
-          "memory file is not to be found; unset SPX_FD to run alone",
-          getenv("SPX_FD"), proc < 0 ? "missing" : getenv("SPX_PROC"),
-          getenv("SPX_JOB") ? getenv("SPX_JOB") : "missing");
-    fcntl(fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not in the job */
-  } else {
-    if (!getenv("SPX_JOB") && foreign_launcher())
-      return spx_raise(0, NULL, MPI_ERR_OTHER, function,
-                       "%s started this process as one of several, and libspx cannot join its job; start the program "
-                       "with spxrun (or mpiexec, mpirun) of libspx",
-                       foreign_launcher());
-    spx_frame f = {.fn = SPX_IN_ALONE};
-    int err = spx_go_internal(&f);
-    if (err) return spx_raise(0, NULL, err, function, "%s", spx_detail_text());
-    fd = (int)f.a[0].i;
-    proc = 0;
-  }
-  int err = spx_dp_attach(fd, (uint32_t)proc);
-  if (err)
-    return spx_raise(0, NULL, err == ENOMEM || err == ENOSPC ? MPI_ERR_NO_MEM : MPI_ERR_OTHER, function,
-                     "the job's memory file cannot be used: %s", strerror(err));
-  spx_proc *me = spx_proc_of(spx_me);
-  uint32_t none = SPX_OWNER_NONE;
-  if (!__atomic_compare_exchange_n(&me->owner_state, &none, SPX_OWNER_INIT, false, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_ACQUIRE)) {
-    uint32_t rank = me->world_rank, pid = me->pid;
-    spx_dp_detach();
-    return spx_raise(0, NULL, MPI_ERR_OTHER, function,
-                     "another process (pid %u, or one that it started) is rank %u already; a program that a rank "
-                     "starts is not in the job: "
-                     "unset SPX_FD in its environment to run it alone",
-                     pid, rank);
-  }
-  return MPI_SUCCESS;
-}
-
-static int init(const char *function, int required, int *provided)
-{
-  static _Atomic int begun;
-  if (spx_forked)
-    return spx_raise(0, NULL, MPI_ERR_OTHER, function,
-                     "called in a process that was forked after libspx had been loaded; such a process may only exec");
-  if (atomic_exchange(&begun, 1))
-    return spx_raise(0, NULL, MPI_ERR_OTHER, function,
-                     spx_state == SPX_FINALIZED ? "called after MPI_Finalize" : "called a second time");
-  int err = join(function);
-  if (err) {
-    begun = 0;
-    return err;
-  }
-  spx_main_thread = pthread_self();
-  spx_thread_level = required < MPI_THREAD_SINGLE     ? MPI_THREAD_SINGLE
-                     : required > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE
-                                                      : required;
-  spx_mt = spx_thread_level == MPI_THREAD_MULTIPLE;
-  spx_proc_of(spx_me)->thread_level = (uint32_t)spx_thread_level;
+  int err = spx_join();
+  if (err) return err;
+  set_level(required);
   spx_guard_faults();
   spx_frame f = {.fn = SPX_IN_START};
   f.a[0].u = spx_me;
   f.a[1].i = spx_thread_level;
   err = spx_go_internal(&f);
+  started = err == MPI_SUCCESS;
+  return err;
+}
+
+/* Makes MPI usable for the World Model or another session: an error code with its detail text. */
+static int enter(int required, int is_session)
+{
+  int err = MPI_SUCCESS;
+  if (spx_forked) {
+    spx_detail("called in a process that was forked after libspx had been loaded; such a process may only exec");
+    return MPI_ERR_OTHER;
+  }
+  pthread_mutex_lock(&life);
+  if (stopped || (!is_session && spx_world_model != SPX_BEFORE_INIT)) {
+    spx_detail(stopped || spx_world_model == SPX_FINALIZED ? "called after MPI_Finalize" : "called a second time");
+    err = MPI_ERR_OTHER;
+  } else if (!started) {
+    err = start(required);
+  } else {
+    set_level(required);
+    __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_INIT, __ATOMIC_RELEASE);
+  }
+  if (err == MPI_SUCCESS) {
+    if (is_session)
+      sessions++;
+    else
+      spx_world_model = SPX_INITIALIZED;
+    spx_state = SPX_INITIALIZED;
+  }
+  pthread_mutex_unlock(&life);
+  return err;
+}
+
+static int init(const char *function, int required, int *provided)
+{
+  int err = enter(required, 0);
   if (err) return spx_raise(0, NULL, err, function, "%s", spx_detail_text());
-  spx_state = SPX_INITIALIZED;
+  spx_main_thread = pthread_self();
   if (provided) *provided = spx_thread_level;
   return MPI_SUCCESS;
 }
@@ -159,6 +102,24 @@ int spx_c_Init_thread(int *argc, char ***argv, int required, int *provided)
   return init("MPI_Init_thread", required, provided);
 }
 
+/* info may hold "thread_level". errhandler is the session's, and that of errors in this call. */
+int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
+  spx_frame f = {.fn = SPX_IN_SESSION_LEVEL};
+  f.a[0].p = info;
+  int err = spx_forked ? MPI_SUCCESS : spx_go_internal(&f);
+  if (err == MPI_SUCCESS) err = enter((int)f.a[1].i, 1);
+  spx_plain *s = err ? NULL : (spx_plain *)spx_new(SPX_K_SESSION);
+  if (!err && !s) {
+    spx_detail("there is no room for another session");
+    err = MPI_ERR_NO_MEM;
+  }
+  if (err) return spx_raise_by(errhandler, err, "MPI_Session_init", spx_detail_text());
+  s->errh = spx_errh_ref(errhandler);
+  *session = (MPI_Session)(uintptr_t)s->o.handle;
+  return MPI_SUCCESS;
+}
+
 /* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, and what is left of them. */
 static void write_counters(const spx_frame *f)
 {
@@ -174,7 +135,7 @@ static void write_counters(const spx_frame *f)
   close(fd);
 }
 
-/* ---- MPI_Finalize --------------------------------------------------------------------------------------------- */
+/* ---- leaving --------------------------------------------------------------------------------------------- */
 
 static int may_receive(uint32_t peer)
 {
@@ -212,20 +173,53 @@ static void drain(void)
   }
 }
 
-/* First the attributes of MPI_COMM_SELF go, last set first, while MPI still works (11.2.4). Then what was sent and detached is
+/* While neither the World Model nor a session is there, the process may exit. The lock is held. */
+static void leave(void)
+{
+  if (sessions || spx_world_model == SPX_INITIALIZED) return;
+  spx_state = SPX_FINALIZED;
+  __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_FINALIZED, __ATOMIC_RELEASE);
+}
+
+/* First the attributes of MPI_COMM_SELF go, last set first, while MPI still works (12.2.4). Then what was sent and detached is
  * delivered. There is no barrier: all that a peer could still need lies in the job's memory file, and processes that
  * leave a job that shrinks must not wait for those that stay. */
 int spx_c_Finalize(void)
 {
+  if (spx_world_model != SPX_INITIALIZED)
+    return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Finalize",
+                     spx_world_model ? "called a second time" : "MPI_Init was not called");
   spx_frame f = {.fn = SPX_IN_STOP};
   int err = spx_go_internal(&f);
   if (err) return spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text());
   drain();
-  f = (spx_frame){.fn = SPX_IN_STOPPED};
-  err = spx_go_internal(&f);
-  if (err) return spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text());
-  write_counters(&f);
-  spx_state = SPX_FINALIZED;
-  __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_FINALIZED, __ATOMIC_RELEASE);
+  pthread_mutex_lock(&life);
+  if (sessions == 0) {
+    f = (spx_frame){.fn = SPX_IN_STOPPED};
+    err = spx_go_internal(&f);
+    stopped = 1;
+    write_counters(&f);
+  }
+  spx_world_model = SPX_FINALIZED;
+  leave();
+  pthread_mutex_unlock(&life);
+  return err ? spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text()) : MPI_SUCCESS;
+}
+
+int spx_c_Session_finalize(MPI_Session *session)
+{
+  spx_plain *s = (spx_plain *)spx_get(SPX_K_SESSION, *session);
+  if (!s)
+    return spx_raise(0, NULL, MPI_ERR_SESSION, "MPI_Session_finalize",
+                     "session is %p, which is no session, or was finalized", (void *)*session);
+  drain();
+  if (s->errh) spx_unref(SPX_K_ERRH, &s->errh->o);
+  s->errh = NULL;
+  spx_retire(SPX_K_SESSION, &s->o);
+  *session = MPI_SESSION_NULL;
+  pthread_mutex_lock(&life);
+  sessions--;
+  leave();
+  pthread_mutex_unlock(&life);
   return MPI_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* init.h - what MPI_Init has found, for env.c. */
+/* init.h - between init.c, join.c and env.c. */
 #ifndef SPX_INIT_H
 #define SPX_INIT_H
 #include "spx.h"
@@ -6,4 +6,8 @@
 
 SPX_HIDDEN extern pthread_t spx_main_thread; /* the thread that called MPI_Init */
 SPX_HIDDEN extern int spx_thread_level;      /* MPI_THREAD_* that was given */
+/* MPI_Init and MPI_Finalize: SPX_BEFORE_INIT, SPX_INITIALIZED, SPX_FINALIZED. spx_state counts the sessions too. */
+SPX_HIDDEN extern _Atomic int spx_world_model;
+/* Joins the job that a launcher started, or makes a job of this process alone: an MPI error code, with its detail text. */
+SPX_HIDDEN int spx_join(void);
 #endif

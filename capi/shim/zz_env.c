@@ -183,59 +183,66 @@ int PMPI_Query_thread(int *provided)
 int PMPI_Session_finalize(MPI_Session *session)
 {
   spx_fn = SPX_FN_Session_finalize;
-  (void)session;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(session, spx_bad_null(0, NULL, MPI_ERR_ARG, "session"));
+  SPX_CHECK(spx_get(SPX_K_SESSION, *session), spx_bad_handle(0, NULL, SPX_K_SESSION, "session", *session));
+  return spx_c_Session_finalize(session);
 }
 
 #pragma weak MPI_Session_get_info = PMPI_Session_get_info
 int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
 {
   spx_fn = SPX_FN_Session_get_info;
-  (void)session;
-  (void)info_used;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(info_used, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "info_used"));
+  spx_frame frame = {.fn = SPX_FN_Session_get_info,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info_used}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Session_get_nth_pset = PMPI_Session_get_nth_pset
 int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name)
 {
   spx_fn = SPX_FN_Session_get_nth_pset;
-  (void)session;
-  (void)info;
-  (void)n;
-  (void)pset_len;
-  (void)pset_name;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_SESSION, session, SPX_K_INFO, "info", info));
+  SPX_CHECK(pset_len, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_len"));
+  spx_frame frame = {.fn = SPX_FN_Session_get_nth_pset,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info}, {.i = n}, {.u = (uintptr_t)pset_len}, {.u = (uintptr_t)pset_name}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Session_get_num_psets = PMPI_Session_get_num_psets
 int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names)
 {
   spx_fn = SPX_FN_Session_get_num_psets;
-  (void)session;
-  (void)info;
-  (void)npset_names;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_SESSION, session, SPX_K_INFO, "info", info));
+  SPX_CHECK(npset_names, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "npset_names"));
+  spx_frame frame = {.fn = SPX_FN_Session_get_num_psets,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info}, {.u = (uintptr_t)npset_names}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Session_get_pset_info = PMPI_Session_get_pset_info
 int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info)
 {
   spx_fn = SPX_FN_Session_get_pset_info;
-  (void)session;
-  (void)pset_name;
-  (void)info;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(pset_name, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_name"));
+  SPX_CHECK(info, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "info"));
+  spx_frame frame = {.fn = SPX_FN_Session_get_pset_info,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)pset_name}, {.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Session_init = PMPI_Session_init
 int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
   spx_fn = SPX_FN_Session_init;
-  (void)info;
-  (void)errhandler;
-  (void)session;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(0, NULL, SPX_K_ERRH, "errhandler", errhandler));
+  SPX_CHECK(session, spx_bad_null(0, NULL, MPI_ERR_ARG, "session"));
+  return spx_c_Session_init(info, errhandler, session);
 }
 
 #pragma weak MPI_Wtick = PMPI_Wtick

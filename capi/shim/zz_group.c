@@ -53,10 +53,12 @@ int PMPI_Group_free(MPI_Group *group)
 int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup)
 {
   spx_fn = SPX_FN_Group_from_session_pset;
-  (void)session;
-  (void)pset_name;
-  (void)newgroup;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(pset_name, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_name"));
+  SPX_CHECK(newgroup, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "newgroup"));
+  spx_frame frame = {.fn = SPX_FN_Group_from_session_pset,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)pset_name}, {.u = (uintptr_t)newgroup}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Group_incl = PMPI_Group_incl

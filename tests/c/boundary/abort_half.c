@@ -1,5 +1,5 @@
-/* MPI_ERRORS_ABORT on a communicator ends its processes and no others (MPI-5.0, 9.3). */
-// run: n=4 spxrun="--with-ft" stdout~"rank 2 goes on" stdout~"rank 3 goes on" stderr~"MPI_Send on half failed.*MPI_ERR_RANK"
+/* MPI_ERRORS_ABORT on a communicator ends its processes and no others (MPI-5.0, 10.3). */
+// run: n=4 spxrun="--with-ft" status=6 stdout~"rank 2 goes on" stdout~"rank 3 goes on" stderr~"MPI_Send on half failed.*MPI_ERR_RANK"
 #include "boundary.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Classes, codes and strings (MPI-5.0, 9.4 and 9.5), error handlers of communicators and files, and the text of the last error. */
+/* Classes, codes and strings (MPI-5.0, 10.4 and 10.5), error handlers of communicators and files, and the text of the last error. */
 // run: n=1,2
 #include "boundary.h"
 

@@ -1,4 +1,4 @@
-/* MPI_Finalize frees the attributes of MPI_COMM_SELF first, last set first, while MPI still works (MPI-5.0, 11.2.4); thread levels and
+/* MPI_Finalize frees the attributes of MPI_COMM_SELF first, last set first, while MPI still works (MPI-5.0, 12.2.4); thread levels and
  * the main thread; what was sent before arrives. */
 // run: n=1,2,4
 #include "boundary.h"

@@ -1,0 +1,131 @@
+package main
+
+/*
+#include "comm.h"
+#include "init.h"
+*/
+import "C"
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"libspx/core/group"
+	"libspx/core/info"
+	"libspx/core/mpierr"
+)
+
+// The Sessions Model (MPI-5.0, 12.3): process sets and what a session tells of itself. shim/init.c begins and ends sessions.
+// There are the two process sets that every MPI has.
+const (
+	psetWorld = "mpi://WORLD"
+	psetSelf  = "mpi://SELF"
+)
+
+var psets = []string{psetWorld, psetSelf}
+
+type threadLevel struct {
+	value int
+	name  string
+}
+
+// threadLevels are the values of the key below.
+var threadLevels = []threadLevel{
+	{C.MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"},
+	{C.MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"},
+	{C.MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"},
+	{C.MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"},
+}
+
+const keyThreadLevel = "thread_level"
+
+func init() { internals[C.SPX_IN_SESSION_LEVEL] = sessionLevel }
+
+// sessionLevel reads the thread level that the info object in a[0] asks for into a[1].
+func sessionLevel(c *call) error {
+	level := C.MPI_THREAD_SERIALIZED // MPI_THREAD_SINGLE is discouraged as a default; this one costs no lock either
+	if in := c.info(0); in != nil {
+		if text, ok := in.Get(keyThreadLevel); ok {
+			i := slices.IndexFunc(threadLevels, func(l threadLevel) bool { return l.name == strings.TrimSpace(text) })
+			if i < 0 {
+				return fail(C.MPI_ERR_INFO_VALUE, "%s is %q; it must be MPI_THREAD_SINGLE, _FUNNELED, _SERIALIZED or _MULTIPLE", keyThreadLevel, text)
+			}
+			level = threadLevels[i].value
+		}
+	}
+	*(*int64)(unsafe.Pointer(&c.f.a[1])) = int64(level)
+	return nil
+}
+
+//spx:body MPI_Session_get_info
+func sessionGetInfo(c *call) error {
+	in := info.New()
+	for _, l := range threadLevels {
+		if l.value == int(C.spx_thread_level) {
+			if err := in.Set(keyThreadLevel, l.name); err != nil {
+				return err
+			}
+		}
+	}
+	return c.setInfo(1, in)
+}
+
+//spx:body MPI_Session_get_num_psets
+func sessionGetNumPsets(c *call) error {
+	c.setInt(2, len(psets))
+	return nil
+}
+
+// sessionGetNthPset counts the NUL in *pset_len, on the way in and out; with 0 there it only tells the length.
+//
+//spx:body MPI_Session_get_nth_pset
+func sessionGetNthPset(c *call) error {
+	n := c.int(2)
+	if n < 0 || n >= len(psets) {
+		return c.onSession(mpierr.New(mpierr.Arg, "n is %d; there are %d process sets", n, len(psets)))
+	}
+	size := at[int32](c.addr(3))
+	if *size < 0 {
+		return c.onSession(mpierr.New(mpierr.Arg, "pset_len is %d; it must be 0 or more", *size))
+	}
+	if *size > 0 {
+		c.setStr(4, psets[n], int(*size))
+	}
+	*size = int32(len(psets[n]) + 1)
+	return nil
+}
+
+// onSession has an error raised by the handler of the session in argument 0.
+func (c *call) onSession(err error) error { return raisedOn(C.SPX_K_SESSION, c.handle(0), err) }
+
+// pset returns the processes of a set.
+func pset(name string) (*group.Group, error) {
+	switch {
+	case strings.EqualFold(name, psetWorld):
+		return commOf(C.SPX_HANDLE_COMM_WORLD).Group(), nil
+	case strings.EqualFold(name, psetSelf):
+		return commOf(C.SPX_HANDLE_COMM_SELF).Group(), nil
+	}
+	return nil, mpierr.New(mpierr.Arg, "pset_name is %q; there are %s", name, strings.Join(psets, " and "))
+}
+
+//spx:body MPI_Session_get_pset_info
+func sessionGetPsetInfo(c *call) error {
+	g, err := pset(c.str(1))
+	if err != nil {
+		return c.onSession(err)
+	}
+	in := info.New()
+	if err := in.Set("mpi_size", strconv.Itoa(g.Size())); err != nil {
+		return err
+	}
+	return c.setInfo(2, in)
+}
+
+//spx:body MPI_Group_from_session_pset
+func groupFromSessionPset(c *call) error {
+	g, err := pset(c.str(1))
+	return c.onSession(c.setGroup(2, g, err))
+}
