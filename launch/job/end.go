@@ -20,7 +20,7 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 	case e.Aborted:
 		m.fail(abortStatus(e.Code))
 		return m.end(now, SIGTERM, GraceFailure)
-	case e.Owner == OwnerInit, e.Owner == OwnerAborted, e.Owner == OwnerNone && e.Wait.Status() != 0 && e.OtherMPI:
+	case e.Owner == OwnerInit, e.Owner == OwnerAborted, e.Owner == OwnerNone && e.OtherMPI:
 		return m.died(e, now)
 	}
 	return m.exited(e)
@@ -68,23 +68,21 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 // exited: nobody depends on the process.
 func (m *Machine) exited(e Ended) []Action {
 	status := e.Wait.Status()
-	out := []Action{Publish{Proc: e.Proc, Dead: status != 0 && e.Owner == OwnerNone && m.cfg.OnDeath == Continue}}
+	out := []Action{Publish{Proc: e.Proc, Dead: e.Owner == OwnerNone && m.cfg.OnDeath == Continue}}
 	if status == 0 {
 		m.succeeded = true
-		return out
-	}
-	if m.status == 0 {
+	} else if m.status == 0 {
 		out = append(out, Say{fmt.Sprintf("%s; exit status %d.", m.describe(e), status)})
 	}
 	m.fail(status)
 	if e.Owner == OwnerNone && m.early == "" {
-		m.early = m.describe(e)
+		m.early = m.describe(e) + " without calling MPI_Init"
 		out = append(out, WatchJoin{})
 	}
 	return out
 }
 
-// joined: a process uses MPI although another has failed before it could.
+// joined: a process uses MPI although another has ended without. They form one MPI_COMM_WORLD, and would wait for ever.
 func (m *Machine) joined(now time.Duration) []Action {
 	if m.early == "" || m.ending {
 		return nil
@@ -93,6 +91,7 @@ func (m *Machine) joined(now time.Duration) []Action {
 		m.early = ""
 		return nil
 	}
+	m.fail(StatusFailed)
 	text := fmt.Sprintf("%s, but others have called MPI_Init; the job is ended with exit status %d.", m.early, m.status)
 	return m.end(now, SIGTERM, GraceFailure, Say{text})
 }

@@ -146,7 +146,7 @@ type Machine struct {
 	status    int    // the first that is not zero, deaths that survivors were told of left aside
 	death     int    // status of the first death that survivors were told of
 	succeeded bool   // a process has ended as it should
-	early     string // a process that never called MPI has failed: what to say if the others turn out to need it
+	early     string // a process has ended without calling MPI: what to say if others turn out to use it
 
 	ending   bool
 	signalAt time.Duration // while ending by a signal: when that came

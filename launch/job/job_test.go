@@ -142,8 +142,13 @@ func TestNotMPI(t *testing.T) {
 	})
 	run(t, Config{Procs: 2}, []step{ // the others turn out to be MPI: they would wait for ever
 		{1 * ms, plain(0, 3), "publish 0 exited | say rank 0 (pid 100 on h) exited with status 3; exit status 3. | watchjoin"},
-		{2 * ms, Joined{}, "say rank 0 (pid 100 on h) exited with status 3, but others have called MPI_Init; the job is ended with exit status 3. | send 15"},
+		{2 * ms, Joined{}, "say rank 0 (pid 100 on h) exited with status 3 without calling MPI_Init, but others have called MPI_Init; the job is ended with exit status 3. | send 15"},
 		{3 * ms, killed(1, 15), "finish 3"},
+	})
+	run(t, Config{Procs: 2}, []step{ // the same with status 0
+		{1 * ms, plain(0, 0), "publish 0 exited | watchjoin"},
+		{2 * ms, Joined{}, "say rank 0 (pid 100 on h) exited with status 0 without calling MPI_Init, but others have called MPI_Init; the job is ended with exit status 1. | send 15"},
+		{3 * ms, killed(1, 15), "finish 1"},
 	})
 	run(t, Config{Procs: 2}, []step{ // known at once
 		{1 * ms, Ended{Proc: 0, Wait: Wait{Signal: 9}, OtherMPI: true},

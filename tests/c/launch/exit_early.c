@@ -4,6 +4,7 @@
 // run: n=3 args="kill 11" status=139 stderr~"rank 1 .*killed by signal 11 .SIGSEGV: invalid memory access.*; the job is ended with exit status 139" timeout=20
 // run: n=3 args="kill 9" status=137 stderr~"rank 1 .*killed by signal 9" spxrun="--on-death=kill" timeout=20
 // run: n=2 args="early 5" status=5 stderr~"rank 1 .*exited with status 5" timeout=20
+// run: n=2 args="early 0" status=1 stderr~"rank 1 .*exited with status 0" timeout=20
 // run: n=2 args="late 4" status=4 stdout~"rank 0 has finished" stderr~"rank 1 .*exited with status 4 after MPI_Finalize" timeout=20
 // run: n=2 args="abort 42" status=42 timeout=20
 // run: n=2 args="abort 0" status=1 timeout=20
