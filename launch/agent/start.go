@@ -27,6 +27,7 @@ func (a *agent) start(files []string) {
 	if err != nil {
 		a.step(job.NotStarted{Text: fmt.Sprintf("cannot open /dev/null: %v", err), Status: job.StatusFailed})
 	}
+	started := 0
 	for i := range a.ranks {
 		if a.machine.Ending() {
 			break
@@ -41,13 +42,14 @@ func (a *agent) start(files []string) {
 			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err), Status: statusOf(err)})
 			break
 		}
+		started++
 		a.poll(0)
 	}
 	a.step(job.AllStarted{})
 	a.closeStdin(null)
 	unix.Close(null)
 	if a.spec.Verbose {
-		a.say(fmt.Sprintf("%d processes started in %.0f ms", a.machine.Alive(), float64(a.now().Microseconds())/1000))
+		a.say(fmt.Sprintf("%d processes started in %.0f ms", started, float64(a.now().Microseconds())/1000))
 	}
 }
 
