@@ -94,8 +94,8 @@ enum {
   SPX_T_CONTIG = 1u /* count elements at buf are count * size bytes at buf */,
   SPX_T_PREDEFINED = 2u,
   SPX_T_COMMITTED = 4u,
-  SPX_T_ABSOLUTE = 8u,  /* made of addresses: goes with MPI_BOTTOM */
-  SPX_T_COMPILED = 16u, /* layout and typed are there, committed or not */
+  SPX_T_ABSOLUTE = 8u,   /* made of addresses: goes with MPI_BOTTOM */
+  SPX_T_COMPILED = 16u,  /* layout and typed are there, committed or not */
   SPX_T_ATTRIBUTES = 32u /* it has had attributes: MPI_Type_free asks the engine */
 };
 typedef struct spx_layout spx_layout; /* dataplane/pack.h: the compiled form, run by the packer */
