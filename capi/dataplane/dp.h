@@ -270,7 +270,8 @@ typedef struct {
 } spx_idle;
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
 /* What has to be done with no lock held: the failure hook, requests freed before they were complete. */
-enum { SPX_DUE_HOOK = 1, SPX_DUE_REAP = 2 };
+enum { SPX_DUE_HOOK = 1, SPX_DUE_REAP = 2, SPX_DUE_PLAN = 4 /* runs of plans that call user functions: plan.c */ };
+SPX_HIDDEN extern void (*spx_plan_due)(void);
 SPX_HIDDEN extern int spx_due;
 SPX_HIDDEN void spx_run_due(void);
 SPX_HIDDEN extern uint64_t spx_events; /* written under the lock, read without */

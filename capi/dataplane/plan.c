@@ -19,6 +19,7 @@ struct spx_run {
   spx_plan *plan;
   spx_coll c;
   spx_request *user;    /* nonblocking: the caller's request */
+  struct spx_run *next; /* in with_user */
   transfer *blocked;    /* what the run waits for */
   uint32_t pc, settled; /* next step; transfers below settled are over */
   int32_t error, tag;
@@ -424,18 +425,55 @@ static void finish(spx_run *run)
   spx_complete(user, err);
 }
 
+static spx_run *with_user; /* runs that may call the user's function now, out of the lock; under the lock */
+
+/* Goes on with a run that nobody else drives now; false: it has ended. The lock is held, or not: see run_with_user. */
+static int go_on(spx_run *run)
+{
+  run->blocked = advance(run);
+  return run->blocked != NULL;
+}
+
+/* User functions are never called with the lock held: with several threads such runs are left to spx_plan_due. */
 static int poll_run(spx_poller *p)
 {
   spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
   if (run->busy || !spx_is_done(&run->blocked->r)) return 0;
   run->busy = 1;
-  transfer *x = advance(run);
+  if (SPX_UNLIKELY(spx_mt && run->c.op && !run->c.op->predef)) {
+    run->next = with_user;
+    with_user = run;
+    spx_due |= SPX_DUE_PLAN;
+    return 1;
+  }
+  int more = go_on(run);
   run->busy = 0;
-  run->blocked = x;
-  if (x) return 1;
+  if (more) return 1;
   spx_poller_del(p);
   finish(run);
   return 1;
+}
+
+/* spx_plan_due: what became complete while the run was busy has not been looked at by others. */
+static void run_with_user(void)
+{
+  for (;;) {
+    spx_lock();
+    spx_run *run = with_user;
+    if (run) with_user = run->next;
+    spx_unlock();
+    if (!run) return;
+    int more, again;
+    do {
+      more = go_on(run);
+      spx_lock();
+      again = more && spx_is_done(&run->blocked->r);
+      if (!again) run->busy = 0;
+      if (!more) spx_poller_del(&run->poller);
+      spx_unlock();
+    } while (again);
+    if (!more) finish(run);
+  }
 }
 
 static int start_request(spx_request *r)
@@ -452,6 +490,7 @@ static int start_request(spx_request *r)
   }
   run->user = r;
   run->poller.poll = poll_run;
+  spx_plan_due = run_with_user;
   run->blocked = advance(run);
   if (run->blocked)
     spx_poller_add(&run->poller);

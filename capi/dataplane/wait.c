@@ -143,6 +143,8 @@ static void drop_freed(spx_request *r)
   spx_request_free(r);
 }
 
+void (*spx_plan_due)(void);
+
 void spx_run_due(void)
 {
   if (in_due) return;
@@ -153,6 +155,7 @@ void spx_run_due(void)
   reap = NULL;
   int d = unlock_all();
   if ((due & SPX_DUE_HOOK) && spx_ft_hook) spx_ft_hook();
+  if ((due & SPX_DUE_PLAN) && spx_plan_due) spx_plan_due();
   while (list) {
     spx_request *r = list;
     list = r->next;

@@ -4,9 +4,9 @@
 // sources: reduce.c reduce_pair.c reduce_base.c reduce_avx2.c
 // sanitize: address,undefined
 // timeout: 120
+#include "job.h"
 #include "../plan.h"
 #include "../reduce.h"
-#include "job.h"
 
 enum { PROCS = 6, VICTIM = 2 };
 
