@@ -134,6 +134,18 @@ static int in_our_code(const void *context)
   return pc >= text_from && pc < text_to;
 }
 
+/* In a function such as memcpy, which keeps no frame, and called by us. */
+static int called_by_us(const void *context)
+{
+  const ucontext_t *u = context;
+#if defined __x86_64__
+  uintptr_t back = *(const uintptr_t *)u->uc_mcontext.gregs[REG_RSP];
+#else
+  uintptr_t back = (uintptr_t)u->uc_mcontext.regs[30];
+#endif
+  return back >= text_from && back < text_to;
+}
+
 /* One of Go's own threads: in our code, and with everything blocked, as they all are. */
 static int on_go_thread(const void *context)
 {
@@ -148,7 +160,7 @@ static void guard(int sig, siginfo_t *info, void *context)
       if (go_takes[i] == sig) go_action[i].sa_sigaction(sig, info, context);
     return;
   }
-  if (in_our_code(context) && spx_fn && spx_state == SPX_INITIALIZED && info->si_code > 0) {
+  if (info->si_code > 0 && spx_fn && spx_state == SPX_INITIALIZED && (in_our_code(context) || called_by_us(context))) {
     char line[256]; /* no heap and no stdio here: the fault may have come from there */
     int n = snprintf(
         line, sizeof line,

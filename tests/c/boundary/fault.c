@@ -5,6 +5,8 @@
 // run: n=1 args="kill" status=139
 // run: n=1 args="pipe" status=141
 // run: n=1 args="own"
+// run: n=1 args="buffer 8" status=139 stderr~"MPI_Sendrecv: SIGSEGV at address.*buffer"
+// run: n=1 args="buffer 3000" status=139 stderr~"MPI_Sendrecv: SIGSEGV at address.*buffer"
 #include "boundary.h"
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +26,11 @@ int main(int argc, char **argv)
   MPI_Barrier(MPI_COMM_WORLD);
   if (!strcmp(how, "segv")) *nowhere = 1;
   if (!strcmp(how, "fpe")) zero = 100 / zero;
+  if (!strcmp(how, "buffer")) { /* a buffer that is not memory */
+    static char in[4000];
+    char *out = (char *)12288;
+    MPI_Sendrecv(out, atoi(argv[2]), MPI_CHAR, 0, 1, in, sizeof in, MPI_CHAR, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  }
   if (!strcmp(how, "kill")) kill(getpid(), SIGSEGV);
   if (!strcmp(how, "pipe")) {
     int p[2];
