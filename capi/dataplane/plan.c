@@ -1,36 +1,10 @@
 /* plan.c - runs plans (plan.h): binds buffers and counts, starts transfers in order, waits where the plan says so. */
-#include "plan.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "basic.h"
-#include "dp.h"
+#include "plan_run.h"
 
-enum { SMALL_TEMP = 16384 /* bytes of temporary memory that an idle run keeps */, LOCAL_TAG = 1 << 30, ALIGN = 64 };
-
-typedef struct transfer {
-  spx_request r;
-  int64_t expect; /* bytes that the plan says */
-  int seen;       /* its outcome has been taken in */
-} transfer;
-
-struct spx_run {
-  spx_poller poller;
-  spx_plan *plan;
-  spx_coll c;
-  spx_request *user;    /* nonblocking: the caller's request */
-  struct spx_run *next; /* in with_user */
-  transfer *blocked;    /* what the run waits for */
-  uint32_t pc, settled; /* next step; transfers below settled are over */
-  int32_t error, tag;
-  int poisoned; /* a peer has failed or the communicator is revoked: no more data */
-  int busy;
-  int64_t *prefix; /* running sums of the receive counts */
-  void *temp;
-  size_t temp_bytes;
-  char *base[SPX_PB_TEMP + SPX_PLAN_REGIONS];
-  transfer xfer[];
-};
+enum { SMALL_TEMP = 16384 /* bytes of temporary memory that an idle run keeps */, ALIGN = 64 };
 
 /* ---- plans --------------------------------------------------------------------------------------------------- */
 
@@ -152,15 +126,14 @@ static int bind(spx_run *run)
   return MPI_SUCCESS;
 }
 
-/* A run of p, ready to advance. tag tells this operation's messages from those of others on the communicator. */
-static int new_run(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
+int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
 {
   spx_lock();
   spx_run *run = p->idle;
   p->idle = NULL;
   spx_unlock();
   if (!run) {
-    run = calloc(1, sizeof *run + p->nslots * sizeof(transfer));
+    run = calloc(1, sizeof *run + p->nslots * sizeof(spx_transfer));
     if (!run) {
       spx_detail("no memory for %u transfers", p->nslots);
       return MPI_ERR_NO_MEM;
@@ -182,7 +155,7 @@ static int new_run(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
   return err;
 }
 
-static void end_run(spx_run *run)
+void spx_run_end(spx_run *run)
 {
   spx_plan *p = run->plan;
   if (run->temp_bytes > SMALL_TEMP) {
@@ -198,14 +171,12 @@ static void end_run(spx_run *run)
   spx_plan_unref(p);
 }
 
-static int32_t next_tag(spx_comm *c) { return (int32_t)(c->coll_seq++ & (LOCAL_TAG - 1)); }
-
 /* ---- steps --------------------------------------------------------------------------------------------------- */
 
 /* Starts a send or receive. What carries no data by the caller's counts is not sent: both sides know. */
 static void start(spx_run *run, const spx_step *s)
 {
-  transfer *x = &run->xfer[s->slot];
+  spx_transfer *x = &run->xfer[s->slot];
   spx_request *r = &x->r;
   spx_comm *c = run->c.comm;
   piece p = resolve(run, &s->x);
@@ -229,7 +200,7 @@ static void start(spx_run *run, const spx_step *s)
   atomic_store_explicit(&r->done, 0, memory_order_relaxed);
   r->error = MPI_SUCCESS;
   r->src = r->want_src = s->peer;
-  r->tag = r->want_tag = local ? run->tag | LOCAL_TAG : run->tag;
+  r->tag = r->want_tag = local ? run->tag | SPX_PLAN_LOCAL_TAG : run->tag;
   r->bytes = 0;
   r->full = 0;
   r->buf = p.at;
@@ -257,7 +228,7 @@ static void fail(spx_run *run, int error)
 }
 
 /* Takes in how a transfer ended. */
-static void settle(spx_run *run, transfer *x)
+static void settle(spx_run *run, spx_transfer *x)
 {
   if (SPX_LIKELY(x->seen)) return;
   x->seen = 1;
@@ -314,19 +285,18 @@ static void reduce(spx_run *run, const spx_step *s)
 }
 
 /* The first transfer of a wait step that is not complete, or NULL. */
-static transfer *pending(spx_run *run, const spx_step *s)
+static spx_transfer *pending(spx_run *run, const spx_step *s)
 {
   const int32_t *slots = run->plan->waits + s->first;
   for (int32_t i = 0; i < s->n; i++) {
-    transfer *x = &run->xfer[slots[i]];
+    spx_transfer *x = &run->xfer[slots[i]];
     if (!spx_is_done(&x->r)) return x;
   }
   for (int32_t i = 0; i < s->n; i++) settle(run, &run->xfer[slots[i]]);
   return NULL;
 }
 
-/* Goes on as far as possible: NULL at the end, else what has to complete first. */
-static transfer *advance(spx_run *run)
+spx_transfer *spx_run_advance(spx_run *run)
 {
   const spx_plan *p = run->plan;
   for (; run->pc < p->nsteps; run->pc++) {
@@ -335,7 +305,7 @@ static transfer *advance(spx_run *run)
     case SPX_P_SEND:
     case SPX_P_RECV: start(run, s); break;
     case SPX_P_WAIT: {
-      transfer *x = pending(run, s);
+      spx_transfer *x = pending(run, s);
       if (x) return x;
       break;
     }
@@ -348,7 +318,7 @@ static transfer *advance(spx_run *run)
     }
   }
   for (; run->settled < p->nslots; run->settled++) {
-    transfer *x = &run->xfer[run->settled];
+    spx_transfer *x = &run->xfer[run->settled];
     if (!spx_is_done(&x->r)) return x;
     settle(run, x);
   }
@@ -360,174 +330,10 @@ static transfer *advance(spx_run *run)
 int spx_plan_run(spx_plan *p, const spx_coll *c)
 {
   spx_run *run;
-  int err = new_run(p, c, next_tag(c->comm), &run);
+  int err = spx_run_new(p, c, spx_plan_tag(c->comm), &run);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
-  for (transfer *x; (x = advance(run)) != NULL;) spx_wait(&x->r);
+  for (spx_transfer *x; (x = spx_run_advance(run)) != NULL;) spx_wait(&x->r);
   err = run->error;
-  end_run(run);
+  spx_run_end(run);
   return err;
-}
-
-/* ---- nonblocking and persistent ------------------------------------------------------------------------------ */
-
-/* What a request of a collective is bound to: r->priv. */
-typedef struct bound {
-  spx_plan *plan;
-  spx_coll c;
-  int32_t tag;
-  char text[200]; /* what went wrong */
-} bound;
-
-static void hold(const spx_coll *c, int on)
-{
-  struct {
-    spx_kind k;
-    spx_obj *o;
-  } held[] = {{SPX_K_COMM, &c->comm->o},
-              {SPX_K_TYPE, (spx_obj *)c->stype},
-              {SPX_K_TYPE, (spx_obj *)c->rtype},
-              {SPX_K_OP, (spx_obj *)c->op}};
-  for (unsigned i = 0; i < sizeof held / sizeof *held; i++) {
-    if (!held[i].o) continue;
-    if (on)
-      spx_ref(held[i].o);
-    else
-      spx_unref(held[i].k, held[i].o);
-  }
-}
-
-static void release(spx_request *r)
-{
-  bound *b = r->priv;
-  if (!b) return;
-  r->priv = NULL;
-  hold(&b->c, 0);
-  spx_plan_unref(b->plan);
-  free(b);
-}
-
-/* MPI_Wait and its like: the text of the error goes to the thread that collects it. */
-static int collect(spx_request *r, MPI_Status *st)
-{
-  const bound *b = r->priv;
-  (void)st; /* stays empty */
-  if (r->error != MPI_SUCCESS && b) spx_detail("%s", b->text);
-  return r->error;
-}
-
-static void finish(spx_run *run)
-{
-  spx_request *user = run->user;
-  bound *b = user->priv;
-  int err = run->error;
-  if (SPX_UNLIKELY(err != MPI_SUCCESS)) snprintf(b->text, sizeof b->text, "%s", spx_detail_text());
-  end_run(run);
-  spx_complete(user, err);
-}
-
-static spx_run *with_user; /* runs that may call the user's function now, out of the lock; under the lock */
-
-/* Goes on with a run that nobody else drives now; false: it has ended. The lock is held, or not: see run_with_user. */
-static int go_on(spx_run *run)
-{
-  run->blocked = advance(run);
-  return run->blocked != NULL;
-}
-
-/* User functions are never called with the lock held: with several threads such runs are left to spx_plan_due. */
-static int poll_run(spx_poller *p)
-{
-  spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
-  if (run->busy || !spx_is_done(&run->blocked->r)) return 0;
-  run->busy = 1;
-  if (SPX_UNLIKELY(spx_mt && run->c.op && !run->c.op->predef)) {
-    run->next = with_user;
-    with_user = run;
-    spx_due |= SPX_DUE_PLAN;
-    return 1;
-  }
-  int more = go_on(run);
-  run->busy = 0;
-  if (more) return 1;
-  spx_poller_del(p);
-  finish(run);
-  return 1;
-}
-
-/* spx_plan_due: what became complete while the run was busy has not been looked at by others. */
-static void run_with_user(void)
-{
-  for (;;) {
-    spx_lock();
-    spx_run *run = with_user;
-    if (run) with_user = run->next;
-    spx_unlock();
-    if (!run) return;
-    int more, again;
-    do {
-      more = go_on(run);
-      spx_lock();
-      again = more && spx_is_done(&run->blocked->r);
-      if (!again) run->busy = 0;
-      if (!more) spx_poller_del(&run->poller);
-      spx_unlock();
-    } while (again);
-    if (!more) finish(run);
-  }
-}
-
-static int start_request(spx_request *r)
-{
-  bound *b = r->priv;
-  spx_run *run;
-  atomic_store_explicit(&r->done, 0, memory_order_relaxed);
-  r->flags |= SPX_RF_ACTIVE;
-  r->error = MPI_SUCCESS;
-  int err = new_run(b->plan, &b->c, b->tag, &run);
-  if (err != MPI_SUCCESS) {
-    spx_complete(r, err);
-    return err;
-  }
-  run->user = r;
-  run->poller.poll = poll_run;
-  spx_plan_due = run_with_user;
-  run->blocked = advance(run);
-  if (run->blocked)
-    spx_poller_add(&run->poller);
-  else
-    finish(run);
-  return MPI_SUCCESS;
-}
-
-int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
-{
-  bound *b = malloc(sizeof *b);
-  spx_request *r = b ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
-  if (!r) {
-    free(b);
-    spx_detail("no memory for a request");
-    return MPI_ERR_NO_MEM;
-  }
-  *b = (bound){.plan = p, .c = *c, .tag = next_tag(c->comm)};
-  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-  hold(c, 1);
-  r->kind = SPX_R_COLL;
-  r->flags = SPX_RF_PERSISTENT;
-  r->comm = c->comm;
-  r->src = r->want_src = MPI_ANY_SOURCE;
-  r->tag = r->want_tag = MPI_ANY_TAG;
-  r->priv = b;
-  r->start = start_request;
-  r->finish = collect;
-  r->release = release;
-  *out = r;
-  return MPI_SUCCESS;
-}
-
-int spx_plan_start(spx_plan *p, const spx_coll *c, spx_request **out)
-{
-  int err = spx_plan_init(p, c, out);
-  if (err != MPI_SUCCESS) return err;
-  (*out)->flags = 0;
-  return start_request(*out);
 }

@@ -1,0 +1,166 @@
+/* plan_request.c - plans behind requests: nonblocking and persistent collectives, driven by a poller. MPI-5.0 6.12, 6.13. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "plan_run.h"
+
+/* What a request of a collective is bound to: r->priv. */
+typedef struct bound {
+  spx_plan *plan;
+  spx_coll c;
+  int32_t tag;
+  char text[200]; /* what went wrong */
+} bound;
+
+static void hold(const spx_coll *c, int on)
+{
+  struct {
+    spx_kind k;
+    spx_obj *o;
+  } held[] = {{SPX_K_COMM, &c->comm->o},
+              {SPX_K_TYPE, (spx_obj *)c->stype},
+              {SPX_K_TYPE, (spx_obj *)c->rtype},
+              {SPX_K_OP, (spx_obj *)c->op}};
+  for (unsigned i = 0; i < sizeof held / sizeof *held; i++) {
+    if (!held[i].o) continue;
+    if (on)
+      spx_ref(held[i].o);
+    else
+      spx_unref(held[i].k, held[i].o);
+  }
+}
+
+static void release(spx_request *r)
+{
+  bound *b = r->priv;
+  if (!b) return;
+  r->priv = NULL;
+  hold(&b->c, 0);
+  spx_plan_unref(b->plan);
+  free(b);
+}
+
+/* MPI_Wait and its like: the text of the error goes to the thread that collects it. */
+static int collect(spx_request *r, MPI_Status *st)
+{
+  const bound *b = r->priv;
+  (void)st; /* stays empty */
+  if (r->error != MPI_SUCCESS && b) spx_detail("%s", b->text);
+  return r->error;
+}
+
+static void finish(spx_run *run)
+{
+  spx_request *user = run->user;
+  bound *b = user->priv;
+  int err = run->error;
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) snprintf(b->text, sizeof b->text, "%s", spx_detail_text());
+  spx_run_end(run);
+  spx_complete(user, err);
+}
+
+static spx_run *with_user; /* runs that may call the user's function now, out of the lock; under the lock */
+
+/* Goes on with a run that nobody else drives now; false: it has ended. The lock is held, or not: see run_with_user. */
+static int go_on(spx_run *run)
+{
+  run->blocked = spx_run_advance(run);
+  return run->blocked != NULL;
+}
+
+/* User functions are never called with the lock held: with several threads such runs are left to spx_plan_due. */
+static int poll_run(spx_poller *p)
+{
+  spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
+  if (run->busy || !spx_is_done(&run->blocked->r)) return 0;
+  run->busy = 1;
+  if (SPX_UNLIKELY(spx_mt && run->c.op && !run->c.op->predef)) {
+    run->next = with_user;
+    with_user = run;
+    spx_due |= SPX_DUE_PLAN;
+    return 1;
+  }
+  int more = go_on(run);
+  run->busy = 0;
+  if (more) return 1;
+  spx_poller_del(p);
+  finish(run);
+  return 1;
+}
+
+/* spx_plan_due: what became complete while the run was busy has not been looked at by others. */
+static void run_with_user(void)
+{
+  for (;;) {
+    spx_lock();
+    spx_run *run = with_user;
+    if (run) with_user = run->next;
+    spx_unlock();
+    if (!run) return;
+    int more, again;
+    do {
+      more = go_on(run);
+      spx_lock();
+      again = more && spx_is_done(&run->blocked->r);
+      if (!again) run->busy = 0;
+      if (!more) spx_poller_del(&run->poller);
+      spx_unlock();
+    } while (again);
+    if (!more) finish(run);
+  }
+}
+
+static int start_request(spx_request *r)
+{
+  bound *b = r->priv;
+  spx_run *run;
+  atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+  r->flags |= SPX_RF_ACTIVE;
+  r->error = MPI_SUCCESS;
+  int err = spx_run_new(b->plan, &b->c, b->tag, &run);
+  if (err != MPI_SUCCESS) {
+    spx_complete(r, err);
+    return err;
+  }
+  run->user = r;
+  run->poller.poll = poll_run;
+  spx_plan_due = run_with_user;
+  run->blocked = spx_run_advance(run);
+  if (run->blocked)
+    spx_poller_add(&run->poller);
+  else
+    finish(run);
+  return MPI_SUCCESS;
+}
+
+int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
+{
+  bound *b = malloc(sizeof *b);
+  spx_request *r = b ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
+  if (!r) {
+    free(b);
+    spx_detail("no memory for a request");
+    return MPI_ERR_NO_MEM;
+  }
+  *b = (bound){.plan = p, .c = *c, .tag = spx_plan_tag(c->comm)};
+  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  hold(c, 1);
+  r->kind = SPX_R_COLL;
+  r->flags = SPX_RF_PERSISTENT;
+  r->comm = c->comm;
+  r->src = r->want_src = MPI_ANY_SOURCE;
+  r->tag = r->want_tag = MPI_ANY_TAG;
+  r->priv = b;
+  r->start = start_request;
+  r->finish = collect;
+  r->release = release;
+  *out = r;
+  return MPI_SUCCESS;
+}
+
+int spx_plan_start(spx_plan *p, const spx_coll *c, spx_request **out)
+{
+  int err = spx_plan_init(p, c, out);
+  if (err != MPI_SUCCESS) return err;
+  (*out)->flags = 0;
+  return start_request(*out);
+}
