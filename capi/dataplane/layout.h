@@ -10,36 +10,37 @@
 #define SPX_LAYOUT_H
 #include <stdint.h>
 
-#define SPX_SEG_MAGIC 0x3131786773787073ull /* "spxsgx11" */
-#define SPX_SEG_VERSION 1
-#define SPX_LINE 64
-#define SPX_CHAN_BYTES 256        /* control line + 3 cells of one line: the channel that always exists for a pair */
-#define SPX_RINGS_PER_PROC 64     /* outgoing rings a process may have at once */
-#define SPX_RING_BYTES 65536
-#define SPX_SDESC_PER_PROC 1024   /* get-protocol send descriptors a process may have at once */
+#define SPX_SEG_MAGIC      0x3131786773787073ull /* "spxsgx11" */
+#define SPX_SEG_VERSION    1
+#define SPX_LINE           64
+#define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
+#define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
+#define SPX_RING_BYTES     65536
+#define SPX_SDESC_PER_PROC 1024 /* get-protocol send descriptors a process may have at once */
 
 /* Offset 0. Written by the agent before the first process starts, unless another writer is named. */
 typedef struct spx_seg {
   uint64_t magic;
   uint32_t version;
-  uint32_t maxprocs;      /* capacity, spawned processes included */
-  uint64_t total_bytes;   /* size of the (sparse) file */
-  uint32_t nprocs;        /* processes started so far on this host; grows by spawn (agent) */
-  uint32_t world_size;    /* of the first world */
+  uint32_t maxprocs;    /* capacity, spawned processes included */
+  uint64_t total_bytes; /* size of the (sparse) file */
+  uint32_t nprocs;      /* processes started so far on this host; grows by spawn (agent) */
+  uint32_t world_size;  /* of the first world */
   uint8_t job_id[16];
   uint64_t proc_off, proc_stride;   /* spx_proc[maxprocs] */
   uint64_t dirty_off, dirty_stride; /* one byte per sender, a row per receiver */
   uint64_t chan_off, chan_row;      /* spx_chan at chan_off + receiver*chan_row + sender*SPX_CHAN_BYTES */
   uint64_t ring_off, ring_row;      /* ring k of sender s at ring_off + s*ring_row + k*ring_bytes */
   uint32_t ring_bytes, rings_per_proc;
-  uint64_t sdesc_off, sdesc_row;    /* uint64_t[SPX_SDESC_PER_PROC] per sender */
-  uint32_t ncpus;                   /* processors that this job may use here (cpuset and quota) */
-  uint32_t flags;                   /* SPX_SEG_* */
+  uint64_t sdesc_off, sdesc_row; /* uint64_t[SPX_SDESC_PER_PROC] per sender */
+  uint32_t ncpus;                /* processors that this job may use here (cpuset and quota) */
+  uint32_t flags;                /* SPX_SEG_* */
   uint8_t pad0[64];
   /* own lines */
-  uint32_t death_seq;   /* +1 by the agent after it has published a death (spx_proc.agent_state) */
+  uint32_t death_seq; /* +1 by the agent after it has published a death (spx_proc.agent_state) */
   uint8_t pad1[60];
-  uint32_t abort_claim; /* MPI_Abort: claimed by compare-and-swap 0 -> world rank + 1; then abort_code is the claimer's */
+  /* MPI_Abort: claimed by compare-and-swap 0 -> world rank + 1; then abort_code is the claimer's */
+  uint32_t abort_claim;
   int32_t abort_code;
   uint8_t pad2[56];
 } spx_seg;
@@ -47,11 +48,18 @@ typedef struct spx_seg {
 enum { SPX_SEG_WITH_FT = 1u /* --with-ft: deaths are told to the survivors, whatever their error handlers */ };
 
 /* spx_proc.agent_state, written by the agent alone */
-enum { SPX_AGENT_EMPTY = 0, SPX_AGENT_STARTED = 1, SPX_AGENT_DEAD = 2 /* died, and survivors go on */, SPX_AGENT_EXITED = 3 /* after MPI_Finalize, or never called MPI */ };
+enum {
+  SPX_AGENT_EMPTY = 0,
+  SPX_AGENT_STARTED = 1,
+  SPX_AGENT_DEAD = 2 /* died, and survivors go on */,
+  SPX_AGENT_EXITED = 3 /* after MPI_Finalize, or never called MPI */
+};
 /* spx_proc.owner_state, written by the process alone */
 enum { SPX_OWNER_NONE = 0, SPX_OWNER_INIT = 1, SPX_OWNER_FINALIZED = 2, SPX_OWNER_ABORTED = 3 };
 /* spx_proc.ft_flags, written by the process alone */
-enum { SPX_FT_RETURNS = 1u /* an error handler that returns is installed on a communicator of more than one process */ };
+enum {
+  SPX_FT_RETURNS = 1u /* an error handler that returns is installed on a communicator of more than one process */
+};
 
 typedef struct spx_proc {
   /* line 0: the agent writes */
@@ -63,14 +71,14 @@ typedef struct spx_proc {
   uint32_t exit_status; /* wait status, valid when DEAD or EXITED */
   uint8_t pad0[40];
   /* line 1: anyone may add to bell, and take sleeping back to 0 after that; only the owner writes the rest */
-  uint32_t bell;        /* the futex of this process: every event source adds 1 and, if sleeping, wakes */
-  uint32_t sleeping;    /* set to 1 by the owner before it parks, to 0 by whoever wakes it: one wake-up is enough */
-  uint32_t tx_blocked;  /* 1 while parked with messages queued for want of room: whoever makes room wakes it */
+  uint32_t bell;       /* the futex of this process: every event source adds 1 and, if sleeping, wakes */
+  uint32_t sleeping;   /* set to 1 by the owner before it parks, to 0 by whoever wakes it: one wake-up is enough */
+  uint32_t tx_blocked; /* 1 while parked with messages queued for want of room: whoever makes room wakes it */
   uint8_t pad1[52];
   /* line 2: the owner writes */
   uint32_t owner_state;
   uint32_t ft_flags;
-  uint32_t call;        /* SPX_FN_ index of the MPI call that this process is parked in, else 0: for diagnosis */
+  uint32_t call; /* SPX_FN_ index of the MPI call that this process is parked in, else 0: for diagnosis */
   uint32_t thread_level;
   uint64_t cma_nonce_addr; /* address of a private copy of cma_nonce, for probing process_vm_readv */
   uint64_t cma_nonce;
@@ -79,8 +87,9 @@ typedef struct spx_proc {
 
 /* The control line of a channel. The data that follows holds records (dataplane/record.h). */
 typedef struct spx_chan {
-  uint64_t tail;     /* receiver: bytes consumed in all buffers of this pair, over its whole life */
-  uint64_t matched;  /* receiver: eager payload bytes of this pair that left the unexpected memory; the sender's credit */
+  uint64_t tail; /* receiver: bytes consumed in all buffers of this pair, over its whole life */
+  uint64_t
+      matched; /* receiver: eager payload bytes of this pair that left the unexpected memory; the sender's credit */
   uint8_t pad[48];
   uint8_t data[SPX_CHAN_BYTES - SPX_LINE];
 } spx_chan;

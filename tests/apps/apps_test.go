@@ -165,7 +165,7 @@ func TestNetPIPE(t *testing.T) {
 	dir := unpack(t, "netpipe", "3.7.2-8", "NetPIPE-3.7.2")
 	makeIt(t, dir, "mpi", "MPICC=mpicc", "CFLAGS=-O2 -w")
 	program := filepath.Join(dir, "NPmpi")
-	for name, args := range map[string][]string{"integrity": {"-i", "-u", "8388608"}, "speed": {"-u", "8388608"}, "async": {"-a", "-u", "1048576"}, "bidirectional": {"-2", "-a", "-u", "1048576"}} {
+	for name, args := range map[string][]string{"integrity": {"-i", "-u", "8388700"}, "speed": {"-u", "8388608"}, "async": {"-a", "-u", "1048576"}, "bidirectional": {"-2", "-a", "-u", "1048576"}} {
 		t.Run(name, func(t *testing.T) {
 			os.Remove(filepath.Join(dir, "np.out"))
 			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program, args...), Dir: dir, Limit: 4 * time.Minute})
