@@ -102,8 +102,8 @@ comma := ,
 LDLIB := -Wl,--whole-archive $(BUILD)/obj/libspxc.a -Wl,--no-whole-archive -Wl,-soname,libmpi_abi.so.1 \
   -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,-z,defs -Wl,--compress-debug-sections=zlib -lm -lpthread -ldl
 
-# Go's asynchronous preemption sends SIGURG to the application's threads, and has to be off before anything runs.
-GO_DEFAULTS := -X runtime.godebugDefault=asyncpreemptoff=1
+# Asynchronous preemption would send SIGURG to the application's threads; reading control groups at start, and again every second, is for servers.
+GO_DEFAULTS := -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0
 
 $(LIB): $(BUILD)/obj/libspxc.a $(EXPORT_MAP) $(HDR_STAMP) $(GO_SRC) $(ROOT)/Makefile
 	@mkdir -p $(BUILD)/lib
