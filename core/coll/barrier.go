@@ -64,8 +64,9 @@ func (b *builder) tree(v int) node {
 	return t
 }
 
-// flat is the number of children of a node in a flat tree.
-const flat = 32
+// flat is the number of children of a node in a flat tree. Each further level costs every rank a turn: a barrier of 128 ranks on
+// 2 processors takes 0.4 ms with one level and 4.9 ms with trees of 32 children a node.
+const flat = 256
 
 // fan makes a schedule use a tree of the given number of children a node. When ranks outnumber the processors, a rank waits for its
 // turn to run, and each level of a tree may cost every rank a turn.
