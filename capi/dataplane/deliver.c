@@ -189,7 +189,9 @@ static void on_matched(const spx_rec *rec) /* ACK and DONE */
   spx_rec_id id = id_of(rec);
   spx_request *r = spx_id_find(id.index, id.gen);
   if (!r) return;
+  if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r); /* the receiver did not wait for the stream */
   spx_id_drop(r);
+  r->state = SPX_S_NONE;
   spx_complete(r, id.error);
 }
 

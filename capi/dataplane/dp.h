@@ -25,14 +25,15 @@ typedef struct spx_seg_map {
 } spx_seg_map;
 SPX_HIDDEN extern spx_seg_map spx_map;
 
-/* Settings, from the environment at attach: SPX_EAGER_MAX, SPX_CMA, SPX_SPIN, SPX_YIELD, SPX_CREDIT, SPX_FRAGMENT. */
+/* Settings, from the environment at attach: SPX_EAGER_MAX, SPX_STREAM_MAX, SPX_CMA, SPX_SPIN, SPX_YIELD, SPX_CREDIT, SPX_FRAGMENT. */
 typedef struct {
-  uint32_t eager_max; /* bytes: larger messages go by the get protocol */
-  uint32_t fragment;  /* bytes of a DATA record */
-  uint32_t cma;       /* 0: never process_vm_readv */
-  uint32_t spin;      /* empty polls before yielding, when processors are not outnumbered */
-  uint32_t yield;     /* yields before parking */
-  uint64_t credit;    /* bytes of records a pair may have in unexpected memory */
+  uint32_t eager_max;  /* bytes: larger messages go by the get protocol */
+  uint32_t fragment;   /* bytes of a DATA record */
+  uint64_t stream_max; /* bytes: messages up to this size are streamed rather than got */
+  uint32_t cma;        /* 0: never process_vm_readv */
+  uint32_t spin;       /* empty polls before yielding, when processors are not outnumbered */
+  uint32_t yield;      /* yields before parking */
+  uint64_t credit;     /* bytes of records a pair may have in unexpected memory */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 
@@ -82,7 +83,8 @@ typedef struct spx_rx {
   uint8_t cma;   /* 0 not probed, 1 works, 2 forbidden */
   uint32_t owed; /* in the list of pairs whose control line is behind */
   struct spx_rx *next_owed;
-  uint8_t *ctrl; /* control message being put together */
+  uint32_t pieces; /* DATA records so far */
+  uint8_t *ctrl;   /* control message being put together */
   uint32_t ctrl_n, ctrl_size;
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
@@ -255,6 +257,10 @@ SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts);
 /* Sends as much of r as there is room for; true when all has been sent. */
 SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);
 SPX_HIDDEN void spx_stream_data(const spx_rec *rec);
+/* Receives that have asked for DATA of which nothing has come yet; spx_get_impatient, called when there are some, gets those
+ * that have waited long enough. */
+SPX_HIDDEN extern spx_request *spx_asked;
+SPX_HIDDEN int spx_get_impatient(void);
 
 /* ---- bsend.c ------------------------------------------------------------------------------------------------- */
 /* Copies a buffered send into the attached buffer and sends from there; completes r. */
@@ -297,6 +303,7 @@ enum {
   SPX_S_SELF,   /* send to ourselves: its receive */
   SPX_S_POSTED, /* receive: a message */
   SPX_S_DATA,   /* receive: DATA */
+  SPX_S_ASKED,  /* receive: the first DATA, or to get the message itself */
   SPX_S_EAGER,  /* send: complete; r->seq names the record (for MPI_Cancel) */
   SPX_S_RECALL  /* send: was complete, MPI_Cancel has asked the receiver to forget it */
 };

@@ -4,18 +4,23 @@
  * file: generation << 1 | 1 while the buffer may be read. The receiver copies with process_vm_readv, then looks at the word
  * and at the sender's state again: only if both are unchanged was the copy good. DONE completes the send.
  * Where reading is forbidden, or the buffer is not contiguous, the receiver answers CTS and the sender streams DATA records
- * through the ring, which overlaps the two copies.
+ * through the ring, which overlaps the two copies. It also does so while every process has a processor of its own: two
+ * overlapped copies through a ring that stays in the cache are faster than one by the kernel, which looks up every page. But a
+ * sender that computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <time.h>
 #include "dp.h"
 
-#define CHUNK     (4u << 20) /* bytes between looks at the sender's word */
-#define IOVS      64
-#define BOUNCE    65536
-#define SMALL_RUN 512 /* mean run below which a bounce buffer beats iovecs */
+#define CHUNK       (4u << 20) /* bytes between looks at the sender's word */
+#define IOVS        64
+#define BOUNCE      65536
+#define PATIENCE_NS 30000 /* how long a sender may take to begin its stream */
+#define LOOK_EVERY  16    /* rounds of progress between looks at the clock */
+#define SMALL_RUN   512   /* mean run below which a bounce buffer beats iovecs */
 
 typedef struct {
   spx_request *r; /* NULL: free */
@@ -36,6 +41,13 @@ void spx_get_attach(void)
   free(ids);
   ids = NULL;
   ids_n = ids_used = ids_free = 0;
+}
+
+/* The buffer may not be read any more, but the descriptor stays. */
+static void retract(uint32_t index)
+{
+  if (spx_id_shared(index))
+    __atomic_store_n(shared_word(spx_me, index), (uint64_t)ids[index].gen << 1, __ATOMIC_SEQ_CST);
 }
 
 bool spx_id_shared(uint32_t index) { return index < SPX_SDESC_PER_PROC; }
@@ -70,15 +82,18 @@ spx_request *spx_id_find(uint32_t index, uint32_t gen)
 void spx_id_free(uint32_t index)
 {
   descriptor *d = &ids[index];
-  if (spx_id_shared(index)) __atomic_store_n(shared_word(spx_me, index), (uint64_t)d->gen << 1, __ATOMIC_SEQ_CST);
+  retract(index);
   d->r = NULL;
   d->next = ids_free;
   ids_free = index + 1;
 }
 
+static void stop_waiting_for_data(spx_request *r);
+
 void spx_id_drop(spx_request *r)
 {
   if (!r->aux[0]) return;
+  if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
   spx_id_free((uint32_t)r->aux[0] - 1);
   r->aux[0] = 0;
 }
@@ -115,6 +130,11 @@ static bool may_read(uint32_t peer)
       rx->cma = read_exactly((pid_t)pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
   }
   return rx->cma == 1;
+}
+
+static bool can_get(uint32_t peer, const spx_rec_rts *rts)
+{
+  return rts->addr && spx_id_shared(rts->index) && may_read(peer);
 }
 
 /* Copies bytes [from, to) of the sender's contiguous buffer at addr. 0, or an errno. */
@@ -176,7 +196,7 @@ static get_result still_valid(uint32_t peer, const spx_rec_rts *rts, uint32_t in
 
 static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
-  if (!rts->addr || !spx_id_shared(rts->index) || !may_read(peer)) return GET_REFUSED;
+  if (!can_get(peer, rts)) return GET_REFUSED;
   spx_proc *p = spx_proc_of(peer);
   uint32_t incarnation = __atomic_load_n(&p->incarnation, __ATOMIC_ACQUIRE);
   pid_t pid = (pid_t)__atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
@@ -219,18 +239,82 @@ static void ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   spx_tx_put(peer, SPX_REC_CTS, 0, 0, 0, &cts, sizeof cts);
 }
 
+static void finish_get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
+{
+  spx_rec_id id = {.index = rts->index, .gen = rts->gen};
+  spx_tx_put(peer, SPX_REC_DONE, 0, 0, 0, &id, sizeof id);
+  spx_complete(r, r->error);
+}
+
+/* ---- asked for DATA, and ready to get it ourselves ------------------------------------------------------------ */
+
+spx_request *spx_asked;
+static uint32_t asked_rounds;
+
+static uint64_t now_ns(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void wait_for_data(spx_request *r, const spx_rec_rts *rts)
+{
+  if (r->state != SPX_S_DATA) return;
+  r->state = SPX_S_ASKED;
+  r->aux[2] = (uint64_t)rts->gen << 32 | rts->index;
+  r->aux[3] = rts->addr;
+  r->stamp = now_ns() + PATIENCE_NS;
+  r->seq = spx_rxs[r->peer].pieces;
+  r->next = spx_asked;
+  spx_asked = r;
+}
+
+static void stop_waiting_for_data(spx_request *r)
+{
+  spx_request **p = &spx_asked;
+  while (*p != r) p = &(*p)->next;
+  *p = r->next;
+  r->state = SPX_S_DATA;
+}
+
+int spx_get_impatient(void)
+{
+  if (++asked_rounds % LOOK_EVERY) return 0;
+  uint64_t now = now_ns();
+  for (spx_request *r = spx_asked, *next; r; r = next) {
+    next = r->next;
+    if (r->stamp > now) continue;
+    if (r->seq != spx_rxs[r->peer].pieces) { /* it streams something else to us: this one's turn will come */
+      r->seq = spx_rxs[r->peer].pieces;
+      r->stamp = now + PATIENCE_NS;
+      continue;
+    }
+    spx_rec_rts rts = {.index = (uint32_t)r->aux[2], .gen = (uint32_t)(r->aux[2] >> 32), .addr = r->aux[3]};
+    uint32_t peer = r->peer;
+    stop_waiting_for_data(r);
+    if (get(r, peer, &rts) != GET_DONE) continue; /* it has begun to stream, or is dead: both are told otherwise */
+    spx_id_drop(r);                               /* DATA that may still come is for nobody */
+    r->state = SPX_S_NONE;
+    finish_get(r, peer, &rts);
+    return 1; /* the list may have changed */
+  }
+  return 0;
+}
+
 void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
+  if ((uint64_t)r->bytes > spx_set.eager_max && (uint64_t)r->bytes <= spx_set.stream_max && can_get(peer, rts)) {
+    ask_for_data(r, peer, rts);
+    wait_for_data(r, rts);
+    return;
+  }
   get_result result = r->bytes == 0 ? GET_DONE : get(r, peer, rts);
-  spx_rec_id id = {.index = rts->index, .gen = rts->gen};
   switch (result) {
   case GET_REFUSED: ask_for_data(r, peer, rts); break;
   case GET_DEAD: await_death(r, peer); break;
   case GET_RETRACTED: spx_complete(r, MPIX_ERR_REVOKED); break;
-  case GET_DONE:
-    spx_tx_put(peer, SPX_REC_DONE, 0, 0, 0, &id, sizeof id);
-    spx_complete(r, r->error);
-    break;
+  case GET_DONE: finish_get(r, peer, rts); break;
   }
 }
 
@@ -239,7 +323,7 @@ void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 void spx_stream_start(spx_request *r, const spx_rec_cts *cts)
 {
   if (r->state != SPX_S_SENT) return;
-  spx_id_drop(r);
+  retract(cts->index);
   r->aux[1] = 0;
   r->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
   r->aux[3] = cts->bytes;
@@ -274,8 +358,10 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
 void spx_stream_data(const spx_rec *rec)
 {
   spx_request *r = spx_id_find((uint32_t)rec->tag, (uint32_t)rec->src);
-  if (!r || r->state != SPX_S_DATA) return; /* the receive has failed meanwhile */
+  if (!r || (r->state != SPX_S_DATA && r->state != SPX_S_ASKED)) return; /* it has failed, or we got it ourselves */
+  if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
   uint64_t at = r->aux[1];
+  spx_rxs[r->peer].pieces++;
   spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
   r->aux[1] += rec->len;
   if (r->aux[1] < (uint64_t)r->bytes) return;

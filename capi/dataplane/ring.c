@@ -289,6 +289,7 @@ static int drain_one(spx_tx *tx)
     spx_request *r = tx->stream;
     if (!spx_stream_more(tx, r, &moved)) return moved;
     tx->stream = r->next;
+    spx_id_drop(r);
     r->state = SPX_S_NONE;
     spx_complete(r, MPI_SUCCESS);
   }

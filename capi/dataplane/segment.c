@@ -41,9 +41,10 @@ static void read_settings(void)
   spx_set = (spx_settings){
       .eager_max = (uint32_t)setting("SPX_EAGER_MAX", 16384, 0, largest),
       .fragment = (uint32_t)setting("SPX_FRAGMENT", 8192, 64, largest),
+      .stream_max = setting("SPX_STREAM_MAX", crowded ? 0 : 64u << 20, 0, UINT64_MAX),
       .cma = (uint32_t)setting("SPX_CMA", 1, 0, 1),
       .spin = (uint32_t)setting("SPX_SPIN", crowded ? 0 : 20000, 0, UINT32_MAX),
-      .yield = (uint32_t)setting("SPX_YIELD", crowded ? 4 : 32, 0, UINT32_MAX),
+      .yield = (uint32_t)setting("SPX_YIELD", crowded ? 16 : 32, 0, UINT32_MAX),
       .credit = setting("SPX_CREDIT", credit < 65536 ? 65536 : credit, 4096, UINT64_MAX),
   };
 }

@@ -127,6 +127,7 @@ int spx_poll(bool all)
 {
   int n = spx_rx_poll_all(all);
   if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
+  if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient();
   if (pollers && !in_pollers) n += run_pollers();
   if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
     n += spx_notice_deaths();
