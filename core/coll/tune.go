@@ -26,23 +26,79 @@ func smallOnHost(a *Args) bool { return a.crowded() && a.data() <= 8192 }
 
 // algorithms by operation. The first is the one that always works.
 var algorithms = [Kinds][]algorithm{
-	Barrier:            {{"tree", barrierTree, always}, {"fan", fan(flat, barrierTree), always}, {"dissemination", barrierDissemination, always}},
-	Bcast:              {{"binomial", bcastBinomial, always}, {"fan", fan(flat, bcastBinomial), always}, {"scatter_allgather", bcastScatterAllgather, bytesDivide}, {"chain", bcastChain, several}},
-	Gather:             {{"linear", gatherLinear, always}, {"binomial", gatherBinomial, packable}},
-	Gatherv:            {{"linear", gathervLinear, always}},
-	Scatter:            {{"linear", scatterLinear, always}, {"binomial", scatterBinomial, packable}},
-	Scatterv:           {{"linear", scattervLinear, always}},
-	Allgather:          {{"ring", allgatherRing, always}, {"linear", allgatherLinear, always}, {"recursive_doubling", allgatherDoubling, powerOfTwo}, {"bruck", allgatherBruck, packable}, {"gather_bcast", allgatherGatherBcast, always}, {"fan", fan(flat, allgatherGatherBcast), always}},
-	Allgatherv:         {{"ring", allgathervRing, always}, {"linear", allgathervLinear, always}, {"gather_bcast", allgathervGatherBcast, always}, {"fan", fan(flat, allgathervGatherBcast), always}},
-	Alltoall:           {{"linear", alltoallLinear, always}, {"pairwise", alltoallPairwise, always}, {"bruck", alltoallBruck, packable}},
-	Alltoallv:          {{"linear", alltoallvLinear, always}},
-	Alltoallw:          {{"linear", alltoallvLinear, always}},
-	Reduce:             {{"binomial", reduceBinomial, always}, {"fan", fan(flat, reduceBinomial), always}, {"rabenseifner", reduceRabenseifner, halvable}},
-	Allreduce:          {{"reduce_bcast", allreduceReduceBcast, always}, {"fan", fan(flat, allreduceReduceBcast), always}, {"recursive_doubling", allreduceDoubling, always}, {"rabenseifner", allreduceRabenseifner, halvable}},
-	ReduceScatterBlock: {{"reduce_scatter", reduceThenScatter, always}, {"fan", fan(flat, reduceThenScatter), always}, {"pairwise", reduceScatterPairwise, commutes}},
-	ReduceScatter:      {{"reduce_scatter", reduceThenScatter, always}, {"fan", fan(flat, reduceThenScatter), always}, {"pairwise", reduceScatterPairwise, commutes}},
-	Scan:               {{"linear", scanLinear, always}, {"fan", scanFan, always}, {"recursive_doubling", scanDoubling, always}},
-	Exscan:             {{"linear", scanLinear, always}, {"fan", scanFan, always}, {"recursive_doubling", scanDoubling, always}},
+	Barrier: {
+		{"tree", barrierTree, always},
+		{"fan", fan(flat, barrierTree), always},
+		{"dissemination", barrierDissemination, always},
+	},
+	Bcast: {
+		{"binomial", bcastBinomial, always},
+		{"fan", fan(flat, bcastBinomial), always},
+		{"scatter_allgather", bcastScatterAllgather, bytesDivide},
+		{"chain", bcastChain, several},
+	},
+	Gather: {
+		{"linear", gatherLinear, always},
+		{"binomial", gatherBinomial, packable},
+	},
+	Gatherv: {{"linear", gathervLinear, always}},
+	Scatter: {
+		{"linear", scatterLinear, always},
+		{"binomial", scatterBinomial, packable},
+	},
+	Scatterv: {{"linear", scattervLinear, always}},
+	Allgather: {
+		{"ring", allgatherRing, always},
+		{"linear", allgatherLinear, always},
+		{"recursive_doubling", allgatherDoubling, powerOfTwo},
+		{"bruck", allgatherBruck, packable},
+		{"gather_bcast", allgatherGatherBcast, always},
+		{"fan", fan(flat, allgatherGatherBcast), always},
+	},
+	Allgatherv: {
+		{"ring", allgathervRing, always},
+		{"linear", allgathervLinear, always},
+		{"gather_bcast", allgathervGatherBcast, always},
+		{"fan", fan(flat, allgathervGatherBcast), always},
+	},
+	Alltoall: {
+		{"linear", alltoallLinear, always},
+		{"pairwise", alltoallPairwise, always},
+		{"bruck", alltoallBruck, packable},
+	},
+	Alltoallv: {{"linear", alltoallvLinear, always}},
+	Alltoallw: {{"linear", alltoallvLinear, always}},
+	Reduce: {
+		{"binomial", reduceBinomial, always},
+		{"fan", fan(flat, reduceBinomial), always},
+		{"rabenseifner", reduceRabenseifner, halvable},
+	},
+	Allreduce: {
+		{"reduce_bcast", allreduceReduceBcast, always},
+		{"fan", fan(flat, allreduceReduceBcast), always},
+		{"recursive_doubling", allreduceDoubling, always},
+		{"rabenseifner", allreduceRabenseifner, halvable},
+	},
+	ReduceScatterBlock: {
+		{"reduce_scatter", reduceThenScatter, always},
+		{"fan", fan(flat, reduceThenScatter), always},
+		{"pairwise", reduceScatterPairwise, commutes},
+	},
+	ReduceScatter: {
+		{"reduce_scatter", reduceThenScatter, always},
+		{"fan", fan(flat, reduceThenScatter), always},
+		{"pairwise", reduceScatterPairwise, commutes},
+	},
+	Scan: {
+		{"linear", scanLinear, always},
+		{"fan", scanFan, always},
+		{"recursive_doubling", scanDoubling, always},
+	},
+	Exscan: {
+		{"linear", scanLinear, always},
+		{"fan", scanFan, always},
+		{"recursive_doubling", scanDoubling, always},
+	},
 }
 
 // rule is a line of the table: the algorithm for an operation when the number of ranks and the bytes (see Args.data) are at
