@@ -2,6 +2,7 @@ package main
 
 /*
 #include "comm.h"
+#include "error.h"
 static spx_errh *errh_get(uintptr_t handle) { return (spx_errh *)spx_get(SPX_K_ERRH, (const void *)handle); }
 static void errh_ref(spx_errh *e) { spx_ref(&e->o); }
 */
@@ -41,6 +42,7 @@ func (c *call) finishFromGroup(m *comm.Made, info, errhandler, out int) error {
 	if e := C.errh_get(C.uintptr_t(c.handle(errhandler))); e != nil {
 		C.errh_ref(e)
 		o.c.errh = e
+		C.spx_note_returning(o.c)
 	}
 	c.setComm(out, o)
 	return nil

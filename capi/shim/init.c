@@ -46,6 +46,7 @@ static int start(int required)
   f.a[1].i = spx_thread_level;
   err = spx_go_internal(&f);
   started = err == MPI_SUCCESS;
+  if (started) spx_note_returning(spx_world);
   return err;
 }
 
