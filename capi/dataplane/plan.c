@@ -47,9 +47,10 @@ typedef struct {
 } piece;
 
 /* Beside the count 0 the caller may have MPI_DATATYPE_NULL: any type will do. */
-static spx_type *type_at(const MPI_Datatype *types, int i)
+/* Datatype i of a w form; where the count is 0, anything may stand there. */
+static spx_type *type_at(const MPI_Datatype *types, spx_type *const *held, int i)
 {
-  spx_type *t = (spx_type *)spx_get(SPX_K_TYPE, types[i]);
+  spx_type *t = held ? held[i] : (spx_type *)spx_get(SPX_K_TYPE, types[i]);
   return SPX_LIKELY(t != NULL) ? t : byte_type();
 }
 
@@ -72,7 +73,7 @@ static piece resolve(const spx_run *run, const spx_operand *f)
   } else {
     const MPI_Datatype *types = sends ? c->stypes : c->rtypes;
     int64_t at = spx_array_at(sends ? c->sdispls : c->rdispls, f->a);
-    if (types) p.type = type_at(types, f->a);
+    if (types) p.type = type_at(types, sends ? c->sheld : c->rheld, f->a);
     p.at = run->base[f->buf] + (types ? at : at * t->extent);
     p.count = spx_array_at(sends ? c->scounts : c->rcounts, f->a);
   }
@@ -82,7 +83,7 @@ static piece resolve(const spx_run *run, const spx_operand *f)
 static int64_t count_of(const spx_coll *c, uint32_t i)
 {
   int64_t n = spx_array_at(c->rcounts, i);
-  return c->rtypes ? (n ? n * type_at(c->rtypes, (int)i)->size : 0) : n;
+  return c->rtypes ? (n ? n * type_at(c->rtypes, c->rheld, (int)i)->size : 0) : n;
 }
 
 static size_t rounded(int64_t bytes) { return ((size_t)bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1); }

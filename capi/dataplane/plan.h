@@ -106,6 +106,8 @@ typedef struct spx_coll {
   int64_t sown, rown; /* own counts of the v forms; elsewhere they are in the key */
   spx_array scounts, rcounts, sdispls, rdispls;
   const MPI_Datatype *stypes, *rtypes; /* w forms: displacements are in bytes */
+  spx_type *const *sheld,
+      *const *rheld; /* w forms behind a request: the objects, which the caller may free before the end */
 } spx_coll;
 
 typedef struct spx_run spx_run;

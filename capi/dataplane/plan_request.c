@@ -8,7 +8,9 @@ typedef struct bound {
   spx_plan *plan;
   spx_coll c;
   int32_t tag;
-  char text[200]; /* what went wrong */
+  char text[200];    /* what went wrong */
+  uint32_t npeers;   /* w forms: processes that there is a datatype for, in each direction */
+  spx_type *types[]; /* w forms: those for sends, then those for receives; NULL: none */
 } bound;
 
 static void hold(const spx_coll *c, int on)
@@ -35,6 +37,8 @@ static void release(spx_request *r)
   if (!b) return;
   r->priv = NULL;
   hold(&b->c, 0);
+  for (uint32_t i = 0; i < 2 * b->npeers; i++)
+    if (b->types[i]) spx_unref(SPX_K_TYPE, &b->types[i]->o);
   spx_plan_unref(b->plan);
   free(b);
 }
@@ -132,16 +136,37 @@ static int start_request(spx_request *r)
   return MPI_SUCCESS;
 }
 
+/* Takes references on the datatypes of one direction of a w form. */
+static void hold_types(spx_type **to, const MPI_Datatype *types, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    to[i] = (spx_type *)spx_get(SPX_K_TYPE, types[i]);
+    if (to[i]) spx_ref(&to[i]->o);
+  }
+}
+
 int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
 {
-  bound *b = malloc(sizeof *b);
+  uint32_t npeers = c->rtypes ? (uint32_t)c->comm->remote_size : 0;
+  bound *b = calloc(1, sizeof *b + 2 * npeers * sizeof(spx_type *));
   spx_request *r = b ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
   if (!r) {
     free(b);
     spx_detail("no memory for a request");
     return MPI_ERR_NO_MEM;
   }
-  *b = (bound){.plan = p, .c = *c, .tag = spx_plan_tag(c->comm)};
+  b->plan = p;
+  b->c = *c;
+  b->tag = spx_plan_tag(c->comm);
+  b->npeers = npeers;
+  if (c->stypes) {
+    hold_types(b->types, c->stypes, npeers);
+    b->c.sheld = b->types;
+  }
+  if (c->rtypes) {
+    hold_types(b->types + npeers, c->rtypes, npeers);
+    b->c.rheld = b->types + npeers;
+  }
   atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
   hold(c, 1);
   r->kind = SPX_R_COLL;
