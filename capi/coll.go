@@ -17,6 +17,29 @@ import (
 
 func init() { internals[C.SPX_IN_PLAN] = planCollective }
 
+// Numbers that core/coll and plan.h must agree on: each line has an index out of range when they do not.
+var (
+	_ = [1]int{}[C.SPX_COLL_COUNT-int(coll.Kinds)]
+	_ = [1]int{}[C.SPX_COLL_ALLTOALLW-int(coll.Alltoallw)]
+	_ = [1]int{}[C.SPX_COLL_EXSCAN-int(coll.Exscan)]
+	_ = [1]int{}[C.SPX_P_SEND-int(coll.OpSend)]
+	_ = [1]int{}[C.SPX_P_RECV-int(coll.OpRecv)]
+	_ = [1]int{}[C.SPX_P_WAIT-int(coll.OpWait)]
+	_ = [1]int{}[C.SPX_P_COPY-int(coll.OpCopy)]
+	_ = [1]int{}[C.SPX_P_REDUCE-int(coll.OpReduce)]
+	_ = [1]int{}[C.SPX_PF_LOCAL-int(coll.FlagLocal)]
+	_ = [1]int{}[C.SPX_PB_RECV-int(coll.BufRecv)]
+	_ = [1]int{}[C.SPX_PB_TEMP-int(coll.BufTemp)]
+	_ = [1]int{}[C.SPX_PM_INDEX-int(coll.Index)]
+	_ = [1]int{}[C.SPX_PM_PREFIX-int(coll.Prefix)]
+	_ = [1]int{}[C.SPX_PM_COUNT-int(coll.Count)]
+	_ = [1]int{}[C.SPX_PM_OWN-int(coll.Own)]
+	_ = [1]int{}[C.SPX_PT_SEND-int(coll.TypeSend)]
+	_ = [1]int{}[C.SPX_PT_RECV-int(coll.TypeRecv)]
+	_ = [1]int{}[C.MPI_ROOT-coll.RootSelf]
+	_ = [1]int{}[C.MPI_PROC_NULL-coll.RootNone]
+)
+
 // forced holds the algorithms that the environment asks for, read once.
 var forced = func() (out [coll.Kinds]string) {
 	for k := range coll.Kinds {
