@@ -100,7 +100,7 @@ $(HDR_STAMP): $(C_HDR)
 
 comma := ,
 LDLIB := -Wl,--whole-archive $(BUILD)/obj/libspxc.a -Wl,--no-whole-archive -Wl,-soname,libmpi_abi.so.1 \
-  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,-z,defs -Wl,--compress-debug-sections=zlib -lm -lpthread -ldl
+  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,-z,defs -Wl,--wrap=pthread_create -Wl,--compress-debug-sections=zlib -lm -lpthread -ldl
 
 # Asynchronous preemption would send SIGURG to the application's threads; reading control groups at start, and again every second, is for servers.
 GO_DEFAULTS := -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0

@@ -25,6 +25,38 @@
 SPX_TLS int spx_in_go;
 SPX_TLS spx_sigstate *spx_outer_signals;
 
+/* ---- leak checkers --------------------------------------------------------------------------------------------
+ * In a program with the address sanitizer, the leak checker does not look into Go's heap, and would take C memory that only Go
+ * knows for lost. What is allocated in Go, by its threads too (they are made through this wrapper: -Wl,--wrap), is not looked at. */
+
+extern void __lsan_disable(void) __attribute__((weak));
+extern void __lsan_enable(void) __attribute__((weak));
+extern int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+SPX_HIDDEN int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+
+typedef struct start {
+  void *(*run)(void *);
+  void *arg;
+} start;
+
+static void *run_unseen(void *arg)
+{
+  start s = *(start *)arg;
+  free(arg);
+  __lsan_disable();
+  return s.run(s.arg);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+  start *s = __lsan_disable ? malloc(sizeof *s) : NULL;
+  if (!s) return __real_pthread_create(thread, attr, run, arg);
+  *s = (start){run, arg};
+  int err = __real_pthread_create(thread, attr, run_unseen, s);
+  if (err) free(s);
+  return err;
+}
+
 /* ---- entries into Go ------------------------------------------------------------------------------------------- */
 
 static sigset_t async_signals; /* all but those that a fault of the thread itself raises */
@@ -59,10 +91,12 @@ void spx_signals_enter(spx_sigstate *s)
   s->outer = spx_outer_signals;
   spx_outer_signals = s;
   spx_in_go++;
+  if (SPX_UNLIKELY(__lsan_disable != NULL)) __lsan_disable();
 }
 
 void spx_signals_leave(const spx_sigstate *s)
 {
+  if (SPX_UNLIKELY(__lsan_disable != NULL)) __lsan_enable();
   spx_in_go--;
   spx_outer_signals = s->outer;
   if (s->swapped) sigaltstack(&s->stack, NULL);

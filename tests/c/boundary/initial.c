@@ -16,6 +16,7 @@ int main(int argc, char **argv)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &eh);
   if (!strcmp(argv[1], "death")) {
+    MPI_Barrier(MPI_COMM_WORLD); /* all have told by then */
     if (rank == 0) _exit(9);
     int err = MPI_Recv(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     CHECK(err == MPIX_ERR_PROC_FAILED);
