@@ -52,15 +52,25 @@ type Segment struct {
 }
 
 type geometry struct {
-	maxProcs, procOff, dirtyOff, dirtyStride, chanOff, chanRow, ringOff, ringRow, sdescOff, sdescRow, total int
+	maxProcs, procOff, dirtyOff, dirtyStride, chanOff, chanRow, ringOff, ringRow, ringBytes, sdescOff, sdescRow, total int
 }
 
 const pageBytes = 4096
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-func geometryFor(maxProcs int) geometry {
-	g := geometry{maxProcs: maxProcs}
+// ringBytes is the size of a ring in a world of n processes. Many processes may each have all their rings: smaller ones then,
+// so that their memory stays within 1 GiB on a host.
+func ringBytes(n int) int {
+	size := cRingBytes
+	for n*cRingsPerProc*size > 1<<30 && size > 16384 {
+		size /= 2
+	}
+	return size
+}
+
+func geometryFor(maxProcs, worldSize int) geometry {
+	g := geometry{maxProcs: maxProcs, ringBytes: ringBytes(worldSize)}
 	g.procOff = roundUp(segBytes, pageBytes)
 	g.dirtyOff = roundUp(g.procOff+maxProcs*procBytes, pageBytes)
 	g.dirtyStride = roundUp(maxProcs, cLine)
@@ -69,7 +79,7 @@ func geometryFor(maxProcs int) geometry {
 	g.sdescOff = g.chanOff + maxProcs*g.chanRow
 	g.sdescRow = roundUp(cSdescPerProc*8, pageBytes)
 	g.ringOff = roundUp(g.sdescOff+maxProcs*g.sdescRow, 2<<20)
-	g.ringRow = cRingsPerProc * cRingBytes
+	g.ringRow = cRingsPerProc * g.ringBytes
 	g.total = g.ringOff + maxProcs*g.ringRow
 	return g
 }
@@ -81,7 +91,7 @@ func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 	if maxProcs < 1 || maxProcs > MaxProcsLimit || worldSize < 1 || ncpus < 1 {
 		return nil, fmt.Errorf("shm: bad size: %d processes of capacity, world of %d, %d processors", maxProcs, worldSize, ncpus)
 	}
-	g := geometryFor(maxProcs)
+	g := geometryFor(maxProcs, worldSize)
 	file, err := memfd("spx-job")
 	if err != nil {
 		return nil, fmt.Errorf("shm: memfd_create: %w", err)
@@ -97,7 +107,7 @@ func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 	s.put32(segOffWorldSize, uint32(worldSize))
 	s.put32(segOffNcpus, uint32(ncpus))
 	s.put32(segOffFlags, flags)
-	s.put32(segOffRingBytes, cRingBytes)
+	s.put32(segOffRingBytes, uint32(g.ringBytes))
 	s.put32(segOffRingsPerProc, cRingsPerProc)
 	for _, f := range []struct{ off, value int }{
 		{segOffProcOff, g.procOff}, {segOffProcStride, procBytes}, {segOffDirtyOff, g.dirtyOff}, {segOffDirtyStride, g.dirtyStride},

@@ -49,13 +49,16 @@ func TestLifeOfAProcess(t *testing.T) {
 // Parts of the file never overlap and the file holds them all, whatever the capacity.
 func TestGeometry(t *testing.T) {
 	for _, n := range []int{1, 2, 16, 63, 64, 65, 1024, MaxProcsLimit} {
-		g := geometryFor(n)
+		g := geometryFor(n, n)
 		ends := []int{segBytes, g.procOff, g.procOff + n*procBytes, g.dirtyOff, g.dirtyOff + n*g.dirtyStride, g.chanOff,
 			g.chanOff + n*g.chanRow, g.sdescOff, g.sdescOff + n*g.sdescRow, g.ringOff, g.ringOff + n*g.ringRow}
 		for i := 1; i < len(ends); i++ {
 			if ends[i] < ends[i-1] {
 				t.Errorf("%d processes: part %d ends at %d, next begins at %d", n, i, ends[i-1], ends[i])
 			}
+		}
+		if n <= 256 && g.ringBytes != cRingBytes || g.ringBytes < 16384 {
+			t.Errorf("%d processes: rings of %d bytes", n, g.ringBytes)
 		}
 		if g.total < ends[len(ends)-1] || g.chanRow < n*cChanBytes || g.dirtyStride < n {
 			t.Errorf("%d processes: %+v", n, g)

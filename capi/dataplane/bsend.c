@@ -134,6 +134,7 @@ void spx_bsend_start(spx_request *r)
   s->stamp = r->stamp = ++serial;
   spx_ref(&r->comm->o);
   spx_send_start(s);
+  s->mode = SPX_M_BUFFERED; /* MPI_Finalize waits for those that are not complete */
   r->bytes = (int64_t)n;
   r->seq = s->seq;
   r->state = SPX_S_EAGER;

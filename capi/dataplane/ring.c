@@ -13,9 +13,8 @@
 
 #define CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
 #define RETRY_RING 16 /* records between searches for a ring when there is none */
-#define CTRL_PIECE 8192u
-#define HOT        4 /* senders that are polled without looking at the dirty row */
-#define SCAN_EVERY 8 /* rounds between looks at the dirty row, when there are hot senders */
+#define HOT        4  /* senders that are polled without looking at the dirty row */
+#define SCAN_EVERY 8  /* rounds between looks at the dirty row, when there are hot senders */
 
 spx_tx *spx_txs;
 spx_rx *spx_rxs;
@@ -233,7 +232,7 @@ static bool write_ctrl(spx_tx *tx, spx_txitem *it)
 {
   do {
     if (tx->ring < 0) spx_tx_open_ring(tx);
-    uint32_t left = it->len - (uint32_t)it->src, piece = tx->ring < 0 ? SPX_REC_INLINE : CTRL_PIECE;
+    uint32_t left = it->len - (uint32_t)it->src, piece = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
     if (piece > left) piece = left;
     if (!write_record(tx, SPX_REC_CTRL, it->ctx, (int32_t)(left - piece), 0, it->data + it->src, piece)) return false;
     it->src += (int32_t)piece;

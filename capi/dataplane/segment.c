@@ -21,9 +21,9 @@ static uint64_t
 static uint64_t setting(const char *name, uint64_t preset, uint64_t min, uint64_t max)
 {
   const char *s = getenv(name);
-  if (!s || !*s) return preset;
-  char *end;
-  unsigned long long v = strtoull(s, &end, 10);
+  unsigned long long v = preset;
+  char *end = "";
+  if (s && *s) v = strtoull(s, &end, 10);
   if (*end == 'k' || *end == 'K')
     v <<= 10;
   else if (*end == 'm' || *end == 'M')

@@ -52,14 +52,14 @@ _Noreturn void spx_fatal(int code, const char *fmt, ...)
 /* ---- the memory file ----------------------------------------------------------------------------------------- */
 static uint64_t up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus)
+static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus, uint32_t ring_bytes)
 {
   spx_seg g = {.version = SPX_SEG_VERSION,
                .maxprocs = maxprocs,
                .nprocs = nprocs,
                .world_size = nprocs,
                .ncpus = ncpus,
-               .ring_bytes = SPX_RING_BYTES,
+               .ring_bytes = ring_bytes,
                .rings_per_proc = SPX_RINGS_PER_PROC};
   g.proc_off = 4096;
   g.proc_stride = sizeof(spx_proc);
@@ -70,7 +70,7 @@ static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus)
   g.sdesc_off = g.chan_off + maxprocs * g.chan_row;
   g.sdesc_row = SPX_SDESC_PER_PROC * 8;
   g.ring_off = up(g.sdesc_off + maxprocs * g.sdesc_row, 4096);
-  g.ring_row = (uint64_t)SPX_RINGS_PER_PROC * SPX_RING_BYTES;
+  g.ring_row = (uint64_t)SPX_RINGS_PER_PROC * ring_bytes;
   g.total_bytes = g.ring_off + maxprocs * g.ring_row;
   g.magic = SPX_SEG_MAGIC;
   int fd = memfd_create("job", MFD_CLOEXEC);
@@ -137,7 +137,7 @@ static inline void barrier(spx_comm *c)
 }
 
 typedef struct {
-  uint32_t procs, maxprocs, ncpus;
+  uint32_t procs, maxprocs, ncpus, ring_bytes;
   int mt;
   int (*killed)(uint32_t i);        /* NULL, or: may this process die by a signal? */
   void (*supervise)(const pid_t *); /* NULL, or: called by the agent once all run */
@@ -162,11 +162,11 @@ static void child(const job *j, int fd, uint32_t i, void (*body)(spx_comm *))
 }
 
 /* Runs body in every process; deaths by a signal are published as the agent does. Returns the number of bad ends. */
-static int run_job(job j, void (*body)(spx_comm *))
+static inline int run_job(job j, void (*body)(spx_comm *))
 {
   if (!j.maxprocs) j.maxprocs = j.procs;
   if (!j.ncpus) j.ncpus = 2;
-  int fd = job_file(j.maxprocs, j.procs, j.ncpus), bad = 0;
+  int fd = job_file(j.maxprocs, j.procs, j.ncpus, j.ring_bytes ? j.ring_bytes : SPX_RING_BYTES), bad = 0;
   spx_seg *s = mmap(NULL, 4096 + j.maxprocs * sizeof(spx_proc), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   pid_t *pids = calloc(j.procs, sizeof *pids);
   spx_proc *procs = (spx_proc *)((char *)s + s->proc_off);

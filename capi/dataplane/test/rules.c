@@ -130,7 +130,7 @@ static void buffered(spx_comm *c)
     CHECK(go(c, msg, N, 1, SPX_M_BUFFERED) == MPI_ERR_BUFFER);
     CHECK(spx_buffer_attach(NULL, room + 1, sizeof room - 1) == 0);
     CHECK(spx_buffer_attach(NULL, room, sizeof room) == MPI_ERR_BUFFER);
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 12; i++) {
       memset(msg, i, N);
       CHECK(go(c, msg, N, 1, SPX_M_BUFFERED) == 0);
     }
@@ -140,7 +140,7 @@ static void buffered(spx_comm *c)
     CHECK(spx_buffer_detach(NULL, &back, &size) == 0 && back == room + 1 && size == sizeof room - 1);
     CHECK(spx_buffer_detach(NULL, &back, &size) == MPI_ERR_BUFFER);
   } else {
-    for (int i = 0; i < 50; i++) CHECK(come(c, in, N, 0, 1, NULL) == 0 && in[0] == i && in[N - 1] == i);
+    for (int i = 0; i < 12; i++) CHECK(come(c, in, N, 0, 1, NULL) == 0 && in[0] == i && in[N - 1] == i);
     CHECK(come(c, in, N, 0, 1, NULL) == 0);
   }
 }
@@ -151,7 +151,7 @@ static void persistent(spx_comm *c)
   spx_request *s, *r;
   CHECK(spx_persistent(SPX_R_SEND, &out, 4, job_bytes, 1 - c->rank, 3, c, SPX_CTX_P2P, SPX_M_SYNC, &s) == 0);
   CHECK(spx_persistent(SPX_R_RECV, &in, 4, job_bytes, MPI_ANY_SOURCE, MPI_ANY_TAG, c, SPX_CTX_P2P, 0, &r) == 0);
-  for (int i = 0; i < 50; i++) {
+  for (int i = 0; i < 12; i++) {
     out = i;
     CHECK(spx_start(r) == 0 && spx_start(s) == 0 && spx_wait(r) == 0 && spx_wait(s) == 0);
     CHECK(in == i && r->src == 1 - c->rank && r->tag == 3 && r->want_src == MPI_ANY_SOURCE);
@@ -285,6 +285,7 @@ int main(void)
 {
   if (pipe(pipe_ends) != 0) return 1;
   int bad = run_job((job){.procs = 2}, body);
+  bad += run_job((job){.procs = 2, .ring_bytes = 16384}, body);
   setenv("SPX_CMA", "0", 1);
   return bad + run_job((job){.procs = 2}, body) != 0;
 }

@@ -188,7 +188,7 @@ static void body(spx_comm *c)
 int main(void)
 {
   int bad = run_job((job){.procs = 2}, body) + run_job((job){.procs = 5, .maxprocs = 9}, body) +
-            run_job((job){.procs = 1}, body);
+            run_job((job){.procs = 1}, body) + run_job((job){.procs = 3, .ring_bytes = 16384}, body);
   setenv("SPX_CMA", "0", 1); /* everything by two copies */
   bad += run_job((job){.procs = 3}, body);
   setenv("SPX_CREDIT", "4096", 1); /* and nearly everything announced */
