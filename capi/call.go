@@ -14,6 +14,7 @@ import (
 
 // call is one entry into Go from a generated shim: the decoded view of a C.spx_frame. Arguments are addressed by their
 // position in the C prototype. Addresses of user memory are uintptr, never unsafe.Pointer: MPI_IN_PLACE is 1.
+// A body that needs a function of the user's called returns c.callOut(...): callout.go.
 type call struct {
 	f *C.spx_frame
 }

@@ -100,3 +100,37 @@ func TestMemoryOfARank(t *testing.T) {
 		}
 	}
 }
+
+// How a process that spxrun has not started finds out what it is, and what it says when the environment makes no sense.
+func TestStartWithoutSpxrun(t *testing.T) {
+	program := compile(t, "memory")
+	for _, c := range []struct {
+		name   string
+		env    []string
+		status int
+		stderr string
+	}{
+		{"alone", nil, 0, ""},
+		{"one task of srun", []string{"SLURM_STEP_NUM_TASKS=1"}, 0, ""},
+		{"one of several of srun", []string{"SLURM_STEP_NUM_TASKS=4"}, 16, "srun started this process as one of several"},
+		{"one of several of PMI", []string{"PMI_SIZE=2", "PMI_RANK=1"}, 16, "PMI started this process as one of several"},
+		{"no such descriptor", []string{"SPX_FD=99", "SPX_PROC=0", "SPX_JOB=00"}, 16, "SPX_FD=99"},
+		{"no number", []string{"SPX_FD=x", "SPX_PROC=y"}, 16, "memory file is not to be found"},
+		{"another file", []string{"SPX_FD=0", "SPX_PROC=0", "SPX_JOB=00112233445566778899aabbccddeeff"}, 16, "memory file is not to be found"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := harness.Run(t, harness.Command{Args: []string{program}, Env: c.env})
+			if o.Status != c.status || !strings.Contains(o.Stderr, c.stderr) {
+				t.Errorf("status %d, want %d with %q\n%s", o.Status, c.status, c.stderr, o.Text())
+			}
+		})
+	}
+}
+
+// A program that a rank starts is not in the job: it is told so, and the rank's place is safe.
+func TestAProgramThatARankStartsIsNotTheRank(t *testing.T) {
+	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", compile(t, "parent"), compile(t, "memory"))})
+	if o.Status != 0 || strings.Count(o.Stdout, "the other said 16") != 2 || !strings.Contains(o.Stderr, "a program that a rank starts is not in the job") {
+		t.Errorf("status %d\n%s", o.Status, o.Text())
+	}
+}
