@@ -85,7 +85,7 @@ typedef struct spx_errh {
   spx_obj o;
   int mode; /* 0 user function, else the value of the predefined handle (ARE_FATAL 321, ABORT 322, RETURN 323) */
   int of;   /* SPX_K_COMM, SPX_K_WIN, SPX_K_FILE or SPX_K_SESSION: what fn takes */
-  int held; /* handles that the user has from MPI_*_create_errhandler and _get_errhandler and has not freed */
+  _Atomic int held; /* handles that the user has from MPI_*_create_errhandler and _get_errhandler and has not freed */
   void (*fn)(void *handle_ptr, int *code, ...);
 } spx_errh;
 

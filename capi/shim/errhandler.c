@@ -94,13 +94,15 @@ int spx_c_Session_create_errhandler(MPI_Session_errhandler_function *session_err
 int spx_c_Errhandler_free(MPI_Errhandler *errhandler)
 {
   spx_errh *e = (spx_errh *)spx_get(SPX_K_ERRH, *errhandler);
-  if (!e || (e->mode == 0 && e->held == 0))
+  int ok = e != NULL;
+  if (e && e->mode == 0 && atomic_fetch_sub(&e->held, 1) <= 0) {
+    atomic_fetch_add(&e->held, 1);
+    ok = 0;
+  }
+  if (!ok)
     return spx_raise(0, NULL, MPI_ERR_ERRHANDLER, FN, "errhandler is %p, which is no error handler, or was freed",
                      (void *)*errhandler);
-  if (e->mode == 0) {
-    e->held--;
-    spx_unref(SPX_K_ERRH, &e->o);
-  }
+  if (e->mode == 0) spx_unref(SPX_K_ERRH, &e->o);
   *errhandler = MPI_ERRHANDLER_NULL;
   return MPI_SUCCESS;
 }
@@ -146,7 +148,7 @@ static int get(spx_kind k, const void *handle, MPI_Errhandler *errhandler)
 {
   spx_errh *e = spx_errh_of(k, handle);
   spx_ref(&e->o);
-  e->held++;
+  atomic_fetch_add(&e->held, 1);
   *errhandler = (MPI_Errhandler)(uintptr_t)e->o.handle;
   return MPI_SUCCESS;
 }
