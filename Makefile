@@ -17,6 +17,9 @@ BUILD ?= $(ROOT)/build
 override BUILD := $(abspath $(BUILD))
 PREFIX ?= /usr/local
 GO ?= go
+ifeq ($(shell command -v go),)
+export PATH := $(PATH):/usr/local/go/bin
+endif
 CC := gcc
 CFLAGS ?= -O3 -g
 SPX_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra \
