@@ -22,6 +22,8 @@ var (
 	_ = [1]int{}[C.SPX_COLL_COUNT-int(coll.Kinds)]
 	_ = [1]int{}[C.SPX_COLL_ALLTOALLW-int(coll.Alltoallw)]
 	_ = [1]int{}[C.SPX_COLL_EXSCAN-int(coll.Exscan)]
+	_ = [1]int{}[C.SPX_COLL_NEIGHBOR_ALLGATHER-int(coll.NeighborAllgather)]
+	_ = [1]int{}[C.SPX_COLL_NEIGHBOR_ALLTOALLW-int(coll.NeighborAlltoallw)]
 	_ = [1]int{}[C.SPX_P_SEND-int(coll.OpSend)]
 	_ = [1]int{}[C.SPX_P_RECV-int(coll.OpRecv)]
 	_ = [1]int{}[C.SPX_P_WAIT-int(coll.OpWait)]
@@ -68,6 +70,10 @@ func planCollective(c *call) error {
 	}
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
+	}
+	if comm.flags&C.SPX_C_TOPO != 0 && a.Kind >= coll.NeighborAllgather {
+		n := comms.get(uint32(comm.o._go)).topo.Neighbors(a.Rank)
+		a.Sources, a.Dests, a.Paired = n.Sources, n.Dests, n.Paired
 	}
 	p, err := coll.Compile(a)
 	if err != nil {

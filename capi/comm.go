@@ -15,6 +15,7 @@ import (
 	"libspx/core/ident"
 	"libspx/core/info"
 	"libspx/core/mpierr"
+	"libspx/core/topo"
 )
 
 // Communicators on this side of the boundary. Each has three parts: core/comm's (groups, context, how it is created), the
@@ -27,8 +28,8 @@ type commObject struct {
 	attrs *attr.List
 
 	mu    sync.Mutex
-	hints *info.Info // guarded by mu; see hints
-	topo  any        // virtual topology (chapter 8), copied by MPI_Comm_dup
+	hints *info.Info    // guarded by mu; see hints
+	topo  topo.Topology // virtual topology or nil, see setTopo; copied by MPI_Comm_dup
 }
 
 var comms table[commObject]

@@ -39,7 +39,7 @@ func (c *call) duplicated(out int, old, o *commObject, hints *info.Info, then fu
 	if hints != nil {
 		o.setHints(hints)
 	}
-	o.topo = old.topo
+	o.setTopo(old.topo)
 	return c.copyAttrs(old.handle(), old.attrs, o.attrs, func(err error) error {
 		if err != nil {
 			C.spx_retire(C.SPX_K_COMM, &o.c.o)

@@ -10,6 +10,14 @@ var bodies = [736]func(*call) error{
 	23:  allocMem,                  // MPI_Alloc_mem
 	40:  attrDelete,                // MPI_Attr_delete
 	42:  attrPut,                   // MPI_Attr_put
+	60:  cartCoords,                // MPI_Cart_coords
+	61:  cartCreate,                // MPI_Cart_create
+	62:  cartGet,                   // MPI_Cart_get
+	63:  cartMap,                   // MPI_Cart_map
+	64:  cartRank,                  // MPI_Cart_rank
+	65:  cartShift,                 // MPI_Cart_shift
+	66:  cartSub,                   // MPI_Cart_sub
+	67:  cartdimGet,                // MPI_Cartdim_get
 	73:  commCompare,               // MPI_Comm_compare
 	75:  commCreate,                // MPI_Comm_create
 	77:  commCreateFromGroup,       // MPI_Comm_create_from_group
@@ -30,7 +38,18 @@ var bodies = [736]func(*call) error{
 	105: commSetInfo,               // MPI_Comm_set_info
 	110: commSplit,                 // MPI_Comm_split
 	111: commSplitType,             // MPI_Comm_split_type
+	115: dimsCreate,                // MPI_Dims_create
+	116: distGraphCreate,           // MPI_Dist_graph_create
+	117: distGraphCreateAdjacent,   // MPI_Dist_graph_create_adjacent
+	118: distGraphNeighbors,        // MPI_Dist_graph_neighbors
+	119: distGraphNeighborsCount,   // MPI_Dist_graph_neighbors_count
 	222: freeMem,                   // MPI_Free_mem
+	245: graphCreate,               // MPI_Graph_create
+	246: graphGet,                  // MPI_Graph_get
+	247: graphMap,                  // MPI_Graph_map
+	248: graphNeighbors,            // MPI_Graph_neighbors
+	249: graphNeighborsCount,       // MPI_Graph_neighbors_count
+	250: graphdimsGet,              // MPI_Graphdims_get
 	253: groupCompare,              // MPI_Group_compare
 	254: groupDifference,           // MPI_Group_difference
 	255: groupExcl,                 // MPI_Group_excl
@@ -64,6 +83,7 @@ var bodies = [736]func(*call) error{
 	477: sessionGetNthPset,         // MPI_Session_get_nth_pset
 	478: sessionGetNumPsets,        // MPI_Session_get_num_psets
 	479: sessionGetPsetInfo,        // MPI_Session_get_pset_info
+	556: topoTest,                  // MPI_Topo_test
 	558: typeContiguous,            // MPI_Type_contiguous
 	559: typeContiguous,            // MPI_Type_contiguous_c
 	560: typeDarray,                // MPI_Type_create_darray

@@ -110,9 +110,13 @@ func (c *checks) buffers() {
 	}
 }
 
-// entries is how many entries a count array has; "" when only the body knows (neighbours, types).
+// entries is how many entries a count array has; "" when only the body knows (types).
 func (c *checks) entries(n api.Param) string {
 	switch {
+	case c.f.Chapter == "neighbor" && strings.HasPrefix(n.Name, "send"):
+		return c.comm() + "->outdegree"
+	case c.f.Chapter == "neighbor":
+		return c.comm() + "->indegree"
 	case c.f.Chapter != "coll" || c.comm() == "":
 		return ""
 	case n.Flags["array"] == "size":

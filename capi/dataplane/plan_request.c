@@ -9,7 +9,7 @@ typedef struct bound {
   spx_coll c;
   int32_t tag;
   char text[200];    /* what went wrong */
-  uint32_t npeers;   /* w forms: processes that there is a datatype for, in each direction */
+  uint32_t ntypes;   /* w forms: number of the datatypes in both directions */
   spx_type *types[]; /* w forms: those for sends, then those for receives; NULL: none */
 } bound;
 
@@ -37,7 +37,7 @@ static void release(spx_request *r)
   if (!b) return;
   r->priv = NULL;
   hold(&b->c, 0);
-  for (uint32_t i = 0; i < 2 * b->npeers; i++)
+  for (uint32_t i = 0; i < b->ntypes; i++)
     if (b->types[i]) spx_unref(SPX_K_TYPE, &b->types[i]->o);
   spx_plan_unref(b->plan);
   free(b);
@@ -145,10 +145,18 @@ static void hold_types(spx_type **to, const MPI_Datatype *types, uint32_t n)
   }
 }
 
+/* The number of datatypes in one direction of a w form. */
+static uint32_t count_types(const spx_coll *c, int sends)
+{
+  if (sends ? !c->stypes : !c->rtypes) return 0;
+  if (c->key.kind != SPX_COLL_NEIGHBOR_ALLTOALLW) return (uint32_t)c->comm->remote_size;
+  return (uint32_t)(sends ? c->comm->outdegree : c->comm->indegree);
+}
+
 int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
 {
-  uint32_t npeers = c->rtypes ? (uint32_t)c->comm->remote_size : 0;
-  bound *b = calloc(1, sizeof *b + 2 * npeers * sizeof(spx_type *));
+  uint32_t nsend = count_types(c, 1), nrecv = count_types(c, 0);
+  bound *b = calloc(1, sizeof *b + (nsend + nrecv) * sizeof(spx_type *));
   spx_request *r = b ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
   if (!r) {
     free(b);
@@ -158,14 +166,14 @@ int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
   b->plan = p;
   b->c = *c;
   b->tag = spx_plan_tag(c->comm);
-  b->npeers = npeers;
+  b->ntypes = nsend + nrecv;
   if (c->stypes) {
-    hold_types(b->types, c->stypes, npeers);
+    hold_types(b->types, c->stypes, nsend);
     b->c.sheld = b->types;
   }
   if (c->rtypes) {
-    hold_types(b->types + npeers, c->rtypes, npeers);
-    b->c.rheld = b->types + npeers;
+    hold_types(b->types + nsend, c->rtypes, nrecv);
+    b->c.rheld = b->types + nsend;
   }
   atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
   hold(c, 1);

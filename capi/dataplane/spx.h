@@ -122,7 +122,7 @@ typedef struct spx_op {
 /* ---- communicators ------------------------------------------------------------------------------------------- */
 #define SPX_TAG_UB                                                                                                     \
   0x3fffffff /* MPI_TAG_UB: the largest tag of the application; the engine uses others in its own context */
-enum { SPX_C_INTER = 1u, SPX_C_WORLD = 2u, SPX_C_SELF = 4u };
+enum { SPX_C_INTER = 1u, SPX_C_WORLD = 2u, SPX_C_SELF = 4u, SPX_C_TOPO = 8u };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */
 enum {
@@ -137,9 +137,10 @@ typedef struct spx_comm {
   int32_t rank, size;  /* in the local group */
   int32_t remote_size; /* intercommunicator: size of the remote group; else size */
   uint32_t flags;
-  uint64_t ctx;    /* not known before an MPI_Comm_idup is complete: 0 */
-  uint32_t *peer;  /* destination rank -> process index (remote group of an intercommunicator) */
-  uint32_t *local; /* local rank -> process index; == peer unless SPX_C_INTER */
+  uint64_t ctx;                /* not known before an MPI_Comm_idup is complete: 0 */
+  uint32_t *peer;              /* destination rank -> process index (remote group of an intercommunicator) */
+  uint32_t *local;             /* local rank -> process index; == peer unless SPX_C_INTER */
+  int32_t indegree, outdegree; /* with a virtual topology (SPX_C_TOPO): number of this process's neighbours */
   _Atomic uint32_t revoked;
   _Atomic uint32_t failed_seen; /* acknowledged failures: wildcard receives are allowed again (ULFM) */
   uint32_t coll_seq;            /* number of collectives started: their tag */

@@ -27,11 +27,17 @@ const (
 	ReduceScatter
 	Scan
 	Exscan
+	NeighborAllgather
+	NeighborAllgatherv
+	NeighborAlltoall
+	NeighborAlltoallv
+	NeighborAlltoallw
 	Kinds
 )
 
 var names = [Kinds]string{"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
-	"alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan"}
+	"alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
+	"neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"}
 
 func (k Kind) String() string {
 	if k < Kinds {
@@ -76,13 +82,18 @@ type Args struct {
 	CPUs      int  // processors that the ranks of a host share; everywhere
 	// Force names an algorithm; empty: the table chooses. Everywhere.
 	Force string
+	// Sources and Dests are whom this rank receives from and sends to in neighbourhood collectives, in the order of the blocks;
+	// RootNone (MPI_PROC_NULL) where there is nobody. Paired: they are those of a grid, two for each dimension.
+	Sources, Dests []int
+	Paired         bool
 }
 
 // data is the number of bytes that the choice of the algorithm rests on, equal at all ranks: for rooted and symmetric
 // operations with blocks, one block; for Bcast and reductions, the whole; for v forms, the total by its class.
 func (a *Args) data() int64 {
 	switch a.Kind {
-	case Barrier, Gatherv, Scatterv, Alltoallv, Alltoallw:
+	case Barrier, Gatherv, Scatterv, Alltoallv, Alltoallw, NeighborAllgather, NeighborAllgatherv, NeighborAlltoall,
+		NeighborAlltoallv, NeighborAlltoallw:
 		return 0
 	case Gather:
 		if a.Rank == a.Root {
@@ -108,7 +119,8 @@ func (a *Args) data() int64 {
 // nothing: no rank has anything to do or to say.
 func (a *Args) nothing() bool {
 	switch a.Kind {
-	case Barrier, Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw, ReduceScatter:
+	case Barrier, Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw, ReduceScatter, NeighborAllgather, NeighborAllgatherv,
+		NeighborAlltoall, NeighborAlltoallv, NeighborAlltoallw:
 		return false
 	}
 	return a.Remote == 0 && a.data() == 0

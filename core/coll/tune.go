@@ -99,6 +99,11 @@ var algorithms = [Kinds][]algorithm{
 		{"fan", scanFan, always},
 		{"recursive_doubling", scanDoubling, always},
 	},
+	NeighborAllgather:  {{"direct", neighborAllgather, always}},
+	NeighborAllgatherv: {{"direct", neighborAllgatherv, always}},
+	NeighborAlltoall:   {{"direct", neighborAlltoall, always}},
+	NeighborAlltoallv:  {{"direct", neighborAlltoallv, always}},
+	NeighborAlltoallw:  {{"direct", neighborAlltoallv, always}},
 }
 
 // rule is a line of the table: the algorithm for an operation when the number of ranks and the bytes (see Args.data) are at
@@ -179,6 +184,12 @@ var table = []rule{
 	{Exscan, 64, 1024, (*Args).crowded, "fan"},
 	{Exscan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Exscan, anyRanks, anyBytes, always, "recursive_doubling"},
+
+	{NeighborAllgather, anyRanks, anyBytes, always, "direct"},
+	{NeighborAllgatherv, anyRanks, anyBytes, always, "direct"},
+	{NeighborAlltoall, anyRanks, anyBytes, always, "direct"},
+	{NeighborAlltoallv, anyRanks, anyBytes, always, "direct"},
+	{NeighborAlltoallw, anyRanks, anyBytes, always, "direct"},
 }
 
 func find(k Kind, name string) *algorithm {

@@ -366,6 +366,10 @@ func TestDeathInTheMiddle(t *testing.T) {
 			_, err := world.Create(ids, world.Group())
 			return err
 		},
+		"exchange": func(w *network, world *Comm, ids *Contexts) error {
+			_, err := world.Exchange(blockOf(world.Rank), nil, func(all [][]byte) ([][]byte, error) { return all, nil })
+			return err
+		},
 		"inter": func(w *network, world *Comm, ids *Contexts) error {
 			m, err := world.Split(ids, world.Rank%2, 0, nil)
 			if err != nil {
