@@ -53,7 +53,9 @@ static void handlers(void)
   CHECK(MPI_Comm_get_errhandler(comm, &got) == MPI_SUCCESS && got == eh);
   MPI_Errhandler_free(&got);
   CHECK(got == MPI_ERRHANDLER_NULL);
+  got = eh;
   MPI_Errhandler_free(&eh); /* the communicator still has it */
+  CHECK(MPI_Errhandler_free(&got) == MPI_ERR_ERRHANDLER);
   CHECK(MPI_Send(NULL, 0, MPI_INT, 9999, 0, comm) == MPI_ERR_RANK);
   CHECK(called == 1 && called_with == MPI_ERR_RANK && called_on == comm);
   CHECK(MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER) == MPI_SUCCESS && called == 2 && called_with == MPI_ERR_OTHER);
