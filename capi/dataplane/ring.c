@@ -474,6 +474,13 @@ int spx_rx_poll(uint32_t peer)
   return n;
 }
 
+void spx_rx_drain(uint32_t peer)
+{
+  if (!spx_rxs[peer].base && !((uint8_t *)dirty_row())[peer])
+    return; /* it never wrote: its channel may have no memory */
+  while (spx_rx_poll(peer) > 0) {}
+}
+
 static int scan_row(void)
 {
   int n = 0;
