@@ -31,7 +31,14 @@ static void free_run(spx_run *run)
 
 void spx_plan_unref(spx_plan *p)
 {
-  if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+  if (!p) return;
+  if (SPX_UNLIKELY(spx_mt)) {
+    if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+  } else {
+    int32_t left = atomic_load_explicit(&p->refs, memory_order_relaxed) - 1;
+    atomic_store_explicit(&p->refs, left, memory_order_relaxed);
+    if (SPX_LIKELY(left > 0)) return;
+  }
   if (p->idle) free_run(p->idle);
   free(p);
 }
@@ -57,7 +64,7 @@ static spx_type *type_at(const MPI_Datatype *types, spx_type *const *held, int i
 /* Where a ref is, once the caller's arrays are known. */
 static piece resolve(const spx_run *run, const spx_operand *f)
 {
-  const spx_coll *c = &run->c;
+  const spx_coll *c = run->c;
   int sends = f->buf == SPX_PB_SEND;
   spx_type *t = f->type == SPX_PT_BYTE ? byte_type() : f->type == SPX_PT_SEND ? c->stype : c->rtype;
   piece p = {run->base[f->buf] + f->off, f->count, t};
@@ -96,7 +103,7 @@ static int bind(spx_run *run)
   const spx_plan *p = run->plan;
   int64_t total = 0;
   size_t bytes = 0;
-  for (uint32_t i = 0; i < p->nprefix; i++) total += count_of(&run->c, i);
+  for (uint32_t i = 0; i < p->nprefix; i++) total += count_of(run->c, i);
   if (p->nprefix) bytes += rounded((p->nprefix + 1) * 8);
   for (uint32_t i = 0; i < p->nregions; i++)
     bytes += rounded(p->regions[i].fixed + magnitude(p->regions[i].per_unit) * total);
@@ -115,15 +122,15 @@ static int bind(spx_run *run)
     run->prefix = (int64_t *)at;
     at += rounded((p->nprefix + 1) * 8);
     run->prefix[0] = 0;
-    for (uint32_t i = 0; i < p->nprefix; i++) run->prefix[i + 1] = run->prefix[i] + count_of(&run->c, i);
+    for (uint32_t i = 0; i < p->nprefix; i++) run->prefix[i + 1] = run->prefix[i] + count_of(run->c, i);
   }
   for (uint32_t i = 0; i < p->nregions; i++) {
     int64_t unit = p->regions[i].per_unit;
     run->base[SPX_PB_TEMP + i] = at + (unit < 0 ? -unit * total : 0);
     at += rounded(p->regions[i].fixed + magnitude(unit) * total);
   }
-  run->base[SPX_PB_SEND] = (char *)(uintptr_t)run->c.send;
-  run->base[SPX_PB_RECV] = run->c.recv;
+  run->base[SPX_PB_SEND] = (char *)(uintptr_t)run->c->send;
+  run->base[SPX_PB_RECV] = run->c->recv;
   return MPI_SUCCESS;
 }
 
@@ -141,13 +148,13 @@ int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
     }
   }
   run->plan = p;
-  run->c = *c;
+  run->c = c;
   run->pc = run->settled = 0;
   run->error = MPI_SUCCESS;
   run->tag = tag;
   run->poisoned = run->busy = 0;
   run->user = NULL;
-  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  spx_plan_ref(p);
   int err = bind(run);
   *out = run;
   if (err == MPI_SUCCESS) return err;
@@ -179,7 +186,7 @@ static void start(spx_run *run, const spx_step *s)
 {
   spx_transfer *x = &run->xfer[s->slot];
   spx_request *r = &x->r;
-  spx_comm *c = run->c.comm;
+  spx_comm *c = run->c->comm;
   piece p = resolve(run, &s->x);
   x->expect = p.count * p.type->size;
   x->seen = 0;
@@ -281,7 +288,7 @@ static void copy(piece from, piece to)
 static void reduce(spx_run *run, const spx_step *s)
 {
   piece in = resolve(run, &s->x), inout = resolve(run, &s->y);
-  int err = spx_reduce(in.at, inout.at, in.count, in.type, run->c.op);
+  int err = spx_reduce(in.at, inout.at, in.count, in.type, run->c->op);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) fail(run, err);
 }
 

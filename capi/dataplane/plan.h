@@ -120,6 +120,13 @@ typedef struct spx_run spx_run;
 /* An empty plan with room for its parts, refs = 1; NULL: out of memory. */
 SPX_HIDDEN spx_plan *spx_plan_new(uint32_t nsteps, uint32_t nwaits, uint32_t nslots, uint32_t nregions);
 SPX_HIDDEN void spx_plan_unref(spx_plan *p);
+static inline void spx_plan_ref(spx_plan *p)
+{
+  if (SPX_UNLIKELY(spx_mt))
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  else
+    atomic_store_explicit(&p->refs, atomic_load_explicit(&p->refs, memory_order_relaxed) + 1, memory_order_relaxed);
+}
 
 /* Runs a plan to its end: the operation's error code; a detail text is left when there is one. Consumes no reference. */
 SPX_HIDDEN int spx_plan_run(spx_plan *p, const spx_coll *c);

@@ -77,7 +77,7 @@ static int poll_run(spx_poller *p)
   spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
   if (run->busy || !spx_is_done(&run->blocked->r)) return 0;
   run->busy = 1;
-  if (SPX_UNLIKELY(spx_mt && run->c.op && !run->c.op->predef)) {
+  if (SPX_UNLIKELY(spx_mt && run->c->op && !run->c->op->predef)) {
     run->next = with_user;
     with_user = run;
     spx_due |= SPX_DUE_PLAN;
@@ -175,7 +175,7 @@ int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
     hold_types(b->types + nsend, c->rtypes, nrecv);
     b->c.rheld = b->types + nsend;
   }
-  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  spx_plan_ref(p);
   hold(c, 1);
   r->kind = SPX_R_COLL;
   r->flags = SPX_RF_PERSISTENT;

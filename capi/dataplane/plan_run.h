@@ -19,7 +19,7 @@ typedef struct spx_transfer {
 struct spx_run {
   spx_poller poller;
   spx_plan *plan;
-  spx_coll c;
+  const spx_coll *c;     /* stays until the run has ended: on the stack of a blocking call, or with the request */
   spx_request *user;     /* nonblocking: the caller's request */
   struct spx_run *next;  /* in with_user */
   spx_transfer *blocked; /* what the run waits for */

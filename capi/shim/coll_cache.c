@@ -75,7 +75,7 @@ int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
     k->last[key->kind] = p;
   }
   p->used = ++k->clock;
-  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  spx_plan_ref(p);
   *out = p;
   return MPI_SUCCESS;
 }
