@@ -124,7 +124,13 @@ var bodies = [736]func(*call) error{
 	607: typeVector,                // MPI_Type_vector
 	608: typeVector,                // MPI_Type_vector_c
 	629: winCreateKeyval,           // MPI_Win_create_keyval
+	630: winDeleteAttr,             // MPI_Win_delete_attr
+	637: winFree,                   // MPI_Win_free
 	638: winFreeKeyval,             // MPI_Win_free_keyval
+	640: winGetAttr,                // MPI_Win_get_attr
+	643: winGetInfo,                // MPI_Win_get_info
+	648: winSetAttr,                // MPI_Win_set_attr
+	650: winSetInfo,                // MPI_Win_set_info
 	696: typeHindexed,              // MPI_Type_hindexed
 	697: typeHvector,               // MPI_Type_hvector
 	699: typeStruct,                // MPI_Type_struct

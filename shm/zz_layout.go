@@ -10,6 +10,7 @@ const (
 	cRingsPerProc   = 0x40
 	cRingBytes      = 0x10000
 	cSdescPerProc   = 0x400
+	cMailboxBytes   = 0x9000
 	cSegWithFt      = 0x1
 	cAgentEmpty     = 0x0
 	cAgentStarted   = 0x1
@@ -48,6 +49,7 @@ const (
 	segOffDeathSeq     = 208
 	segOffAbortClaim   = 272
 	segOffAbortCode    = 276
+	segOffWinBytes     = 280
 	segBytes           = 336
 )
 

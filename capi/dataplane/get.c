@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <time.h>
 #include "dp.h"
+#include "rma.h"
 
 #define CHUNK       (4u << 20) /* bytes between looks at the sender's word */
 #define IOVS        64
@@ -115,7 +116,7 @@ static bool read_exactly(pid_t pid, void *to, uint64_t from, uint64_t n)
 }
 
 /* May and can we read that process? Its nonce proves that the pid means the same process here as there. */
-static bool may_read(uint32_t peer)
+bool spx_may_read(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
   if (rx->cma == 0) {
@@ -134,7 +135,7 @@ static bool may_read(uint32_t peer)
 
 static bool can_get(uint32_t peer, const spx_rec_rts *rts)
 {
-  return rts->addr && spx_id_shared(rts->index) && may_read(peer);
+  return rts->addr && spx_id_shared(rts->index) && spx_may_read(peer);
 }
 
 /* Copies bytes [from, to) of the sender's contiguous buffer at addr. 0, or an errno. */

@@ -16,7 +16,8 @@
 #define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
 #define SPX_RING_BYTES     65536
-#define SPX_SDESC_PER_PROC 1024 /* get-protocol send descriptors a process may have at once */
+#define SPX_SDESC_PER_PROC 1024  /* get-protocol send descriptors a process may have at once */
+#define SPX_MAILBOX_BYTES  36864 /* of a window, for each process, where process_vm_readv is forbidden (rma_move.c) */
 
 /* Offset 0. Written by the agent before the first process starts, unless another writer is named. */
 typedef struct spx_seg {
@@ -42,7 +43,8 @@ typedef struct spx_seg {
   /* MPI_Abort: claimed by compare-and-swap 0 -> world rank + 1; then abort_code is the claimer's */
   uint32_t abort_claim;
   int32_t abort_code;
-  uint8_t pad2[56];
+  uint64_t win_bytes; /* bytes of windows behind total_bytes (rma_memory.c): any process adds what it takes */
+  uint8_t pad2[48];
 } spx_seg;
 
 enum { SPX_SEG_WITH_FT = 1u /* --with-ft: deaths are told to the survivors, whatever their error handlers */ };

@@ -72,11 +72,14 @@ int spx_dp_attach(int memfd, uint32_t me)
 {
   struct stat st;
   if (fstat(memfd, &st) != 0) return errno;
-  if ((size_t)st.st_size < sizeof(spx_seg)) return EINVAL;
-  char *base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0);
+  spx_seg head;
+  if (pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head || !is_sound(&head, (uint64_t)st.st_size))
+    return EINVAL;
+  size_t bytes = head.total_bytes; /* windows lie behind them */
+  char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0);
   if (base == MAP_FAILED) return errno;
   int err = EINVAL;
-  if (!is_sound((spx_seg *)base, (uint64_t)st.st_size) || me >= ((spx_seg *)base)->maxprocs) goto fail;
+  if (me >= ((spx_seg *)base)->maxprocs) goto fail;
   spx_segment = (spx_seg *)base;
   spx_me = me;
   spx_map = (spx_seg_map){.base = base, .fd = fcntl(memfd, F_DUPFD_CLOEXEC, 3), .nprocs = spx_segment->maxprocs};
@@ -88,7 +91,7 @@ int spx_dp_attach(int memfd, uint32_t me)
   err = spx_ring_attach();
   if (err == 0) return 0;
 fail:
-  munmap(base, (size_t)st.st_size);
+  munmap(base, bytes);
   if (spx_map.fd >= 0) close(spx_map.fd);
   spx_map.fd = -1;
   spx_segment = NULL;

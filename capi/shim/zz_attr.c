@@ -170,9 +170,10 @@ int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win
 int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
 {
   SPX_ENTER(SPX_FN_Win_delete_attr);
-  (void)win;
-  (void)win_keyval;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_frame frame = {.fn = SPX_FN_Win_delete_attr,
+    .a = {{.u = (uintptr_t)win}, {.i = win_keyval}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_free_keyval = PMPI_Win_free_keyval
@@ -189,19 +190,20 @@ int PMPI_Win_free_keyval(int *win_keyval)
 int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
 {
   SPX_ENTER(SPX_FN_Win_get_attr);
-  (void)win;
-  (void)win_keyval;
-  (void)attribute_val;
-  (void)flag;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(attribute_val, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "attribute_val"));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "flag"));
+  spx_frame frame = {.fn = SPX_FN_Win_get_attr,
+    .a = {{.u = (uintptr_t)win}, {.i = win_keyval}, {.u = (uintptr_t)attribute_val}, {.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_set_attr = PMPI_Win_set_attr
 int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 {
   SPX_ENTER(SPX_FN_Win_set_attr);
-  (void)win;
-  (void)win_keyval;
-  (void)attribute_val;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_frame frame = {.fn = SPX_FN_Win_set_attr,
+    .a = {{.u = (uintptr_t)win}, {.i = win_keyval}, {.u = (uintptr_t)attribute_val}}};
+  return spx_go(&frame);
 }

@@ -6,612 +6,595 @@
 int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Accumulate);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)op;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Accumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
 #pragma weak MPI_Accumulate_c = PMPI_Accumulate_c
 int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Accumulate_c);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)op;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Accumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
 #pragma weak MPI_Compare_and_swap = PMPI_Compare_and_swap
 int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Compare_and_swap);
-  (void)origin_addr;
-  (void)compare_addr;
-  (void)result_addr;
-  (void)datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_WIN, win, "datatype", datatype));
+  SPX_CHECK(spx_buffer_ok(origin_addr, 1, t_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  SPX_CHECK(spx_buffer_ok(compare_addr, 1, t_datatype), spx_bad_buffer(SPX_K_WIN, win, "compare_addr", compare_addr));
+  SPX_CHECK(spx_buffer_ok(result_addr, 1, t_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Compare_and_swap(origin_addr, compare_addr, result_addr, t_datatype, target_rank, target_disp, win);
 }
 
 #pragma weak MPI_Fetch_and_op = PMPI_Fetch_and_op
 int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Fetch_and_op);
-  (void)origin_addr;
-  (void)result_addr;
-  (void)datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)op;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_WIN, win, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(spx_buffer_ok(result_addr, 1, t_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Fetch_and_op(origin_addr, result_addr, t_datatype, target_rank, target_disp, o_op, win);
 }
 
 #pragma weak MPI_Get = PMPI_Get
 int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Get);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Get(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
 #pragma weak MPI_Get_accumulate = PMPI_Get_accumulate
 int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Get_accumulate);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)result_addr;
-  (void)result_count;
-  (void)result_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)op;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  spx_type *t_result_datatype = (spx_type *)spx_get(SPX_K_TYPE, result_datatype);
+  SPX_CHECK(spx_committed(t_result_datatype), spx_bad_type(SPX_K_WIN, win, "result_datatype", result_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(result_count >= 0, spx_bad_count(SPX_K_WIN, win, "result_count", result_count));
+  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Get_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
 #pragma weak MPI_Get_accumulate_c = PMPI_Get_accumulate_c
 int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Get_accumulate_c);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)result_addr;
-  (void)result_count;
-  (void)result_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)op;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  spx_type *t_result_datatype = (spx_type *)spx_get(SPX_K_TYPE, result_datatype);
+  SPX_CHECK(spx_committed(t_result_datatype), spx_bad_type(SPX_K_WIN, win, "result_datatype", result_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(result_count >= 0, spx_bad_count(SPX_K_WIN, win, "result_count", result_count));
+  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Get_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
 #pragma weak MPI_Get_c = PMPI_Get_c
 int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Get_c);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Get(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
 #pragma weak MPI_Put = PMPI_Put
 int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Put);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Put(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
 #pragma weak MPI_Put_c = PMPI_Put_c
 int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Put_c);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Put(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
 #pragma weak MPI_Raccumulate = PMPI_Raccumulate
 int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Raccumulate);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)op;
-  (void)win;
-  (void)request;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Raccumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
 #pragma weak MPI_Raccumulate_c = PMPI_Raccumulate_c
 int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Raccumulate_c);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)op;
-  (void)win;
-  (void)request;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Raccumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
 #pragma weak MPI_Rget = PMPI_Rget
 int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rget);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)win;
-  (void)request;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Rget(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
 #pragma weak MPI_Rget_accumulate = PMPI_Rget_accumulate
 int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rget_accumulate);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)result_addr;
-  (void)result_count;
-  (void)result_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)op;
-  (void)win;
-  (void)request;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  spx_type *t_result_datatype = (spx_type *)spx_get(SPX_K_TYPE, result_datatype);
+  SPX_CHECK(spx_committed(t_result_datatype), spx_bad_type(SPX_K_WIN, win, "result_datatype", result_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
+  SPX_CHECK(result_count >= 0, spx_bad_count(SPX_K_WIN, win, "result_count", result_count));
+  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Rget_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
 #pragma weak MPI_Rget_accumulate_c = PMPI_Rget_accumulate_c
 int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rget_accumulate_c);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)result_addr;
-  (void)result_count;
-  (void)result_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)op;
-  (void)win;
-  (void)request;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  spx_type *t_result_datatype = (spx_type *)spx_get(SPX_K_TYPE, result_datatype);
+  SPX_CHECK(spx_committed(t_result_datatype), spx_bad_type(SPX_K_WIN, win, "result_datatype", result_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
+  SPX_CHECK(result_count >= 0, spx_bad_count(SPX_K_WIN, win, "result_count", result_count));
+  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Rget_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
 #pragma weak MPI_Rget_c = PMPI_Rget_c
 int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rget_c);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)win;
-  (void)request;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Rget(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
 #pragma weak MPI_Rput = PMPI_Rput
 int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rput);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)win;
-  (void)request;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Rput(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
 #pragma weak MPI_Rput_c = PMPI_Rput_c
 int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rput_c);
-  (void)origin_addr;
-  (void)origin_count;
-  (void)origin_datatype;
-  (void)target_rank;
-  (void)target_disp;
-  (void)target_count;
-  (void)target_datatype;
-  (void)win;
-  (void)request;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
+  SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
+  spx_type *t_target_datatype = (spx_type *)spx_get(SPX_K_TYPE, target_datatype);
+  SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
+  SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
+  SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
+  SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Rput(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
 #pragma weak MPI_Win_allocate = PMPI_Win_allocate
 int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_allocate);
-  (void)size;
-  (void)disp_unit;
-  (void)info;
-  (void)comm;
-  (void)baseptr;
-  (void)win;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
+  SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
+  return spx_c_Win_allocate(size, disp_unit, info, c_comm, baseptr, win);
 }
 
 #pragma weak MPI_Win_allocate_c = PMPI_Win_allocate_c
 int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_allocate_c);
-  (void)size;
-  (void)disp_unit;
-  (void)info;
-  (void)comm;
-  (void)baseptr;
-  (void)win;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
+  SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
+  return spx_c_Win_allocate(size, disp_unit, info, c_comm, baseptr, win);
 }
 
 #pragma weak MPI_Win_allocate_shared = PMPI_Win_allocate_shared
 int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_allocate_shared);
-  (void)size;
-  (void)disp_unit;
-  (void)info;
-  (void)comm;
-  (void)baseptr;
-  (void)win;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
+  SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
+  return spx_c_Win_allocate_shared(size, disp_unit, info, c_comm, baseptr, win);
 }
 
 #pragma weak MPI_Win_allocate_shared_c = PMPI_Win_allocate_shared_c
 int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_allocate_shared_c);
-  (void)size;
-  (void)disp_unit;
-  (void)info;
-  (void)comm;
-  (void)baseptr;
-  (void)win;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
+  SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
+  return spx_c_Win_allocate_shared(size, disp_unit, info, c_comm, baseptr, win);
 }
 
 #pragma weak MPI_Win_attach = PMPI_Win_attach
 int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
   SPX_ENTER(SPX_FN_Win_attach);
-  (void)win;
-  (void)base;
-  (void)size;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_attach(win, base, size);
 }
 
 #pragma weak MPI_Win_complete = PMPI_Win_complete
 int PMPI_Win_complete(MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_complete);
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_complete(win);
 }
 
 #pragma weak MPI_Win_create = PMPI_Win_create
 int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_create);
-  (void)base;
-  (void)size;
-  (void)disp_unit;
-  (void)info;
-  (void)comm;
-  (void)win;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
+  return spx_c_Win_create(base, size, disp_unit, info, c_comm, win);
 }
 
 #pragma weak MPI_Win_create_c = PMPI_Win_create_c
 int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_create_c);
-  (void)base;
-  (void)size;
-  (void)disp_unit;
-  (void)info;
-  (void)comm;
-  (void)win;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
+  return spx_c_Win_create(base, size, disp_unit, info, c_comm, win);
 }
 
 #pragma weak MPI_Win_create_dynamic = PMPI_Win_create_dynamic
 int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_create_dynamic);
-  (void)info;
-  (void)comm;
-  (void)win;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
+  return spx_c_Win_create_dynamic(info, c_comm, win);
 }
 
 #pragma weak MPI_Win_detach = PMPI_Win_detach
 int PMPI_Win_detach(MPI_Win win, const void *base)
 {
   SPX_ENTER(SPX_FN_Win_detach);
-  (void)win;
-  (void)base;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_detach(win, base);
 }
 
 #pragma weak MPI_Win_fence = PMPI_Win_fence
 int PMPI_Win_fence(int assert, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_fence);
-  (void)assert;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_fence(assert, win);
 }
 
 #pragma weak MPI_Win_flush = PMPI_Win_flush
 int PMPI_Win_flush(int rank, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_flush);
-  (void)rank;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_flush(rank, win);
 }
 
 #pragma weak MPI_Win_flush_all = PMPI_Win_flush_all
 int PMPI_Win_flush_all(MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_flush_all);
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_flush_all(win);
 }
 
 #pragma weak MPI_Win_flush_local = PMPI_Win_flush_local
 int PMPI_Win_flush_local(int rank, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_flush_local);
-  (void)rank;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_flush_local(rank, win);
 }
 
 #pragma weak MPI_Win_flush_local_all = PMPI_Win_flush_local_all
 int PMPI_Win_flush_local_all(MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_flush_local_all);
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_flush_local_all(win);
 }
 
 #pragma weak MPI_Win_free = PMPI_Win_free
 int PMPI_Win_free(MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_free);
-  (void)win;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(win, spx_bad_null(0, NULL, MPI_ERR_ARG, "win"));
+  SPX_CHECK(spx_get(SPX_K_WIN, *win), spx_bad_handle(0, NULL, SPX_K_WIN, "win", *win));
+  spx_frame frame = {.fn = SPX_FN_Win_free,
+    .a = {{.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_get_group = PMPI_Win_get_group
 int PMPI_Win_get_group(MPI_Win win, MPI_Group *group)
 {
   SPX_ENTER(SPX_FN_Win_get_group);
-  (void)win;
-  (void)group;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(group, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "group"));
+  return spx_c_Win_get_group(win, group);
 }
 
 #pragma weak MPI_Win_get_info = PMPI_Win_get_info
 int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 {
   SPX_ENTER(SPX_FN_Win_get_info);
-  (void)win;
-  (void)info_used;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(info_used, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "info_used"));
+  spx_frame frame = {.fn = SPX_FN_Win_get_info,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)info_used}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_get_name = PMPI_Win_get_name
 int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Win_get_name);
-  (void)win;
-  (void)win_name;
-  (void)resultlen;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(win_name, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "win_name"));
+  SPX_CHECK(resultlen, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "resultlen"));
+  return spx_c_Win_get_name(win, win_name, resultlen);
 }
 
 #pragma weak MPI_Win_lock = PMPI_Win_lock
 int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_lock);
-  (void)lock_type;
-  (void)rank;
-  (void)assert;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_lock(lock_type, rank, assert, win);
 }
 
 #pragma weak MPI_Win_lock_all = PMPI_Win_lock_all
 int PMPI_Win_lock_all(int assert, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_lock_all);
-  (void)assert;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_lock_all(assert, win);
 }
 
 #pragma weak MPI_Win_post = PMPI_Win_post
 int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_post);
-  (void)group;
-  (void)assert;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_WIN, win, SPX_K_GROUP, "group", group));
+  return spx_c_Win_post(group, assert, win);
 }
 
 #pragma weak MPI_Win_set_info = PMPI_Win_set_info
 int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_Win_set_info);
-  (void)win;
-  (void)info;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_WIN, win, SPX_K_INFO, "info", info));
+  spx_frame frame = {.fn = SPX_FN_Win_set_info,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_set_name = PMPI_Win_set_name
 int PMPI_Win_set_name(MPI_Win win, const char *win_name)
 {
   SPX_ENTER(SPX_FN_Win_set_name);
-  (void)win;
-  (void)win_name;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(win_name, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "win_name"));
+  return spx_c_Win_set_name(win, win_name);
 }
 
 #pragma weak MPI_Win_shared_query = PMPI_Win_shared_query
 int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
 {
   SPX_ENTER(SPX_FN_Win_shared_query);
-  (void)win;
-  (void)rank;
-  (void)size;
-  (void)disp_unit;
-  (void)baseptr;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(size, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "size"));
+  SPX_CHECK(disp_unit, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "disp_unit"));
+  SPX_CHECK(baseptr, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "baseptr"));
+  return spx_c_Win_shared_query(win, rank, size, (spx_count_out){disp_unit, 0}, baseptr);
 }
 
 #pragma weak MPI_Win_shared_query_c = PMPI_Win_shared_query_c
 int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr)
 {
   SPX_ENTER(SPX_FN_Win_shared_query_c);
-  (void)win;
-  (void)rank;
-  (void)size;
-  (void)disp_unit;
-  (void)baseptr;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(size, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "size"));
+  SPX_CHECK(disp_unit, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "disp_unit"));
+  SPX_CHECK(baseptr, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "baseptr"));
+  return spx_c_Win_shared_query(win, rank, size, (spx_count_out){disp_unit, 1}, baseptr);
 }
 
 #pragma weak MPI_Win_start = PMPI_Win_start
 int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_start);
-  (void)group;
-  (void)assert;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_WIN, win, SPX_K_GROUP, "group", group));
+  return spx_c_Win_start(group, assert, win);
 }
 
 #pragma weak MPI_Win_sync = PMPI_Win_sync
 int PMPI_Win_sync(MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_sync);
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_sync(win);
 }
 
 #pragma weak MPI_Win_test = PMPI_Win_test
 int PMPI_Win_test(MPI_Win win, int *flag)
 {
   SPX_ENTER(SPX_FN_Win_test);
-  (void)win;
-  (void)flag;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "flag"));
+  return spx_c_Win_test(win, flag);
 }
 
 #pragma weak MPI_Win_unlock = PMPI_Win_unlock
 int PMPI_Win_unlock(int rank, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_unlock);
-  (void)rank;
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_unlock(rank, win);
 }
 
 #pragma weak MPI_Win_unlock_all = PMPI_Win_unlock_all
 int PMPI_Win_unlock_all(MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_unlock_all);
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_unlock_all(win);
 }
 
 #pragma weak MPI_Win_wait = PMPI_Win_wait
 int PMPI_Win_wait(MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Win_wait);
-  (void)win;
-  return spx_unwritten(SPX_K_WIN, win);
+  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
+  return spx_c_Win_wait(win);
 }

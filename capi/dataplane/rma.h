@@ -1,0 +1,145 @@
+/* rma.h - windows: what the data plane knows of them, between dataplane/rma_*.c (moving data) and shim/win*.c, rma.c (the calls).
+ *
+ * MPI-5.0, chapter 12. docs/decisions/rma.md says why it is as it is. Every operation is complete, at the origin and at the target,
+ * when its function returns: the memory of the target is mapped here (MPI_Win_allocate, _shared, the own process), or is
+ * reached by process_vm_readv and process_vm_writev, or, where those are forbidden, through a mailbox that the target empties
+ * in its progress. Synchronisation is by messages on the window's own communicator, locks are in shared memory.
+ */
+#ifndef SPX_RMA_H
+#define SPX_RMA_H
+#include "spx.h"
+
+/* The access epoch that this process has on a window. */
+typedef enum {
+  SPX_A_NONE,
+  SPX_A_FENCE_OPEN, /* after a fence, and no operation yet: not an epoch so far */
+  SPX_A_FENCE,
+  SPX_A_PSCW,
+  SPX_A_LOCK,
+  SPX_A_LOCK_ALL
+} spx_access;
+
+/* The lock that this process holds at a target. */
+typedef enum {
+  SPX_HELD_NOT = 0,
+  SPX_HELD_SHARED,
+  SPX_HELD_EXCLUSIVE,
+  SPX_HELD_UNCHECKED /* MPI_MODE_NOCHECK */
+} spx_held;
+
+typedef struct spx_target {
+  char *here;      /* the window's memory in this process's address space; NULL: it is not mapped here */
+  uint64_t base;   /* its address at the target; 0 for dynamic windows, where displacements are addresses */
+  int64_t size;    /* bytes; -1: dynamic */
+  int64_t unit;    /* disp_unit */
+  uint32_t proc;   /* process index */
+  uint8_t held;    /* spx_held */
+  uint8_t started; /* in the group of MPI_Win_start */
+} spx_target;
+
+/* In shared memory, one for each process of the window. A latch holds the index of its owner's process + 1, so that it can be
+ * taken from the dead. */
+typedef struct spx_win_cell {
+  uint32_t accumulate; /* latch: accumulates on this target's memory */
+  uint8_t pad0[60];
+  uint32_t latch;     /* guards the rest, and the target's row */
+  uint32_t exclusive; /* rank + 1 of the holder */
+  uint32_t shared;    /* number of holders */
+  uint32_t waiting;   /* number of waiters */
+  uint32_t tickets;   /* given out so far */
+  uint8_t pad1[44];
+} spx_win_cell;
+
+/* Memory that was attached to a dynamic window. */
+typedef struct spx_attached {
+  struct spx_attached *next;
+  uint64_t base, size;
+} spx_attached;
+
+typedef struct spx_win {
+  spx_obj o; /* these two first, as in spx_plain */
+  struct spx_errh *errh;
+  spx_comm *comm; /* own communicator: a window's messages meet no others */
+  MPI_Group group;
+  int rank, size;
+  int flavor, model, unit; /* as attributes are read: MPI_WIN_CREATE_FLAVOR, _MODEL, _DISP_UNIT */
+  void *base;
+  MPI_Aint bytes;
+  spx_access access;
+  int locks;           /* targets locked one by one */
+  int exposed;         /* between MPI_Win_post and its end */
+  spx_request **waits; /* what MPI_Win_wait waits for: MPI_Win_complete of these origins */
+  int nwaits;
+  int *starts; /* targets of MPI_Win_start that have to be told of MPI_Win_complete */
+  int nstarts;
+  uint32_t quiet;                   /* flushes since the last look at the network of rings */
+  int mail;                         /* there are mailboxes */
+  uint64_t file_offset, file_bytes; /* part of the memory file */
+  char *map;
+  spx_win_cell *cells;
+  char *rows;
+  uint64_t row_bytes;
+  char *boxes;
+  spx_attached *attached; /* own memory, under spx_lock */
+  struct {
+    spx_poller poller;
+    struct spx_win *win;
+  } server;
+  spx_target *targets;
+  char name[MPI_MAX_OBJECT_NAME];
+} spx_win;
+
+/* ---- rma_memory.c: memory and locks ---- */
+/* Takes bytes of zeroed memory at the end of the job's memory file: *offset; or an errno. */
+SPX_HIDDEN int spx_file_take(uint64_t bytes, uint64_t *offset);
+/* Gives the memory back; nobody uses it any more. */
+SPX_HIDDEN void spx_file_drop(uint64_t offset, uint64_t bytes);
+/* Maps a part of the memory file; NULL: errno. */
+SPX_HIDDEN char *spx_file_map(uint64_t offset, uint64_t bytes);
+SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
+/* Bytes that cells, rows and mailboxes of n processes need, and where they are in w->map. */
+SPX_HIDDEN uint64_t spx_win_control_bytes(int n, int mail);
+SPX_HIDDEN void spx_win_control_set(spx_win *w);
+SPX_HIDDEN void spx_latch_slow(uint32_t *latch);
+static inline void spx_latch(uint32_t *latch)
+{
+  uint32_t free = 0;
+  if (SPX_UNLIKELY(!__atomic_compare_exchange_n(latch, &free, spx_me + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+    spx_latch_slow(latch);
+}
+static inline void spx_unlatch(uint32_t *latch) { __atomic_store_n(latch, 0, __ATOMIC_RELEASE); }
+/* Waits for the lock of a target's window memory (MPI-5.0, 12.5.3); MPIX_ERR_PROC_FAILED when the target is dead. */
+SPX_HIDDEN int spx_win_lock(spx_win *w, int target, spx_held how);
+SPX_HIDDEN void spx_win_unlock(spx_win *w, int target, spx_held how);
+
+/* ---- rma_move.c: data ---- */
+/* Moves m bytes between the bytes [at, at + m) of the packed form of elements of rtype at the target's address raddr and the
+ * bytes [lat, lat + m) of that of ltype at lbuf. An MPI error class, with a detail text. */
+SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
+                            void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
+/* One process may be asked by mail: starts and stops answering. */
+SPX_HIDDEN void spx_rma_serve(spx_win *w);
+SPX_HIDDEN void spx_rma_serve_end(spx_win *w);
+/* May the memory of that process be read and written by the kernel for us? 0: no, or not known. */
+SPX_HIDDEN bool spx_may_read(uint32_t peer);
+
+/* ---- rma_accumulate.c ---- */
+typedef struct spx_accumulate {
+  const void *origin;
+  spx_type *origin_type;
+  void *result; /* NULL: MPI_Accumulate */
+  spx_type *result_type;
+  uint64_t addr; /* at the target */
+  spx_type *type;
+  int64_t count;
+  const spx_op *op;
+} spx_accumulate;
+/* The predefined datatype that t is made of; MPI_BYTE when there are several. MPI_CHAR counts as MPI_SIGNED_CHAR: the standard has
+ * no arithmetic for it, but other libraries have, and programs use it. */
+SPX_HIDDEN spx_type *spx_rma_element(const spx_type *t);
+SPX_HIDDEN int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a);
+SPX_HIDDEN int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, void *result, spx_type *t,
+                                const spx_op *op);
+SPX_HIDDEN int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare,
+                                    void *result, spx_type *t);
+#endif

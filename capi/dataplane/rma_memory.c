@@ -1,0 +1,211 @@
+/* rma_memory.c - the memory of windows, and the locks in it. MPI-5.0, 12.2 and 12.5.3.
+ *
+ * Window memory lies behind the parts of the job's memory file that are laid out in layout.h: who needs some adds its size to
+ * spx_seg.win_bytes and allocates what it has got, so that nothing is left behind and a full memory is an error. Places are
+ * not used twice (the file is sparse and its addresses have 63 bits); memory that is given back becomes a hole.
+ *
+ * Locks are queues: who finds a lock taken draws a ticket and sleeps on its bell; who lets go rings the bells of all that
+ * wait. The dead neither hold nor wait.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include "dp.h"
+#include "rma.h"
+
+#define SMALL        (1u << 20) /* bytes that are allocated without asking whether there are so many */
+#define MOST         (UINT64_C(1) << 46)
+#define PAGE         4096u
+#define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
+
+/* Bytes of memory that the host can give without ending a process for it. Allocating does not fail before that. */
+static uint64_t available(void)
+{
+  unsigned long long kb = 0;
+  char line[128];
+  FILE *f = fopen("/proc/meminfo", "re");
+  if (!f) return UINT64_MAX;
+  while (fgets(line, sizeof line, f))
+    if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1) break;
+  fclose(f);
+  return kb ? kb << 10 : UINT64_MAX;
+}
+
+int spx_file_take(uint64_t bytes, uint64_t *offset)
+{
+  *offset = 0;
+  if (bytes == 0) return 0;
+  if (bytes > SMALL && (bytes > MOST || bytes > available())) return ENOMEM;
+  bytes = ROUND(bytes, PAGE);
+  uint64_t before = __atomic_fetch_add(&spx_segment->win_bytes, bytes, __ATOMIC_RELAXED);
+  *offset = ROUND(spx_segment->total_bytes, PAGE) + before;
+  int rc;
+  do rc = fallocate(spx_map.fd, 0, (off_t)*offset, (off_t)bytes);
+  while (rc != 0 && errno == EINTR);
+  if (rc == 0) return 0;
+  int err = errno;
+  spx_file_drop(*offset, bytes);
+  return err;
+}
+
+void spx_file_drop(uint64_t offset, uint64_t bytes)
+{
+  if (bytes == 0) return;
+  fallocate(spx_map.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)ROUND(bytes, PAGE));
+}
+
+char *spx_file_map(uint64_t offset, uint64_t bytes)
+{
+  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spx_map.fd, (off_t)offset);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+void spx_file_unmap(char *map, uint64_t bytes) { munmap(map, bytes); }
+
+/* ---- control: cells, rows, mailboxes ------------------------------------------------------------------------- */
+
+static uint64_t row_bytes(int n) { return ROUND((uint64_t)n * 5, SPX_LINE); }
+
+uint64_t spx_win_control_bytes(int n, int mail)
+{
+  uint64_t each = sizeof(spx_win_cell) + row_bytes(n) + (mail ? SPX_MAILBOX_BYTES : 0);
+  return ROUND(each * (uint64_t)n, PAGE);
+}
+
+void spx_win_control_set(spx_win *w)
+{
+  w->row_bytes = row_bytes(w->size);
+  w->cells = (spx_win_cell *)w->map;
+  w->rows = w->map + (uint64_t)w->size * sizeof(spx_win_cell);
+  w->boxes = w->mail ? w->rows + (uint64_t)w->size * w->row_bytes : NULL;
+}
+
+/* ---- latches ------------------------------------------------------------------------------------------------- */
+
+/* The owner works, has lost its processor, answers our mail (then we have to answer its), or is dead. */
+void spx_latch_slow(uint32_t *latch)
+{
+  for (uint32_t round = 1;; round++) {
+    uint32_t owner = __atomic_load_n(latch, __ATOMIC_RELAXED);
+    bool dead = owner != 0 && owner != spx_me + 1 && spx_ndead && spx_proc_dead(owner - 1);
+    if ((owner == 0 || dead) &&
+        __atomic_compare_exchange_n(latch, &owner, spx_me + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      return;
+    if (round < 100 && spx_set.spin > 0)
+      __builtin_ia32_pause();
+    else if (round % 8 == 0)
+      spx_progress();
+    else
+      sched_yield();
+  }
+}
+
+/* ---- locks --------------------------------------------------------------------------------------------------- */
+
+/* A row of a target: the ticket of each process that waits, 0 when it does not, then what each holds. */
+static uint32_t *tickets(const spx_win *w, int target)
+{
+  return (uint32_t *)(w->rows + (uint64_t)target * w->row_bytes);
+}
+static uint8_t *holds(const spx_win *w, int target) { return (uint8_t *)(tickets(w, target) + w->size); }
+
+static bool is_dead(const spx_win *w, int rank) { return spx_ndead && spx_proc_dead(w->targets[rank].proc); }
+
+static void drop(spx_win_cell *c, uint8_t *held, int rank)
+{
+  if (held[rank] == SPX_HELD_EXCLUSIVE) c->exclusive = 0;
+  if (held[rank] == SPX_HELD_SHARED) c->shared--;
+  held[rank] = SPX_HELD_NOT;
+}
+
+/* Takes from the dead what they hold and wait for. */
+static void purge(spx_win *w, int target)
+{
+  spx_win_cell *c = &w->cells[target];
+  uint32_t *ticket = tickets(w, target);
+  for (int i = 0; i < w->size; i++) {
+    if (!is_dead(w, i)) continue;
+    drop(c, holds(w, target), i);
+    if (ticket[i]) c->waiting--;
+    ticket[i] = 0;
+  }
+}
+
+/* Someone has waited longer than ticket mine (0: none drawn). */
+static bool others_first(const spx_win *w, int target, uint32_t mine)
+{
+  const uint32_t *ticket = tickets(w, target);
+  for (int i = 0; i < w->size; i++)
+    if (ticket[i] && i != w->rank && (mine == 0 || (int32_t)(ticket[i] - mine) < 0)) return true;
+  return false;
+}
+
+static void ring_waiters(spx_win *w, int target)
+{
+  const uint32_t *ticket = tickets(w, target);
+  for (int i = 0; i < w->size; i++)
+    if (__atomic_load_n(&ticket[i], __ATOMIC_RELAXED) && i != w->rank) spx_ring_bell(w->targets[i].proc);
+}
+
+static bool try_lock(spx_win *w, int target, spx_held how)
+{
+  spx_win_cell *c = &w->cells[target];
+  uint32_t *mine = &tickets(w, target)[w->rank];
+  spx_latch(&c->latch);
+  if (SPX_UNLIKELY(spx_ndead) && (c->exclusive || c->shared || c->waiting)) purge(w, target);
+  bool free = how == SPX_HELD_EXCLUSIVE ? !c->exclusive && !c->shared : !c->exclusive;
+  bool waiters = c->waiting > (*mine != 0), got = free && !(waiters && others_first(w, target, *mine));
+  if (got) {
+    if (how == SPX_HELD_EXCLUSIVE)
+      c->exclusive = (uint32_t)w->rank + 1;
+    else
+      c->shared++;
+    holds(w, target)[w->rank] = (uint8_t)how;
+    if (*mine) c->waiting--;
+    *mine = 0;
+  } else if (!*mine) {
+    *mine = ++c->tickets ? c->tickets : ++c->tickets;
+    c->waiting++;
+  }
+  spx_unlatch(&c->latch);
+  if (got && waiters && how == SPX_HELD_SHARED) ring_waiters(w, target); /* the next may be a reader too */
+  return got;
+}
+
+static void stop_waiting(spx_win *w, int target)
+{
+  spx_win_cell *c = &w->cells[target];
+  uint32_t *mine = &tickets(w, target)[w->rank];
+  spx_latch(&c->latch);
+  if (*mine) c->waiting--;
+  *mine = 0;
+  spx_unlatch(&c->latch);
+}
+
+int spx_win_lock(spx_win *w, int target, spx_held how)
+{
+  for (;;) {
+    uint32_t ticket = spx_ticket();
+    if (is_dead(w, target)) {
+      stop_waiting(w, target);
+      spx_detail("rank %d of the window, which has failed, cannot be locked", target);
+      return MPIX_ERR_PROC_FAILED;
+    }
+    if (try_lock(w, target, how)) return MPI_SUCCESS;
+    spx_wait_event(ticket, 0);
+  }
+}
+
+void spx_win_unlock(spx_win *w, int target, spx_held how)
+{
+  if (how == SPX_HELD_UNCHECKED) return;
+  spx_win_cell *c = &w->cells[target];
+  spx_latch(&c->latch);
+  drop(c, holds(w, target), w->rank);
+  bool ring = c->waiting > 0;
+  spx_unlatch(&c->latch);
+  if (ring) ring_waiters(w, target);
+}

@@ -1,0 +1,126 @@
+/* win_query.c - what can be asked of windows and told to them: names, groups, shared memory, attached memory. MPI-5.0, 12.2 and 7.8. */
+#include <stdlib.h>
+#include <string.h>
+#include "win.h"
+
+int spx_win_flavor(uintptr_t handle) { return spx_win_of((MPI_Win)handle)->flavor; }
+
+int spx_win_predefined(uintptr_t handle, int keyval, uintptr_t *value)
+{
+  spx_win *w = spx_win_of((MPI_Win)handle);
+  void *v;
+  switch (keyval) {
+  case MPI_WIN_BASE: v = w->base; break;
+  case MPI_WIN_SIZE: v = &w->bytes; break;
+  case MPI_WIN_DISP_UNIT: v = &w->unit; break;
+  case MPI_WIN_CREATE_FLAVOR: v = &w->flavor; break;
+  case MPI_WIN_MODEL: v = &w->model; break;
+  default: return 0;
+  }
+  *value = (uintptr_t)v;
+  return 1;
+}
+
+int spx_c_Win_set_name(MPI_Win win, const char *win_name)
+{
+  spx_win *w = spx_win_of(win);
+  size_t n = strnlen(win_name, sizeof w->name - 1);
+  spx_lock();
+  memcpy(w->name, win_name, n);
+  w->name[n] = 0;
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+int spx_c_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
+{
+  spx_win *w = spx_win_of(win);
+  spx_lock();
+  size_t n = strlen(w->name);
+  memcpy(win_name, w->name, n + 1);
+  spx_unlock();
+  *resultlen = (int)n;
+  return MPI_SUCCESS;
+}
+
+int spx_c_Win_get_group(MPI_Win win, MPI_Group *group)
+{
+  uint32_t fn = spx_fn;
+  int err = PMPI_Comm_group((MPI_Comm)(uintptr_t)spx_win_of(win)->comm->o.handle, group);
+  spx_fn = fn;
+  return err == MPI_SUCCESS ? err : SPX_WIN_FAIL(spx_win_of(win), err, "%s", spx_detail_text());
+}
+
+/* The lowest rank with memory, for MPI_PROC_NULL. */
+static int first_with_memory(const spx_win *w)
+{
+  for (int i = 0; i < w->size; i++)
+    if (w->targets[i].size > 0) return i;
+  return -1;
+}
+
+/* Windows of other flavors than shared ones give what can be reached by loads and stores (MPI-4.1). */
+int spx_c_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, spx_count_out disp_unit, void *baseptr)
+{
+  spx_win *w = spx_win_of(win);
+  if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->flavor == MPI_WIN_FLAVOR_CREATE)
+    return SPX_WIN_FAIL(
+        w, MPI_ERR_RMA_FLAVOR,
+        "the window was not made by MPI_Win_allocate_shared or MPI_Win_allocate: its memory is not shared");
+  if (rank != MPI_PROC_NULL && (rank < 0 || rank >= w->size))
+    return SPX_WIN_FAIL(w, MPI_ERR_RANK, "rank = %d is not a rank of the window (size %d)", rank, w->size);
+  int r = rank == MPI_PROC_NULL ? first_with_memory(w) : rank;
+  const spx_target *t = r < 0 ? NULL : &w->targets[r];
+  *size = t ? t->size : 0;
+  spx_count_store(disp_unit, t ? t->unit : 1);
+  *(void **)baseptr = t && t->size > 0 ? t->here : NULL;
+  return MPI_SUCCESS;
+}
+
+/* ---- dynamic windows ----------------------------------------------------------------------------------------- */
+
+static int must_be_dynamic(const spx_win *w)
+{
+  if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) return MPI_SUCCESS;
+  return SPX_WIN_FAIL(w, MPI_ERR_RMA_FLAVOR, "the window was not made by MPI_Win_create_dynamic");
+}
+
+int spx_c_Win_attach(MPI_Win win, void *base, MPI_Aint size)
+{
+  spx_win *w = spx_win_of(win);
+  int err = must_be_dynamic(w);
+  if (err != MPI_SUCCESS) return err;
+  if (size < 0) return SPX_WIN_FAIL(w, MPI_ERR_SIZE, "size = %lld is negative", (long long)size);
+  if (size > 0 && !base) return SPX_WIN_FAIL(w, MPI_ERR_BASE, "base is NULL");
+  uint64_t from = (uint64_t)(uintptr_t)base;
+  spx_attached *a = malloc(sizeof *a);
+  if (!a) return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "out of memory for attaching");
+  spx_lock();
+  int overlap = 0;
+  for (const spx_attached *b = w->attached; b; b = b->next)
+    overlap |= from < b->base + b->size && b->base < from + (uint64_t)size;
+  if (!overlap) {
+    *a = (spx_attached){w->attached, from, (uint64_t)size};
+    w->attached = a;
+  }
+  spx_unlock();
+  if (!overlap) return MPI_SUCCESS;
+  free(a);
+  return SPX_WIN_FAIL(w, MPI_ERR_RMA_ATTACH, "part of this memory is attached already");
+}
+
+int spx_c_Win_detach(MPI_Win win, const void *base)
+{
+  spx_win *w = spx_win_of(win);
+  int err = must_be_dynamic(w);
+  if (err != MPI_SUCCESS) return err;
+  spx_lock();
+  spx_attached **at = &w->attached;
+  while (*at && (*at)->base != (uint64_t)(uintptr_t)base) at = &(*at)->next;
+  spx_attached *found = *at;
+  if (found) *at = found->next;
+  spx_unlock();
+  if (!found) return SPX_WIN_FAIL(w, MPI_ERR_BASE, "no memory that begins at %p is attached", base);
+  free(found);
+  return MPI_SUCCESS;
+}
