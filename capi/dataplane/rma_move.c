@@ -38,9 +38,16 @@ static void copy(void *to, const spx_type *tt, int64_t tat, const void *from, co
 
 /* ---- by the kernel ------------------------------------------------------------------------------------------- */
 
+/* The target is dead, but maybe nobody has said so yet: the error comes when the failure that it tells of can be asked for. */
 static int lost(const spx_win *w, int target)
 {
-  (void)w;
+  uint32_t proc = w->targets[target].proc;
+  for (;;) {
+    uint32_t ticket = spx_ticket();
+    if (spx_proc_dead(proc) || __atomic_load_n(&spx_proc_of(proc)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED)
+      break;
+    spx_wait_event(ticket, 0);
+  }
   spx_detail("rank %d of the window has failed", target);
   return MPIX_ERR_PROC_FAILED;
 }
