@@ -2,6 +2,7 @@ package main
 
 /*
 #include "ft.h"
+static int ft_exited(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED; }
 static void ft_revoked(spx_comm *c)
 {
   for (; c; c = c->inner) {
@@ -38,7 +39,8 @@ type ftComm struct {
 	m       *member.Machine
 	procs   []uint32       // process index by member
 	rankOf  map[uint32]int // member by process index
-	failed  []int          // members known dead, in the order of learning it (MPIX_Comm_get_failed)
+	gone    []int          // members that have ended, dead or after MPI_Finalize: they answer no more
+	failed  []int          // of these, those known dead, in the order of learning it (MPIX_Comm_get_failed)
 	acked   int            // of these, how many have been acknowledged
 	waiting []*ftCall      // agreements called; the first is running
 }
@@ -110,8 +112,7 @@ func ftOf(o *commObject) *ftComm {
 	for k, p := range procs {
 		f.rankOf[p] = k
 	}
-	f.failed = f.deaths(nil)
-	f.m = member.New(len(procs), self, rankset.Of(f.failed...))
+	f.m = member.New(len(procs), self, f.ended())
 	ft.comms[ctx] = f
 	sweep()
 	kept := ft.early[:0]
@@ -126,17 +127,22 @@ func ftOf(o *commObject) *ftComm {
 	return f
 }
 
-// deaths lists the members that are dead but not in known.
-func (f *ftComm) deaths(known []int) (out []int) {
-	if C.spx_ndead == 0 {
-		return nil
-	}
+// ended takes in the members that have ended since the last time, and returns them. Who has called MPI_Finalize had returned from
+// its agreements, but can no more forward what a dead member should have forwarded.
+func (f *ftComm) ended() rankset.Set {
+	var now []int
 	for k, p := range f.procs {
-		if C.spx_proc_dead(C.uint32_t(p)) != 0 && !slices.Contains(known, k) {
-			out = append(out, k)
+		dead := C.spx_ndead != 0 && C.spx_proc_dead(C.uint32_t(p)) != 0
+		if !dead && C.ft_exited(C.uint32_t(p)) == 0 || slices.Contains(f.gone, k) {
+			continue
+		}
+		now = append(now, k)
+		if dead {
+			f.failed = append(f.failed, k)
 		}
 	}
-	return out
+	f.gone = append(f.gone, now...)
+	return rankset.Of(now...)
 }
 
 // ftPoll is the data plane's hook: takes in deaths and control messages.
@@ -148,9 +154,8 @@ func ftPoll() {
 	}
 	sweep()
 	for _, f := range ft.comms {
-		if dead := f.deaths(f.failed); dead != nil {
-			f.failed = append(f.failed, dead...)
-			f.act(f.m.Failed(rankset.Of(dead...)))
+		if ended := f.ended(); !ended.Empty() {
+			f.act(f.m.Failed(ended))
 		}
 	}
 	for {
