@@ -42,7 +42,11 @@ const (
 	coGreqQuery  = C.SPX_CO_GREQ_QUERY  // MPI_Grequest_query_function: extra_state, status address
 	coGreqFree   = C.SPX_CO_GREQ_FREE   // MPI_Grequest_free_function: extra_state
 	coGreqCancel = C.SPX_CO_GREQ_CANCEL // MPI_Grequest_cancel_function: extra_state, complete
-	coInternal   = C.SPX_CO_INTERNAL    // a hidden C function of libspx, int64_t f(spx_word *args): waits with no Go frame below
+	// MPI_Datarep_extent_function: datatype, extra_state; co_a[6] gets the extent
+	coDatarepExtent = C.SPX_CO_DATAREP_EXTENT
+	// MPI_Datarep_conversion_function: userbuf, datatype, count, filebuf, position, extra_state, 1 for the large-count form
+	coDatarepConvert = C.SPX_CO_DATAREP_CONVERT
+	coInternal       = C.SPX_CO_INTERNAL // a hidden C function of libspx, int64_t f(spx_word *args): waits with no Go frame below
 )
 
 // callOut asks for fn to be called with args, and for next after it. It is the last thing that a body does.

@@ -29,11 +29,16 @@ const (
 
 //spx:body MPIX_Comm_revoke
 func commRevoke(c *call) error {
+	c.comm(0).revoke()
+	return nil
+}
+
+// revoke makes o useless for all its processes.
+func (o *commObject) revoke() {
 	ft.mu.Lock()
 	defer ft.mu.Unlock()
-	f := ftOf(c.comm(0))
+	f := ftOf(o)
 	f.act(f.m.Revoke())
-	return nil
 }
 
 //spx:body MPIX_Comm_is_revoked

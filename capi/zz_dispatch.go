@@ -43,6 +43,90 @@ var bodies = [736]func(*call) error{
 	117: distGraphCreateAdjacent,   // MPI_Dist_graph_create_adjacent
 	118: distGraphNeighbors,        // MPI_Dist_graph_neighbors
 	119: distGraphNeighborsCount,   // MPI_Dist_graph_neighbors_count
+	131: fileClose,                 // MPI_File_close
+	133: fileDelete,                // MPI_File_delete
+	135: fileGetAmode,              // MPI_File_get_amode
+	136: fileGetAtomicity,          // MPI_File_get_atomicity
+	137: fileGetByteOffset,         // MPI_File_get_byte_offset
+	139: fileGetGroup,              // MPI_File_get_group
+	140: fileGetInfo,               // MPI_File_get_info
+	141: fileGetPosition,           // MPI_File_get_position
+	142: fileGetPositionShared,     // MPI_File_get_position_shared
+	143: fileGetSize,               // MPI_File_get_size
+	144: fileGetTypeExtent,         // MPI_File_get_type_extent
+	145: fileGetTypeExtent,         // MPI_File_get_type_extent_c
+	146: fileGetView,               // MPI_File_get_view
+	147: fileIread,                 // MPI_File_iread
+	148: fileIreadAll,              // MPI_File_iread_all
+	149: fileIreadAll,              // MPI_File_iread_all_c
+	150: fileIreadAt,               // MPI_File_iread_at
+	151: fileIreadAtAll,            // MPI_File_iread_at_all
+	152: fileIreadAtAll,            // MPI_File_iread_at_all_c
+	153: fileIreadAt,               // MPI_File_iread_at_c
+	154: fileIread,                 // MPI_File_iread_c
+	155: fileIreadShared,           // MPI_File_iread_shared
+	156: fileIreadShared,           // MPI_File_iread_shared_c
+	157: fileIwrite,                // MPI_File_iwrite
+	158: fileIwriteAll,             // MPI_File_iwrite_all
+	159: fileIwriteAll,             // MPI_File_iwrite_all_c
+	160: fileIwriteAt,              // MPI_File_iwrite_at
+	161: fileIwriteAtAll,           // MPI_File_iwrite_at_all
+	162: fileIwriteAtAll,           // MPI_File_iwrite_at_all_c
+	163: fileIwriteAt,              // MPI_File_iwrite_at_c
+	164: fileIwrite,                // MPI_File_iwrite_c
+	165: fileIwriteShared,          // MPI_File_iwrite_shared
+	166: fileIwriteShared,          // MPI_File_iwrite_shared_c
+	167: fileOpen,                  // MPI_File_open
+	168: filePreallocate,           // MPI_File_preallocate
+	169: fileRead,                  // MPI_File_read
+	170: fileReadAll,               // MPI_File_read_all
+	171: fileReadAllBegin,          // MPI_File_read_all_begin
+	172: fileReadAllBegin,          // MPI_File_read_all_begin_c
+	173: fileReadAll,               // MPI_File_read_all_c
+	174: fileReadAllEnd,            // MPI_File_read_all_end
+	175: fileReadAt,                // MPI_File_read_at
+	176: fileReadAtAll,             // MPI_File_read_at_all
+	177: fileReadAtAllBegin,        // MPI_File_read_at_all_begin
+	178: fileReadAtAllBegin,        // MPI_File_read_at_all_begin_c
+	179: fileReadAtAll,             // MPI_File_read_at_all_c
+	180: fileReadAtAllEnd,          // MPI_File_read_at_all_end
+	181: fileReadAt,                // MPI_File_read_at_c
+	182: fileRead,                  // MPI_File_read_c
+	183: fileReadOrdered,           // MPI_File_read_ordered
+	184: fileReadOrderedBegin,      // MPI_File_read_ordered_begin
+	185: fileReadOrderedBegin,      // MPI_File_read_ordered_begin_c
+	186: fileReadOrdered,           // MPI_File_read_ordered_c
+	187: fileReadOrderedEnd,        // MPI_File_read_ordered_end
+	188: fileReadShared,            // MPI_File_read_shared
+	189: fileReadShared,            // MPI_File_read_shared_c
+	190: fileSeek,                  // MPI_File_seek
+	191: fileSeekShared,            // MPI_File_seek_shared
+	192: fileSetAtomicity,          // MPI_File_set_atomicity
+	194: fileSetInfo,               // MPI_File_set_info
+	195: fileSetSize,               // MPI_File_set_size
+	196: fileSetView,               // MPI_File_set_view
+	197: fileSync,                  // MPI_File_sync
+	199: fileWrite,                 // MPI_File_write
+	200: fileWriteAll,              // MPI_File_write_all
+	201: fileWriteAllBegin,         // MPI_File_write_all_begin
+	202: fileWriteAllBegin,         // MPI_File_write_all_begin_c
+	203: fileWriteAll,              // MPI_File_write_all_c
+	204: fileWriteAllEnd,           // MPI_File_write_all_end
+	205: fileWriteAt,               // MPI_File_write_at
+	206: fileWriteAtAll,            // MPI_File_write_at_all
+	207: fileWriteAtAllBegin,       // MPI_File_write_at_all_begin
+	208: fileWriteAtAllBegin,       // MPI_File_write_at_all_begin_c
+	209: fileWriteAtAll,            // MPI_File_write_at_all_c
+	210: fileWriteAtAllEnd,         // MPI_File_write_at_all_end
+	211: fileWriteAt,               // MPI_File_write_at_c
+	212: fileWrite,                 // MPI_File_write_c
+	213: fileWriteOrdered,          // MPI_File_write_ordered
+	214: fileWriteOrderedBegin,     // MPI_File_write_ordered_begin
+	215: fileWriteOrderedBegin,     // MPI_File_write_ordered_begin_c
+	216: fileWriteOrdered,          // MPI_File_write_ordered_c
+	217: fileWriteOrderedEnd,       // MPI_File_write_ordered_end
+	218: fileWriteShared,           // MPI_File_write_shared
+	219: fileWriteShared,           // MPI_File_write_shared_c
 	222: freeMem,                   // MPI_Free_mem
 	245: graphCreate,               // MPI_Graph_create
 	246: graphGet,                  // MPI_Graph_get
@@ -79,6 +163,8 @@ var bodies = [736]func(*call) error{
 	322: intercommMerge,            // MPI_Intercomm_merge
 	349: keyvalCreate,              // MPI_Keyval_create
 	350: keyvalFree,                // MPI_Keyval_free
+	424: registerDatarep,           // MPI_Register_datarep
+	425: registerDatarep,           // MPI_Register_datarep_c
 	476: sessionGetInfo,            // MPI_Session_get_info
 	477: sessionGetNthPset,         // MPI_Session_get_nth_pset
 	478: sessionGetNumPsets,        // MPI_Session_get_num_psets

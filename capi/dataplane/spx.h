@@ -248,11 +248,13 @@ typedef struct spx_frame {
 enum {
   SPX_CO_COPY_ATTR =
       1, /* copy function: handle, keyval, extra_state, value in; co_a[6] gets the value, co_a[7] the flag */
-  SPX_CO_DELETE_ATTR, /* delete function: handle, keyval, value, extra_state */
-  SPX_CO_GREQ_QUERY,  /* extra_state, status */
-  SPX_CO_GREQ_FREE,   /* extra_state */
-  SPX_CO_GREQ_CANCEL, /* extra_state, complete */
-  SPX_CO_INTERNAL     /* int64_t f(spx_word *co_a), a function of libspx's own: a wait that Go does not sit below */
+  SPX_CO_DELETE_ATTR,     /* delete function: handle, keyval, value, extra_state */
+  SPX_CO_GREQ_QUERY,      /* extra_state, status */
+  SPX_CO_GREQ_FREE,       /* extra_state */
+  SPX_CO_GREQ_CANCEL,     /* extra_state, complete */
+  SPX_CO_DATAREP_EXTENT,  /* datatype, extra_state in; co_a[6] gets the extent */
+  SPX_CO_DATAREP_CONVERT, /* userbuf, datatype, count, filebuf, position, extra_state, wide */
+  SPX_CO_INTERNAL         /* int64_t f(spx_word *co_a), a function of libspx's own: a wait that Go does not sit below */
 };
 /* Entries that are not an MPI function: frame.fn is one of these (capi/internal.go). Their bodies are found in the map internals;
  * spx_go_internal raises nothing, but returns the error code and leaves the detail text. */

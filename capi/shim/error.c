@@ -14,6 +14,7 @@
 #define DETAIL_MAX 1024
 typedef struct detail {
   int code;              /* of the error that was raised with it; 0: not raised yet */
+  int left;              /* that code as a user's error handler has left it */
   char text[DETAIL_MAX]; /* of the thread's latest error */
   char raised[DETAIL_MAX + 64];
 } detail;
@@ -95,7 +96,7 @@ int spx_raise(spx_kind k, void *handle, int code, const char *function, const ch
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   detail *d = my_detail();
-  d->code = code;
+  d->code = d->left = code;
   snprintf(d->raised, sizeof d->raised, "%s: %s", function, text);
   if (spx_in_go) return code; /* Go hands the error on, and it is raised when no Go frame is below */
   spx_errh *e = spx_errh_of(k, handle);
@@ -105,5 +106,8 @@ int spx_raise(spx_kind k, void *handle, int code, const char *function, const ch
   void *arg = handle_for_user(k, handle);
   int arg_code = code;
   e->fn(&arg, &arg_code, function, text);
+  my_detail()->left = arg_code;
   return code;
 }
+
+int spx_code_left(void) { return my_detail()->left; }

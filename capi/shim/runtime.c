@@ -78,6 +78,18 @@ static int64_t call_user(spx_frame *f)
   case SPX_CO_GREQ_QUERY: return ((MPI_Grequest_query_function *)f->co_fn)(a[0].p, (MPI_Status *)a[1].p);
   case SPX_CO_GREQ_FREE: return ((MPI_Grequest_free_function *)f->co_fn)(a[0].p);
   case SPX_CO_GREQ_CANCEL: return ((MPI_Grequest_cancel_function *)f->co_fn)(a[0].p, (int)a[1].i);
+  case SPX_CO_DATAREP_EXTENT: {
+    MPI_Aint extent = 0;
+    int rc = ((MPI_Datarep_extent_function *)f->co_fn)((MPI_Datatype)a[0].p, &extent, a[1].p);
+    a[6].i = extent;
+    return rc;
+  }
+  case SPX_CO_DATAREP_CONVERT:
+    if (a[6].i)
+      return ((MPI_Datarep_conversion_function_c *)f->co_fn)(a[0].p, (MPI_Datatype)a[1].p, a[2].i, a[3].p, a[4].i,
+                                                             a[5].p);
+    return ((MPI_Datarep_conversion_function *)f->co_fn)(a[0].p, (MPI_Datatype)a[1].p, (int)a[2].i, a[3].p, a[4].i,
+                                                         a[5].p);
   case SPX_CO_INTERNAL: return ((int64_t(*)(spx_word *))f->co_fn)(a);
   }
   spx_fatal(MPI_ERR_INTERN, "unknown call-out %u", f->co);
@@ -128,5 +140,6 @@ int spx_go(spx_frame *f)
                      "called in a process forked after libspx was loaded; such a process may only exec");
   run(f);
   if (SPX_LIKELY(f->err == MPI_SUCCESS)) return MPI_SUCCESS;
-  return spx_raise((spx_kind)f->err_kind, f->err_handle, f->err, spx_fn_name[f->fn], "%s", spx_detail_text());
+  spx_raise((spx_kind)f->err_kind, f->err_handle, f->err, spx_fn_name[f->fn], "%s", spx_detail_text());
+  return spx_code_left();
 }

@@ -26,6 +26,8 @@ SPX_HIDDEN void spx_guard_faults(void);
 SPX_HIDDEN extern SPX_TLS spx_sigstate *spx_outer_signals;
 
 /* ---- error.c ---- */
+/* After spx_raise: the code as a user's error handler, which gets its address, has left it. */
+SPX_HIDDEN int spx_code_left(void);
 /* Sets this thread's detail text from bytes that need no NUL. */
 SPX_HIDDEN void spx_detail_bytes(const char *text, size_t len);
 

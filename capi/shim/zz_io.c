@@ -6,973 +6,1129 @@
 int PMPI_File_close(MPI_File *fh)
 {
   SPX_ENTER(SPX_FN_File_close);
-  (void)fh;
-  return spx_unwritten(SPX_K_FILE, MPI_FILE_NULL);
+  SPX_CHECK(fh, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "fh"));
+  SPX_CHECK(spx_get(SPX_K_FILE, *fh), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_FILE, "fh", *fh));
+  spx_frame frame = {.fn = SPX_FN_File_close,
+    .a = {{.u = (uintptr_t)fh}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_delete = PMPI_File_delete
 int PMPI_File_delete(const char *filename, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_File_delete);
-  (void)filename;
-  (void)info;
-  return spx_unwritten(SPX_K_FILE, MPI_FILE_NULL);
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(filename, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "filename"));
+  spx_frame frame = {.fn = SPX_FN_File_delete,
+    .a = {{.u = (uintptr_t)filename}, {.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_amode = PMPI_File_get_amode
 int PMPI_File_get_amode(MPI_File fh, int *amode)
 {
   SPX_ENTER(SPX_FN_File_get_amode);
-  (void)fh;
-  (void)amode;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(amode, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "amode"));
+  spx_frame frame = {.fn = SPX_FN_File_get_amode,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)amode}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_atomicity = PMPI_File_get_atomicity
 int PMPI_File_get_atomicity(MPI_File fh, int *flag)
 {
   SPX_ENTER(SPX_FN_File_get_atomicity);
-  (void)fh;
-  (void)flag;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(flag, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "flag"));
+  spx_frame frame = {.fn = SPX_FN_File_get_atomicity,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_byte_offset = PMPI_File_get_byte_offset
 int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
 {
   SPX_ENTER(SPX_FN_File_get_byte_offset);
-  (void)fh;
-  (void)offset;
-  (void)disp;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(disp, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "disp"));
+  spx_frame frame = {.fn = SPX_FN_File_get_byte_offset,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)disp}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_group = PMPI_File_get_group
 int PMPI_File_get_group(MPI_File fh, MPI_Group *group)
 {
   SPX_ENTER(SPX_FN_File_get_group);
-  (void)fh;
-  (void)group;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(group, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "group"));
+  spx_frame frame = {.fn = SPX_FN_File_get_group,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)group}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_info = PMPI_File_get_info
 int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
 {
   SPX_ENTER(SPX_FN_File_get_info);
-  (void)fh;
-  (void)info_used;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(info_used, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "info_used"));
+  spx_frame frame = {.fn = SPX_FN_File_get_info,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)info_used}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_position = PMPI_File_get_position
 int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset)
 {
   SPX_ENTER(SPX_FN_File_get_position);
-  (void)fh;
-  (void)offset;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(offset, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "offset"));
+  spx_frame frame = {.fn = SPX_FN_File_get_position,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)offset}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_position_shared = PMPI_File_get_position_shared
 int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
 {
   SPX_ENTER(SPX_FN_File_get_position_shared);
-  (void)fh;
-  (void)offset;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(offset, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "offset"));
+  spx_frame frame = {.fn = SPX_FN_File_get_position_shared,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)offset}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_size = PMPI_File_get_size
 int PMPI_File_get_size(MPI_File fh, MPI_Offset *size)
 {
   SPX_ENTER(SPX_FN_File_get_size);
-  (void)fh;
-  (void)size;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(size, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "size"));
+  spx_frame frame = {.fn = SPX_FN_File_get_size,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)size}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_type_extent = PMPI_File_get_type_extent
 int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
 {
   SPX_ENTER(SPX_FN_File_get_type_extent);
-  (void)fh;
-  (void)datatype;
-  (void)extent;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_FILE, fh, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(extent, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "extent"));
+  spx_frame frame = {.fn = SPX_FN_File_get_type_extent,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)extent}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_type_extent_c = PMPI_File_get_type_extent_c
 int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
 {
   SPX_ENTER(SPX_FN_File_get_type_extent_c);
-  (void)fh;
-  (void)datatype;
-  (void)extent;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_FILE, fh, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(extent, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "extent"));
+  spx_frame frame = {.fn = SPX_FN_File_get_type_extent_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)extent}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_get_view = PMPI_File_get_view
 int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep)
 {
   SPX_ENTER(SPX_FN_File_get_view);
-  (void)fh;
-  (void)disp;
-  (void)etype;
-  (void)filetype;
-  (void)datarep;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(disp, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "disp"));
+  SPX_CHECK(etype, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "etype"));
+  SPX_CHECK(filetype, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "filetype"));
+  spx_frame frame = {.fn = SPX_FN_File_get_view,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)disp}, {.u = (uintptr_t)etype}, {.u = (uintptr_t)filetype}, {.u = (uintptr_t)datarep}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread = PMPI_File_iread
 int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_all = PMPI_File_iread_all
 int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_all);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_all,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_all_c = PMPI_File_iread_all_c
 int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_all_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_at = PMPI_File_iread_at
 int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_at);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_at,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_at_all = PMPI_File_iread_at_all
 int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_at_all);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_at_all,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_at_all_c = PMPI_File_iread_at_all_c
 int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_at_all_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_at_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_at_c = PMPI_File_iread_at_c
 int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_at_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_at_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_c = PMPI_File_iread_c
 int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_shared = PMPI_File_iread_shared
 int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_shared);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_shared,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_shared_c = PMPI_File_iread_shared_c
 int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_shared_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iread_shared_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite = PMPI_File_iwrite
 int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_all = PMPI_File_iwrite_all
 int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_all);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_all,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_all_c = PMPI_File_iwrite_all_c
 int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_all_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_at = PMPI_File_iwrite_at
 int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_at);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_at,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_at_all = PMPI_File_iwrite_at_all
 int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_at_all);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_at_all,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_at_all_c = PMPI_File_iwrite_at_all_c
 int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_at_all_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_at_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_at_c = PMPI_File_iwrite_at_c
 int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_at_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_at_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_c = PMPI_File_iwrite_c
 int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_shared = PMPI_File_iwrite_shared
 int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_shared);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_shared,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_shared_c = PMPI_File_iwrite_shared_c
 int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_shared_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)request;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_shared_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_open = PMPI_File_open
 int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
 {
   SPX_ENTER(SPX_FN_File_open);
-  (void)comm;
-  (void)filename;
-  (void)amode;
-  (void)info;
-  (void)fh;
-  return spx_unwritten(SPX_K_FILE, MPI_FILE_NULL);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(filename, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "filename"));
+  SPX_CHECK(fh, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "fh"));
+  spx_frame frame = {.fn = SPX_FN_File_open,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)filename}, {.i = amode}, {.u = (uintptr_t)info}, {.u = (uintptr_t)fh}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_preallocate = PMPI_File_preallocate
 int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
 {
   SPX_ENTER(SPX_FN_File_preallocate);
-  (void)fh;
-  (void)size;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_preallocate,
+    .a = {{.u = (uintptr_t)fh}, {.i = size}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read = PMPI_File_read
 int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_all = PMPI_File_read_all
 int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_all);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_all,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_all_begin = PMPI_File_read_all_begin
 int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_read_all_begin);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_all_begin,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_all_begin_c = PMPI_File_read_all_begin_c
 int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_read_all_begin_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_all_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_all_c = PMPI_File_read_all_c
 int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_all_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_all_end = PMPI_File_read_all_end
 int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_all_end);
-  (void)fh;
-  (void)buf;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_read_all_end,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at = PMPI_File_read_at
 int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_at);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_at,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_all = PMPI_File_read_at_all
 int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_at_all);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_at_all,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_all_begin = PMPI_File_read_at_all_begin
 int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_read_at_all_begin);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_at_all_begin,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_all_begin_c = PMPI_File_read_at_all_begin_c
 int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_read_at_all_begin_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_at_all_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_all_c = PMPI_File_read_at_all_c
 int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_at_all_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_at_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_all_end = PMPI_File_read_at_all_end
 int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_at_all_end);
-  (void)fh;
-  (void)buf;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_read_at_all_end,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_c = PMPI_File_read_at_c
 int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_at_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_at_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_c = PMPI_File_read_c
 int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_ordered = PMPI_File_read_ordered
 int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_ordered);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_ordered,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_ordered_begin = PMPI_File_read_ordered_begin
 int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_read_ordered_begin);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_ordered_begin,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_ordered_begin_c = PMPI_File_read_ordered_begin_c
 int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_read_ordered_begin_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_ordered_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_ordered_c = PMPI_File_read_ordered_c
 int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_ordered_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_ordered_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_ordered_end = PMPI_File_read_ordered_end
 int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_ordered_end);
-  (void)fh;
-  (void)buf;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_read_ordered_end,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_shared = PMPI_File_read_shared
 int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_shared);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_shared,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_shared_c = PMPI_File_read_shared_c
 int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_shared_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_read_shared_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_seek = PMPI_File_seek
 int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 {
   SPX_ENTER(SPX_FN_File_seek);
-  (void)fh;
-  (void)offset;
-  (void)whence;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_seek,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.i = whence}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_seek_shared = PMPI_File_seek_shared
 int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 {
   SPX_ENTER(SPX_FN_File_seek_shared);
-  (void)fh;
-  (void)offset;
-  (void)whence;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_seek_shared,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.i = whence}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_set_atomicity = PMPI_File_set_atomicity
 int PMPI_File_set_atomicity(MPI_File fh, int flag)
 {
   SPX_ENTER(SPX_FN_File_set_atomicity);
-  (void)fh;
-  (void)flag;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_set_atomicity,
+    .a = {{.u = (uintptr_t)fh}, {.i = flag}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_set_info = PMPI_File_set_info
 int PMPI_File_set_info(MPI_File fh, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_File_set_info);
-  (void)fh;
-  (void)info;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, fh, SPX_K_INFO, "info", info));
+  spx_frame frame = {.fn = SPX_FN_File_set_info,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_set_size = PMPI_File_set_size
 int PMPI_File_set_size(MPI_File fh, MPI_Offset size)
 {
   SPX_ENTER(SPX_FN_File_set_size);
-  (void)fh;
-  (void)size;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_set_size,
+    .a = {{.u = (uintptr_t)fh}, {.i = size}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_set_view = PMPI_File_set_view
 int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_File_set_view);
-  (void)fh;
-  (void)disp;
-  (void)etype;
-  (void)filetype;
-  (void)datarep;
-  (void)info;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_etype = (spx_type *)spx_get(SPX_K_TYPE, etype);
+  SPX_CHECK(spx_committed(t_etype), spx_bad_type(SPX_K_FILE, fh, "etype", etype));
+  spx_type *t_filetype = (spx_type *)spx_get(SPX_K_TYPE, filetype);
+  SPX_CHECK(spx_committed(t_filetype), spx_bad_type(SPX_K_FILE, fh, "filetype", filetype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, fh, SPX_K_INFO, "info", info));
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "datarep"));
+  spx_frame frame = {.fn = SPX_FN_File_set_view,
+    .a = {{.u = (uintptr_t)fh}, {.i = disp}, {.u = (uintptr_t)etype}, {.u = (uintptr_t)filetype}, {.u = (uintptr_t)datarep}, {.u = (uintptr_t)info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_sync = PMPI_File_sync
 int PMPI_File_sync(MPI_File fh)
 {
   SPX_ENTER(SPX_FN_File_sync);
-  (void)fh;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_sync,
+    .a = {{.u = (uintptr_t)fh}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write = PMPI_File_write
 int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_all = PMPI_File_write_all
 int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_all);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_all,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_all_begin = PMPI_File_write_all_begin
 int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_write_all_begin);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_all_begin,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_all_begin_c = PMPI_File_write_all_begin_c
 int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_write_all_begin_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_all_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_all_c = PMPI_File_write_all_c
 int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_all_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_all_end = PMPI_File_write_all_end
 int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_all_end);
-  (void)fh;
-  (void)buf;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_write_all_end,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at = PMPI_File_write_at
 int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_at,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_all = PMPI_File_write_at_all
 int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at_all);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_at_all,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_all_begin = PMPI_File_write_at_all_begin
 int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_write_at_all_begin);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_at_all_begin,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_all_begin_c = PMPI_File_write_at_all_begin_c
 int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_write_at_all_begin_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_at_all_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_all_c = PMPI_File_write_at_all_c
 int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at_all_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_at_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_all_end = PMPI_File_write_at_all_end
 int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at_all_end);
-  (void)fh;
-  (void)buf;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_write_at_all_end,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_c = PMPI_File_write_at_c
 int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at_c);
-  (void)fh;
-  (void)offset;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_at_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_c = PMPI_File_write_c
 int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_ordered = PMPI_File_write_ordered
 int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_ordered);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_ordered,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_ordered_begin = PMPI_File_write_ordered_begin
 int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_write_ordered_begin);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_ordered_begin,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_ordered_begin_c = PMPI_File_write_ordered_begin_c
 int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_write_ordered_begin_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_ordered_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_ordered_c = PMPI_File_write_ordered_c
 int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_ordered_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_ordered_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_ordered_end = PMPI_File_write_ordered_end
 int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_ordered_end);
-  (void)fh;
-  (void)buf;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_frame frame = {.fn = SPX_FN_File_write_ordered_end,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_shared = PMPI_File_write_shared
 int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_shared);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_shared,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_shared_c = PMPI_File_write_shared_c
 int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_shared_c);
-  (void)fh;
-  (void)buf;
-  (void)count;
-  (void)datatype;
-  (void)status;
-  return spx_unwritten(SPX_K_FILE, fh);
+  SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
+  spx_frame frame = {.fn = SPX_FN_File_write_shared_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Register_datarep = PMPI_Register_datarep
 int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Register_datarep);
-  (void)datarep;
-  (void)read_conversion_fn;
-  (void)write_conversion_fn;
-  (void)dtype_file_extent_fn;
-  (void)extra_state;
-  return spx_unwritten(SPX_K_FILE, MPI_FILE_NULL);
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "datarep"));
+  spx_frame frame = {.fn = SPX_FN_Register_datarep,
+    .a = {{.u = (uintptr_t)datarep}, {.u = (uintptr_t)read_conversion_fn}, {.u = (uintptr_t)write_conversion_fn}, {.u = (uintptr_t)dtype_file_extent_fn}, {.u = (uintptr_t)extra_state}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Register_datarep_c = PMPI_Register_datarep_c
 int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Register_datarep_c);
-  (void)datarep;
-  (void)read_conversion_fn;
-  (void)write_conversion_fn;
-  (void)dtype_file_extent_fn;
-  (void)extra_state;
-  return spx_unwritten(SPX_K_FILE, MPI_FILE_NULL);
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "datarep"));
+  spx_frame frame = {.fn = SPX_FN_Register_datarep_c, .wide = 1,
+    .a = {{.u = (uintptr_t)datarep}, {.u = (uintptr_t)read_conversion_fn}, {.u = (uintptr_t)write_conversion_fn}, {.u = (uintptr_t)dtype_file_extent_fn}, {.u = (uintptr_t)extra_state}}};
+  return spx_go(&frame);
 }

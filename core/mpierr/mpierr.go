@@ -39,6 +39,27 @@ const (
 	Win       Class = 56
 )
 
+// The classes of chapter 15, I/O.
+const (
+	Access               Class = 20
+	Amode                Class = 21
+	BadFile              Class = 23
+	Conversion           Class = 25
+	Disp                 Class = 26
+	DupDatarep           Class = 27
+	FileExists           Class = 28
+	FileInUse            Class = 29
+	File                 Class = 30
+	IO                   Class = 35
+	NotSame              Class = 40
+	NoSpace              Class = 41
+	NoSuchFile           Class = 42
+	Quota                Class = 44
+	ReadOnly             Class = 45
+	UnsupportedDatarep   Class = 54
+	UnsupportedOperation Class = 55
+)
+
 // Error is an error with its MPI class. Text says what was wrong, with the value, and what to do.
 type Error struct {
 	Class Class

@@ -1,0 +1,340 @@
+package main
+
+/*
+#include "io.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"libspx/core/datatype"
+	"libspx/core/info"
+	"libspx/core/io"
+	"libspx/core/mpierr"
+	"libspx/io/posix"
+)
+
+// Files (MPI-5.0, 15.2): opening, closing, sizes. What files do is core/io's; the C side of one is a bare object with an error
+// handler. A file has a private duplicate of its communicator, over which its processes work together.
+
+const fileNull = 280 // MPI_FILE_NULL
+
+// fileObject is an open file.
+type fileObject struct {
+	obj     *C.spx_obj
+	comm    *commObject
+	name    string
+	mode    int
+	backend io.Backend
+	shared  *sharedCounter
+	tune    io.Hints
+
+	mu     sync.Mutex // guards what follows
+	hints  *info.Info
+	view   fileView
+	pos    int64 // individual pointer, in etypes
+	atomic bool
+	split  *splitAccess // the split collective that is active, or nil
+}
+
+// fileView is what MPI_File_set_view has set.
+type fileView struct {
+	*io.View
+	etype, filetype *typeObject
+	rep             *datarep
+}
+
+var files table[fileObject]
+
+func init() { buried[C.SPX_K_FILE] = files.remove }
+
+// file returns the file that is argument 0, which the shim has checked.
+func (c *call) file() *fileObject { return fileOf(c.handle(0)) }
+
+func fileOf(handle uintptr) *fileObject {
+	o := findObject(C.SPX_K_FILE, handle)
+	if o == nil {
+		return nil
+	}
+	return files.get(uint32(o._go))
+}
+
+// onFile makes a file the object whose error handler gets err.
+func (f *fileObject) onFile(err error) error {
+	return raisedOn(C.SPX_K_FILE, uintptr(f.obj.handle), err)
+}
+
+func onNoFile(err error) error { return raisedOn(C.SPX_K_FILE, fileNull, err) }
+
+// filePeers is core/io's Peers over a communicator.
+type filePeers struct{ c *commObject }
+
+func (p filePeers) Rank() int { return p.c.Rank }
+func (p filePeers) Size() int { return p.c.Group().Size() }
+
+func (p filePeers) Exchange(sends, recvs []io.Message) error {
+	out, in := messages(sends), messages(recvs)
+	code := C.spx_io_exchange(p.c.c, unsafe.SliceData(out), C.int(len(out)), unsafe.SliceData(in), C.int(len(in)))
+	runtime.KeepAlive(sends)
+	runtime.KeepAlive(recvs)
+	if code != 0 {
+		p.c.revoke() // the others must not wait for what this process will not send
+	}
+	return linkError(code)
+}
+
+func messages(list []io.Message) []C.spx_io_message {
+	out := make([]C.spx_io_message, len(list), len(list)+1)
+	for i, m := range list {
+		out[i] = C.spx_io_message{peer: C.int64_t(m.Peer), data: C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(m.Data)))), bytes: C.int64_t(len(m.Data))}
+	}
+	return out
+}
+
+func (f *fileObject) peers() io.Peers { return filePeers{f.comm} }
+
+//spx:body MPI_File_open
+func fileOpen(c *call) error {
+	old := c.comm(0)
+	if old.Inter() {
+		return onNoFile(mpierr.New(mpierr.Comm, "comm is an intercommunicator; a file is opened by an intracommunicator"))
+	}
+	m, err := old.Dup(world.contexts)
+	if err != nil {
+		return onNoFile(err)
+	}
+	private, err := newComm(m, old)
+	if err != nil {
+		return onNoFile(err)
+	}
+	f := &fileObject{comm: private, name: fileName(c.str(1)), mode: c.int(2), hints: info.New()}
+	if err := f.open(c.info(3)); err != nil {
+		f.discard()
+		return onNoFile(err)
+	}
+	c.setHandle(4, uintptr(f.obj.handle))
+	return nil
+}
+
+// fileName takes the prefix off by which other libraries choose a file system.
+func fileName(name string) string {
+	for _, prefix := range []string{"ufs:", "nfs:"} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// open does all that needs undoing by discard. Rank 0 opens first, since it may create the file.
+func (f *fileObject) open(in *info.Info) error {
+	if err := io.AgreeOn(f.peers(), "amode", int64(f.mode), io.CheckMode(f.mode)); err != nil {
+		return err
+	}
+	if err := f.setHints(in); err != nil {
+		return err
+	}
+	rank, err := f.comm.Rank, error(nil)
+	if rank == 0 {
+		err = f.openHere(f.mode)
+	}
+	if err := io.Agree(f.peers(), err); err != nil {
+		return err
+	}
+	if rank != 0 {
+		err = f.openHere(f.mode &^ (io.Create | io.Excl))
+	}
+	if f.shared, err = shareCounter(f.peers(), err); err != nil {
+		return err
+	}
+	if err := f.begin(); err != nil {
+		return err
+	}
+	f.obj, err = newObject(C.SPX_K_FILE)
+	if err := io.Agree(f.peers(), err); err != nil {
+		return err
+	}
+	C.spx_io_inherit(f.obj)
+	f.obj._go = C.uint32_t(files.add(f))
+	return nil
+}
+
+func (f *fileObject) openHere(mode int) error {
+	b, err := posix.Open(f.name, mode, f.permissions())
+	if err == nil {
+		f.backend = b
+	}
+	return err
+}
+
+// begin sets the view that a file begins with, and the pointers.
+func (f *fileObject) begin() error {
+	bytes := named().byName["MPI_BYTE"]
+	v, err := io.NewView(0, bytes.t, bytes.t)
+	f.view = fileView{v, bytes, bytes, nativeRep}
+	if err != nil || f.mode&io.Append == 0 {
+		return err
+	}
+	size, err := f.backend.Size()
+	f.pos = size
+	if f.comm.Rank == 0 {
+		f.shared.Set(size)
+	}
+	return io.Agree(f.peers(), err)
+}
+
+// discard gives back what a file has.
+func (f *fileObject) discard() {
+	if f.backend != nil {
+		_ = f.backend.Close() // on the way out of an error
+	}
+	f.shared.close()
+	if f.obj != nil {
+		C.spx_io_disown(f.obj)
+		C.spx_retire(C.SPX_K_FILE, f.obj)
+	}
+	C.spx_retire(C.SPX_K_COMM, &f.comm.c.o)
+}
+
+// fileClose waits for all, so that a file that is deleted is in nobody's use.
+//
+//spx:body MPI_File_close
+func fileClose(c *call) error {
+	h := at[uintptr](c.addr(0))
+	f := fileOf(*h)
+	if f == nil {
+		return onNoFile(mpierr.New(mpierr.File, "the file is MPI_FILE_NULL, or it has been closed"))
+	}
+	if f.split != nil {
+		return f.onFile(mpierr.New(mpierr.IO, "the split collective operation %s was begun on this file and not ended", f.split.name))
+	}
+	err := f.backend.Close()
+	f.backend = nil
+	err = io.Agree(f.peers(), err)
+	if f.mode&io.DeleteOnClose != 0 {
+		var gone error
+		if f.comm.Rank == 0 {
+			gone = posix.Delete(f.name)
+		}
+		if gone = io.Agree(f.peers(), gone); err == nil {
+			err = gone
+		}
+	}
+	f.discard()
+	*h = fileNull
+	return onNoFile(err)
+}
+
+//spx:body MPI_File_delete
+func fileDelete(c *call) error { return onNoFile(posix.Delete(fileName(c.str(0)))) }
+
+//spx:body MPI_File_get_amode
+func fileGetAmode(c *call) error {
+	c.setInt(1, c.file().mode)
+	return nil
+}
+
+//spx:body MPI_File_get_group
+func fileGetGroup(c *call) error {
+	f := c.file()
+	return f.onFile(c.setGroup(1, f.comm.Group(), nil))
+}
+
+//spx:body MPI_File_get_size
+func fileGetSize(c *call) error {
+	f := c.file()
+	n, err := f.backend.Size()
+	if err == nil {
+		c.setInt64(1, n)
+	}
+	return f.onFile(err)
+}
+
+// resize calls f on rank 0, after all have come with the same size.
+func (f *fileObject) resize(n int64, do func(int64) error) error {
+	var err error
+	switch {
+	case n < 0:
+		err = mpierr.New(mpierr.Arg, "size is %d: it may not be negative", n)
+	case f.mode&io.ReadOnly != 0:
+		err = mpierr.New(mpierr.ReadOnly, "the file \"%s\" was opened with MPI_MODE_RDONLY: its size cannot be set", f.name)
+	case f.mode&io.Sequential != 0:
+		err = mpierr.New(mpierr.UnsupportedOperation, "the file \"%s\" was opened with MPI_MODE_SEQUENTIAL: its size cannot be set", f.name)
+	}
+	if err = io.AgreeOn(f.peers(), "size", n, err); err != nil {
+		return err
+	}
+	if f.comm.Rank == 0 {
+		err = do(n)
+	}
+	return io.Agree(f.peers(), err)
+}
+
+//spx:body MPI_File_set_size
+func fileSetSize(c *call) error {
+	f := c.file()
+	return f.onFile(f.resize(c.int64(1), f.backend.SetSize))
+}
+
+//spx:body MPI_File_preallocate
+func filePreallocate(c *call) error {
+	f := c.file()
+	return f.onFile(f.resize(c.int64(1), f.backend.Preallocate))
+}
+
+//spx:body MPI_File_sync
+func fileSync(c *call) error {
+	f := c.file()
+	var err error
+	if f.mode&io.ReadOnly == 0 {
+		err = f.backend.Sync()
+	}
+	return f.onFile(io.Agree(f.peers(), err))
+}
+
+//spx:body MPI_File_set_atomicity
+func fileSetAtomicity(c *call) error {
+	f := c.file()
+	on := int64(0)
+	if c.int(1) != 0 {
+		on = 1
+	}
+	if err := io.AgreeOn(f.peers(), "flag", on, nil); err != nil {
+		return f.onFile(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.atomic = on != 0
+	return nil
+}
+
+//spx:body MPI_File_get_atomicity
+func fileGetAtomicity(c *call) error {
+	f := c.file()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.setBool(1, f.atomic)
+	return nil
+}
+
+// setType stores a handle of a view's type: predefined ones are themselves, others are new, for the user to free.
+func (c *call) setType(i int, o *typeObject) error {
+	if o.t.Predefined() {
+		c.setHandle(i, o.handle())
+		return nil
+	}
+	twin, err := newTypeObject(datatype.Dup(o.t))
+	if err != nil {
+		return err
+	}
+	if err := twin.commit(); err != nil {
+		twin.drop()
+		return err
+	}
+	c.setHandle(i, twin.handle())
+	return nil
+}
