@@ -25,12 +25,13 @@ import (
 )
 
 type options struct {
-	rounds, tries   int
+	rounds          int
 	ranks           []int
 	rows            []string
 	batchMS         float64
 	stolen, foreign float64 // largest accepted shares of processor time
 	limit           time.Duration
+	patience        time.Duration // how long to try for undisturbed rounds, for each number of ranks
 	out             string
 	impls           []string
 }
@@ -54,6 +55,7 @@ func main() {
 	flag.Float64Var(&o.stolen, "stolen", 0.005, "a run with a larger share of stolen time spoils its round")
 	flag.Float64Var(&o.foreign, "foreign", 0.04, "a run with a larger share of foreign load spoils its round")
 	flag.DurationVar(&o.limit, "limit", 5*time.Minute, "time limit of one run")
+	flag.DurationVar(&o.patience, "patience", 30*time.Minute, "how long to try for undisturbed rounds with each number of ranks; then as many as there are count")
 	flag.StringVar(&o.out, "out", "docs/bench", "folder of the results")
 	flag.Parse()
 	for _, s := range strings.Fields(*ranks) {
@@ -74,7 +76,6 @@ func main() {
 func (o *options) options(rows, impls string) {
 	o.impls = strings.Fields(impls)
 	o.rows = strings.Fields(rows)
-	o.tries = 4 * o.rounds
 }
 
 func run(o options) error {
@@ -126,14 +127,17 @@ func (b *bench) prepare() error {
 	return nil
 }
 
-// measure runs rounds with n ranks until enough count.
+// enough rounds for an interval of their median.
+const enough = 5
+
+// measure runs rounds with n ranks until enough count, or patience ends.
 func (b *bench) measure(n int) error {
 	order := rand.New(rand.NewPCG(7, uint64(n)))
+	end := time.Now().Add(b.patience)
 	counted := 0
-	for try := 0; counted < b.rounds; try++ {
-		if try >= b.tries {
-			return fmt.Errorf("%d ranks: only %d of %d rounds were undisturbed in %d tries (%v): the machine is busy; -foreign and -stolen set the bounds",
-				n, counted, b.rounds, try, b.reasonsToDrop)
+	for counted < b.rounds && time.Now().Before(end) {
+		if err := b.awaitQuiet(end); err != nil {
+			return err
 		}
 		round, why, err := b.round(n, order)
 		if err != nil {
@@ -146,6 +150,29 @@ func (b *bench) measure(n int) error {
 		counted++
 		b.result.add(n, round)
 		fmt.Printf("%d ranks: round %d of %d\n", n, counted, b.rounds)
+	}
+	if counted < min(enough, b.rounds) {
+		return fmt.Errorf("%d ranks: only %d of %d rounds were undisturbed in %v (thrown away: %v): the machine is busy; -foreign and -stolen set the bounds",
+			n, counted, b.rounds, b.patience, b.reasonsToDrop)
+	}
+	return nil
+}
+
+// awaitQuiet waits until others leave the processors alone, looking at samples of half a second.
+func (b *bench) awaitQuiet(end time.Time) error {
+	for time.Now().Before(end) {
+		before, err := readLoad()
+		if err != nil {
+			return err
+		}
+		time.Sleep(500 * time.Millisecond)
+		after, err := readLoad()
+		if err != nil {
+			return err
+		}
+		if d := after.since(before); d.stolenShare() <= b.stolen && d.foreignShare(0) <= b.foreign {
+			return nil
+		}
 	}
 	return nil
 }
@@ -169,9 +196,10 @@ func (b *bench) round(n int, order *rand.Rand) (rows map[string]map[string]float
 			return nil, "", fmt.Errorf("%s with %d ranks: %w", impl, n, err)
 		}
 		if share.stolen > b.stolen {
-			why = "stolen time"
-		} else if share.foreign > b.foreign {
-			why = "foreign load"
+			return nil, "stolen time", nil
+		}
+		if share.foreign > b.foreign {
+			return nil, "foreign load", nil
 		}
 		if rows[impl], err = parseRows(out); err != nil {
 			return nil, "", fmt.Errorf("%s with %d ranks: %w", impl, n, err)

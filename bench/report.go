@@ -97,9 +97,17 @@ func (r *result) peers() []string {
 	return slices.DeleteFunc(slices.Clone(r.Impls), func(i string) bool { return i == "spx" })
 }
 
+// counted is the number of rounds with n ranks.
+func (r *result) counted(n int) (most int) {
+	for _, by := range r.Rows[n] {
+		most = max(most, len(by["spx"]))
+	}
+	return most
+}
+
 func (r *result) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Measurements\n\nMade by `make bench` on %s (commit %s; %s). The same binary under every library; medians of %d rounds, microseconds;\n",
+	fmt.Fprintf(&b, "# Measurements\n\nMade by `make bench` on %s (commit %s; %s). The same binary under every library; medians of at most %d rounds, microseconds;\n",
 		r.Date, r.Commit, r.Machine, r.Rounds)
 	fmt.Fprintf(&b, "ratios are taken within a round, with a 95 %% bootstrap interval of their median: below 1, libspx is faster. Peers: %s\n", strings.Join(r.Peers, " "))
 	dropped := 0
@@ -109,7 +117,7 @@ func (r *result) markdown() string {
 	fmt.Fprintf(&b, "Rounds thrown away because others used the processors: %d %v.\n", dropped, r.Dropped)
 	b.WriteString("\npingpong: half a round trip; window: one message of 64 in flight; the others: one call, the slowest rank. All ranks on one host.\n")
 	for _, n := range r.ranks() {
-		fmt.Fprintf(&b, "\n## %d ranks\n\n| row | bytes | %s |", n, strings.Join(r.Impls, " | "))
+		fmt.Fprintf(&b, "\n## %d ranks, %d rounds\n\n| row | bytes | %s |", n, r.counted(n), strings.Join(r.Impls, " | "))
 		for _, p := range r.peers() {
 			fmt.Fprintf(&b, " libspx / %s |", p)
 		}
