@@ -7,24 +7,35 @@ package main
 import "C"
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"libspx/core/group"
+	"libspx/core/ident"
 	"libspx/core/info"
 	"libspx/core/mpierr"
 )
 
 // The Sessions Model (MPI-5.0, 12.3): process sets and what a session tells of itself. shim/init.c begins and ends sessions.
-// There are the two process sets that every MPI has.
+// There are the two process sets that every MPI has, and one of the processes on this host.
 const (
 	psetWorld = "mpi://WORLD"
 	psetSelf  = "mpi://SELF"
+	psetHost  = "spx://host/" // and the host's name
 )
 
-var psets = []string{psetWorld, psetSelf}
+// psets lists the names of the process sets. A host without a name has no set of its own.
+var psets = sync.OnceValue(func() []string {
+	names := []string{psetWorld, psetSelf}
+	if host, err := os.Hostname(); err == nil && host != "" && len(psetHost)+len(host) < C.MPI_MAX_PSET_NAME_LEN {
+		names = append(names, psetHost+host)
+	}
+	return names
+})
 
 type threadLevel struct {
 	value int
@@ -74,7 +85,7 @@ func sessionGetInfo(c *call) error {
 
 //spx:body MPI_Session_get_num_psets
 func sessionGetNumPsets(c *call) error {
-	c.setInt(2, len(psets))
+	c.setInt(2, len(psets()))
 	return nil
 }
 
@@ -83,17 +94,17 @@ func sessionGetNumPsets(c *call) error {
 //spx:body MPI_Session_get_nth_pset
 func sessionGetNthPset(c *call) error {
 	n := c.int(2)
-	if n < 0 || n >= len(psets) {
-		return c.onSession(mpierr.New(mpierr.Arg, "n is %d; there are %d process sets", n, len(psets)))
+	if n < 0 || n >= len(psets()) {
+		return c.onSession(mpierr.New(mpierr.Arg, "n is %d; there are %d process sets", n, len(psets())))
 	}
 	size := at[int32](c.addr(3))
 	if *size < 0 {
 		return c.onSession(mpierr.New(mpierr.Arg, "pset_len is %d; it must be 0 or more", *size))
 	}
 	if *size > 0 {
-		c.setStr(4, psets[n], int(*size))
+		c.setStr(4, psets()[n], int(*size))
 	}
-	*size = int32(len(psets[n]) + 1)
+	*size = int32(len(psets()[n]) + 1)
 	return nil
 }
 
@@ -107,8 +118,21 @@ func pset(name string) (*group.Group, error) {
 		return commOf(C.SPX_HANDLE_COMM_WORLD).Group(), nil
 	case strings.EqualFold(name, psetSelf):
 		return commOf(C.SPX_HANDLE_COMM_SELF).Group(), nil
+	case strings.HasPrefix(name, psetHost) && slices.Contains(psets(), name):
+		return onThisHost(commOf(C.SPX_HANDLE_COMM_WORLD).Group()), nil
 	}
-	return nil, mpierr.New(mpierr.Arg, "pset_name is %q; there are %s", name, strings.Join(psets, " and "))
+	return nil, mpierr.New(mpierr.Arg, "pset_name is %q; there are %s", name, strings.Join(psets(), ", "))
+}
+
+// onThisHost returns those members of g that are in the host's memory file.
+func onThisHost(g *group.Group) *group.Group {
+	var here []ident.ProcID
+	for _, id := range g.IDs() {
+		if _, err := processIndex(id); err == nil {
+			here = append(here, id)
+		}
+	}
+	return group.Of(here...)
 }
 
 //spx:body MPI_Session_get_pset_info
