@@ -1,6 +1,7 @@
 /* errhandler.c - error handlers: the predefined ones, and MPI_{Comm,Win,File,Session}_{create,set,get,call}_errhandler
  * (MPI-5.0, 10.3 and 10.5). Objects hold a reference to their handler; every handle that the user gets is another. */
 #include "error.h"
+#include "rma.h"
 #include "runtime.h"
 #include "shim.h"
 #include <stdlib.h>
@@ -196,7 +197,11 @@ static spx_errh **slot_of(spx_kind k, const void *handle)
 
 int spx_c_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
-  return set(SPX_K_WIN, win, slot_of(SPX_K_WIN, win), errhandler);
+  int err = set(SPX_K_WIN, win, slot_of(SPX_K_WIN, win), errhandler);
+  const spx_errh *e = spx_errh_of(SPX_K_WIN, win);
+  if (err == MPI_SUCCESS && (e->mode == 0 || e->mode == 323))
+    spx_note_returning(((const spx_win *)spx_get(SPX_K_WIN, win))->comm); /* whose errors come back always */
+  return err;
 }
 
 int spx_c_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler) { return get(SPX_K_WIN, win, errhandler); }
