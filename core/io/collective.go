@@ -3,7 +3,6 @@ package io
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 )
 
 // Collective access in two phases (MPI-5.0, 15.4.1 and 15.2.8): the part of the file that is accessed is divided among some
@@ -286,23 +285,40 @@ func (t *twoPhase) load(p *part) []byte {
 	return d
 }
 
-// cover returns the ranges of all requests as long pieces: those that are at most gap apart are joined.
+// cover returns the ranges of all requests as long pieces: those that are at most gap apart are joined. The ranges of each
+// request go up.
 func cover(asked []*request, gap int64) []span {
-	var all []span
+	lists := make([][]span, 0, len(asked))
 	for _, q := range asked {
-		all = append(all, q.list...)
+		lists = append(lists, q.list)
 	}
-	slices.SortFunc(all, func(a, b span) int {
-		switch {
-		case a.off < b.off:
-			return -1
-		case a.off > b.off:
-			return 1
+	for len(lists) > 1 { // neighbours in pairs, so that each range is looked at log n times
+		half := lists[:0]
+		for i := 0; i < len(lists); i += 2 {
+			if i+1 == len(lists) {
+				half = append(half, lists[i])
+				break
+			}
+			half = append(half, merge(lists[i], lists[i+1], gap))
 		}
-		return 0
-	})
-	out := all[:0]
-	for _, s := range all {
+		lists = half
+	}
+	if len(lists) == 0 {
+		return nil
+	}
+	return merge(lists[0], nil, gap)
+}
+
+// merge joins two lists whose ranges go up.
+func merge(a, b []span, gap int64) []span {
+	out := make([]span, 0, len(a)+len(b))
+	for len(a)+len(b) > 0 {
+		from := &a
+		if len(a) == 0 || len(b) > 0 && b[0].off < a[0].off {
+			from = &b
+		}
+		s := (*from)[0]
+		*from = (*from)[1:]
 		if k := len(out) - 1; k >= 0 && s.off <= out[k].off+out[k].n+gap {
 			out[k].n = max(out[k].n, s.off+s.n-out[k].off)
 			continue

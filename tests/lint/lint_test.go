@@ -40,6 +40,7 @@ var randFunctions = map[string]bool{"New": true, "NewPCG": true, "NewSource": tr
 var layers = map[string][]string{
 	"shm/":    {"libspx/capi", "libspx/core", "libspx/launch", "libspx/cmd"},
 	"net/":    {"libspx/capi", "libspx/core", "libspx/launch", "libspx/cmd"},
+	"io/":     {"libspx/capi", "libspx/shm", "libspx/net", "libspx/launch", "libspx/cmd"},
 	"launch/": {"libspx/capi", "libspx/cmd"},
 	"cmd/":    {"libspx/capi"},
 }
