@@ -117,6 +117,8 @@ SPX_HIDDEN void spx_win_unlock(spx_win *w, int target, spx_held how);
  * bytes [lat, lat + m) of that of ltype at lbuf. An MPI error class, with a detail text. */
 SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
                             void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
+/* Is that memory of this process attached to the dynamic window? Called with spx_lock held. */
+SPX_HIDDEN bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size);
 /* One process may be asked by mail: starts and stops answering. */
 SPX_HIDDEN void spx_rma_serve(spx_win *w);
 SPX_HIDDEN void spx_rma_serve_end(spx_win *w);

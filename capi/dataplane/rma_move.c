@@ -117,16 +117,26 @@ static mailbox *box_of(const spx_win *w, int rank)
   return (mailbox *)(w->boxes + (uint64_t)rank * SPX_MAILBOX_BYTES);
 }
 
+bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size)
+{
+  while (size > 0) { /* pieces that were attached one by one may lie side by side */
+    const spx_attached *a = w->attached;
+    while (a && !(base >= a->base && base - a->base < a->size)) a = a->next;
+    if (!a) return false;
+    uint64_t part = a->size - (base - a->base);
+    if (part >= size) return true;
+    base += part;
+    size -= part;
+  }
+  return true;
+}
+
 /* Is that our window's memory? */
 static bool is_ours(const spx_win *w, uint64_t base, uint64_t size)
 {
-  if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC) {
-    uint64_t from = (uint64_t)(uintptr_t)w->base;
-    return base >= from && base - from <= (uint64_t)w->bytes && size <= (uint64_t)w->bytes - (base - from);
-  }
-  for (const spx_attached *a = w->attached; a; a = a->next)
-    if (base >= a->base && base - a->base <= a->size && size <= a->size - (base - a->base)) return true;
-  return false;
+  if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) return spx_win_attached(w, base, size);
+  uint64_t from = (uint64_t)(uintptr_t)w->base;
+  return base >= from && base - from <= (uint64_t)w->bytes && size <= (uint64_t)w->bytes - (base - from);
 }
 
 static int do_as_asked(const spx_win *w, mailbox *b)

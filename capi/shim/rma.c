@@ -60,11 +60,9 @@ static int check_range(const spx_win *w, int rank, int64_t disp, int64_t count, 
         (long long)(at + lo), (long long)(at + hi), (long long)disp, (long long)p->unit, rank, (long long)p->size);
   }
   if (rank != w->rank) return MPI_SUCCESS; /* the target's kernel or the target itself will tell */
-  int found = 0;
-  uint64_t from = *addr + (uint64_t)lo, size = (uint64_t)(hi - lo);
+  uint64_t from = *addr + (uint64_t)lo;
   spx_lock();
-  for (const spx_attached *a = w->attached; a && !found; a = a->next)
-    found = from >= a->base && from - a->base <= a->size && size <= a->size - (from - a->base);
+  bool found = spx_win_attached(w, from, (uint64_t)(hi - lo));
   spx_unlock();
   if (found) return MPI_SUCCESS;
   return SPX_WIN_FAIL(w, MPI_ERR_RMA_RANGE, "address 0x%llx is not in memory attached to the window",

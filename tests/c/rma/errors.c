@@ -85,7 +85,8 @@ static void dynamic(void)
   MPI_Win w;
   CHECK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &w) == MPI_SUCCESS);
   MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN);
-  CHECK(MPI_Win_attach(w, memory, sizeof memory) == MPI_SUCCESS);
+  CHECK(MPI_Win_attach(w, memory, 4 * sizeof(long)) == MPI_SUCCESS);
+  CHECK(MPI_Win_attach(w, memory + 4, 4 * sizeof(long)) == MPI_SUCCESS);
   CHECK_CLASS(MPI_Win_attach(w, memory + 1, 8), MPI_ERR_RMA_ATTACH);
   CHECK_CLASS(MPI_Win_detach(w, memory + 1), MPI_ERR_BASE);
   MPI_Aint there[2], here;
@@ -97,9 +98,13 @@ static void dynamic(void)
   CHECK(MPI_Put(&v, 1, MPI_LONG, 1 - rank, there[1 - rank], 1, MPI_LONG, w) == MPI_SUCCESS);
   MPI_Win_fence(0, w);
   CHECK(memory[3] == 71 - rank);
+  long both[2]; /* across two pieces of attached memory that lie side by side */
+  CHECK(MPI_Get(both, 2, MPI_LONG, 1 - rank, there[1 - rank], 2, MPI_LONG, w) == MPI_SUCCESS && both[0] == v);
+  CHECK(MPI_Get(both, 2, MPI_LONG, rank, there[rank], 2, MPI_LONG, w) == MPI_SUCCESS && both[0] == memory[3]);
   CHECK_CLASS(MPI_Get(&got, 1, MPI_LONG, 1 - rank, 8, 1, MPI_LONG, w), MPI_ERR_RMA_RANGE);
   CHECK_CLASS(MPI_Get(&got, 1, MPI_LONG, rank, 8, 1, MPI_LONG, w), MPI_ERR_RMA_RANGE);
   MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
+  CHECK(MPI_Win_detach(w, memory + 4) == MPI_SUCCESS);
   CHECK(MPI_Win_detach(w, memory) == MPI_SUCCESS);
   CHECK(MPI_Win_free(&w) == MPI_SUCCESS);
 }
