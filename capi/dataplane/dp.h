@@ -64,6 +64,7 @@ typedef struct spx_tx {
   uint64_t matched; /* of these, matched: as last read */
   int32_t ring;     /* own ring, or -1: the channel is active */
   uint32_t active;  /* in the list of pairs with something to send */
+  uint32_t full;    /* what waits found no room when tail was as last read */
   spx_txitem *pend, *pend_last;
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;

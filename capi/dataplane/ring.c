@@ -303,7 +303,10 @@ int spx_tx_drain(void)
   while ((tx = list)) {
     list = tx->next;
     tx->active = 0;
-    moved += drain_one(tx);
+    if (!tx->full || __atomic_load_n(&tx->chan->tail, __ATOMIC_RELAXED) != tx->tail) {
+      moved += drain_one(tx);
+      tx->full = tx->pend || tx->stream;
+    }
     if (tx->pend || tx->stream) activate(tx);
   }
   return moved;
