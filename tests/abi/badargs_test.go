@@ -115,6 +115,9 @@ func cases(f *api.Function, p api.Param) []wrong {
 		if f.Chapter == "neighbor" || f.Chapter == "type" || f.Chapter == "env" || strings.Contains(f.Name, "lltoallw") || strings.Contains(f.Name, "ttach_buffer") || strings.Contains(f.Name, "Buffer_attach") {
 			return nil // nobody may be there to send to, or no type says whether NULL is MPI_BOTTOM
 		}
+		if strings.HasPrefix(f.Name, "MPI_Win_") {
+			return []wrong{{"NULL", "MPI_ERR_BASE MPI_ERR_BUFFER"}} // a window's memory has a class of its own (MPI-5.0, 12.9.2)
+		}
 		return wrongs["BUFFER"]
 	case p.Array():
 		return nil
