@@ -122,7 +122,7 @@ func (b *bench) prepare() error {
 	versions, _ := exec.Command(peers, "versions").Output()
 	b.result = &result{
 		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: machine(), Peers: strings.Fields(strings.ReplaceAll(string(versions), "\n", ", ")),
-		Commit: commit(b.root), Impls: b.impls, Rounds: b.rounds, Dropped: b.reasonsToDrop,
+		Commit: commit(b.root), Impls: b.impls, Rounds: b.rounds, Stolen: b.stolen, Foreign: b.foreign, Dropped: b.reasonsToDrop,
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ type result struct {
 	Date, Machine, Commit string
 	Peers, Impls          []string
 	Rounds                int
+	Stolen, Foreign       float64        // a round counts up to these shares of processor time taken by others
 	Dropped               map[string]int // rounds thrown away, by reason
 	// Microseconds by number of ranks, row ("pingpong 8") and implementation ("bare": limits): a value for each round.
 	Rows map[int]map[string]map[string][]float64
@@ -114,7 +115,11 @@ func (r *result) markdown() string {
 	for _, n := range r.Dropped {
 		dropped += n
 	}
-	fmt.Fprintf(&b, "Rounds thrown away because others used the processors: %d %v.\n", dropped, r.Dropped)
+	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%; thrown away: %d %v.\n",
+		100*r.Foreign, 100*r.Stolen, dropped, r.Dropped)
+	if r.Foreign > 0.2 {
+		b.WriteString("**These bounds are wide: other work ran at the same time. Read orders of magnitude, not figures.**\n")
+	}
 	b.WriteString("\npingpong: half a round trip; window: one message of 64 in flight; the others: one call, the slowest rank. All ranks on one host.\n")
 	for _, n := range r.ranks() {
 		fmt.Fprintf(&b, "\n## %d ranks, %d rounds\n\n| row | bytes | %s |", n, r.counted(n), strings.Join(r.Impls, " | "))
