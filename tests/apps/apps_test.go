@@ -91,23 +91,67 @@ func TestHPCC(t *testing.T) {
 	makeIt(t, dir, "arch=spx")
 	for _, grid := range []struct{ p, q int }{{2, 2}, {2, 4}} {
 		ranks := grid.p * grid.q
-		t.Run(fmt.Sprintf("n=%d", ranks), func(t *testing.T) {
-			os.Remove(filepath.Join(dir, "hpccoutf.txt"))
-			copyFile(t, filepath.Join(dir, "_hpccinf.txt"), filepath.Join(dir, "hpccinf.txt"), func(s string) string {
-				return hpccInput(t, s, grid.p, grid.q)
-			})
-			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, strconv.Itoa(ranks), filepath.Join(dir, "hpcc")), Dir: dir,
-				Env: []string{"OPENBLAS_NUM_THREADS=1"}, Limit: 8 * time.Minute})
-			if o.Status != 0 || o.Late {
-				t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
-			}
-			out, err := os.ReadFile(filepath.Join(dir, "hpccoutf.txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkHPCC(t, string(out), ranks)
-		})
+		// On more than four ranks RandomAccess keeps four receives posted and takes them by MPI_Testany. A rank's last update and its "finished" message may both be complete
+		// then, and the one with the smaller index, not the earlier one, is taken first: the loop can end with an update untouched. HPCC allows one error in a hundred for it.
+		lost := 0.0
+		if ranks > 4 {
+			lost = 0.01
+		}
+		t.Run(fmt.Sprintf("n=%d", ranks), func(t *testing.T) { runHPCC(t, dir, grid.p, grid.q, lost) })
 	}
+	t.Run("n=8,one receive", func(t *testing.T) { // so that on eight ranks, too, not one update may be missing
+		header := filepath.Join(dir, "RandomAccess/RandomAccess.h")
+		before, err := os.ReadFile(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := strings.Replace(string(before), "#define USE_MULTIPLE_RECV 1", "#undef USE_MULTIPLE_RECV", 1)
+		if after == string(before) {
+			t.Fatalf("%s does not define USE_MULTIPLE_RECV", header)
+		}
+		t.Cleanup(func() { rebuildHPCC(t, dir, string(before)) })
+		rebuildHPCC(t, dir, after)
+		runHPCC(t, dir, 2, 4, 0)
+	})
+}
+
+// rebuildHPCC compiles HPCC with another RandomAccess.h.
+func rebuildHPCC(t *testing.T, dir, header string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "RandomAccess/RandomAccess.h"), []byte(header), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := filepath.Glob(filepath.Join(dir, "hpl/lib/arch/build/*andomAccess*.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(filepath.Join(dir, "RandomAccess/*.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(append(objects, more...), filepath.Join(dir, "hpcc")) {
+		os.Remove(name)
+	}
+	makeIt(t, dir, "arch=spx")
+}
+
+// runHPCC runs the whole of HPCC on a grid of p x q ranks; of RandomAccess's table at most the fraction lost may be wrong.
+func runHPCC(t *testing.T, dir string, p, q int, lost float64) {
+	ranks := p * q
+	os.Remove(filepath.Join(dir, "hpccoutf.txt"))
+	copyFile(t, filepath.Join(dir, "_hpccinf.txt"), filepath.Join(dir, "hpccinf.txt"), func(s string) string {
+		return hpccInput(t, s, p, q)
+	})
+	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, strconv.Itoa(ranks), filepath.Join(dir, "hpcc")), Dir: dir,
+		Env: []string{"OPENBLAS_NUM_THREADS=1"}, Limit: 8 * time.Minute})
+	if o.Status != 0 || o.Late {
+		t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
+	}
+	out, err := os.ReadFile(filepath.Join(dir, "hpccoutf.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkHPCC(t, string(out), ranks, lost)
 }
 
 // hpccInput sets the process grid.
@@ -123,7 +167,7 @@ func hpccInput(t *testing.T, s string, p, q int) string {
 }
 
 // checkHPCC reads HPCC's own verdicts.
-func checkHPCC(t *testing.T, out string, ranks int) {
+func checkHPCC(t *testing.T, out string, ranks int, lost float64) {
 	t.Helper()
 	for _, want := range []string{"Success=1", fmt.Sprintf("CommWorldProcs=%d\n", ranks), "End of HPC Challenge tests", "1 tests completed and passed residual checks",
 		"0 tests completed and failed residual checks", "5 tests completed and passed"} {
@@ -142,9 +186,9 @@ func checkHPCC(t *testing.T, out string, ranks int) {
 	for _, m := range regexp.MustCompile(`(?m)^(\w+)=([-+.\deE]+)$`).FindAllStringSubmatch(out, -1) {
 		figures[m[1]], _ = strconv.ParseFloat(m[2], 64)
 	}
-	for _, key := range []string{"MPIRandomAccess_ErrorsFraction", "MPIRandomAccess_LCG_ErrorsFraction", "PTRANS_residual"} {
-		if v, ok := figures[key]; !ok || v != 0 {
-			t.Errorf("%s = %v (found %v), want 0", key, v, ok)
+	for key, most := range map[string]float64{"MPIRandomAccess_ErrorsFraction": lost, "MPIRandomAccess_LCG_ErrorsFraction": lost, "PTRANS_residual": 0} {
+		if v, ok := figures[key]; !ok || v > most {
+			t.Errorf("%s = %v (found %v), want at most %v", key, v, ok, most)
 		}
 	}
 	for _, key := range []string{"MPIFFT_maxErr", "HPL_RnormI"} {
