@@ -3,5 +3,6 @@
 // one commit replay a run exactly.
 //
 // net.go is the event queue and the network; ft.go runs the failure protocols (package ft/member) and checks, after every
-// event, what must never happen (safety), and at the end what must have happened (liveness).
+// event, what must never happen (safety), and at the end what must have happened (liveness). topo.go measures simulated networks of switches
+// for the inference of net/topo.
 package sim

@@ -1,0 +1,363 @@
+package topo
+
+import (
+	"math"
+	"slices"
+)
+
+// Config says what is to be inferred, and with how much traffic.
+type Config struct {
+	Hosts    int     // hosts 0 to Hosts-1, numbered in the order of their addresses: neighbours are tried first
+	Groups   [][]int // hosts known to share a switch, from Slurm for example; no host twice
+	MaxPings int     // measurements of round-trip times at once; 0: as many as there are pairs of idle hosts
+	MaxFlows int     // streams per path in a measurement of throughput; 0: 4
+}
+
+// Ping asks for the round-trip time between two hosts: the least of Echoes echoes, and how much longer the second shortest took.
+type Ping struct {
+	ID, A, B, Echoes int
+}
+
+// Stream asks for the throughput of one or two paths at once: the sum over the flows of each. A flow is a pair of hosts, from and to.
+// No other Stream runs meanwhile.
+type Stream struct {
+	ID    int
+	Flows [][][2]int
+}
+
+// Output is what is to be measured next, and the network once it is known.
+type Output struct {
+	Pings  []Ping
+	Stream *Stream
+	Done   *Tree
+}
+
+// Cost counts what a Machine has asked for.
+type Cost struct {
+	Pings, Echoes, Streams int
+}
+
+type phase int
+
+const (
+	searching phase = iota
+	doubting
+	joining
+	done
+)
+
+// Machine infers a network. Every measurement that it asks for must be answered once, by Pinged, Streamed or Failed, in any order.
+type Machine struct {
+	Cost Cost
+
+	cfg     Config
+	phase   phase
+	search  *search
+	links   *links
+	answers map[Paths]bool
+	assumed []Paths           // answers that too few hosts were there to measure
+	alone   map[alone]float64 // throughput of one path
+
+	waiting [][]want // measurements that a host waits to make
+	blocked [][]int  // hosts that wait for a host to become idle
+	late    []int    // hosts that wait because enough is being measured
+	busy    []bool
+	freed   []int // hosts that have become idle
+	running map[int]want
+	nextID  int
+	test    *throughput
+}
+
+// alone is a path without another: that of so many flows, of which the first is given.
+type alone struct {
+	first [2]int
+	flows int
+}
+
+// throughput is a question to links under way: the first path alone, the second alone, both; the last up to three times if it is no clear case.
+type throughput struct {
+	paths  Paths
+	flows  [2][][2]int
+	id     int       // of the measurement under way, -1: none yet
+	ratios []float64 // both at once against each alone, of the one that suffers more
+}
+
+// Two paths leave each other alone if both keep at least this part of their throughput; within doubt of it, the median of three decides.
+const (
+	keeps = 0.75
+	doubt = 0.1
+)
+
+// New makes a machine; Start begins.
+func New(cfg Config) *Machine {
+	if cfg.MaxFlows == 0 {
+		cfg.MaxFlows = 4
+	}
+	if cfg.MaxPings == 0 {
+		cfg.MaxPings = math.MaxInt
+	}
+	m := &Machine{cfg: cfg, search: newSearch(cfg.Hosts, cfg.Groups), answers: map[Paths]bool{}, alone: map[alone]float64{}, running: map[int]want{}}
+	m.grow(cfg.Hosts)
+	return m
+}
+
+func (m *Machine) grow(hosts int) {
+	for len(m.busy) < hosts {
+		m.busy, m.waiting, m.blocked = append(m.busy, false), append(m.waiting, nil), append(m.blocked, nil)
+	}
+}
+
+// Start returns the first measurements.
+func (m *Machine) Start() Output { return m.next(m.search.round()) }
+
+// Join adds a host, whose number may be a new one. It may come at any time.
+func (m *Machine) Join(host int) Output {
+	m.grow(host + 1)
+	wants := m.search.add(host)
+	if m.phase != searching {
+		m.phase = searching
+		m.test = nil
+	}
+	return m.next(wants)
+}
+
+// Leave takes a host out at any time. Measurements with it may still be asked for, and must be answered, by Failed for example.
+func (m *Machine) Leave(host int) Output {
+	m.search.remove(host)
+	if m.phase != searching {
+		m.phase, m.test = doubting, nil
+	}
+	return m.next(nil)
+}
+
+// Pinged takes the least of the echoes' times and the second least, in nanoseconds.
+func (m *Machine) Pinged(id int, least, second int64) Output {
+	w, ok := m.finish(id)
+	if !ok {
+		return Output{}
+	}
+	return m.next(m.search.measured(w.a, w.b, sample{least, second - least, w.echoes}))
+}
+
+// Streamed takes the throughput of each path, in any unit.
+func (m *Machine) Streamed(id int, rates []float64) Output {
+	if m.test == nil || m.test.id != id {
+		return m.next(nil)
+	}
+	t := m.test
+	t.id = -1
+	if path, ok := m.unknown(t); ok {
+		m.alone[key(t.flows[path])] = rates[0]
+		return m.next(nil)
+	}
+	ratio := 1.0
+	for i := range rates {
+		if before := m.alone[key(t.flows[i])]; before > 0 {
+			ratio = min(ratio, rates[i]/before)
+		}
+	}
+	t.ratios = append(t.ratios, ratio)
+	slices.Sort(t.ratios)
+	if n := len(t.ratios); n == 3 || n == 1 && math.Abs(ratio-keeps) > doubt {
+		m.links.answer(t.paths, t.ratios[n/2] >= keeps)
+		m.test = nil
+	}
+	return m.next(nil)
+}
+
+func key(flows [][2]int) alone { return alone{flows[0], len(flows)} }
+
+// unknown is the first of the two paths whose throughput alone is not known yet.
+func (m *Machine) unknown(t *throughput) (path int, ok bool) {
+	for i, flows := range t.flows {
+		if _, have := m.alone[key(flows)]; !have {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Failed says that a measurement could not be made.
+func (m *Machine) Failed(id int) Output {
+	if w, ok := m.finish(id); ok {
+		return m.next(m.search.answered(w.a, w.b))
+	}
+	if m.test != nil && m.test.id == id { // no news of interference is what most networks would say
+		m.links.answer(m.test.paths, true)
+		m.test = nil
+	}
+	return m.next(nil)
+}
+
+// finish frees the hosts of a measurement.
+func (m *Machine) finish(id int) (want, bool) {
+	w, ok := m.running[id]
+	if ok {
+		delete(m.running, id)
+		m.busy[w.a], m.busy[w.b] = false, false
+		m.freed = append(m.freed, w.a, w.b)
+	}
+	return w, ok
+}
+
+// next queues measurements, moves on to the next phase when nothing is waited for, and returns what can start now.
+func (m *Machine) next(wants []want) (out Output) {
+	var touched []int
+	for {
+		for _, w := range wants {
+			m.waiting[w.a] = append(m.waiting[w.a], w)
+			touched = append(touched, w.a)
+		}
+		if m.search.waiting > 0 || m.phase == done {
+			break
+		}
+		wants = nil
+		switch m.phase {
+		case searching:
+			if wants = m.search.round(); m.search.waiting == 0 && len(m.search.left) == 0 {
+				m.phase = doubting
+				m.search.distances()
+				wants = m.search.doubts()
+			}
+		case doubting:
+			m.search.unite()
+			m.phase = joining
+			for _, p := range m.assumed { // there may be more hosts now
+				delete(m.answers, p)
+			}
+			m.assumed = nil
+			m.links = newLinks(m.terminals(), m.near, m.answers)
+		case joining:
+			if m.test == nil {
+				if !m.ask() {
+					m.phase, out.Done = done, m.tree()
+					return out
+				}
+			}
+			if m.test.id < 0 {
+				out.Stream = m.stream()
+			}
+			return out
+		}
+	}
+	m.dispatch(touched, &out)
+	return out
+}
+
+// dispatch starts measurements of the given hosts and of those that waited for a host that is idle now.
+func (m *Machine) dispatch(hosts []int, out *Output) {
+	if len(m.freed) > 0 {
+		hosts = append(hosts, m.late...)
+		m.late = m.late[:0]
+	}
+	for _, h := range m.freed {
+		hosts = append(append(hosts, h), m.blocked[h]...)
+		m.blocked[h] = m.blocked[h][:0]
+	}
+	m.freed = m.freed[:0]
+	for _, h := range hosts {
+		m.start(h, out)
+	}
+}
+
+// start starts a host's first measurement whose other host is idle, or lets it wait.
+func (m *Machine) start(h int, out *Output) {
+	if len(m.waiting[h]) == 0 || m.busy[h] { // busy: it is looked at again when it is idle
+		return
+	}
+	if len(m.running) >= m.cfg.MaxPings {
+		m.late = append(m.late, h)
+		return
+	}
+	i := slices.IndexFunc(m.waiting[h], func(w want) bool { return !m.busy[w.b] })
+	if i < 0 {
+		other := m.waiting[h][0].b
+		m.blocked[other] = append(m.blocked[other], h)
+		return
+	}
+	w := m.waiting[h][i]
+	m.waiting[h] = slices.Delete(m.waiting[h], i, i+1)
+	m.busy[w.a], m.busy[w.b] = true, true
+	m.nextID++
+	m.running[m.nextID] = w
+	m.Cost.Pings++
+	m.Cost.Echoes += w.echoes
+	out.Pings = append(out.Pings, Ping{m.nextID, w.a, w.b, w.echoes})
+}
+
+func (m *Machine) terminals() (list []int) {
+	for p, x := range m.search.places {
+		if len(x.members) > 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (m *Machine) near(a, b int) int64 {
+	if d := m.search.places[a].at[b]; d >= 0 {
+		return d
+	}
+	return math.MaxInt64
+}
+
+func (m *Machine) tree() *Tree {
+	members := make([][]int, len(m.search.places))
+	for p, x := range m.search.places {
+		members[p] = x.members
+	}
+	return m.links.tree(members, len(m.search.of))
+}
+
+// ask takes the next question of links that must be measured; false if there is none.
+func (m *Machine) ask() bool {
+	for {
+		paths, more := m.links.run()
+		if !more {
+			return false
+		}
+		t := &throughput{paths: paths, id: -1}
+		if t.flows = m.flows(paths); len(t.flows[0]) > 0 && len(t.flows[1]) > 0 {
+			m.test = t
+			return true
+		}
+		m.assumed = append(m.assumed, paths)
+		m.links.answer(paths, false) // too few hosts to tell: a switch with one host cannot be told from that host
+	}
+}
+
+// flows chooses different hosts for all streams of two paths, as many streams for one as for the other.
+func (m *Machine) flows(paths Paths) (flows [2][][2]int) {
+	uses := map[int]int{}
+	for _, p := range paths {
+		uses[p[0]]++
+		uses[p[1]]++
+	}
+	n := m.cfg.MaxFlows
+	for p, times := range uses {
+		n = min(n, len(m.search.places[p].members)/times)
+	}
+	next := map[int]int{}
+	take := func(p int) int {
+		next[p]++
+		return m.search.places[p].members[next[p]-1]
+	}
+	for i, p := range paths {
+		for range n {
+			flows[i] = append(flows[i], [2]int{take(p[0]), take(p[1])})
+		}
+	}
+	return flows
+}
+
+// stream is the next measurement of the question under way. What is known of a path alone is not measured again.
+func (m *Machine) stream() *Stream {
+	t := m.test
+	m.nextID++
+	t.id = m.nextID
+	m.Cost.Streams++
+	if path, ok := m.unknown(t); ok {
+		return &Stream{t.id, t.flows[path : path+1]}
+	}
+	return &Stream{t.id, t.flows[:]}
+}

@@ -1,0 +1,473 @@
+package topo
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// rtts are the round-trip times known, by unordered pair of hosts.
+type rtts map[[2]int]sample
+
+type sample struct {
+	least  int64 // nanoseconds
+	jitter int64 // how much longer the second shortest took
+	count  int   // echoes
+}
+
+func pair(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
+
+func (r rtts) add(a, b int, s sample) {
+	old, ok := r[pair(a, b)]
+	if !ok {
+		r[pair(a, b)] = s
+		return
+	}
+	lo, hi := min(old.least, s.least), max(old.least, s.least)
+	second := min(hi, lo+old.jitter)
+	if s.least == lo {
+		second = min(hi, lo+s.jitter)
+	}
+	r[pair(a, b)] = sample{lo, second - lo, old.count + s.count}
+}
+
+// levels is what the measured times say about distances: times up to same are those of hosts on one switch; two
+// distances that differ by no more than half a unit are the same distance.
+type levels struct {
+	same, unit int64
+}
+
+// significant is the least gap between two sorted times that counts as a difference in distance: a good part of the time
+// itself, and far above what echoes of the same pair differ by.
+func significant(at, jitter int64) int64 { return max(10*jitter, at/20, 1) }
+
+// findLevels sorts all times and cuts where the first marked gap is (section 2.1 of the paper, where the gap d(i) differs
+// most from d(i-1); the first instead of the largest, because farther switches make larger gaps). Between the two times of the gap may
+// lie a distance that nobody has measured yet, so that the cut is not far above the lower one.
+func findLevels(times []sample) levels {
+	if len(times) == 0 {
+		return levels{}
+	}
+	least, jitters := make([]int64, len(times)), make([]int64, len(times))
+	for i, s := range times {
+		least[i], jitters[i] = s.least, s.jitter
+	}
+	slices.Sort(least)
+	slices.Sort(jitters)
+	jitter := jitters[len(jitters)/2]
+	for i := range len(least) - 1 {
+		if gap := least[i+1] - least[i]; gap >= significant(least[i], jitter) {
+			return levels{same: least[i] + min(gap/2, max(least[i]/8, significant(least[i], jitter))), unit: least[i+1] - (least[0]+least[i])/2}
+		}
+	}
+	last := least[len(least)-1]
+	return levels{same: last + significant(last, jitter), unit: significant(last, jitter)}
+}
+
+func (l levels) tolerance(d int64) int64 { return max(l.unit/2, d/50) }
+
+// place is a switch while hosts are being looked for.
+type place struct {
+	members []int
+	at      []int64 // to every other place, -1 if not measured
+}
+
+// search finds the switch of every host. A round takes some unplaced hosts as founders, measures all pairs of them, and makes
+// switches of those that are near each other; then every other unplaced host looks for its own among these: it measures the time to one
+// switch, drops all switches that are not as far from that one as it is itself, and goes on with one that is left.
+type search struct {
+	rtts   rtts
+	levels levels
+	places []*place
+	of     []int // place of each host, -1: none yet, gone: not there
+	left   []int // hosts that no place of the last rounds fits, in address order
+	batch  int
+
+	known   map[int][]probe // what unplaced hosts measured in earlier rounds
+	with    map[int][]int   // hosts known to share a host's switch
+	follows []bool          // those hosts
+
+	waiting  int           // measurements under way or wanted in this stage
+	seekers  map[int]*seek // hosts that are looking
+	founders []int
+	partners []int // of the founders, -1: none
+	found    int   // first place of this round
+}
+
+const gone = -2
+
+// seek is a host's search in one round.
+type seek struct {
+	candidates []int // places that may be the host's
+	probed     []probe
+	again      bool // the nearest has been measured once more
+	hints      int  // candidates tried because of their address
+}
+
+// probe is a measurement to a member of a place.
+type probe struct{ place, member int }
+
+const (
+	echoes     = 8  // in a first measurement
+	moreEchoes = 32 // where the first left a doubt
+	firstBatch = 16 // founders of the first round; each round has twice as many
+)
+
+// want is a measurement of the round-trip time between two hosts.
+type want struct{ a, b, echoes int }
+
+// newSearch starts with n hosts. Hosts of a group are known to share a switch: only the first one is measured.
+func newSearch(n int, groups [][]int) *search {
+	s := &search{rtts: rtts{}, batch: firstBatch, seekers: map[int]*seek{}, known: map[int][]probe{}, with: map[int][]int{}, follows: make([]bool, n)}
+	for _, g := range groups {
+		s.with[g[0]] = g[1:]
+		for _, h := range g[1:] {
+			s.follows[h] = true
+		}
+	}
+	for range n {
+		s.of = append(s.of, -1)
+	}
+	s.forget()
+	return s
+}
+
+// forget forgets all places but no time.
+func (s *search) forget() {
+	s.places, s.left, s.founders, s.partners, s.waiting = nil, nil, nil, nil, 0
+	clear(s.seekers)
+	clear(s.known)
+	for h := range s.of {
+		if s.of[h] == gone {
+			continue
+		}
+		s.of[h] = -1
+		if !s.follows[h] {
+			s.left = append(s.left, h)
+		}
+	}
+}
+
+// add lets one more host look for its switch, and returns its first measurement.
+func (s *search) add(h int) []want {
+	for len(s.of) <= h {
+		s.of, s.follows = append(s.of, gone), append(s.follows, false)
+	}
+	s.of[h] = -1
+	s.left = append(s.left, h)
+	s.found = 0
+	if s.waiting > 0 { // the round under way will see it
+		return nil
+	}
+	return s.seek()
+}
+
+// remove takes a host out; its switch stays, without hosts.
+func (s *search) remove(h int) {
+	if h < len(s.of) && s.of[h] >= 0 {
+		p := s.places[s.of[h]]
+		p.members = slices.DeleteFunc(p.members, func(m int) bool { return m == h })
+	}
+	if h < len(s.of) {
+		s.of[h] = gone
+	}
+	delete(s.seekers, h)
+	s.left = slices.DeleteFunc(s.left, func(x int) bool { return x == h })
+	for _, list := range [][]int{s.founders, s.partners} {
+		if i := slices.Index(list, h); i >= 0 {
+			list[i] = -1
+		}
+	}
+}
+
+// round starts the next round and returns its first measurements; none when every host has its switch.
+func (s *search) round() []want {
+	s.left = slices.DeleteFunc(s.left, func(h int) bool { return s.of[h] != -1 })
+	if len(s.left) == 0 {
+		return nil
+	}
+	s.founders, s.partners = choose(s.left, s.batch)
+	s.batch *= 2
+	s.found = len(s.places)
+	var wants []want
+	for i, a := range s.founders {
+		if s.partners[i] >= 0 {
+			wants = s.ask(wants, a, s.partners[i], echoes)
+		}
+		for _, b := range s.with[a][:min(1, len(s.with[a]))] { // so that one time on one switch is known
+			wants = s.ask(wants, a, b, echoes)
+		}
+		for _, b := range s.founders[:i] {
+			wants = s.ask(wants, a, b, echoes)
+		}
+		for _, p := range s.places {
+			if len(p.members) > 0 {
+				wants = s.ask(wants, a, p.members[i%len(p.members)], echoes)
+			}
+		}
+	}
+	if s.waiting = len(wants); s.waiting == 0 {
+		return s.settle()
+	}
+	return wants
+}
+
+// choose takes n of the hosts, spread evenly, and for each a partner: the next one, which often shares its switch, or -1.
+func choose(hosts []int, n int) (chosen, partners []int) {
+	n = min(n, len(hosts))
+	for i := range n {
+		at, end := i*len(hosts)/n, (i+1)*len(hosts)/n
+		chosen = append(chosen, hosts[at])
+		if at+1 < end {
+			partners = append(partners, hosts[at+1])
+		} else {
+			partners = append(partners, -1)
+		}
+	}
+	return chosen, partners
+}
+
+func (s *search) ask(wants []want, a, b, echoes int) []want {
+	if old, ok := s.rtts[pair(a, b)]; a == b || ok && old.count >= echoes {
+		return wants
+	}
+	return append(wants, want{a, b, echoes})
+}
+
+// measured takes a result and returns further measurements. When it returns none and waiting is 0, the round is over.
+func (s *search) measured(a, b int, t sample) []want {
+	s.rtts.add(a, b, t)
+	return s.answered(a, b)
+}
+
+// answered is called for every measurement that was wanted, also for one that failed.
+func (s *search) answered(a, b int) []want {
+	s.waiting--
+	if len(s.founders) > 0 {
+		if s.waiting > 0 {
+			return nil
+		}
+		return s.settle()
+	}
+	var wants []want
+	for _, h := range []int{a, b} {
+		if k := s.seekers[h]; k != nil {
+			wants = append(wants, s.step(h, k)...)
+		}
+	}
+	s.waiting += len(wants)
+	return wants
+}
+
+// settle makes places of the founders and lets the other hosts look.
+func (s *search) settle() []want {
+	if s.cluster() { // the times so far were all of hosts on different switches
+		s.forget()
+		return s.round()
+	}
+	s.founders, s.partners = nil, nil
+	return s.seek()
+}
+
+// seek lets every unplaced host look among the places of this round.
+func (s *search) seek() []want {
+	for _, h := range s.left {
+		if s.of[h] == -1 && s.found < len(s.places) {
+			k := &seek{probed: s.known[h]}
+			for p := s.found; p < len(s.places); p++ {
+				if len(s.places[p].members) > 0 {
+					k.candidates = append(k.candidates, p)
+				}
+			}
+			s.seekers[h] = k
+		}
+	}
+	var wants []want
+	for _, h := range s.left {
+		if k := s.seekers[h]; k != nil {
+			wants = append(wants, s.step(h, k)...)
+		}
+	}
+	s.waiting = len(wants)
+	return wants
+}
+
+// cluster makes places of the founders. It reports true if the least distance known was a wrong one.
+func (s *search) cluster() (rebased bool) {
+	times := make([]sample, 0, len(s.rtts))
+	for _, t := range s.rtts {
+		times = append(times, t)
+	}
+	s.levels = findLevels(times)
+	for ab, t := range s.rtts {
+		if p := s.of[ab[0]]; p >= 0 && p == s.of[ab[1]] && t.least > s.levels.same+s.levels.unit/4 {
+			return true
+		}
+	}
+	near := slices.DeleteFunc(slices.Concat(s.founders, s.partners), func(h int) bool { return h < 0 })
+	for _, h := range s.founders {
+		if h < 0 || s.of[h] != -1 {
+			continue
+		}
+		p := len(s.places)
+		s.places = append(s.places, &place{})
+		s.join(h, p)
+		for i := 0; i < len(s.places[p].members); i++ { // all that are near one that is in
+			for _, other := range near {
+				if t, ok := s.rtts[pair(s.places[p].members[i], other)]; s.of[other] == -1 && ok && t.least <= s.levels.same {
+					s.join(other, p)
+				}
+			}
+		}
+	}
+	s.distances()
+	return false
+}
+
+func (s *search) join(h, p int) {
+	for _, m := range append([]int{h}, s.with[h]...) {
+		if s.of[m] != gone {
+			s.of[m] = p
+			s.places[p].members = append(s.places[p].members, m)
+		}
+	}
+}
+
+// doubts returns measurements that decide whether a host that is alone is so only because an echo came late.
+func (s *search) doubts() []want {
+	var wants []want
+	for p, x := range s.places {
+		if len(x.members) != 1 {
+			continue
+		}
+		order := make([]int, 0, len(s.places))
+		for q := range s.places {
+			if q != p && x.at[q] >= 0 && len(s.places[q].members) > 0 {
+				order = append(order, q)
+			}
+		}
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x.at[a], x.at[b]) })
+		for _, q := range order[:min(2, len(order))] {
+			wants = s.ask(wants, x.members[0], s.places[q].members[0], moreEchoes)
+		}
+	}
+	s.waiting = len(wants)
+	return wants
+}
+
+// unite makes one place of those that are no farther from each other than hosts of one switch.
+func (s *search) unite() {
+	s.distances()
+	for p := range s.places {
+		for q := p + 1; q < len(s.places); q++ {
+			if d := s.places[p].at[q]; d >= 0 && d <= s.levels.same && len(s.places[p].members) > 0 {
+				for _, h := range s.places[q].members {
+					s.of[h] = p
+				}
+				s.places[p].members = append(s.places[p].members, s.places[q].members...)
+				s.places[q].members = nil
+			}
+		}
+		slices.Sort(s.places[p].members)
+	}
+	s.distances()
+}
+
+// distances fills in the distances between the new places and all others: the least time known of any two members.
+func (s *search) distances() {
+	for _, p := range s.places {
+		for len(p.at) < len(s.places) {
+			p.at = append(p.at, -1)
+		}
+	}
+	for ab, t := range s.rtts {
+		p, q := s.of[ab[0]], s.of[ab[1]]
+		if p >= 0 && q >= 0 && p != q && (s.places[p].at[q] < 0 || t.least < s.places[p].at[q]) {
+			s.places[p].at[q], s.places[q].at[p] = t.least, t.least
+		}
+	}
+}
+
+// step looks at what a host knows and returns its next measurement; none when it has found its switch or all are excluded.
+func (s *search) step(h int, k *seek) []want {
+	for {
+		if s.exclude(h, k) {
+			delete(s.seekers, h)
+			delete(s.known, h)
+			return nil
+		}
+		if len(k.candidates) == 0 {
+			break
+		}
+		i := s.hint(h, k)
+		p := k.candidates[i]
+		k.candidates = slices.Delete(k.candidates, i, i+1)
+		next := probe{p, s.places[p].members[h%len(s.places[p].members)]}
+		k.probed = append(k.probed, next)
+		if wants := s.ask(nil, h, next.member, echoes); len(wants) > 0 {
+			return wants
+		}
+	}
+	if !k.again && len(k.probed) > 0 { // one late echo must not make a switch: the nearest once more, and what the first answer excluded
+		k.again = true
+		if wants := s.ask(nil, h, s.nearest(h, k).member, moreEchoes); len(wants) > 0 {
+			for p := s.found; p < len(s.places); p++ {
+				if !slices.ContainsFunc(k.probed, func(x probe) bool { return x.place == p }) {
+					k.candidates = append(k.candidates, p)
+				}
+			}
+			return wants
+		}
+	}
+	delete(s.seekers, h)
+	s.known[h] = k.probed
+	return nil
+}
+
+// exclude drops the candidates that do not fit what has been measured. It reports true if the host is on one of those measured.
+func (s *search) exclude(h int, k *seek) bool {
+	for _, x := range k.probed {
+		t, ok := s.rtts[pair(h, x.member)]
+		if !ok {
+			continue
+		}
+		if t.least <= s.levels.same {
+			s.join(h, x.place)
+			return true
+		}
+		k.candidates = slices.DeleteFunc(k.candidates, func(q int) bool {
+			d := s.places[x.place].at[q]
+			return d >= 0 && max(d-t.least, t.least-d) > s.levels.tolerance(t.least)
+		})
+	}
+	return false
+}
+
+func (s *search) nearest(h int, k *seek) probe {
+	return slices.MinFunc(k.probed, func(a, b probe) int {
+		return cmp.Compare(s.orInfinite(h, a.member), s.orInfinite(h, b.member))
+	})
+}
+
+func (s *search) orInfinite(a, b int) int64 {
+	if t, ok := s.rtts[pair(a, b)]; ok {
+		return t.least
+	}
+	return math.MaxInt64
+}
+
+// hint is the index of the candidate to measure next: at first the one with the founder whose address is nearest, then any, another for
+// each host, so that no switch is asked by all at once.
+func (s *search) hint(h int, k *seek) int {
+	if k.hints < 2 {
+		k.hints++
+		at, _ := slices.BinarySearchFunc(k.candidates, h, func(p, h int) int { return cmp.Compare(s.places[p].members[0], h) })
+		switch {
+		case at == len(k.candidates), at > 0 && h-s.places[k.candidates[at-1]].members[0] < s.places[k.candidates[at]].members[0]-h:
+			return at - 1
+		default:
+			return at
+		}
+	}
+	return h % len(k.candidates)
+}

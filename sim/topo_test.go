@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"libspx/net/topo"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// cluster112 is a network like the one of the paper's figure 3: 112 hosts, 14 on each of 8 switches, which are joined hierarchically.
+func cluster112() *topo.Tree {
+	t := &topo.Tree{N: 8, Links: [][2]int{{0, 1}, {0, 2}, {0, 3}, {3, 4}, {3, 5}, {5, 6}, {5, 7}}}
+	for h := range 112 {
+		t.Of = append(t.Of, h/14)
+	}
+	return t
+}
+
+// check runs the inference and compares.
+func check(t *testing.T, truth *topo.Tree, cfg topo.Config, seed uint64, late, leave []int) Inference {
+	t.Helper()
+	got, err := NewNetwork(truth).Infer(cfg, seed, late, leave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := *truth
+	want.Of = append([]int(nil), truth.Of...)
+	for _, h := range leave {
+		want.Of[h] = -1
+	}
+	if diff := cmp.Diff(want.Splits(), got.Tree.Splits()); diff != "" {
+		t.Fatalf("seed %d: want\n%sgot\n%s%s", seed, &want, got.Tree, diff)
+	}
+	return got
+}
+
+func TestTopologyOf112Hosts(t *testing.T) {
+	for seed := range uint64(100) {
+		got := check(t, cluster112(), topo.Config{Hosts: 112}, seed, nil, nil)
+		if all := 112 * 111 / 2; got.Cost.Pings > all/4 {
+			t.Errorf("seed %d: %d pings, all pairs are %d", seed, got.Cost.Pings, all)
+		}
+		if seed == 0 {
+			t.Logf("112 hosts: %+v, %d us", got.Cost, got.Took)
+		}
+	}
+}
+
+// randomNetwork has n switches with 1 to most hosts; addresses are shuffled now and then.
+func randomNetwork(r *rand.Rand, n, most int) *topo.Tree {
+	t := &topo.Tree{N: n}
+	for s := 1; s < n; s++ {
+		t.Links = append(t.Links, [2]int{max(0, s-1-r.IntN(4)), s})
+	}
+	for s, next := range t.Neighbors() {
+		if len(next) < 3 || r.IntN(2) == 0 {
+			for range 2 + r.IntN(most) {
+				t.Of = append(t.Of, s)
+			}
+		}
+	}
+	if r.IntN(2) == 0 {
+		r.Shuffle(len(t.Of), func(i, j int) { t.Of[i], t.Of[j] = t.Of[j], t.Of[i] })
+	}
+	return t
+}
+
+func TestTopologyOfRandomNetworks(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		truth := randomNetwork(r, 1+r.IntN(20), 12)
+		cfg := topo.Config{Hosts: len(truth.Of), MaxPings: r.IntN(4)}
+		if r.IntN(4) == 0 { // somebody knows two switches
+			hosts := truth.Hosts()
+			for s := range min(2, len(hosts)) {
+				if len(hosts[s]) > 0 {
+					cfg.Groups = append(cfg.Groups, hosts[s])
+				}
+			}
+		}
+		check(t, truth, cfg, seed, nil, nil)
+	}
+}
+
+func TestTopologyFollowsJoiningAndLeavingHosts(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		truth := randomNetwork(r, 2+r.IntN(10), 8)
+		n := len(truth.Of)
+		first := max(2, n-r.IntN(6)-1)
+		var late []int
+		for h := first; h < n; h++ {
+			late = append(late, h)
+		}
+		var leave []int
+		for _, hosts := range truth.Hosts() { // one of each switch that keeps two
+			if len(hosts) > 2 {
+				leave = append(leave, hosts[r.IntN(len(hosts))])
+			}
+		}
+		check(t, truth, topo.Config{Hosts: first}, seed, late, leave)
+	}
+}
+
+// threeLevels is a network of hosts on the leaves of a tree with so many branches a switch; addresses follow it, or are shuffled.
+func threeLevels(branches, hosts int, r *rand.Rand) *topo.Tree {
+	t := &topo.Tree{N: 1}
+	for range branches {
+		pod := t.N
+		t.Links = append(t.Links, [2]int{0, pod})
+		t.N++
+		for range branches {
+			t.Links = append(t.Links, [2]int{pod, t.N})
+			for range hosts {
+				t.Of = append(t.Of, t.N)
+			}
+			t.N++
+		}
+	}
+	if r != nil {
+		r.Shuffle(len(t.Of), func(i, j int) { t.Of[i], t.Of[j] = t.Of[j], t.Of[i] })
+	}
+	return t
+}
+
+func TestTopologyGrowth(t *testing.T) {
+	for _, c := range []struct{ branches, hosts int }{{3, 4}, {4, 8}, {6, 14}, {8, 16}, {12, 20}} {
+		for _, r := range []*rand.Rand{nil, rand.New(rand.NewPCG(1, 1))} {
+			truth := threeLevels(c.branches, c.hosts, r)
+			got := check(t, truth, topo.Config{Hosts: len(truth.Of)}, 1, nil, nil)
+			t.Logf("%d hosts, shuffled %v: %d pings, %d streams, %d us", len(truth.Of), r != nil, got.Cost.Pings, got.Cost.Streams, got.Took)
+		}
+	}
+}
