@@ -130,7 +130,8 @@ enum {
   SPX_CTX_COLL = 1,
   SPX_CTX_ENGINE = 2 /* the Go engine's own messages */,
   SPX_CTX_FT = 3,
-  SPX_CTX_STEP = 4
+  SPX_CTX_PART = 4 /* partitioned communication: what a sender tells its receiver of itself */,
+  SPX_CTX_STEP = 8
 };
 typedef struct spx_comm {
   spx_obj o;

@@ -534,55 +534,51 @@ int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message 
 int PMPI_Parrived(MPI_Request request, int partition, int *flag)
 {
   SPX_ENTER(SPX_FN_Parrived);
-  (void)request;
-  (void)partition;
-  (void)flag;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
+  return spx_c_Parrived(request, partition, flag);
 }
 
 #pragma weak MPI_Pready = PMPI_Pready
 int PMPI_Pready(int partition, MPI_Request request)
 {
   SPX_ENTER(SPX_FN_Pready);
-  (void)partition;
-  (void)request;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
+  return spx_c_Pready(partition, request);
 }
 
 #pragma weak MPI_Pready_list = PMPI_Pready_list
 int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
 {
   SPX_ENTER(SPX_FN_Pready_list);
-  (void)length;
-  (void)array_of_partitions;
-  (void)request;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
+  SPX_CHECK(length >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "length", length));
+  return spx_c_Pready_list(length, array_of_partitions, request);
 }
 
 #pragma weak MPI_Pready_range = PMPI_Pready_range
 int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
 {
   SPX_ENTER(SPX_FN_Pready_range);
-  (void)partition_low;
-  (void)partition_high;
-  (void)request;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
+  return spx_c_Pready_range(partition_low, partition_high, request);
 }
 
 #pragma weak MPI_Precv_init = PMPI_Precv_init
 int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Precv_init);
-  (void)buf;
-  (void)partitions;
-  (void)count;
-  (void)datatype;
-  (void)source;
-  (void)tag;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(spx_dest_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Precv_init(buf, partitions, count, t_datatype, source, tag, c_comm, info, request);
 }
 
 #pragma weak MPI_Probe = PMPI_Probe
@@ -600,16 +596,17 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Psend_init);
-  (void)buf;
-  (void)partitions;
-  (void)count;
-  (void)datatype;
-  (void)dest;
-  (void)tag;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
+  return spx_c_Psend_init(buf, partitions, count, t_datatype, dest, tag, c_comm, info, request);
 }
 
 #pragma weak MPI_Recv = PMPI_Recv

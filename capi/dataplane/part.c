@@ -1,0 +1,431 @@
+/* part.c - partitioned communication over messages. MPI-5.0, chapter 5.
+ *
+ * MPI_Psend_init tells the receiver of itself in one short message (context SPX_CTX_PART, the user's tag), which MPI_Precv_init
+ * receives: so the order of the initializations decides what belongs together, by the matching rules of all messages. It names
+ * a context of this send alone, in which the data go: message m holds partitions [m * group, (m + 1) * group) of the sender and
+ * has m for its tag. group is 1 up to MESSAGES_MAX partitions. A message leaves when its last partition is ready, whether the
+ * receiver has started or not; the receiver, whose partitions may be others, sees from the bytes which of its own are whole.
+ * The messages are persistent requests, started again by each MPI_Start.
+ */
+#include <stdlib.h>
+#include "dp.h"
+#include "part.h"
+
+#define MESSAGES_MAX 4096
+#define OWN_CTX      (1ull << 63) /* contexts of sends: this, the sender's process, and a serial number */
+
+typedef struct {
+  uint64_t ctx;
+  uint64_t bytes; /* of a partition of the sender */
+  uint64_t partitions;
+} intro;
+
+typedef struct {
+  spx_request *r; /* NULL: there is nobody to talk to */
+  int32_t left;   /* send: partitions that are not ready yet */
+  char *bounce;   /* receive: where the message goes when it does not end with an element; else NULL */
+} message;
+
+typedef struct part {
+  spx_poller poller;
+  spx_request *user;
+  spx_request *hello; /* receive: of the intro, until it has come */
+  intro *from;        /* receive: the intro's memory */
+  int polling;        /* the poller is registered */
+  uint64_t bytes;     /* of one of our partitions */
+  int32_t partitions;
+  int32_t unready; /* send: partitions that are not ready yet */
+  uint8_t *ready;  /* send: by partition */
+  int32_t n;       /* messages; 0: not known yet */
+  int32_t settled; /* messages below this one are over */
+  int32_t group;   /* partitions of the sender in a message */
+  uint64_t step;   /* bytes of a message, but the last may have less */
+  message *m;
+  int failed; /* message whose error is the operation's, or -1 */
+} part;
+
+static uint32_t serial; /* of the sends of this process */
+
+static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
+
+/* ---- messages ------------------------------------------------------------------------------------------------ */
+
+static void plan_messages(part *p, uint64_t partitions, uint64_t bytes)
+{
+  uint64_t group = (partitions + MESSAGES_MAX - 1) / MESSAGES_MAX;
+  p->group = (int32_t)group;
+  p->n = (int32_t)((partitions + group - 1) / group);
+  p->step = group * bytes;
+}
+
+static int no_memory(void)
+{
+  spx_detail("no memory for a partitioned operation");
+  return MPI_ERR_NO_MEM;
+}
+
+static int make_sends(part *p, uint64_t ctx)
+{
+  spx_request *u = p->user;
+  if (!(p->m = calloc((size_t)p->n, sizeof *p->m))) return no_memory();
+  int64_t each = u->count / p->partitions;
+  for (int32_t i = 0; i < p->n && u->want_src != MPI_PROC_NULL; i++) {
+    int64_t first = (int64_t)i * p->group;
+    int64_t parts = first + p->group <= p->partitions ? p->group : p->partitions - first;
+    char *at = (char *)u->buf + first * each * u->type->extent;
+    int err = spx_persistent(SPX_R_SEND, at, parts * each, u->type, u->want_src, i, u->comm, SPX_CTX_PART,
+                             SPX_M_STANDARD, &p->m[i].r);
+    if (err != MPI_SUCCESS) return err;
+    p->m[i].r->ctx = ctx;
+    p->m[i].r->flags |= SPX_RF_INTERNAL;
+  }
+  return MPI_SUCCESS;
+}
+
+/* The receive of bytes [at, at + n) of the whole. */
+static int make_receive(part *p, int32_t i, uint64_t at, uint64_t n)
+{
+  spx_request *u = p->user;
+  spx_type *t = u->type;
+  char *to = (char *)u->buf;
+  int64_t count = (int64_t)n;
+  uint64_t size = (uint64_t)t->size;
+  if (t->flags & SPX_T_CONTIG) {
+    to += at;
+    t = byte_type();
+  } else if (size && at % size == 0 && n % size == 0) {
+    to += (int64_t)(at / size) * t->extent;
+    count = (int64_t)(n / size);
+  } else {
+    if (!(to = p->m[i].bounce = malloc(n ? n : 1))) return no_memory();
+    t = byte_type();
+  }
+  int err = spx_persistent(SPX_R_RECV, to, count, t, u->want_src, i, u->comm, SPX_CTX_PART, SPX_M_STANDARD, &p->m[i].r);
+  if (err != MPI_SUCCESS) return err;
+  p->m[i].r->ctx = p->from->ctx;
+  p->m[i].r->flags |= SPX_RF_INTERNAL;
+  return MPI_SUCCESS;
+}
+
+static void sizes_differ(const part *p)
+{
+  const intro *in = p->from;
+  spx_detail("the sender's buffer has %llu bytes (%llu partitions), the receiver's %llu (%d partitions): they must be "
+             "of one size",
+             (unsigned long long)(in->partitions * in->bytes), (unsigned long long)in->partitions,
+             (unsigned long long)spx_capacity(p->user), p->partitions);
+}
+
+/* The intro has come. */
+static int make_receives(part *p)
+{
+  const intro *in = p->from;
+  uint64_t theirs = in->partitions * in->bytes;
+  if (theirs != spx_capacity(p->user)) return MPI_ERR_TRUNCATE;
+  plan_messages(p, in->partitions, in->bytes);
+  p->settled = p->n;
+  if (!(p->m = calloc((size_t)p->n, sizeof *p->m))) return no_memory();
+  for (int32_t i = 0; i < p->n; i++) {
+    uint64_t at = (uint64_t)i * p->step;
+    int err = make_receive(p, i, at, at + p->step <= theirs ? p->step : theirs - at);
+    if (err != MPI_SUCCESS) return err;
+  }
+  return MPI_SUCCESS;
+}
+
+static void free_messages(part *p)
+{
+  for (int32_t i = 0; p->m && i < p->n; i++) {
+    if (p->m[i].r) spx_request_free(p->m[i].r);
+    free(p->m[i].bounce);
+  }
+  free(p->m);
+  p->m = NULL;
+}
+
+/* ---- progress; all of it with the lock held ------------------------------------------------------------------- */
+
+/* Takes in what is over, in order: true when all is. */
+static bool settle(part *p)
+{
+  while (p->settled < p->n) {
+    message *m = &p->m[p->settled];
+    if (m->r && !spx_is_done(m->r)) return false;
+    if (m->r && m->r->error != MPI_SUCCESS && p->failed < 0) p->failed = p->settled;
+    p->settled++;
+  }
+  return true;
+}
+
+/* A message that went through a bounce buffer is put where it belongs; once. */
+static void unload(part *p, int32_t i)
+{
+  message *m = &p->m[i];
+  if (!m->bounce || m->left == 0) return;
+  uint64_t at = (uint64_t)i * p->step;
+  spx_unpack(p->user->buf, p->user->count, p->user->type, (int64_t)at, (int64_t)at + m->r->bytes, m->bounce);
+  m->left = 0;
+}
+
+static void end(part *p)
+{
+  spx_request *u = p->user;
+  if (p->polling) spx_poller_del(&p->poller);
+  p->polling = 0;
+  if (u->kind == SPX_R_PART_RECV)
+    for (int32_t i = 0; p->failed < 0 && i < p->n; i++) unload(p, i);
+  u->bytes = u->want_src == MPI_PROC_NULL || p->failed >= 0 ? 0 : (int64_t)spx_capacity(u);
+  spx_complete(u, p->failed >= 0 ? p->m[p->failed].r->error : MPI_SUCCESS);
+}
+
+/* The operation can not go on at all. */
+static void break_off(part *p, int error)
+{
+  if (p->polling) spx_poller_del(&p->poller);
+  p->polling = 0;
+  free_messages(p);
+  p->n = 0;
+  spx_complete(p->user, error);
+}
+
+static void start_receives(part *p)
+{
+  p->settled = 0;
+  for (int32_t i = 0; i < p->n; i++) {
+    p->m[i].left = 1;
+    spx_start(p->m[i].r);
+  }
+}
+
+/* One step of a receive; the number of events. */
+static int go_on(part *p)
+{
+  if (p->n == 0) {
+    if (!spx_is_done(p->hello)) return 0;
+    int err = p->hello->error;
+    if (err == MPI_SUCCESS) err = make_receives(p);
+    if (err != MPI_SUCCESS) {
+      break_off(p, err);
+      return 1;
+    }
+    start_receives(p);
+  }
+  int32_t before = p->settled;
+  if (settle(p)) {
+    end(p);
+    return 1;
+  }
+  return p->settled != before;
+}
+
+static int poll_part(spx_poller *poller) { return go_on((part *)((char *)poller - offsetof(part, poller))); }
+
+static void poll_from_now(part *p)
+{
+  p->polling = 1;
+  p->poller.poll = poll_part;
+  spx_poller_add(&p->poller);
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------ */
+
+static void start_send(part *p)
+{
+  memset(p->ready, 0, (size_t)p->partitions);
+  p->unready = p->partitions;
+  p->settled = 0;
+  for (int32_t i = 0; i < p->n; i++) {
+    int32_t rest = p->partitions - i * p->group;
+    p->m[i].left = rest < p->group ? rest : p->group;
+  }
+}
+
+static int start(spx_request *r)
+{
+  part *p = r->priv;
+  spx_lock();
+  atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+  r->flags |= SPX_RF_ACTIVE;
+  r->error = MPI_SUCCESS;
+  r->bytes = 0;
+  p->failed = -1;
+  if (r->kind == SPX_R_PART_SEND)
+    start_send(p);
+  else if (r->want_src == MPI_PROC_NULL)
+    end(p);
+  else {
+    if (p->n) start_receives(p);
+    go_on(p);
+    if (!spx_is_done(r)) poll_from_now(p);
+  }
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+static int finish(spx_request *r, MPI_Status *st)
+{
+  part *p = r->priv;
+  if (r->want_src == MPI_PROC_NULL)
+    spx_status_set(st, MPI_PROC_NULL, MPI_ANY_TAG, SPX_KEEP_ERROR, 0, 0);
+  else
+    spx_status_set(st, r->want_src, r->want_tag, SPX_KEEP_ERROR, r->bytes, 0);
+  if (r->error != MPI_SUCCESS && p->failed >= 0)
+    spx_request_detail(p->m[p->failed].r);
+  else if (r->error == MPI_ERR_TRUNCATE)
+    sizes_differ(p);
+  else if (r->error != MPI_SUCCESS && p->hello)
+    spx_request_detail(p->hello);
+  return r->error;
+}
+
+/* An intro goes its way, or is awaited, whatever becomes of its operation: the next one of the same envelope must not get it. */
+static void free_intro(spx_request *r) { free(r->priv); }
+
+static void let_go_of_hello(part *p)
+{
+  if (!p->hello) return;
+  p->hello->priv = p->from;
+  p->hello->release = free_intro;
+  if (spx_is_done(p->hello))
+    spx_request_free(p->hello);
+  else
+    p->hello->flags |= SPX_RF_FREED;
+  p->hello = NULL;
+}
+
+static void release(spx_request *r)
+{
+  part *p = r->priv;
+  if (!p) return;
+  spx_lock();
+  r->priv = NULL;
+  free_messages(p);
+  let_go_of_hello(p);
+  free(p->ready);
+  free(p);
+  spx_unlock();
+}
+
+/* ---- initialization ------------------------------------------------------------------------------------------- */
+
+/* Sends the intro, or prepares to get it. */
+static int introduce(part *p, uint64_t ctx)
+{
+  spx_request *u = p->user;
+  if (u->want_src == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (!(p->from = malloc(sizeof *p->from))) return no_memory();
+  *p->from = (intro){ctx, p->bytes, (uint64_t)p->partitions};
+  int err;
+  if (u->kind == SPX_R_PART_SEND)
+    err = spx_isend(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm, SPX_CTX_PART,
+                    SPX_M_STANDARD, SPX_RF_INTERNAL, &p->hello);
+  else
+    err = spx_irecv(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm, SPX_CTX_PART,
+                    SPX_RF_INTERNAL, &p->hello);
+  if (err != MPI_SUCCESS) free(p->from);
+  return err;
+}
+
+static int init(part *p)
+{
+  spx_request *u = p->user;
+  uint64_t ctx = OWN_CTX | (uint64_t)spx_me << 32 | serial++;
+  if (u->kind == SPX_R_PART_SEND) {
+    if (!(p->ready = calloc((size_t)p->partitions, 1))) return no_memory();
+    plan_messages(p, (uint64_t)p->partitions, p->bytes);
+    int err = make_sends(p, ctx);
+    if (err != MPI_SUCCESS) return err;
+  }
+  return introduce(p, ctx);
+}
+
+int spx_part_init(spx_req_kind kind, void *buf, int partitions, int64_t count, spx_type *t, int rank, int tag,
+                  spx_comm *c, spx_request **out)
+{
+  part *p = calloc(1, sizeof *p);
+  if (!p) return no_memory();
+  int err = spx_persistent(kind, buf, partitions * count, t, rank, tag, c, SPX_CTX_PART, SPX_M_STANDARD, out);
+  if (err != MPI_SUCCESS) {
+    free(p);
+    return err;
+  }
+  spx_request *r = *out;
+  p->user = r;
+  p->partitions = partitions;
+  p->bytes = (uint64_t)(count * t->size);
+  p->failed = -1;
+  r->priv = p;
+  r->start = start;
+  r->finish = finish;
+  r->release = release;
+  spx_lock();
+  err = init(p);
+  spx_unlock();
+  if (err != MPI_SUCCESS) spx_request_free(r);
+  return err;
+}
+
+/* ---- partitions ------------------------------------------------------------------------------------------------ */
+
+static int bad_partition(const part *p, int i)
+{
+  spx_detail("partition = %d: the operation has %d partitions, numbered from 0", i, p->partitions);
+  return MPI_ERR_ARG;
+}
+
+int spx_part_ready(spx_request *r, int low, int high)
+{
+  part *p = r->priv;
+  if (low < 0 || low >= p->partitions) return bad_partition(p, low);
+  if (high < 0 || high >= p->partitions) return bad_partition(p, high);
+  int err = MPI_SUCCESS;
+  spx_lock();
+  for (int i = low; i <= high && err == MPI_SUCCESS; i++) {
+    if (p->ready[i]) {
+      spx_detail("partition %d was marked as ready before", i);
+      err = MPI_ERR_ARG;
+      break;
+    }
+    p->ready[i] = 1;
+    p->unready--;
+    message *m = &p->m[i / p->group];
+    if (--m->left == 0 && m->r) spx_start(m->r);
+  }
+  if (err == MPI_SUCCESS && low <= high && p->unready == 0) {
+    if (settle(p))
+      end(p);
+    else
+      poll_from_now(p);
+  }
+  spx_unlock();
+  return err;
+}
+
+/* Partition i of a receive whose messages are known. */
+static int is_here(part *p, int i)
+{
+  int32_t first = 0, last = p->n - 1;
+  if (p->bytes && p->step) {
+    uint64_t at = (uint64_t)i * p->bytes;
+    first = (int32_t)(at / p->step);
+    last = (int32_t)((at + p->bytes - 1) / p->step);
+  }
+  for (int32_t k = first; k <= last; k++)
+    if (!spx_is_done(p->m[k].r) || p->m[k].r->error != MPI_SUCCESS) return 0;
+  for (int32_t k = first; k <= last; k++) unload(p, k);
+  return 1;
+}
+
+int spx_part_arrived(spx_request *r, int i, int *flag)
+{
+  part *p = r->priv;
+  if (i < 0 || i >= p->partitions) return bad_partition(p, i);
+  for (int tries = 0; tries < 2; tries++) {
+    spx_lock();
+    *flag = spx_is_done(r) || (p->n && is_here(p, i));
+    spx_unlock();
+    if (*flag) break;
+    if (tries == 0) spx_progress();
+  }
+  return MPI_SUCCESS;
+}
