@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-const defaultDirs = "attr basic comm datatype errhan group info init pt2pt coll topo errors/attr errors/comm errors/datatype errors/group errors/pt2pt errors/coll errors/topo"
+const defaultDirs = "attr basic comm datatype errhan group info init pt2pt part coll topo errors/attr errors/comm errors/datatype errors/group errors/pt2pt errors/coll errors/topo"
 
 func main() {
 	dirs := flag.String("dirs", "", "folders of the suite, separated by blanks")
