@@ -1,12 +1,13 @@
 package main
 
 /*
+#include <stdlib.h>
 #include "plan.h"
+#include "settings.h"
 */
 import "C"
 
 import (
-	"os"
 	"unsafe"
 
 	"libspx/core/coll"
@@ -42,13 +43,20 @@ var (
 	_ = [1]int{}[C.MPI_PROC_NULL-coll.RootNone]
 )
 
-// forced holds the algorithms that the environment asks for, read once.
-var forced = func() (out [coll.Kinds]string) {
-	for k := range coll.Kinds {
-		out[k] = os.Getenv(coll.EnvName(k))
+// forced is the algorithm of an operation that a setting asks for, "" when none does.
+func forced(k coll.Kind) string {
+	name := C.CString(coll.EnvName(k))
+	defer C.free(unsafe.Pointer(name))
+	id := C.spx_setting_find(name)
+	if id == C.SPX_SETTINGS {
+		return ""
 	}
-	return out
-}()
+	text := C.GoString(C.spx_setting_text(id))
+	if text == "auto" {
+		return ""
+	}
+	return text
+}
 
 // planCollective compiles the plan for a key. Arguments: const spx_plan_key *, spx_comm *, spx_plan ** (out).
 func planCollective(c *call) error {
@@ -66,7 +74,7 @@ func planCollective(c *call) error {
 		SizeClass: int(key.size_class),
 		Commute:   key.commute != 0,
 		CPUs:      processors(),
-		Force:     forced[key.kind],
+		Force:     forced(coll.Kind(key.kind)),
 	}
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)

@@ -46,7 +46,15 @@ func run(check, status bool) error {
 		printStatus(t, b)
 		return nil
 	}
-	return writeAll(root, outputs(t, b), check)
+	out := outputs(t, b)
+	set, err := settings()
+	if err != nil {
+		return err
+	}
+	out["capi/dataplane/zz_settings.h"] = settingsHeader(set)
+	out["capi/dataplane/zz_settings.inc"] = settingsTable(set)
+	out["docs/settings.md"] = settingsPage(set)
+	return writeAll(root, out, check)
 }
 
 // outputs makes every generated file: path below the root -> contents.

@@ -25,7 +25,7 @@ typedef struct spx_seg_map {
 } spx_seg_map;
 SPX_HIDDEN extern spx_seg_map spx_map;
 
-/* Settings, from the environment at attach: SPX_EAGER_MAX, SPX_STREAM_MAX, SPX_CMA, SPX_SPIN, SPX_YIELD, SPX_CREDIT, SPX_FRAGMENT. */
+/* Settings that are read often, filled in at attach; MPI_T may change them later. A member is a row of api/settings.tsv. */
 typedef struct {
   uint32_t eager_max;  /* bytes: larger messages go by the get protocol */
   uint32_t fragment;   /* bytes of a DATA record */

@@ -9,27 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "dp.h"
+#include "settings.h"
 
 spx_seg *spx_segment;
 uint32_t spx_me;
 spx_seg_map spx_map = {.fd = -1};
-spx_settings spx_set;
 
 static uint64_t
     cma_nonce; /* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
-
-static uint64_t setting(const char *name, uint64_t preset, uint64_t min, uint64_t max)
-{
-  const char *s = getenv(name);
-  unsigned long long v = preset;
-  char *end = "";
-  if (s && *s) v = strtoull(s, &end, 10);
-  if (*end == 'k' || *end == 'K')
-    v <<= 10;
-  else if (*end == 'm' || *end == 'M')
-    v <<= 20;
-  return v < min ? min : v > max ? max : v;
-}
 
 static void read_settings(void)
 {
@@ -39,13 +26,13 @@ static void read_settings(void)
   uint64_t credit = (64ull << 20) / (n ? n : 1);
   bool crowded = spx_segment->nprocs > spx_segment->ncpus;
   spx_set = (spx_settings){
-      .eager_max = (uint32_t)setting("SPX_EAGER_MAX", 16384, 0, largest),
-      .fragment = (uint32_t)setting("SPX_FRAGMENT", 8192, 64, largest),
-      .stream_max = setting("SPX_STREAM_MAX", crowded ? 0 : 64u << 20, 0, UINT64_MAX),
-      .cma = (uint32_t)setting("SPX_CMA", 1, 0, 1),
-      .spin = (uint32_t)setting("SPX_SPIN", crowded ? 0 : 20000, 0, UINT32_MAX),
-      .yield = (uint32_t)setting("SPX_YIELD", crowded ? 16 : 32, 0, UINT32_MAX),
-      .credit = setting("SPX_CREDIT", credit < 65536 ? 65536 : credit, 4096, UINT64_MAX),
+      .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
+      .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
+      .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, crowded ? 0 : 64u << 20, UINT64_MAX),
+      .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
+      .spin = (uint32_t)spx_setting_begin(SPX_SET_SPIN, crowded ? 0 : 20000, UINT32_MAX),
+      .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, crowded ? 16 : 32, UINT32_MAX),
+      .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
   };
 }
 

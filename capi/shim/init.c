@@ -7,6 +7,7 @@
 #include "dp.h"
 #include "error.h"
 #include "runtime.h"
+#include "settings.h"
 #include "shim.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -124,9 +125,9 @@ int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *se
 /* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, and what is left of them. */
 static void write_counters(const spx_frame *f)
 {
-  const char *path = getenv("SPX_COUNTERS");
+  const char *path = spx_setting_text(SPX_SET_COUNTERS);
   char line[160];
-  if (!path) return;
+  if (!*path) return;
   int n = snprintf(line, sizeof line, "rank %u go_entries %llu goroutines %lld continuations %lld\n",
                    spx_proc_of(spx_me)->world_rank, (unsigned long long)spx_go_entries, (long long)f->a[0].i,
                    (long long)f->a[1].i);
