@@ -4,5 +4,5 @@
 //
 // net.go is the event queue and the network; ft.go runs the failure protocols (package ft/member) and checks, after every
 // event, what must never happen (safety), and at the end what must have happened (liveness). topo.go measures simulated networks of switches
-// for the inference of net/topo.
+// for the inference of net/topo; conn.go lets processes talk over the connections that net/conn chooses.
 package sim
