@@ -113,21 +113,35 @@ func (l *testLine) set(key, value string) (err error) {
 	return err
 }
 
-// readLines collects the lines of a folder of the suite and of the folders below that its testlist names. The list is
-// taken from the first of roots that has one: the build folder before the sources.
-func readLines(dir string, roots []string) ([]testLine, error) {
-	var list string
-	for _, root := range roots {
-		p := filepath.Join(root, dir, "testlist")
-		if _, err := os.Stat(p); err == nil {
-			list = p
-			break
+// readLines collects the lines of a folder of the suite and of the folders below that its testlists name. Each of lists is
+// taken from the first of roots that has it: the build folder before the sources. A folder needs the first list only.
+func readLines(dir string, roots, lists []string) ([]testLine, error) {
+	var lines []testLine
+	seen := map[string]bool{}
+	for i, name := range lists {
+		path := firstFile(roots, filepath.Join(dir, name))
+		if path == "" {
+			if i == 0 {
+				return nil, fmt.Errorf("%s has no %s (in %s)", dir, name, strings.Join(roots, ", "))
+			}
+			continue
+		}
+		in, err := readList(dir, path, roots, lists)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range in {
+			if !seen[l.name()] { // what stands in several lists is one line
+				seen[l.name()] = true
+				lines = append(lines, l)
+			}
 		}
 	}
-	if list == "" {
-		return nil, fmt.Errorf("%s has no testlist (in %s)", dir, strings.Join(roots, ", "))
-	}
-	f, err := os.Open(list)
+	return lines, nil
+}
+
+func readList(dir, path string, roots, lists []string) ([]testLine, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +157,7 @@ func readLines(dir string, roots []string) ([]testLine, error) {
 			continue
 		}
 		if isDir(filepath.Join(roots[0], dir, l.program)) {
-			below, err := readLines(dir+"/"+l.program, roots)
+			below, err := readLines(dir+"/"+l.program, roots, lists)
 			if err != nil {
 				return nil, err
 			}
@@ -157,6 +171,17 @@ func readLines(dir string, roots []string) ([]testLine, error) {
 		lines = append(lines, l)
 	}
 	return lines, sc.Err()
+}
+
+// firstFile is the path of name in the first of roots that has it, or "".
+func firstFile(roots []string, name string) string {
+	for _, root := range roots {
+		p := filepath.Join(root, name)
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	return ""
 }
 
 func isDir(path string) bool {

@@ -1,8 +1,10 @@
 // Conformance runs MPICH's own test programs against libspx: it fetches the suite (Debian's source package), builds it with
 // our mpicc in a cache folder, runs every line of its testlists, and writes a table.
 //
-//	make conformance                              the folders that are listed below
+//	make conformance                              every folder with programs in C
+//	make conformance CMA=0                        the same where no process may read another's memory, as in a container
 //	make conformance DIRS="attr pt2pt"            these folders
+//	make conformance DIRS=threads REPEAT=20       twenty times over
 //	make conformance LINES="pt2pt/sendrecv1 2"    these lines: folder/program, or with the number of ranks; commas between several
 //
 // A failure is accepted only when expected.tsv has a reason for it, and a line of that list that passes is a failure of
@@ -19,19 +21,37 @@ import (
 	"time"
 )
 
-const defaultDirs = "attr basic comm datatype errhan group info init pt2pt part coll topo errors/attr errors/comm errors/datatype errors/group errors/pt2pt errors/coll errors/topo"
+// The folders of the suite with programs in C. The list of "threads" leaves its perf folder out. Sessions have no folder in
+// this version: their programs are in init.
+const defaultDirs = "attr basic comm datatype errhan group info init pt2pt coll topo errors io rma part mpi_t perf spawn threads threads/perf"
+
+// options are the user's.
+type options struct {
+	dirs, lines string
+	lists       string        // names of the lists of each folder
+	limit, most time.Duration // time limits of a line
+	jobs        int           // processors to keep busy
+	repeat      int
+	cma         bool
+	out         string
+}
 
 func main() {
-	dirs := flag.String("dirs", "", "folders of the suite, separated by blanks")
-	lines := flag.String("lines", "", "lines to run, separated by commas")
-	limit := flag.Duration("timeout", 60*time.Second, "time limit of a line that has none of its own")
-	most := flag.Duration("most", 300*time.Second, "no line gets more than this")
-	out := flag.String("out", "tests/conformance/out", "folder of the tables")
+	var o options
+	flag.StringVar(&o.dirs, "dirs", "", "folders of the suite, separated by blanks")
+	flag.StringVar(&o.lines, "lines", "", "lines to run, separated by commas")
+	flag.StringVar(&o.lists, "lists", "testlist testlist.dtp", "lists of each folder; testlist.cvar repeats lines of coll for each of MPICH's own algorithms")
+	flag.DurationVar(&o.limit, "timeout", 120*time.Second, "time limit of a line that has none of its own; more when the machine is busy")
+	flag.DurationVar(&o.most, "most", 600*time.Second, "no line gets more than this")
+	flag.IntVar(&o.jobs, "j", 1, "lines at the same time, as long as their ranks are not more")
+	flag.IntVar(&o.repeat, "repeat", 1, "runs of each line")
+	flag.BoolVar(&o.cma, "cma", true, "whether processes may read each other's memory")
+	flag.StringVar(&o.out, "out", "tests/conformance/out", "folder of the tables")
 	flag.Parse()
-	if *dirs == "" {
-		*dirs = defaultDirs
+	if o.dirs == "" {
+		o.dirs = defaultDirs
 	}
-	ok, err := run(*dirs, *lines, *limit, *most, *out)
+	ok, err := run(o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(2)
@@ -41,7 +61,7 @@ func main() {
 	}
 }
 
-func run(dirs, wanted string, limit, most time.Duration, out string) (bool, error) {
+func run(o options) (bool, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return false, err
@@ -58,49 +78,45 @@ func run(dirs, wanted string, limit, most time.Duration, out string) (bool, erro
 	if err := s.prepare(); err != nil {
 		return false, err
 	}
-	tests, err := selectLines(s, root, dirs, wanted)
+	tests, err := selectLines(s, o)
 	if err != nil {
 		return false, err
 	}
-	r := &runner{spx: spx, tree: s.tree(), limit: limit, most: most}
+	if o.lines == "" {
+		s.build(tests)
+	}
+	start := time.Now()
+	r := &runner{spx: spx, tree: s.tree(), limit: o.limit, most: o.most, cma: o.cma}
 	var results []result
-	at := ""
-	for _, l := range tests {
-		if l.dir != at {
-			at = l.dir
-			fmt.Printf("%s ...\n", at)
-			if wanted == "" {
-				s.build(at)
+	for range o.repeat {
+		results = append(results, r.runAll(tests, o.jobs, func(res *result) {
+			expect(res, list)
+			if res.verdict != passed || o.lines != "" {
+				fmt.Printf("%-8s %6.1f s  %s  %s\n", res.verdict, res.seconds, res.line.name(), res.why)
 			}
-		}
-		res := r.run(l)
-		expect(&res, list)
-		results = append(results, res)
-		if res.verdict != passed || wanted != "" {
-			fmt.Printf("%-8s %6.1f s  %s  %s\n", res.verdict, res.seconds, l.name(), res.why)
-		}
-		if wanted != "" && res.verdict != passed {
-			fmt.Print(res.output)
-		}
+			if o.lines != "" && res.verdict != passed {
+				fmt.Print(res.output)
+			}
+		})...)
 	}
-	if err := os.MkdirAll(out, 0o777); err != nil {
+	if err := os.MkdirAll(o.out, 0o777); err != nil {
 		return false, err
 	}
-	if err := writeReport(out, results); err != nil {
+	if err := writeReport(o.out, results); err != nil {
 		return false, err
 	}
-	fmt.Printf("table: %s\nconformance: %s\n", filepath.Join(out, "results.md"), summary(results))
-	return count(results, failed)+count(results, unexpected) == 0, nil
+	fmt.Printf("table: %s\nconformance: %s; %.0f s in all\n", filepath.Join(o.out, "results.md"), summary(results), time.Since(start).Seconds())
+	return count(results, failed)+count(results, unexpected)+count(results, missing) == 0, nil
 }
 
 // selectLines reads the testlists of the folders, or those of the lines that the user named.
-func selectLines(s suite, root, dirs, wanted string) ([]testLine, error) {
+func selectLines(s suite, o options) ([]testLine, error) {
 	var patterns []string
-	folders := strings.Fields(dirs)
-	if wanted != "" {
+	folders := strings.Fields(o.dirs)
+	if o.lines != "" {
 		folders = nil
 		seen := map[string]bool{}
-		for _, p := range strings.Split(wanted, ",") {
+		for _, p := range strings.Split(o.lines, ",") {
 			p = strings.TrimSpace(p)
 			patterns = append(patterns, p)
 			dir := filepath.Dir(strings.Fields(p + " .")[0])
@@ -111,9 +127,9 @@ func selectLines(s suite, root, dirs, wanted string) ([]testLine, error) {
 		}
 	}
 	var tests []testLine
+	roots := []string{s.tree(), s.source(), filepath.Join(s.root, "tests/conformance/lists")}
 	for _, dir := range folders {
-		roots := []string{s.tree(), s.source(), filepath.Join(root, "tests/conformance/lists")}
-		in, err := readLines(dir, roots)
+		in, err := readLines(dir, roots, strings.Fields(o.lists))
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +140,7 @@ func selectLines(s suite, root, dirs, wanted string) ([]testLine, error) {
 		}
 	}
 	if len(tests) == 0 {
-		return nil, fmt.Errorf("no line matches %q", wanted)
+		return nil, fmt.Errorf("no line matches %q", o.lines)
 	}
 	return tests, nil
 }

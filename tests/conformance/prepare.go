@@ -111,16 +111,24 @@ func (s suite) prepare() error {
 	return nil
 }
 
-// build makes the programs of a folder that can be made; what cannot is reported with its line.
-func (s suite) build(dir string) {
+// build makes the programs of the lines' folders that can be made; what cannot is reported with its line. Programs that
+// are there stay: the standard ABI makes them fit every build of the library.
+func (s suite) build(tests []testLine) {
 	unlock, err := s.lock()
 	if err != nil {
 		return // make of the single line will say so
 	}
 	defer unlock()
-	cmd := exec.Command("make", "-k", "-j2", "-C", filepath.Join(s.tree(), dir))
-	cmd.Env = cleanEnv(s.spx)
-	cmd.Run()
+	built := map[string]bool{}
+	for _, l := range tests {
+		if built[l.dir] {
+			continue
+		}
+		built[l.dir] = true
+		cmd := exec.Command("make", "-k", "-j2", "-C", filepath.Join(s.tree(), l.dir))
+		cmd.Env = cleanEnv(s.spx)
+		cmd.Run()
+	}
 }
 
 // sh runs a command; its output goes into a log file in the cache and, at the end, into the error.

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// runAll runs the lines and hands each result to done, in the order of the lines. Lines run at the same time as long as
+// they have no more ranks together than jobs; those of one folder that write files share none of it.
+func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result {
+	results := make([]result, len(tests))
+	finished := make([]chan struct{}, len(tests))
+	room := tokens{free: jobs}
+	room.changed.L = &room.mu
+	var files sync.Mutex
+	for i := range finished {
+		finished[i] = make(chan struct{})
+	}
+	go func() {
+		for i, l := range tests {
+			weight := min(l.ranks, jobs)
+			room.take(weight)
+			go func() {
+				if writesFiles(l.dir) {
+					files.Lock()
+					defer files.Unlock()
+				}
+				results[i] = r.run(l)
+				room.put(weight)
+				close(finished[i])
+			}()
+		}
+	}()
+	at := ""
+	for i := range tests {
+		if dir := tests[i].dir; dir != at {
+			at = dir
+			fmt.Printf("%s ...\n", at)
+		}
+		<-finished[i]
+		done(&results[i])
+	}
+	return results
+}
+
+// writesFiles tells the folders whose programs write files of fixed names beside themselves.
+func writesFiles(dir string) bool { return dir == "io" || strings.HasSuffix(dir, "/io") }
+
+// tokens counts processors that are free.
+type tokens struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	free    int // guarded by mu
+}
+
+func (t *tokens) take(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.free < n {
+		t.changed.Wait()
+	}
+	t.free -= n
+}
+
+func (t *tokens) put(n int) {
+	t.mu.Lock()
+	t.free += n
+	t.mu.Unlock()
+	t.changed.Broadcast()
+}
+
+// timeLimit is what a line may take: its own limit or the preset one, more when others keep the processors busy.
+func (r *runner) timeLimit(l testLine) time.Duration {
+	limit := r.limit
+	if l.limit > 0 {
+		limit = max(l.limit, 60*time.Second)
+	}
+	text, _ := os.ReadFile("/proc/loadavg")
+	var load float64
+	fmt.Sscan(string(text), &load)
+	busy := min(max(load/float64(runtime.NumCPU()), 1), 4)
+	return min(time.Duration(float64(limit)*busy), r.most)
+}
