@@ -73,8 +73,12 @@ func (t *tokens) put(n int) {
 	t.changed.Broadcast()
 }
 
-// timeLimit is what a line may take: its own limit or the preset one, more when others keep the processors busy.
+// timeLimit is what a line may take: its own limit or the preset one, more when others keep the processors busy. A line that
+// has to fail may want just that: its program never ends.
 func (r *runner) timeLimit(l testLine) time.Duration {
+	if l.check != wantNoErrors && l.limit > 0 {
+		return min(l.limit, r.most)
+	}
 	limit := r.limit
 	if l.limit > 0 {
 		limit = max(l.limit, 60*time.Second)
