@@ -181,6 +181,10 @@ peers: ## installs MPICH 5 and Open MPI 6 beside us, for interchange tests and b
 bench: build ## measures libspx against the peers; tables and plots into docs/bench
 	@cd $(ROOT) && $(GO) run ./bench
 
+.PHONY: scale
+scale: build ## 256 and 1,024 ranks on this host run every collective, within 8 GB
+	@cd $(ROOT) && SPX_SCALE=1 $(GO) test -count=1 -v -timeout 1800s -run TestScale ./tests/gates
+
 .PHONY: sim
 sim: ## the failure machines under the seeded simulator: SCHEDULES=50000 SEED=1
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 1800s ./sim -schedules $${SCHEDULES:-50000} -seed $${SEED:-1}

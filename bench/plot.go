@@ -8,41 +8,84 @@ import (
 
 const plotWidth, plotHeight, plotLeft, plotBottom = 640, 360, 60, 40
 
-var colours = map[string]string{"spx": "#c2410c", "mpich": "#1d4ed8", "openmpi": "#15803d", "bare": "#6b7280"}
+var colours = map[string]string{"spx": "#c2410c", "mpich": "#1d4ed8", "openmpi": "#15803d", "base": "#a16207", "get": "#7c3aed", "stream": "#0891b2",
+	"memcpy": "#6b7280", "cma": "#111827", "handover": "#9ca3af"}
 
-// curve is one line of a plot: points (bytes, microseconds), both above 0.
+// curve is one line of a plot: points (bytes or ranks, microseconds), both above 0.
 type curve struct {
 	name   string
 	points [][2]float64
 }
 
-// plots are the SVG files: one for each row that has several sizes, by number of ranks.
+// plots are the SVG files: rows with several sizes, by number of ranks; rows that every number of ranks has, over the ranks; and getting
+// beside streaming.
 func (r *result) plots() map[string]string {
 	files := map[string]string{}
-	for _, n := range r.ranks() {
+	for _, n := range []string{"2", "4", "16"} {
 		for _, row := range []string{"pingpong", "bcast", "allreduce", "allgather", "alltoall"} {
-			var curves []curve
-			for _, impl := range r.Impls {
-				c := curve{name: impl}
-				for _, name := range r.rowNames(n, impl) {
-					if rowName, bytes := splitRow(name); rowName == row {
-						c.points = append(c.points, [2]float64{float64(bytes), median(r.Rows[n][name][impl])})
-					}
-				}
-				if len(c.points) > 1 {
-					curves = append(curves, c)
-				}
-			}
-			if len(curves) > 0 {
-				files[fmt.Sprintf("%s-%d.svg", row, n)] = svg(fmt.Sprintf("%s, %d ranks: microseconds by bytes", row, n), curves)
+			if curves := r.overBytes(n, row, r.Impls); len(curves) > 0 {
+				files[fmt.Sprintf("%s-%s.svg", row, n)] = svg(fmt.Sprintf("%s, %s ranks: microseconds by bytes", row, n), curves, bytesText)
 			}
 		}
+	}
+	for _, row := range append([]string{"jacobi 0", "barrier 0", "allreduce 8"}, hpccRows...) {
+		if curves := r.overRanks(row); len(curves) > 0 {
+			name, _ := splitRow(row)
+			title := fmt.Sprintf("%s on %d processors: microseconds by ranks", name, r.Processors)
+			files[name+"-ranks.svg"] = svg(title, curves, func(v float64) string { return fmt.Sprint(v) })
+		}
+	}
+	if curves := r.overBytes("2 curve", "curve", []string{"spx", "get", "stream"}); len(curves) > 0 {
+		for _, limit := range []string{"memcpy", "cma"} {
+			c := curve{name: limit}
+			for _, p := range curves[0].points {
+				if v := r.values("2", fmt.Sprintf("%s %.0f", limit, p[0]), "bare"); len(v) > 0 {
+					c.points = append(c.points, [2]float64{p[0], median(v)})
+				}
+			}
+			if len(c.points) > 1 {
+				curves = append(curves, c)
+			}
+		}
+		files["get-stream.svg"] = svg("half a round trip, got or streamed, beside copies: microseconds by bytes", curves, bytesText)
 	}
 	return files
 }
 
+// overBytes has a curve for each implementation, over the sizes of a row.
+func (r *result) overBytes(key, row string, impls []string) (curves []curve) {
+	for _, impl := range impls {
+		c := curve{name: impl}
+		for _, name := range r.rows(key, impl) {
+			if rowName, bytes := splitRow(name); rowName == row {
+				c.points = append(c.points, [2]float64{float64(bytes), median(r.values(key, name, impl))})
+			}
+		}
+		if len(c.points) > 1 {
+			curves = append(curves, c)
+		}
+	}
+	return curves
+}
+
+// overRanks has a curve for each implementation, over the numbers of ranks that have the row.
+func (r *result) overRanks(row string) (curves []curve) {
+	for _, impl := range r.Impls {
+		c := curve{name: impl}
+		for _, key := range r.sets() {
+			if v := r.values(key, row, impl); len(v) > 0 {
+				c.points = append(c.points, [2]float64{float64(setRanks(key)), median(v)})
+			}
+		}
+		if len(c.points) > 2 {
+			curves = append(curves, c)
+		}
+	}
+	return curves
+}
+
 // svg draws curves on two logarithmic axes.
-func svg(title string, curves []curve) string {
+func svg(title string, curves []curve, label func(float64) string) string {
 	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
 	for _, c := range curves {
 		for _, p := range c.points {
@@ -67,7 +110,7 @@ func svg(title string, curves []curve) string {
 			plotLeft, plotWidth-110, y(v), y(v), plotLeft-6, y(v)+4, v)
 	}
 	for _, p := range curves[0].points {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x(p[0]), plotHeight-plotBottom+18, bytesText(p[0]))
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x(p[0]), plotHeight-plotBottom+18, label(p[0]))
 	}
 	for i, c := range curves {
 		var path []string

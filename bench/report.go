@@ -1,159 +1,244 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"math"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 )
 
-// result is what was measured, as it stands in results.json.
-type result struct {
-	Date, Machine, Commit string
-	Peers, Impls          []string
-	Rounds                int
-	Stolen, Foreign       float64        // a round counts up to these shares of processor time taken by others
-	Dropped               map[string]int // rounds thrown away, by reason
-	// Microseconds by number of ranks, row ("pingpong 8") and implementation ("bare": limits): a value for each round.
-	Rows map[int]map[string]map[string][]float64
+// A verdict compares a row with the bar: max(0.8 x the better peer, 1.15 x the bare limit), taken in each round.
+const (
+	atBar   = "bar"
+	atPeer  = "peer" // not slower than the better peer
+	above   = "**above**"
+	unknown = "-"
+)
+
+// judged is what a row's figures say.
+type judged struct {
+	better, base interval // libspx / better peer, libspx / base
+	limit        interval // libspx / limit
+	verdict      string
 }
 
-func (r *result) add(n int, round map[string]map[string]float64) {
-	if r.Rows == nil {
-		r.Rows = map[int]map[string]map[string][]float64{}
-	}
-	if r.Rows[n] == nil {
-		r.Rows[n] = map[string]map[string][]float64{}
-	}
-	for impl, rows := range round {
-		for row, us := range rows {
-			if r.Rows[n][row] == nil {
-				r.Rows[n][row] = map[string][]float64{}
+func (r *result) judge(key, row string) judged {
+	var ours, best, bars, limits, against, base []float64
+	l, limited := limitOf(row, setRanks(key), r.Processors)
+	r.each(key, row, func(by, bare map[string]float64) {
+		us, ok := by["spx"]
+		if !ok {
+			return
+		}
+		better := math.Inf(1)
+		for _, p := range []string{"mpich", "openmpi"} {
+			if v, ok := by[p]; ok {
+				better = min(better, v)
 			}
-			r.Rows[n][row][impl] = append(r.Rows[n][row][impl], us)
 		}
-	}
-}
-
-func (r *result) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	data, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return err
-	}
-	files := map[string][]byte{"results.json": data, "README.md": []byte(r.markdown())}
-	for name, svg := range r.plots() {
-		files[name] = []byte(svg)
-	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
-			return err
+		if v, ok := by["base"]; ok {
+			against, base = append(against, us), append(base, v)
 		}
-	}
-	fmt.Print(r.markdown())
-	fmt.Printf("\nwritten to %s\n", dir)
-	return nil
-}
-
-func (r *result) ranks() (list []int) {
-	for n := range r.Rows {
-		list = append(list, n)
-	}
-	sort.Ints(list)
-	return list
-}
-
-// rowNames are the rows of a number of ranks that an implementation has: by name, then by size.
-func (r *result) rowNames(n int, impl string) (names []string) {
-	for name, by := range r.Rows[n] {
-		if len(by[impl]) > 0 {
-			names = append(names, name)
+		bar := 0.8 * better
+		if limited {
+			limits = append(limits, l.of(bare))
+			if v := l.of(bare); v == v {
+				bar = max(bar, 1.15*v)
+			}
 		}
-	}
-	rank := map[string]int{"pingpong": 1, "window": 2, "barrier": 3, "bcast": 4, "allreduce": 5, "allgather": 6, "alltoall": 7, "ring": 8, "futex": 9, "memcpy": 10, "cma": 11}
-	sort.Slice(names, func(i, j int) bool {
-		a, x := splitRow(names[i])
-		b, y := splitRow(names[j])
-		if a != b {
-			return rank[a] < rank[b]
-		}
-		return x < y
+		ours, best, bars = append(ours, us), append(best, better), append(bars, bar)
 	})
-	return names
-}
-
-func splitRow(key string) (string, int) {
-	name, bytes, _ := strings.Cut(key, " ")
-	n, _ := strconv.Atoi(bytes)
-	return name, n
-}
-
-func (r *result) peers() []string {
-	return slices.DeleteFunc(slices.Clone(r.Impls), func(i string) bool { return i == "spx" })
-}
-
-// counted is the number of rounds with n ranks.
-func (r *result) counted(n int) (most int) {
-	for _, by := range r.Rows[n] {
-		most = max(most, len(by["spx"]))
+	j := judged{better: ratios(ours, best), limit: ratios(ours, limits), base: ratios(against, base)}
+	switch {
+	case len(ours) == 0 || j.better.Median == 0:
+		j.verdict = unknown
+	case ratios(ours, bars).Median <= 1:
+		j.verdict = atBar
+	case j.better.Median <= 1:
+		j.verdict = atPeer
+	default:
+		j.verdict = above
 	}
-	return most
+	return j
 }
 
-func (r *result) markdown() string {
+func (r *result) markdown(page bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Measurements\n\nMade by `make bench` on %s (commit %s; %s). The same binary under every library; medians of at most %d rounds, microseconds;\n",
-		r.Date, r.Commit, r.Machine, r.Rounds)
-	fmt.Fprintf(&b, "ratios are taken within a round, with a 95 %% bootstrap interval of their median: below 1, libspx is faster. Peers: %s\n", strings.Join(r.Peers, " "))
+	if page {
+		b.WriteString(r.head())
+		b.WriteString("\n" + r.summary())
+	}
+	for _, key := range r.sets() {
+		b.WriteString(r.table(key))
+	}
+	if page {
+		b.WriteString(r.limitTable())
+		b.WriteString("\n")
+		for _, name := range sortedKeys(r.plots()) {
+			fmt.Fprintf(&b, "![%s](%s)\n", strings.TrimSuffix(name, ".svg"), name)
+		}
+	}
+	return b.String()
+}
+
+func (r *result) head() string {
+	var b strings.Builder
+	from, to, commits := "", "", []string{}
+	for _, one := range r.Rounds {
+		if from == "" || one.At < from {
+			from = one.At
+		}
+		to = max(to, one.At)
+		if !slices.Contains(commits, one.Commit) {
+			commits = append(commits, one.Commit)
+		}
+	}
+	fmt.Fprintf(&b, "# Measurements\n\nMade by `make bench` from %s to %s (commit %s; %s).\nThe same binary under every library; medians over the rounds, microseconds. Peers: %s.\n",
+		from, to, strings.Join(commits, ", "), r.Machine, r.Peers)
 	dropped := 0
 	for _, n := range r.Dropped {
 		dropped += n
 	}
-	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%; thrown away: %d %v.\n",
-		100*r.Foreign, 100*r.Stolen, dropped, r.Dropped)
+	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%; thrown away: %d of %d %s.\n",
+		100*r.Foreign, 100*r.Stolen, dropped, dropped+len(r.Rounds), reasons(r.Dropped))
 	if r.Foreign > 0.2 {
 		b.WriteString("**These bounds are wide: other work ran at the same time. Read orders of magnitude, not figures.**\n")
 	}
-	b.WriteString("\npingpong: half a round trip; window: one message of 64 in flight; the others: one call, the slowest rank. All ranks on one host.\n")
-	for _, n := range r.ranks() {
-		fmt.Fprintf(&b, "\n## %d ranks, %d rounds\n\n| row | bytes | %s |", n, r.counted(n), strings.Join(r.Impls, " | "))
-		for _, p := range r.peers() {
-			fmt.Fprintf(&b, " libspx / %s |", p)
-		}
-		b.WriteString("\n|---|---|" + strings.Repeat("---|", len(r.Impls)+len(r.peers())) + "\n")
-		for _, name := range r.rowNames(n, "spx") {
-			row, bytes := splitRow(name)
-			fmt.Fprintf(&b, "| %s | %d |", row, bytes)
-			by := r.Rows[n][name]
-			for _, impl := range r.Impls {
-				fmt.Fprintf(&b, " %s |", figure(median(by[impl])))
-			}
-			for _, p := range r.peers() {
-				q := ratios(by["spx"], by[p])
-				fmt.Fprintf(&b, " %s (%s-%s) |", figure(q.Median), figure(q.Low), figure(q.High))
-			}
-			b.WriteString("\n")
-		}
-		if bare := r.rowNames(n, "bare"); len(bare) > 0 {
-			b.WriteString("\nBare limits, measured in the same rounds (bench/programs/limits.c):\n\n| limit | bytes | us | GB/s |\n|---|---|---|---|\n")
-			for _, name := range bare {
-				row, bytes := splitRow(name)
-				us := median(r.Rows[n][name]["bare"])
-				fmt.Fprintf(&b, "| %s | %d | %s | %.1f |\n", row, bytes, figure(us), float64(bytes)/us/1e3)
-			}
-		}
+	b.WriteString(`
+Ratios are taken within a round, the interval is a 95 % bootstrap interval of their median: below 1, libspx is faster than the better of the two peers in that round.
+*limit* is what the machine itself takes for it, measured in the same rounds without MPI (last table). The **bar** is the larger of 0.8 x the better peer and 1.15 x the limit.
+Verdict: **bar**: at or below it; **peer**: not slower than the better peer; **above**: slower than a peer.
+
+pingpong, send-X: half a round trip. window, pairs, bothways: one message of many in flight. Collectives, put, get ...: one call, from when the first rank begins until the last
+has finished. overlap: messages, or a reduction, behind 100 us of work. pack-X: one call. put, get, accumulate: with its flush. file-X: one call of each rank, in the page cache.
+Buffers rotate through up to 64 places. [How to measure a part](../../bench/README.md).
+`)
+	return b.String()
+}
+
+func reasons(dropped map[string]int) string {
+	var parts []string
+	for _, why := range sortedKeys(dropped) {
+		parts = append(parts, fmt.Sprintf("%s %d", why, dropped[why]))
 	}
-	b.WriteString("\n")
-	for _, name := range sortedKeys(r.plots()) {
-		fmt.Fprintf(&b, "![%s](%s)\n", strings.TrimSuffix(name, ".svg"), name)
+	if parts == nil {
+		return ""
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+// judgedSets are those in which libspx stands beside peers.
+func (r *result) judgedSets() []string {
+	return slices.DeleteFunc(r.sets(), func(key string) bool { return strings.HasSuffix(key, "curve") })
+}
+
+// summary counts the verdicts, and lists the rows above the better peer, the worst first.
+func (r *result) summary() string {
+	var b strings.Builder
+	b.WriteString("| ranks | rows | at the bar | at the better peer | above |\n|---|---|---|---|---|\n")
+	type slow struct {
+		text  string
+		ratio float64
+	}
+	var list []slow
+	for _, key := range r.judgedSets() {
+		count := map[string]int{}
+		rows := r.rows(key, "spx")
+		for _, row := range rows {
+			j := r.judge(key, row)
+			count[j.verdict]++
+			if j.verdict == above {
+				list = append(list, slow{fmt.Sprintf("| %s | %s | %s (%s-%s) |\n", key, row, figure(j.better.Median), figure(j.better.Low), figure(j.better.High)), j.better.Median})
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", key, len(rows), count[atBar], count[atPeer], count[above])
+	}
+	sort.SliceStable(list, func(i, j int) bool { return list[i].ratio > list[j].ratio })
+	if len(list) > 0 {
+		b.WriteString("\nAbove the better peer:\n\n| ranks | row | libspx / better |\n|---|---|---|\n")
+	}
+	for _, l := range list {
+		b.WriteString(l.text)
 	}
 	return b.String()
+}
+
+// impls are the implementations that a set's rounds have, in the order of the options.
+func (r *result) impls(key string) (list []string) {
+	for _, impl := range append(slices.Clone(r.Impls), "get", "stream") {
+		if len(r.rows(key, impl)) > 0 {
+			list = append(list, impl)
+		}
+	}
+	return list
+}
+
+func (r *result) table(key string) string {
+	var b strings.Builder
+	impls := r.impls(key)
+	with, peers := slices.Contains(impls, "base"), slices.Contains(impls, "mpich") || slices.Contains(impls, "openmpi")
+	rows := r.rows(key, impls[0])
+	rounds := 0
+	for _, row := range rows {
+		rounds = max(rounds, len(r.values(key, row, impls[0])))
+	}
+	ranks, kind, _ := strings.Cut(key, " ")
+	fmt.Fprintf(&b, "\n## %s ranks%s, %d rounds\n\n| row | bytes | %s |", ranks, map[bool]string{true: ", " + kind}[kind != ""], rounds, strings.Join(impls, " | "))
+	if with {
+		b.WriteString(" spx / base |")
+	}
+	b.WriteString(" limit | which |")
+	if peers {
+		b.WriteString(" libspx / better | libspx / limit | verdict |")
+	}
+	b.WriteString("\n|" + strings.Repeat("---|", strings.Count(b.String()[strings.LastIndex(b.String(), "\n| row")+1:], "|")-1) + "\n")
+	for _, row := range rows {
+		name, bytes := splitRow(row)
+		fmt.Fprintf(&b, "| %s | %d |", name, bytes)
+		for _, impl := range impls {
+			fmt.Fprintf(&b, " %s |", figure(median(r.values(key, row, impl))))
+		}
+		j := r.judge(key, row)
+		if with {
+			fmt.Fprintf(&b, " %s |", j.base)
+		}
+		if l, ok := limitOf(row, setRanks(key), r.Processors); ok {
+			var us []float64
+			r.each(key, row, func(_, bare map[string]float64) { us = append(us, l.of(bare)) })
+			fmt.Fprintf(&b, " %s | %s |", figure(median(us)), l)
+		} else {
+			b.WriteString(" | |")
+		}
+		if peers {
+			fmt.Fprintf(&b, " %s | %s | %s |", j.better, figure(j.limit.Median), j.verdict)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// limitTable is all that programs/limits.c measured beside two ranks.
+func (r *result) limitTable() string {
+	var b strings.Builder
+	rows := r.rows("2", "bare")
+	if len(rows) == 0 {
+		return ""
+	}
+	b.WriteString("\n## Bare limits\n\nMeasured in the rounds with two ranks (bench/programs/limits.c says what each is).\n\n| limit | bytes | us | GB/s |\n|---|---|---|---|\n")
+	for _, row := range rows {
+		name, bytes := splitRow(row)
+		us := median(r.values("2", row, "bare"))
+		fmt.Fprintf(&b, "| %s | %d | %s | %.1f |\n", name, bytes, figure(us), float64(bytes)/us/1e3)
+	}
+	return b.String()
+}
+
+func (i interval) String() string {
+	if i.Median != i.Median {
+		return "-"
+	}
+	return fmt.Sprintf("%s (%s-%s)", figure(i.Median), figure(i.Low), figure(i.High))
 }
 
 // figure prints about three significant digits.
@@ -171,7 +256,7 @@ func figure(us float64) string {
 	return fmt.Sprintf("%.3f", us)
 }
 
-func sortedKeys(m map[string]string) (keys []string) {
+func sortedKeys[V any](m map[string]V) (keys []string) {
 	for k := range m {
 		keys = append(keys, k)
 	}

@@ -1,13 +1,22 @@
-/* limits.c - what the machine itself can do, without any MPI: lines "row bytes microseconds" as rows.c prints them.
+/* limits.c - what the machine itself can do, without any MPI: lines "limit bytes microseconds" as rows.c prints them.
  *
- *   ring      two processes hand a cache line with a counter to and fro in shared memory, half a round trip
- *   futex     the same, but the waiter sleeps in the kernel
- *   memcpy    a copy within a process
- *   cma       a copy out of another process's memory (process_vm_readv)
+ *   limits [-t MS] [-n RANKS] [-f FOLDER] [NAME ...]      NAMEs: those limits alone
+ *
+ *   handover   half a round trip of two processes in shared memory: a flag, and the data copied once, out of the sender's memory. Up to
+ *              32 bytes: the data stand in the flag's line
+ *   stream     one message of many from one process to another through a ring in shared memory
+ *   memcpy     a copy within a process; memcpy2: while another process does the same
+ *   cma        a copy out of another process's memory (process_vm_readv)
+ *   futex      half a round trip of two sleepers
+ *   meet       a barrier of RANKS processes on a counter in shared memory: spinning, or the better of sleeping and yielding
+ *   loop-X     data of a datatype packed by a loop written for it, while another process does the same
+ *   pwrite, pread   a file in the page cache, while another process does the same
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,14 +32,37 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCHES = 5, BIGGEST = 4 << 20 };
+enum { BATCHES = 3, POOL = 32 << 20, SLOTS = 64, RING = 256 };
 
 typedef struct line {
-  _Atomic uint32_t turn;
-  char pad[60];
+  _Atomic int64_t turn;
+  char data[56];
 } line;
 
-static line *shared; /* [0] is written by the parent, [1] by the child */
+typedef void body(size_t bytes, long first, long times);
+
+/* What the two processes share. */
+static struct {
+  line side[2];        /* [0] is written by the parent, [1] by the helper */
+  line arrived, round; /* of meet */
+  line task, done;     /* the helper's: number of the task, of the last one that it has ended */
+  _Atomic int64_t stop;
+  body *serve;
+  size_t bytes;
+} * shared;
+static int helping;           /* in the helper */
+static char *pools[2], *mine; /* pools[k]: process k's; mine: where this one copies to */
+static double batch = 4e-3;
+static int ranks = 2, cpus, names;
+static char **name;
+static const char *folder = ".";
+static pid_t helper;
+
+static char *slot(char *base, size_t bytes, long i)
+{
+  size_t stride = ((bytes + 63) & ~(size_t)63) + (bytes >= 4096 ? 64 : 0), n = POOL / stride;
+  return base + (size_t)i % (n > SLOTS ? SLOTS : n < 1 ? 1 : n) * stride;
+}
 
 static double now(void)
 {
@@ -39,21 +71,28 @@ static double now(void)
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void wait_for(int side, uint32_t value, int sleeping)
+static void futex(_Atomic int64_t *word, int operation, int value)
 {
-  uint32_t seen;
-  while ((seen = atomic_load_explicit(&shared[side].turn, memory_order_acquire)) < value) {
+  syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+}
+
+static int stopped(void) { return helping && atomic_load_explicit(&shared->stop, memory_order_relaxed); }
+
+static void wait_for(int side, int64_t value, int sleeping)
+{
+  int64_t seen;
+  while ((seen = atomic_load_explicit(&shared->side[side].turn, memory_order_acquire)) < value && !stopped()) {
     if (sleeping)
-      syscall(SYS_futex, &shared[side].turn, FUTEX_WAIT, seen, NULL, NULL, 0);
+      futex(&shared->side[side].turn, FUTEX_WAIT, (int)seen);
     else
       __builtin_ia32_pause();
   }
 }
 
-static void set(int side, uint32_t value, int sleeping)
+static void set(int side, int64_t value, int sleeping)
 {
-  atomic_store_explicit(&shared[side].turn, value, memory_order_release);
-  if (sleeping) syscall(SYS_futex, &shared[side].turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+  atomic_store_explicit(&shared->side[side].turn, value, memory_order_release);
+  if (sleeping) futex(&shared->side[side].turn, FUTEX_WAKE, 1);
 }
 
 static int ascending(const void *a, const void *b)
@@ -62,83 +101,368 @@ static int ascending(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-static void print(const char *row, size_t bytes, double *seconds, double operations)
+static int wanted(const char *limit)
 {
+  for (int i = 0; i < names; i++)
+    if (!strcmp(name[i], limit)) return 1;
+  return names == 0;
+}
+
+/* Calls run in batches that last long enough, and prints the median time of one operation. */
+static void measure(const char *limit, body *run, size_t bytes, double operations)
+{
+  double seconds[BATCHES];
+  long times = 1, first = 0;
+  for (;;) {
+    double start = now();
+    run(bytes, first, times);
+    double s = now() - start;
+    first += times;
+    if (s > 0.7 * batch) break;
+    times = s < batch / 10 ? times * 8 : (long)((double)times * batch / s) + 1;
+  }
+  for (int b = 0; b < BATCHES; b++) {
+    double start = now();
+    run(bytes, first, times);
+    seconds[b] = now() - start;
+    first += times;
+  }
   qsort(seconds, BATCHES, sizeof(double), ascending);
-  printf("%s %zu %.4f\n", row, bytes, seconds[BATCHES / 2] * 1e6 / operations);
+  printf("%s %zu %.4f\n", limit, bytes, seconds[BATCHES / 2] * 1e6 / (double)times / operations);
   fflush(stdout);
 }
 
-static void turns(const char *row, uint32_t times, int sleeping)
+/* The helper does serve until end(). */
+static void begin(body *serve, size_t bytes)
 {
-  double seconds[BATCHES];
-  shared[0].turn = shared[1].turn = 0;
-  pid_t child = fork();
-  if (child == 0) {
-    for (uint32_t i = 1; i <= times * BATCHES; i++) {
-      wait_for(0, i, sleeping);
-      set(1, i, sleeping);
-    }
-    _exit(0);
-  }
-  for (uint32_t b = 0; b < BATCHES; b++) {
-    double start = now();
-    for (uint32_t i = b * times + 1; i <= (b + 1) * times; i++) {
-      set(0, i, sleeping);
-      wait_for(1, i, sleeping);
-    }
-    seconds[b] = now() - start;
-  }
-  waitpid(child, NULL, 0);
-  print(row, 8, seconds, 2.0 * times);
+  shared->side[0].turn = shared->side[1].turn = 0;
+  shared->stop = 0;
+  shared->serve = serve;
+  shared->bytes = bytes;
+  atomic_fetch_add(&shared->task.turn, 1);
+  futex(&shared->task.turn, FUTEX_WAKE, 1);
 }
 
-/* Copies by memcpy (child 0), or out of a child's memory. */
-static void copies(const char *row, size_t bytes, char *to, char *from, pid_t child)
+static void end(void)
 {
-  double seconds[BATCHES];
-  long times = (long)((64u << 20) / bytes) + 1;
-  for (int b = -1; b < BATCHES; b++) {
-    double start = now();
-    for (long i = 0; i < times; i++) {
-      struct iovec here = {to, bytes}, there = {from, bytes};
-      if (!child)
-        memcpy(to, from, bytes);
-      else if (process_vm_readv(child, &here, 1, &there, 1, 0) != (ssize_t)bytes) {
-        fprintf(stderr, "limits: process_vm_readv: %s\n", strerror(errno));
-        return;
+  shared->stop = 1;
+  futex(&shared->side[0].turn, FUTEX_WAKE, 1);
+  while (shared->done.turn != shared->task.turn) sched_yield();
+}
+
+static void help(void)
+{
+  helping = 1;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  mine = mine + POOL + (1 << 20);
+  for (int64_t task = 0;; task++) {
+    while (shared->task.turn == task) futex(&shared->task.turn, FUTEX_WAIT, (int)task);
+    shared->serve(shared->bytes, 0, LONG_MAX);
+    shared->done.turn = task + 1;
+  }
+}
+
+/* ---- two processes ---- */
+static void fetch(size_t bytes, long i, int from)
+{
+  if (bytes > 32)
+    memcpy(slot(mine, bytes, i), slot(pools[from], bytes, i), bytes);
+  else
+    memcpy(slot(mine, bytes, i), shared->side[from].data, bytes);
+}
+
+static void hand(size_t bytes, long i, int side, int sleeping)
+{
+  if (bytes <= 32) memcpy(shared->side[side].data, slot(pools[side], bytes, i), bytes);
+  set(side, i + 1, sleeping);
+}
+
+static void handover(size_t bytes, long first, long times)
+{
+  for (long i = first; i < first + times; i++) {
+    hand(bytes, i, 0, 0);
+    wait_for(1, i + 1, 0);
+    fetch(bytes, i, 1);
+  }
+}
+
+static void handover_other(size_t bytes, long first, long times)
+{
+  for (long i = first; i < times && !stopped(); i++) {
+    wait_for(0, i + 1, 0);
+    fetch(bytes, i, 0);
+    hand(bytes, i, 1, 0);
+  }
+}
+
+static void sleepers(size_t bytes, long first, long times)
+{
+  for (long i = first; i < first + times; i++) {
+    hand(bytes, i, 0, 1);
+    wait_for(1, i + 1, 1);
+  }
+}
+
+static void sleepers_other(size_t bytes, long first, long times)
+{
+  for (long i = first; i < times && !stopped(); i++) {
+    wait_for(0, i + 1, 1);
+    hand(bytes, i, 1, 1);
+  }
+}
+
+/* The ring: cells of a line for up to 56 bytes, else of bytes behind a line. */
+static size_t cell(size_t bytes) { return bytes <= 56 ? 64 : 64 + bytes; }
+
+static void stream(size_t bytes, long first, long times)
+{
+  for (long i = first; i < first + times; i++) {
+    line *c = (line *)(pools[0] + (size_t)(i % RING) * cell(bytes));
+    if (i % (RING / 4) == 0) wait_for(1, i - RING + RING / 4, 0);
+    memcpy(c->data, slot(mine, bytes, i), bytes);
+    atomic_store_explicit(&c->turn, i + 1, memory_order_release);
+  }
+}
+
+static void stream_other(size_t bytes, long first, long times)
+{
+  for (long i = first; i < times && !stopped(); i++) {
+    line *c = (line *)(pools[0] + (size_t)(i % RING) * cell(bytes));
+    while (atomic_load_explicit(&c->turn, memory_order_acquire) != i + 1) {
+      if (stopped()) return;
+      __builtin_ia32_pause();
+    }
+    memcpy(slot(mine, bytes, i), c->data, bytes);
+    if ((i + 1) % (RING / 4) == 0) set(1, i + 1, 0);
+  }
+}
+
+/* ---- copies ---- */
+static void copy(size_t bytes, long first, long times)
+{
+  for (long i = first; i - first < times && !stopped(); i++) {
+    memcpy(slot(mine, bytes, i), slot(pools[helping], bytes, i), bytes);
+    __asm__ volatile("" : : : "memory");
+  }
+}
+
+static void cma(size_t bytes, long first, long times)
+{
+  for (long i = first; i < first + times; i++) {
+    struct iovec here = {slot(mine, bytes, i), bytes}, there = {slot(pools[1], bytes, i), bytes};
+    if (process_vm_readv(helper, &here, 1, &there, 1, 0) != (ssize_t)bytes) {
+      fprintf(stderr, "limits: process_vm_readv: %s\n", strerror(errno));
+      exit(1);
+    }
+  }
+}
+
+/* ---- loops over data with holes, as rows of types.c have them ---- */
+typedef struct particle {
+  double x;
+  int kind, left_out;
+  double y;
+} particle;
+
+static const char *spread(size_t bytes, long i) { return slot(pools[helping], 2 * bytes + 64, i); }
+
+static void loop_vector8(size_t bytes, long first, long times)
+{
+  for (long i = first; i - first < times && !stopped(); i++) {
+    const double *from = (const double *)spread(bytes, i);
+    double *to = (double *)slot(mine, bytes, i);
+    for (size_t k = 0; k < bytes / 8; k++) to[k] = from[2 * k];
+    __asm__ volatile("" : : : "memory");
+  }
+}
+
+static void loop_vector64(size_t bytes, long first, long times)
+{
+  for (long i = first; i - first < times && !stopped(); i++) {
+    const char *from = spread(bytes, i);
+    char *to = slot(mine, bytes, i);
+    for (size_t k = 0; k < bytes / 64; k++) memcpy(to + 64 * k, from + 128 * k, 64);
+    __asm__ volatile("" : : : "memory");
+  }
+}
+
+static int displacements[POOL / 32];
+
+static void loop_indexed(size_t bytes, long first, long times)
+{
+  for (long i = first; i - first < times && !stopped(); i++) {
+    const double *from = (const double *)spread(bytes, i);
+    char *to = slot(mine, bytes, i);
+    for (size_t k = 0; k < bytes / 32; k++) memcpy(to + 32 * k, from + displacements[k], 32);
+    __asm__ volatile("" : : : "memory");
+  }
+}
+
+static void loop_struct(size_t bytes, long first, long times)
+{
+  for (long i = first; i - first < times && !stopped(); i++) {
+    const particle *from = (const particle *)spread(bytes, i);
+    char *to = slot(mine, bytes, i);
+    for (size_t k = 0; k < bytes / 20; k++) {
+      memcpy(to + 20 * k, &from[k].x, 12);
+      memcpy(to + 20 * k + 12, &from[k].y, 8);
+    }
+    __asm__ volatile("" : : : "memory");
+  }
+}
+
+/* ---- a barrier of many ---- */
+static int how; /* 0: spin, 1: sleep, 2: yield */
+
+static void meet(size_t bytes, long first, long times)
+{
+  (void)bytes;
+  for (long i = first; i - first < times; i++) {
+    int64_t round = shared->round.turn;
+    if (atomic_fetch_add(&shared->arrived.turn, 1) == ranks - 1) {
+      shared->arrived.turn = 0;
+      shared->round.turn = round + 1;
+      if (how == 1) futex(&shared->round.turn, FUTEX_WAKE, INT_MAX);
+    } else
+      while (shared->round.turn == round) {
+        if (how == 0)
+          __builtin_ia32_pause();
+        else if (how == 1)
+          futex(&shared->round.turn, FUTEX_WAIT, (int)round);
+        else
+          sched_yield();
       }
-      __asm__ volatile("" : : "r"(to) : "memory");
-    }
-    if (b >= 0) seconds[b] = now() - start;
   }
-  print(row, bytes, seconds, (double)times);
 }
 
-int main(void)
+static double meeting(void)
 {
-  static const size_t sizes[] = {4096, 65536, 1048576, BIGGEST};
-  shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  char *to = malloc(BIGGEST), *from = malloc(BIGGEST);
-  if (shared == MAP_FAILED || !to || !from) return 1;
-  memset(to, 1, BIGGEST);
-  memset(from, 2, BIGGEST);
-  if (sysconf(_SC_NPROCESSORS_ONLN) > 1) turns("ring", 200000, 0);
-  turns("futex", 5000, 1);
-  for (int i = 0; i < 4; i++) copies("memcpy", sizes[i], to, from, 0);
-  int ready[2];
-  if (pipe(ready)) return 1;
-  pid_t child = fork();
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, 9);
-    memset(from, 3, BIGGEST); /* own pages, no longer the parent's */
-    if (write(ready[1], "x", 1) != 1) _exit(1);
-    pause();
+  pid_t others[1024];
+  double best = 1e9;
+  for (how = ranks > cpus; how <= (ranks > cpus ? 2 : 0); how++) {
+    long times = 20;
+    shared->arrived.turn = shared->round.turn = 0;
+    for (int k = 0; k < ranks - 1; k++)
+      if ((others[k] = fork()) == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        meet(0, 0, LONG_MAX);
+        _exit(0);
+      }
+    for (int b = 0; b < BATCHES + 2; b++) {
+      double start = now();
+      meet(0, 0, times);
+      double s = now() - start;
+      if (b > 1 && s / (double)times < best) best = s / (double)times;
+      if (s < batch) times = (long)((double)times * batch / s);
+    }
+    for (int k = 0; k < ranks - 1; k++) kill(others[k], SIGKILL);
+    for (int k = 0; k < ranks - 1; k++) waitpid(others[k], NULL, 0);
   }
-  char c;
-  if (read(ready[0], &c, 1) != 1) return 1;
-  for (int i = 0; i < 4; i++) copies("cma", sizes[i], to, from, child);
-  kill(child, 9);
-  waitpid(child, NULL, 0);
+  return best;
+}
+
+/* ---- files ---- */
+static int files[2];
+
+static void file_write(size_t bytes, long first, long times)
+{
+  for (long i = first; i - first < times && !stopped(); i++)
+    if (pwrite(files[helping], slot(mine, bytes, i), bytes, (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
+}
+
+static void file_read(size_t bytes, long first, long times)
+{
+  for (long i = first; i - first < times && !stopped(); i++)
+    if (pread(files[helping], slot(mine, bytes, i), bytes, (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
+}
+
+static void open_files(void)
+{
+  for (int k = 0; k < 2; k++) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/limits.%d.data", folder, k);
+    files[k] = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    unlink(path);
+    if (files[k] < 0 || posix_fallocate(files[k], 0, 8 << 20)) {
+      fprintf(stderr, "limits: %s: %s\n", path, strerror(errno));
+      exit(1);
+    }
+  }
+}
+
+static void all(const char *limit, body *run, body *other, double operations, const size_t *sizes)
+{
+  if (!wanted(limit)) return;
+  for (; *sizes; sizes++) {
+    if (other) begin(other, *sizes);
+    measure(limit, run, *sizes, operations);
+    if (other) end();
+  }
+}
+
+static void copies(void)
+{
+  static const size_t copied[] = {8,      1024,   2048,   4096,   8192,    16384,   32768, 65536,
+                                  131072, 200000, 262144, 524288, 1048576, 4194304, 0};
+  all("memcpy", copy, NULL, 1, copied);
+  all("memcpy2", copy, copy, 1, copied);
+  all("cma", cma, NULL, 1, copied + 3);
+}
+
+static void twos(void)
+{
+  static const size_t handed[] = {8,     64,    512,    1024,   2048,   4096,    8192,    16384,
+                                  32768, 65536, 131072, 200000, 262144, 1048576, 4194304, 0},
+                      streamed[] = {8, 64, 1024, 8192, 0}, slept[] = {8, 0};
+  if (cpus > 1) {
+    all("handover", handover, handover_other, 2, handed);
+    if (wanted("stream"))
+      for (const size_t *s = streamed; *s; s++) {
+        memset(pools[0], 0, (RING + 1) * cell(*s));
+        begin(stream_other, *s);
+        measure("stream", stream, *s, 1);
+        end();
+      }
+  }
+  all("futex", sleepers, sleepers_other, 2, slept);
+}
+
+static void loops(void)
+{
+  static const size_t packed[] = {960, 61440, 983040, 0}, filed[] = {4096, 65536, 1048576, 0};
+  for (int i = 0; i < POOL / 32; i++) displacements[i] = 8 * i + i * 7 % 4;
+  all("loop-vector8", loop_vector8, loop_vector8, 1, packed);
+  all("loop-vector64", loop_vector64, loop_vector64, 1, packed);
+  all("loop-indexed", loop_indexed, loop_indexed, 1, packed);
+  all("loop-struct", loop_struct, loop_struct, 1, packed);
+  all("pwrite", file_write, file_write, 1, filed);
+  all("pread", file_read, file_read, 1, filed);
+}
+
+int main(int argc, char **argv)
+{
+  for (int c; (c = getopt(argc, argv, "t:n:f:")) != -1;) switch (c) {
+    case 't': batch = atof(optarg) * 1e-3; break;
+    case 'n': ranks = atoi(optarg); break;
+    case 'f': folder = optarg; break;
+    default: return 2;
+    }
+  name = argv + optind, names = argc - optind;
+  cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  if (ranks < 2 || ranks > 1024) return 2;
+  shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  char *memory = mmap(NULL, 4 * (POOL + (1 << 20)), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED || memory == MAP_FAILED) return 1;
+  for (int k = 0; k < 2; k++) pools[k] = memory + k * (POOL + (1 << 20));
+  mine = memory + 2 * (POOL + (1 << 20));
+  memset(memory, 1, 4 * (POOL + (1 << 20)));
+  open_files();
+  if ((helper = fork()) == 0) help();
+  copies();
+  twos();
+  loops();
+  kill(helper, SIGKILL);
+  waitpid(helper, NULL, 0);
+  if (wanted("meet")) printf("meet 0 %.4f\n", meeting() * 1e6);
   return 0;
 }

@@ -1,141 +1,61 @@
 /* rows.c - measures one MPI: prints a line "row bytes microseconds" for each row. The driver (bench/) runs the same binary
  * under several libraries in turn.
  *
- *   rows [-t MS] [ROW ...]      MS: how long one batch lasts (default 20); ROWs: pingpong rate stream barrier bcast ...
+ *   rows [-t MS] [-s SET] [-f FOLDER] [REGEX]     rows whose "name bytes" matches REGEX (default: all)
+ *   rows -l RANKS [-s SET] [REGEX]                lists them, without MPI
  *
+ * -t: how long one batch lasts (default 8); -f: where files go. SET: plain (preset), curve (ping-pong of many sizes), threads (with
+ * MPI_THREAD_MULTIPLE).
  * A row is calibrated until a batch lasts about MS, then measured in BATCHES batches; the median batch is printed.
  * Every row checks its data once, so that no figure stands for a wrong result.
  */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <regex.h>
+#include <time.h>
+#include <unistd.h>
+#include "rows.h"
 
-enum { BATCHES = 5, WINDOW = 64, BIGGEST = 4 << 20 };
+enum { BATCHES = 3, POOL = 32 << 20 };
 
-static int rank, size;
-static char *out, *in; /* BIGGEST bytes, or size * 64 KiB if that is more */
-static double batch_ms = 20;
+int rank, size;
+char *out, *in;
+size_t pool = POOL;
+const char *folder = ".";
+static double batch_ms = 8;
 
-typedef void body(size_t bytes, long times);
-
-static void die(const char *row, size_t bytes)
+double now(void)
 {
-  fprintf(stderr, "rows: %s of %zu bytes: wrong data on rank %d\n", row, bytes, rank);
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void compute(double seconds)
+{
+  for (double end = now() + seconds; now() < end;) {}
+}
+
+void failed(const row *r, size_t bytes)
+{
+  fprintf(stderr, "rows: %s of %zu bytes: wrong data on rank %d\n", r->name, bytes, rank);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Half round trips between ranks 0 and 1. */
-static void pingpong(size_t bytes, long times)
+void fill(void)
 {
-  int n = (int)bytes;
-  if (rank > 1) return;
-  for (long i = 0; i < times; i++) {
-    if (rank == 0) {
-      MPI_Send(out, n, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-      MPI_Recv(in, n, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    } else {
-      MPI_Recv(in, n, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      MPI_Send(out, n, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
-    }
-  }
+  for (size_t i = 0; i < pool; i++) out[i] = pattern(rank, i);
+  memset(in, 0, pool);
 }
 
-/* Windows of nonblocking messages from rank 0 to rank 1, an answer after each window. */
-static void windowed(size_t bytes, long times)
-{
-  MPI_Request r[WINDOW];
-  int n = (int)bytes, ack = 0;
-  if (rank > 1) return;
-  for (long i = 0; i < times; i++) {
-    for (int k = 0; k < WINDOW; k++) {
-      if (rank == 0)
-        MPI_Isend(out, n, MPI_BYTE, 1, k, MPI_COMM_WORLD, &r[k]);
-      else
-        MPI_Irecv(in, n, MPI_BYTE, 0, k, MPI_COMM_WORLD, &r[k]);
-    }
-    MPI_Waitall(WINDOW, r, MPI_STATUSES_IGNORE);
-    if (rank == 0)
-      MPI_Recv(&ack, 1, MPI_INT, 1, WINDOW, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    else
-      MPI_Send(&ack, 1, MPI_INT, 0, WINDOW, MPI_COMM_WORLD);
-  }
-}
-
-static void barrier(size_t bytes, long times)
-{
-  (void)bytes;
-  for (long i = 0; i < times; i++) MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void bcast(size_t bytes, long times)
-{
-  for (long i = 0; i < times; i++) MPI_Bcast(rank == 0 ? out : in, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-}
-
-static void allreduce(size_t bytes, long times)
-{
-  for (long i = 0; i < times; i++) MPI_Allreduce(out, in, (int)(bytes / 8), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void allgather(size_t bytes, long times)
-{
-  for (long i = 0; i < times; i++) MPI_Allgather(out, (int)bytes, MPI_BYTE, in, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-static void alltoall(size_t bytes, long times)
-{
-  for (long i = 0; i < times; i++) MPI_Alltoall(out, (int)bytes, MPI_BYTE, in, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-typedef struct row {
-  const char *name;
-  body *run;
-  double per_call; /* operations in a call of run: 2 half round trips, WINDOW messages */
-  int pair;        /* 1: ranks 0 and 1 alone; measured with 2 ranks */
-  size_t bytes[9]; /* 0 ends the list, except in the first place */
-} row;
-
-static const row rows[] = {
-    {"pingpong", pingpong, 2, 1, {8, 64, 512, 4096, 16384, 65536, 262144, 1048576, BIGGEST}},
-    {"window", windowed, WINDOW, 1, {8, 64, 1024, 8192, 65536, 1048576}},
-    {"barrier", barrier, 1, 0, {0}},
-    {"bcast", bcast, 1, 0, {8, 1024, 65536, 1048576}},
-    {"allreduce", allreduce, 1, 0, {8, 1024, 65536, 1048576}},
-    {"allgather", allgather, 1, 0, {8, 1024, 16384}},
-    {"alltoall", alltoall, 1, 0, {8, 1024, 16384}},
-};
-
-/* One call on known data, and whether the right bytes arrived. */
-static void check(const row *r, size_t bytes)
-{
-  size_t room = (size_t)size * bytes > bytes ? (size_t)size * bytes : bytes;
-  int wrong = 0;
-  memset(out, 'a' + rank % 20, room < BIGGEST ? room : BIGGEST);
-  memset(in, 0, room < BIGGEST ? room : BIGGEST);
-  if (r->run == allreduce)
-    for (size_t i = 0; i < bytes / 8; i++) ((double *)out)[i] = (double)(rank + 1) * (double)(i % 7);
-  r->run(bytes, 1);
-  if (r->run == pingpong && rank < 2) wrong = in[0] != 'b' - rank || in[bytes - 1] != 'b' - rank;
-  if (r->run == windowed && rank == 1) wrong = in[0] != 'a' || in[bytes - 1] != 'a';
-  if (r->run == bcast && rank > 0) wrong = in[0] != 'a' || in[bytes - 1] != 'a';
-  if (r->run == allreduce)
-    for (size_t i = 0; i < bytes / 8; i++) wrong |= ((double *)in)[i] != size * (size + 1) / 2.0 * (double)(i % 7);
-  if (r->run == allgather || r->run == alltoall)
-    for (int k = 0; k < size; k++) wrong |= in[(size_t)k * bytes] != 'a' + k % 20;
-  if (wrong) die(r->name, bytes);
-}
-
-/* Seconds of a batch, on rank 0: all ranks begin together, and the slowest counts. */
+/* Seconds of a batch, on rank 0: from when the first rank begins until the last has finished. */
 static double batch(const row *r, size_t bytes, long times)
 {
-  double start, mine, most = 0;
+  double t[2], all[2];
   MPI_Barrier(MPI_COMM_WORLD);
-  start = MPI_Wtime();
-  r->run(bytes, times);
-  mine = MPI_Wtime() - start;
-  MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  return most;
+  t[0] = -now();
+  r->run(r, bytes, times);
+  t[1] = now();
+  MPI_Reduce(t, all, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  return all[1] + all[0];
 }
 
 static int ascending(const void *a, const void *b)
@@ -148,17 +68,20 @@ static void measure(const row *r, size_t bytes)
 {
   long times = 1;
   double seconds[BATCHES];
-  check(r, bytes);
-  batch(r, bytes, 2);
+  if (r->open) r->open(r, bytes);
+  r->run(r, bytes, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (r->wrong && r->wrong(r, bytes)) failed(r, bytes);
   for (;;) {
     double s = batch(r, bytes, times), want = batch_ms / 1e3;
     long more = 0;
-    if (rank == 0 && s < want) more = s < want / 10 ? times * 8 : (long)((double)times * want / s * 1.05) + 1;
+    if (rank == 0 && s < want * 0.7) more = s < want / 10 ? times * 8 : (long)((double)times * want / s) + 1;
     MPI_Bcast(&more, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     if (more <= times) break;
     times = more;
   }
   for (int i = 0; i < BATCHES; i++) seconds[i] = batch(r, bytes, times);
+  if (r->close) r->close(r, bytes);
   qsort(seconds, BATCHES, sizeof(double), ascending);
   if (rank == 0) {
     printf("%s %zu %.4f\n", r->name, bytes, seconds[BATCHES / 2] * 1e6 / (double)times / r->per_call);
@@ -166,34 +89,70 @@ static void measure(const row *r, size_t bytes)
   }
 }
 
-static int wanted(const char *name, int argc, char **argv, int first)
+typedef struct set {
+  const char *name;
+  const row *tables[8];
+} set;
+
+static const set sets[] = {{"plain", {p2p_rows, type_rows, coll_rows, rma_rows, file_rows, app_rows, NULL}},
+                           {"curve", {curve_rows, NULL}},
+                           {"threads", {thread_rows, NULL}}};
+
+/* Calls visit for each row that is wanted with that many ranks. */
+static void each(int ranks, const set *s, const char *expression, void (*visit)(const row *, size_t))
 {
-  for (int i = first; i < argc; i++)
-    if (!strcmp(argv[i], name)) return 1;
-  return first >= argc;
+  regex_t re;
+  char text[128];
+  if (regcomp(&re, expression, REG_EXTENDED | REG_NOSUB)) {
+    fprintf(stderr, "rows: %s is not a regular expression\n", expression);
+    exit(2);
+  }
+  for (const row *const *t = s->tables; *t; t++)
+    for (const row *r = *t; r->name; r++) {
+      if (ranks < r->least || (r->most && ranks > r->most)) continue;
+      for (int i = 0; i < 11 && (i == 0 || r->bytes[i]); i++) {
+        snprintf(text, sizeof text, "%s %zu", r->name, r->bytes[i]);
+        if (!regexec(&re, text, 0, NULL, 0)) visit(r, r->bytes[i]);
+      }
+    }
+  regfree(&re);
 }
+
+static void list(const row *r, size_t bytes) { printf("%s %zu\n", r->name, bytes); }
 
 int main(int argc, char **argv)
 {
-  int first = 1;
-  MPI_Init(&argc, &argv);
+  const set *s = &sets[0];
+  int threads, given, ranks = 0;
+  for (int c; (c = getopt(argc, argv, "t:s:f:l:")) != -1;) switch (c) {
+    case 't': batch_ms = atof(optarg); break;
+    case 's':
+      for (s = sets; s < sets + 3 && strcmp(s->name, optarg) != 0;) s++;
+      if (s == sets + 3) return 2;
+      break;
+    case 'f': folder = optarg; break;
+    case 'l': ranks = atoi(optarg); break;
+    default: return 2;
+    }
+  const char *expression = optind < argc ? argv[optind] : "";
+  if (ranks) {
+    each(ranks, s, expression, list);
+    return 0;
+  }
+  threads = s->tables[0] == thread_rows;
+  MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &given);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (argc > 2 && !strcmp(argv[1], "-t")) batch_ms = atof(argv[2]), first = 3;
-  size_t room = (size_t)size * 65536 > BIGGEST ? (size_t)size * 65536 : BIGGEST;
-  out = malloc(room);
-  in = malloc(room);
-  if (!out || !in || size < 2) {
-    fprintf(stderr, "rows: needs 2 ranks and %zu bytes each\n", 2 * room);
+  if (size > 4) pool = POOL / 4;
+  if (size > 16) pool = POOL / 16;
+  out = malloc(pool + 4096);
+  in = malloc(pool + 4096);
+  if (!out || !in || size < 2 || (threads && given != MPI_THREAD_MULTIPLE)) {
+    fprintf(stderr, "rows: needs 2 ranks, %zu bytes on each, and the thread level\n", 2 * pool);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  memset(out, 1, room); /* every page is there before anything is timed */
-  memset(in, 2, room);
-  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-    const row *r = &rows[k];
-    if ((r->pair && size != 2) || !wanted(r->name, argc, argv, first)) continue;
-    for (int i = 0; i < 9 && (i == 0 || r->bytes[i]); i++) measure(r, r->bytes[i]);
-  }
+  fill(); /* and so every page is there before anything is timed */
+  each(size, s, expression, measure);
   free(out);
   free(in);
   MPI_Finalize();
