@@ -191,7 +191,9 @@ func (b *bench) round(s set, order *rand.Rand) (us map[string]map[string]float64
 	order.Shuffle(len(who), func(i, j int) { who[i], who[j] = who[j], who[i] })
 	us = map[string]map[string]float64{}
 	for _, impl := range who {
+		before := time.Now()
 		out, share, err := b.runOne(s, impl)
+		fmt.Printf("%s: %s %.1fs\n", s.key, impl, time.Since(before).Seconds())
 		if err != nil {
 			return nil, "", fmt.Errorf("%s, %s: %w", s.key, impl, err)
 		}

@@ -146,8 +146,10 @@ static void begin(body *serve, size_t bytes)
 static void end(void)
 {
   shared->stop = 1;
-  futex(&shared->side[0].turn, FUTEX_WAKE, 1);
-  while (shared->done.turn != shared->task.turn) sched_yield();
+  while (shared->done.turn != shared->task.turn) {
+    futex(&shared->side[0].turn, FUTEX_WAKE, 1); /* it may have been on its way to sleep */
+    sched_yield();
+  }
 }
 
 static void help(void)
