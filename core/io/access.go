@@ -37,7 +37,8 @@ func Access(b Backend, v *View, m Memory, pos int64, write, atomic bool) (int64,
 		return 0, nil
 	}
 	if atomic {
-		unlock, err := b.Lock(v.Offset(pos), v.Offset(pos+n-1)+1, write)
+		from, to := v.bounds(pos, pos+n)
+		unlock, err := b.Lock(from, to, write)
 		if err != nil {
 			return 0, err
 		}

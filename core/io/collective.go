@@ -106,7 +106,7 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	if failure == nil && m.Size() > 0 && v.size > 0 {
 		mine = reach{v.Offset(pos), v.Offset(pos + m.Size() - 1), m.Size()}
 	}
-	if atomic || v.Overlaps {
+	if atomic || mine.n > 0 && !v.ordered(pos, pos+mine.n) {
 		alone = 1
 	}
 	records, err := GatherInts(peers, mine.first, mine.last, mine.n, alone)

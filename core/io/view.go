@@ -1,6 +1,8 @@
 package io
 
 import (
+	"math"
+
 	"libspx/core/datatype"
 	"libspx/core/mpierr"
 )
@@ -10,8 +12,11 @@ import (
 type View struct {
 	Disp  int64 // offset in the file at which the first filetype begins
 	Etype int64 // bytes of an etype in the file, at least 1
-	// Overlaps says that a byte of the file comes more than once: such views are for reading.
+	// Overlaps says that a filetype has a byte of the file more than once: such views are for reading.
 	Overlaps bool
+	// tangled says that a filetype's data reach into the next tile. That is no overlap while only one tile is accessed: a
+	// filetype of which one copy is all that is wanted may have any extent.
+	tangled bool
 
 	file         *datatype.Type
 	size, extent int64
@@ -65,10 +70,28 @@ func (v *View) inspect() error {
 		if v.extent < 0 {
 			return mpierr.New(mpierr.Arg, "the filetype has a negative extent, %d", v.extent)
 		}
-		v.Overlaps = true
+		v.tangled = true
 	}
 	v.plain = v.size > 0 && end-first == v.size && v.extent == v.size && !v.Overlaps
 	return nil
+}
+
+// ordered tells whether offsets go up, without overlap, over positions [from, to).
+func (v *View) ordered(from, to int64) bool {
+	return !v.Overlaps && (!v.tangled || from >= to || from/v.size == (to-1)/v.size)
+}
+
+// bounds returns a range of the file that holds all positions of [from, to), which are not none.
+func (v *View) bounds(from, to int64) (begin, end int64) {
+	if v.ordered(from, to) {
+		return v.Offset(from), v.Offset(to-1) + 1
+	}
+	begin = math.MaxInt64
+	v.Runs(from, to, func(off, n int64) bool {
+		begin, end = min(begin, off), max(end, off+n)
+		return true
+	})
+	return begin, end
 }
 
 // Runs calls emit for the ranges of the file behind positions [from, to), in order; ranges that touch come as one. It stops when
