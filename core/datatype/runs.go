@@ -4,16 +4,32 @@ package datatype
 // displacement of a run from the element's origin, n its length in bytes. Runs that touch may come one by one. It stops when emit
 // returns false, and returns whether it came to the end.
 func (t *Type) Runs(from, to int64, emit func(off, n int64) bool) bool {
+	return t.Strides(from, to, func(off, n, stride, count int64) bool {
+		for i := range count {
+			if !emit(off+i*stride, n) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Strides is Runs, but runs of a repetition come together: count runs of n bytes each, the first at off, stride bytes from one
+// to the next.
+func (t *Type) Strides(from, to int64, emit func(off, n, stride, count int64) bool) bool {
 	p := t.layout(false)
 	if p.node == nil || from >= to {
 		return true
 	}
-	return p.node.runs(p.off, max(from, 0), min(to, p.node.size), emit)
+	return p.node.strides(p.off, max(from, 0), min(to, p.node.size), emit)
 }
 
-func (nd *node) runs(at, from, to int64, emit func(off, n int64) bool) bool {
+func (nd *node) strides(at, from, to int64, emit func(off, n, stride, count int64) bool) bool {
 	if nd.kind == nodeRun {
-		return emit(at+from, to-from)
+		return emit(at+from, to-from, 0, 1)
+	}
+	if nd.kind == nodeRep && nd.kid.kind == nodeRun {
+		return Repetition(at, nd.kid.size, nd.stride, from, to, emit)
 	}
 	if nd.kid != nil { // equal parts: the first one is found by division
 		k := nd.kid.size
@@ -22,7 +38,7 @@ func (nd *node) runs(at, from, to int64, emit func(off, n int64) bool) bool {
 			if nd.kind == nodeBlock {
 				off = nd.offs[i]
 			}
-			if !nd.kid.runs(at+off, max(from-i*k, 0), min(to-i*k, k), emit) {
+			if !nd.kid.strides(at+off, max(from-i*k, 0), min(to-i*k, k), emit) {
 				return false
 			}
 		}
@@ -34,13 +50,35 @@ func (nd *node) runs(at, from, to int64, emit func(off, n int64) bool) bool {
 			break
 		}
 		if a, b := max(from-begin, 0), min(to-begin, kid.size); a < b {
-			if !kid.runs(at+nd.offs[i], a, b, emit) {
+			if !kid.strides(at+nd.offs[i], a, b, emit) {
 				return false
 			}
 		}
 		begin += kid.size
 	}
 	return true
+}
+
+// Repetition calls emit as Strides does for the packed bytes [from, to) of runs of n bytes, the first at off, stride from one to the
+// next: what is cut off at either end comes apart.
+func Repetition(off, n, stride, from, to int64, emit func(off, n, stride, count int64) bool) bool {
+	i := from / n
+	if skip := from - i*n; skip > 0 {
+		k := min(to-from, n-skip)
+		if !emit(off+i*stride+skip, k, 0, 1) {
+			return false
+		}
+		from += k
+		i++
+	}
+	if whole := (to - from) / n; whole > 0 {
+		if !emit(off+i*stride, n, stride, whole) {
+			return false
+		}
+		from += whole * n
+		i += whole
+	}
+	return from >= to || emit(off+i*stride, to-from, 0, 1)
 }
 
 // Retype makes t anew with every basic type b replaced by f(b): the same type for other sizes of the basic types, as files have

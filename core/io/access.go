@@ -1,29 +1,29 @@
 package io
 
+import "sync"
+
 // Access by one process alone (MPI-5.0, 15.4.1: explicit offsets, individual and shared pointers).
 
 const (
-	chunkBytes = 4 << 20  // that pass through a buffer at a time
-	hugeBytes  = 1 << 30  // that are moved at a time without a buffer
-	sieveGap   = 32 << 10 // a gap between two ranges that is read rather than skipped
+	chunkBytes = 4 << 20   // of data that are moved at a time when they are not in one piece
+	hugeBytes  = 1 << 30   // that are moved at a time when they are
+	sieveBytes = 512 << 10 // that are read or mapped at once for the ranges therein: a processor's cache holds them
+	sieveGap   = 32 << 10  // a gap between two ranges that is read rather than skipped
+	mapGap     = 1 << 10   // a gap between two ranges that is mapped rather than skipped
+	mapRanges  = 32        // ranges that are worth a mapping
+	mapLength  = 1 << 10   // average length of a range from which on writing them one by one is as fast
 )
 
-// span is a range of the file, and where its data are in a packed buffer.
-type span struct {
-	off, n int64
-	at     int64
-}
+// buffers are reused: a new one would have to be cleared, page by page.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// spans collects the ranges behind positions [from, to).
-func (v *View) spans(from, to int64) []span {
-	var list []span
-	at := int64(0)
-	v.Runs(from, to, func(off, n int64) bool {
-		list = append(list, span{off, n, at})
-		at += n
-		return true
-	})
-	return list
+// borrow returns a buffer of n bytes, and what gives it back.
+func borrow(n int64) (p []byte, giveBack func()) {
+	b := buffers.Get().(*[]byte)
+	if int64(cap(*b)) < n {
+		*b = make([]byte, n)
+	}
+	return (*b)[:n], func() { buffers.Put(b) }
 }
 
 // Access moves all of m from or to the positions of v from pos on. It returns how many bytes were moved: fewer than m has
@@ -55,7 +55,9 @@ func Access(b Backend, v *View, m Memory, pos int64, write, atomic bool) (int64,
 		}
 		if !direct {
 			if buf == nil {
-				buf = make([]byte, k)
+				var giveBack func()
+				buf, giveBack = borrow(k)
+				defer giveBack()
 			}
 			p = buf[:k]
 		}
@@ -63,13 +65,13 @@ func Access(b Backend, v *View, m Memory, pos int64, write, atomic bool) (int64,
 			if !direct {
 				m.Load(p, done)
 			}
-			if err := writeSpans(b, v.spans(pos+done, pos+done+k), p); err != nil {
+			if err := v.rows(pos+done, pos+done+k).write(b, p); err != nil {
 				return done, err
 			}
 			done += k
 			continue
 		}
-		got, err := readSpans(b, v.spans(pos+done, pos+done+k), p)
+		got, err := v.rows(pos+done, pos+done+k).read(b, p)
 		if !direct && got > 0 {
 			m.Store(p[:got], done)
 		}
@@ -81,48 +83,66 @@ func Access(b Backend, v *View, m Memory, pos int64, write, atomic bool) (int64,
 	return n, nil
 }
 
-func writeSpans(b Backend, list []span, p []byte) error {
-	for _, s := range list {
-		if err := b.WriteAt(p[s.at:s.at+s.n], s.off); err != nil {
-			return err
+// write writes p to the ranges. Many short ones that lie close together are stored into a mapping of the file: to read what lies
+// between them and write it back would undo what others write there at the same time.
+func (l rows) write(b Backend, p []byte) error {
+	for len(l) > 0 {
+		first := l[0].off
+		group, rest, end := l.take(mapGap, sieveBytes)
+		l = rest
+		n := int64(0)
+		for _, r := range group {
+			n += r.bytes()
+		}
+		data := p[:n]
+		p = p[n:]
+		if many := group.number(); many >= mapRanges && n/many < mapLength {
+			if mapped, done := b.Map(first, end); mapped != nil {
+				group.scatter(data, mapped, first)
+				done()
+				continue
+			}
+		}
+		for _, r := range group {
+			for i := range r.count {
+				if err := b.WriteAt(data[:r.n], r.off+i*r.stride); err != nil {
+					return err
+				}
+				data = data[r.n:]
+			}
 		}
 	}
 	return nil
 }
 
-// readSpans fills p and returns the number of bytes before the file's end. Ranges that lie close together are read at once.
-func readSpans(b Backend, list []span, p []byte) (int64, error) {
-	var sieve []byte
-	for i := 0; i < len(list); {
-		first, end := list[i], list[i].off+list[i].n
-		j := i + 1
-		for j < len(list) && list[j].off >= list[j-1].off && list[j].off-end <= sieveGap && list[j].off+list[j].n-first.off <= chunkBytes {
-			end = max(end, list[j].off+list[j].n)
-			j++
-		}
-		if j == i+1 {
-			got, err := b.ReadAt(p[first.at:first.at+first.n], first.off)
-			if err != nil || int64(got) < first.n {
-				return first.at + int64(got), err
+// read fills p and returns the number of bytes before the file's end. Ranges that lie close together are read at once.
+func (l rows) read(b Backend, p []byte) (int64, error) {
+	sieve, giveBack := borrow(sieveBytes)
+	defer giveBack()
+	done := int64(0)
+	for len(l) > 0 {
+		first := l[0].off
+		group, rest, end := l.take(sieveGap, sieveBytes)
+		l = rest
+		if group.number() == 1 {
+			n := group[0].n
+			got, err := b.ReadAt(p[done:done+n], first)
+			done += int64(got)
+			if err != nil || int64(got) < n {
+				return done, err
 			}
-			i = j
 			continue
 		}
-		if int64(len(sieve)) < end-first.off {
-			sieve = make([]byte, end-first.off)
-		}
-		got, err := b.ReadAt(sieve[:end-first.off], first.off)
+		got, err := b.ReadAt(sieve[:end-first], first)
 		if err != nil {
-			return first.at, err
+			return done, err
 		}
-		for _, s := range list[i:j] {
-			there := min(max(first.off+int64(got)-s.off, 0), s.n)
-			copy(p[s.at:s.at+there], sieve[s.off-first.off:])
-			if there < s.n {
-				return s.at + there, nil
-			}
+		n := group.before(first + int64(got))
+		group.gather(p[done:done+n], sieve, first)
+		done += n
+		if first+int64(got) < end {
+			return done, nil
 		}
-		i = j
 	}
-	return int64(len(p)), nil
+	return done, nil
 }

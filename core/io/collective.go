@@ -17,7 +17,7 @@ type Hints struct {
 }
 
 const (
-	CollectiveAuto   = 0 // two phases when the processes' ranges interleave
+	CollectiveAuto   = 0 // two phases when the processes' ranges interleave and are short (see aloneIsBetter)
 	CollectiveAlways = 1
 	CollectiveNever  = 2
 )
@@ -49,6 +49,27 @@ func interleaved(all []reach) bool {
 		end = r.last
 	}
 	return false
+}
+
+const (
+	longRange = 8 << 10 // average length of ranges from which on a process moves them as fast without help
+	wasteMax  = 8       // how often what it wants a process may read, for it to read alone
+)
+
+// aloneIsBetter tells whether this process does not need the others to be fast, when ranges interleave: its ranges are long, or it reads,
+// and has use for a good part of what lies between the first and the last of them. The device's work is not doubled by several who read
+// the same part of a file: it is in the memory of the host by then.
+func aloneIsBetter(v *View, pos int64, mine reach, write bool) bool {
+	if mine.n == 0 || !write && (mine.last-mine.first)/wasteMax <= mine.n {
+		return true
+	}
+	part := min(mine.n, 16*longRange)
+	ranges := int64(0)
+	v.strides(pos, pos+part, func(_, _, _, count int64) bool {
+		ranges += count
+		return ranges*longRange <= part
+	})
+	return ranges*longRange <= part
 }
 
 const partAlign = 4096
@@ -102,25 +123,28 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	if failure == nil {
 		failure = v.CheckRange(pos, m.Size())
 	}
-	mine, alone := reach{}, int64(0)
+	mine, alone, helpless := reach{}, int64(0), int64(0)
 	if failure == nil && m.Size() > 0 && v.size > 0 {
 		mine = reach{v.Offset(pos), v.Offset(pos + m.Size() - 1), m.Size()}
 	}
 	if atomic || mine.n > 0 && !v.ordered(pos, pos+mine.n) {
 		alone = 1
 	}
-	records, err := GatherInts(peers, mine.first, mine.last, mine.n, alone)
+	if !aloneIsBetter(v, pos, mine, write) {
+		helpless = 1
+	}
+	records, err := GatherInts(peers, mine.first, mine.last, mine.n, alone, helpless)
 	if err != nil {
 		return 0, err
 	}
 	all := make([]reach, len(records))
 	for r, x := range records {
 		all[r] = reach{x[0], x[1], x[2]}
-		alone |= x[3]
+		alone, helpless = alone|x[3], helpless|x[4]
 	}
 	done := int64(0)
 	switch {
-	case alone != 0 || h.Mode == CollectiveNever || h.Mode == CollectiveAuto && !interleaved(all):
+	case alone != 0 || h.Mode == CollectiveNever || h.Mode == CollectiveAuto && (helpless == 0 || !interleaved(all)):
 		if failure == nil {
 			done, failure = Access(b, v, m, pos, write, atomic)
 		}
@@ -138,21 +162,21 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 // twoPhase is a collective access in progress, on one process.
 type twoPhase struct {
 	*plan
-	peers   Peers
-	b       Backend
-	v       *View
-	m       Memory
-	pos     int64
-	mine    reach
-	failure error // of this process as an aggregator: the others are told in the end
-	buf     []byte
+	peers    Peers
+	b        Backend
+	v        *View
+	m        Memory
+	pos      int64
+	mine     reach
+	failure  error    // of this process as an aggregator: the others are told in the end
+	borrowed []func() // gives buffers of the round back
 }
 
 // part is what this process has in an aggregator's window.
 type part struct {
 	agg      int
 	from, to int64 // positions of the view
-	list     []span
+	list     rows
 	header   []byte
 	table    []byte
 	data     []byte
@@ -163,17 +187,19 @@ type request struct {
 	rank   int
 	header []byte
 	table  []byte
-	list   []span
+	list   rows
 	data   []byte
 }
 
-const headerBytes = 16 // number of ranges, bytes of data
+const headerBytes = 16 // number of rows, bytes of data
 
 // run goes through all rounds and returns the bytes that were moved. An error is one of talking to the others.
 func (t *twoPhase) run(write bool) (int64, error) {
+	defer t.giveBack()
 	end := t.mine.n // what a file that is read has is cut at its end
 	me := t.aggregator(t.peers.Rank())
 	for round := range t.rounds {
+		t.giveBack()
 		parts := t.parts(round)
 		var asked []*request
 		var from, to int64
@@ -213,14 +239,11 @@ func (t *twoPhase) parts(round int) []*part {
 		p := &part{agg: a}
 		p.from = t.pos + t.v.Below(t.pos, end, from)
 		p.to = p.from + t.v.Below(p.from, end, to)
-		p.list = t.v.spans(p.from, p.to)
+		p.list = t.v.rows(p.from, p.to)
 		p.header = make([]byte, headerBytes)
 		binary.LittleEndian.PutUint64(p.header, uint64(len(p.list)))
 		binary.LittleEndian.PutUint64(p.header[8:], uint64(p.to-p.from))
-		for _, s := range p.list {
-			p.table = binary.LittleEndian.AppendUint64(p.table, uint64(s.off))
-			p.table = binary.LittleEndian.AppendUint64(p.table, uint64(s.n))
-		}
+		p.table = p.list.encode(make([]byte, 0, rowBytes*len(p.list)))
 		list = append(list, p)
 	}
 	return list
@@ -249,12 +272,12 @@ func (t *twoPhase) tell(parts []*part, asked []*request, write bool) error {
 		}
 	}
 	for _, q := range asked {
-		ranges := int64(binary.LittleEndian.Uint64(q.header))
-		if ranges == 0 {
+		n := int64(binary.LittleEndian.Uint64(q.header))
+		if n == 0 {
 			continue
 		}
-		q.table = make([]byte, 16*ranges)
-		q.data = make([]byte, binary.LittleEndian.Uint64(q.header[8:]))
+		q.table = make([]byte, rowBytes*n)
+		q.data = t.borrow(int64(binary.LittleEndian.Uint64(q.header[8:])))
 		recvs = append(recvs, Message{q.rank, q.table})
 		if write {
 			recvs = append(recvs, Message{q.rank, q.data})
@@ -264,12 +287,7 @@ func (t *twoPhase) tell(parts []*part, asked []*request, write bool) error {
 		return err
 	}
 	for _, q := range asked {
-		at := int64(0)
-		for b := q.table; len(b) > 0; b = b[16:] {
-			s := span{int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])), at}
-			q.list = append(q.list, s)
-			at += s.n
-		}
+		q.list = decodeRows(q.table)
 	}
 	return nil
 }
@@ -280,59 +298,31 @@ func (t *twoPhase) load(p *part) []byte {
 	if d := t.m.Direct(at, n); d != nil {
 		return d
 	}
-	d := make([]byte, n)
+	d := t.borrow(n)
 	t.m.Load(d, at)
 	return d
 }
 
-// cover returns the ranges of all requests as long pieces: those that are at most gap apart are joined. The ranges of each
-// request go up.
-func cover(asked []*request, gap int64) []span {
-	lists := make([][]span, 0, len(asked))
-	for _, q := range asked {
-		lists = append(lists, q.list)
-	}
-	for len(lists) > 1 { // neighbours in pairs, so that each range is looked at log n times
-		half := lists[:0]
-		for i := 0; i < len(lists); i += 2 {
-			if i+1 == len(lists) {
-				half = append(half, lists[i])
-				break
-			}
-			half = append(half, merge(lists[i], lists[i+1], gap))
-		}
-		lists = half
-	}
-	if len(lists) == 0 {
-		return nil
-	}
-	return merge(lists[0], nil, gap)
+// borrow returns a buffer that is the access's until the round is over.
+func (t *twoPhase) borrow(n int64) []byte {
+	p, giveBack := borrow(n)
+	t.borrowed = append(t.borrowed, giveBack)
+	return p
 }
 
-// merge joins two lists whose ranges go up.
-func merge(a, b []span, gap int64) []span {
-	out := make([]span, 0, len(a)+len(b))
-	for len(a)+len(b) > 0 {
-		from := &a
-		if len(a) == 0 || len(b) > 0 && b[0].off < a[0].off {
-			from = &b
-		}
-		s := (*from)[0]
-		*from = (*from)[1:]
-		if k := len(out) - 1; k >= 0 && s.off <= out[k].off+out[k].n+gap {
-			out[k].n = max(out[k].n, s.off+s.n-out[k].off)
-			continue
-		}
-		out = append(out, s)
+func (t *twoPhase) giveBack() {
+	for _, f := range t.borrowed {
+		f()
+	}
+	t.borrowed = t.borrowed[:0]
+}
+
+func lists(asked []*request) []rows {
+	out := make([]rows, len(asked))
+	for i, q := range asked {
+		out[i] = q.list
 	}
 	return out
-}
-
-func (t *twoPhase) room(n int64) []byte {
-	if int64(len(t.buf)) < n {
-		t.buf = make([]byte, n)
-	}
-	return t.buf[:n]
 }
 
 // store writes what the requests for [from, to) brought; where they overlap, the highest rank's counts.
@@ -340,18 +330,29 @@ func (t *twoPhase) store(asked []*request, from, to int64) {
 	if t.failure != nil || len(asked) == 0 {
 		return
 	}
-	buf := t.room(to - from)
+	buf := t.borrow(to - from)
 	for _, q := range asked {
-		for _, s := range q.list {
-			copy(buf[s.off-from:s.off-from+s.n], q.data[s.at:])
-		}
+		q.list.scatter(q.data, buf, from)
 	}
-	for _, s := range cover(asked, 0) {
-		if err := t.b.WriteAt(buf[s.off-from:s.off-from+s.n], s.off); err != nil {
-			t.failure = err
-			return
+	covered := cover(lists(asked), from, to).rows()
+	if many := covered.number(); many < mapRanges {
+		for _, r := range covered {
+			for i := range r.count {
+				off := r.off + i*r.stride
+				if t.failure = t.b.WriteAt(buf[off-from:off-from+r.n], off); t.failure != nil {
+					return
+				}
+			}
 		}
+		return
 	}
+	n := int64(0)
+	for _, r := range covered {
+		n += r.bytes()
+	}
+	packed := t.borrow(n)
+	covered.gather(packed, buf, from)
+	t.failure = covered.write(t.b, packed)
 }
 
 // fetch reads what the requests for [from, to) want, into their data. It returns the offset at which the file ends, if that is
@@ -361,21 +362,19 @@ func (t *twoPhase) fetch(asked []*request, from, to int64) int64 {
 	if len(asked) == 0 {
 		return limit
 	}
-	buf := t.room(to - from)
-	for _, s := range cover(asked, sieveGap) {
-		got, err := t.b.ReadAt(buf[s.off-from:s.off-from+s.n], s.off)
+	buf := t.borrow(to - from)
+	for _, r := range joined(lists(asked), sieveGap) {
+		got, err := t.b.ReadAt(buf[r.off-from:r.off-from+r.n], r.off)
 		if err != nil && t.failure == nil {
 			t.failure = err
 		}
-		if int64(got) < s.n {
-			limit = s.off + int64(got)
+		if int64(got) < r.n {
+			limit = r.off + int64(got)
 			break
 		}
 	}
 	for _, q := range asked {
-		for _, s := range q.list {
-			copy(q.data[s.at:s.at+s.n], buf[s.off-from:])
-		}
+		q.list.gather(q.data, buf, from)
 	}
 	return limit
 }
@@ -397,7 +396,7 @@ func (t *twoPhase) answer(parts []*part, asked []*request, limit int64) (int64, 
 			continue
 		}
 		limits[i] = make([]byte, 8)
-		p.data = make([]byte, p.to-p.from)
+		p.data = t.borrow(p.to - p.from)
 		recvs = append(recvs, Message{t.rank(p.agg), limits[i]}, Message{t.rank(p.agg), p.data})
 	}
 	if err := t.peers.Exchange(sends, recvs); err != nil {

@@ -19,6 +19,9 @@ type Backend interface {
 	ReadAt(p []byte, off int64) (int, error)
 	// WriteAt writes all of p at off.
 	WriteAt(p []byte, off int64) error
+	// Map gives bytes [from, to) of the file as memory to store into, until done is called; a shorter file grows to `to` bytes. It
+	// returns nil where that is not possible: then WriteAt is.
+	Map(from, to int64) (p []byte, done func())
 	// Size returns the length of the file in bytes.
 	Size() (int64, error)
 	// SetSize cuts or extends the file.

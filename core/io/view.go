@@ -22,6 +22,7 @@ type View struct {
 	size, extent int64
 	plain        bool // position p is at offset Disp + first + p
 	first        int64
+	lone         bool // a filetype has one run of bytes, at first
 }
 
 // NewView makes a view. etype and filetype are as the file has them: with the sizes of its data representation.
@@ -64,7 +65,7 @@ func (v *View) inspect() error {
 	if bad != nil {
 		return bad
 	}
-	v.first = first
+	v.first, v.lone = first, runs == 1
 	if v.size > 0 && end-first > v.extent {
 		// The next tile begins before this one's data end.
 		if v.extent < 0 {
@@ -97,32 +98,44 @@ func (v *View) bounds(from, to int64) (begin, end int64) {
 // Runs calls emit for the ranges of the file behind positions [from, to), in order; ranges that touch come as one. It stops when
 // emit returns false.
 func (v *View) Runs(from, to int64, emit func(off, n int64) bool) {
-	if from >= to || v.size == 0 {
-		return
-	}
-	if v.plain {
-		emit(v.Disp+v.first+from, to-from)
-		return
-	}
 	off, n := int64(0), int64(0)
-	join := func(o, k int64) bool {
-		if n > 0 && o == off+n {
-			n += k
-			return true
+	v.strides(from, to, func(o, k, stride, count int64) bool {
+		for range count {
+			if n > 0 && o == off+n {
+				n += k
+			} else {
+				if n > 0 && !emit(off, n) {
+					n = 0
+					return false
+				}
+				off, n = o, k
+			}
+			o += stride
 		}
-		o, off = off, o
-		k, n = n, k
-		return k == 0 || emit(o, k)
-	}
-	for tile := from / v.size; tile*v.size < to; tile++ {
-		base := v.Disp + tile*v.extent
-		begin := tile * v.size
-		if !v.file.Runs(max(from-begin, 0), min(to-begin, v.size), func(o, k int64) bool { return join(base+o, k) }) {
-			return
-		}
-	}
+		return true
+	})
 	if n > 0 {
 		emit(off, n)
+	}
+}
+
+// strides calls emit for the ranges behind positions [from, to), in order, as datatype.Type.Strides does.
+func (v *View) strides(from, to int64, emit func(off, n, stride, count int64) bool) {
+	switch {
+	case from >= to || v.size == 0:
+	case v.plain:
+		emit(v.Disp+v.first+from, to-from, 0, 1)
+	case v.lone:
+		datatype.Repetition(v.Disp+v.first, v.size, v.extent, from, to, emit)
+	default:
+		for tile := from / v.size; tile*v.size < to; tile++ {
+			base, begin := v.Disp+tile*v.extent, tile*v.size
+			if !v.file.Strides(max(from-begin, 0), min(to-begin, v.size), func(off, n, stride, count int64) bool {
+				return emit(base+off, n, stride, count)
+			}) {
+				return
+			}
+		}
 	}
 }
 

@@ -20,6 +20,9 @@ type File struct {
 	fd   int
 	// mu keeps goroutines of this process apart: locks belong to the open file, and do not do it.
 	mu sync.Mutex
+
+	mapping sync.Once
+	mapFd   int // descriptor for mappings once mapping is done: fd itself, another one, or -1
 }
 
 // Open opens a file with the flags of MPI_File_open (core/io) and, for a new file, these permissions, from which the process's
@@ -220,8 +223,12 @@ func (f *File) Lock(from, to int64, exclusive bool) (func(), error) {
 	}, nil
 }
 
-// Close gives the descriptor back.
+// Close gives the descriptors back.
 func (f *File) Close() error {
+	f.mapping.Do(func() { f.mapFd = -1 })
+	if f.mapFd >= 0 && f.mapFd != f.fd {
+		_ = syscall.Close(f.mapFd) // what was stored is the file's already
+	}
 	if err := syscall.Close(f.fd); err != nil && err != syscall.EINTR {
 		return Error("close", f.name, err)
 	}

@@ -6,7 +6,6 @@ package apps
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -27,48 +26,15 @@ func need(t *testing.T) {
 // unpack fetches a Debian source package and unpacks it into a fresh folder; it returns the source's own folder.
 func unpack(t *testing.T, pkg, version, folder string) string {
 	t.Helper()
-	cache := os.Getenv("SPX_CONFORMANCE")
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(dir, "spx-conformance")
-		if os.Geteuid() == 0 {
-			cache = "/var/cache/spx-conformance"
-		}
-	}
-	out, err := exec.Command(filepath.Join(harness.Root(), "scripts/debian-source"), pkg, version, filepath.Join(cache, "src")).CombinedOutput()
-	if err != nil {
-		t.Fatalf("fetching %s: %v\n%s", pkg, err, out)
-	}
 	dir := filepath.Join(harness.Build(t), "apps")
-	if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("tar", "xf", strings.TrimSpace(string(out)), "-C", dir).CombinedOutput(); err != nil {
-		t.Fatalf("tar: %v\n%s", err, out)
-	}
+	harness.Unpack(t, harness.Source(t, pkg, version), dir, folder)
 	return filepath.Join(dir, folder)
 }
 
 // makeIt runs make with our compiler first in PATH.
 func makeIt(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	cmd := exec.Command("make", args...)
-	cmd.Dir = dir
-	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "MAKE") && !strings.HasPrefix(e, "MFLAGS") && !strings.HasPrefix(e, "PATH=") {
-			cmd.Env = append(cmd.Env, e)
-		}
-	}
-	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(harness.Build(t), "bin")+":"+os.Getenv("PATH"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, tail(string(out), 3000))
-	}
+	harness.Tool{Dir: dir}.Must(t, append([]string{"make"}, args...)...)
 }
 
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }

@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Source returns the original tarball of a Debian source package. It is fetched once, into the cache of fetched sources:
+// $SPX_CONFORMANCE, else /var/cache/spx-conformance for root, else the user's cache.
+func Source(t testing.TB, pkg, version string) string {
+	t.Helper()
+	cache := os.Getenv("SPX_CONFORMANCE")
+	if cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(dir, "spx-conformance")
+		if os.Geteuid() == 0 {
+			cache = "/var/cache/spx-conformance"
+		}
+	}
+	out, err := exec.Command(filepath.Join(Root(), "scripts/debian-source"), pkg, version, filepath.Join(cache, "src")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("fetching %s: %v\n%s", pkg, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Unpack unpacks a tarball into dir, where its folder is made anew.
+func Unpack(t testing.TB, tarball, dir, folder string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("tar", "xf", tarball, "-C", dir).CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v\n%s", err, out)
+	}
+}
+
+// Tool is a command of somebody else's build or test system: it runs with our compilers and launcher first in PATH and without
+// what our own make passes down. Its output goes to a file if Log names one.
+type Tool struct {
+	Dir   string
+	Env   []string
+	Limit time.Duration // 0: 10 minutes
+	Log   string
+}
+
+// Run runs a command, in a process group of its own that is ended at the time limit. It returns all output and whether the command
+// succeeded in time.
+func (o Tool) Run(t testing.TB, args ...string) (string, bool) {
+	t.Helper()
+	if o.Limit == 0 {
+		o.Limit = 10 * time.Minute
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = o.Dir
+	cmd.Env = append(without(os.Environ(), "MAKE", "MFLAGS", "CGO_", "PATH="), "PATH="+filepath.Join(Build(t), "bin")+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, o.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if cmd.Err == nil && !strings.Contains(args[0], "/") { // found in our folder first, also when this process would find another
+		if ours := filepath.Join(Build(t), "bin", args[0]); exists(ours) {
+			cmd.Path = ours
+		}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%s: %v", strings.Join(args, " "), err)
+	}
+	late := time.AfterFunc(o.Limit, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	err := cmd.Wait()
+	text := out.String()
+	if !late.Stop() {
+		text += "\n(ended after " + o.Limit.String() + ")\n"
+		err = os.ErrDeadlineExceeded
+	}
+	if o.Log != "" {
+		if err := os.WriteFile(o.Log, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return text, err == nil
+}
+
+// Must is Run for a command that may not fail.
+func (o Tool) Must(t testing.TB, args ...string) string {
+	t.Helper()
+	text, ok := o.Run(t, args...)
+	if !ok {
+		t.Fatalf("cd %s; %s: failed\n%s", o.Dir, strings.Join(args, " "), text[max(0, len(text)-3000):])
+	}
+	return text
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

@@ -1,0 +1,58 @@
+package libraries
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// HDF5 in parallel, in C alone: its Fortran interface needs one of MPI.
+var hdf5 = library{name: "hdf5", pkg: "hdf5", version: "1.10.8+repack1-1", folder: "hdf5-1.10.8+repack1", apart: true, steps: [][]string{
+	{"../hdf5-1.10.8+repack1/configure", "CC=mpicc", "--enable-parallel", "--disable-fortran", "--disable-cxx", "--disable-hl", "--disable-shared",
+		"--enable-build-mode=production", "--without-zlib"},
+	{"make", "-j2", "-C", "src"},
+	{"make", "-j2", "-C", "test", "libh5test.la"},
+	{"make", "-j2", "-C", "testpar", "t_mpi", "t_bigio", "testphdf5", "t_cache", "t_cache_image", "t_pread", "t_pshutdown", "t_prestart", "t_init_term", "t_shapesame",
+		"t_filters_parallel", "t_pflush1", "t_pflush2"},
+}}
+
+// The programs of testpar, in the order in which HDF5 itself runs them: t_prestart reads what t_pshutdown wrote, t_pflush2 what t_pflush1 wrote.
+var hdf5Programs = []program{
+	{args: []string{"./t_mpi"}, says: "MPI tests finished with no errors"},
+	{args: []string{"./t_bigio"}, says: "Express test mode on"},
+	{args: []string{"./testphdf5"}, says: "PHDF5 tests finished with no errors", limit: 4 * time.Minute},
+	{args: []string{"./t_cache"}, says: "t_cache tests finished|PASSED", least: 10, limit: 4 * time.Minute},
+	{args: []string{"./t_cache_image"}, says: "PASSED", least: 5, limit: 8 * time.Minute},
+	{args: []string{"./t_pread"}, says: "tests finished with no failures", least: 2},
+	{args: []string{"./t_pshutdown"}, least: 1},
+	{args: []string{"./t_prestart"}, least: 1},
+	{args: []string{"./t_init_term"}, least: 1},
+	{args: []string{"./t_shapesame"}, says: "Shape Same tests finished with no errors", limit: 4 * time.Minute},
+	{args: []string{"./t_filters_parallel"}, says: "All Parallel Filters tests passed"},
+	{args: []string{"./t_pflush1"}, least: 1, dies: true},
+	{args: []string{"./t_pflush2"}, least: 1},
+}
+
+func TestHDF5(t *testing.T) {
+	dir := filepath.Join(hdf5.ready(t), "testpar")
+	for _, way := range ways {
+		for _, n := range []int{2, 4, 6} {
+			t.Run(fmt.Sprintf("%s/n=%d", way.name, n), func(t *testing.T) {
+				start, programs, checks := time.Now(), 0, 0
+				files := t.TempDir() // the programs leave some behind
+				for _, p := range hdf5Programs {
+					ok := t.Run(p.args[0][2:], func(t *testing.T) {
+						p.args = []string{filepath.Join(dir, p.args[0])}
+						checks += p.run(t, files, n, way.env)
+					})
+					if ok {
+						programs++
+					}
+				}
+				result(t, "HDF5", hdf5.version, fmt.Sprintf("testpar on %d ranks, %s", n, way.name), fmt.Sprintf("%d of %d programs, %d lines PASSED", programs, len(hdf5Programs), checks),
+					time.Since(start))
+			})
+		}
+	}
+}
