@@ -173,6 +173,11 @@ apps: build ## HPCC and NetPIPE, built with our mpicc, with their own checks
 	@$(ROOT)/scripts/deps apps
 	@cd $(ROOT) && SPX_APPS=1 $(GO) test -count=1 -v -timeout 1800s ./tests/apps
 
+.PHONY: libraries
+libraries: build ## HDF5, PnetCDF, FFTW, PETSc, built with our mpicc, with their own parallel tests: LIBS="hdf5 fftw"
+	@$(ROOT)/scripts/deps libraries
+	@cd $(ROOT) && SPX_LIBRARIES="$(if $(LIBS),$(LIBS),all)" $(GO) test -count=1 -v -timeout 7200s ./tests/libraries
+
 .PHONY: peers
 peers: ## installs MPICH 5 and Open MPI 6 beside us, for interchange tests and benchmarks (root)
 	@$(ROOT)/scripts/peers setup

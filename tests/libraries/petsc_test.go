@@ -1,0 +1,59 @@
+package libraries
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+// PETSc in C with Debian's BLAS and LAPACK, and nothing else beside MPI.
+var petsc = library{name: "petsc", pkg: "petsc", version: "3.18.5+dfsg1-1", folder: "petsc-3.18.5",
+	env: []string{"PETSC_DIR=", "PETSC_ARCH=arch-spx", "MAKEFLAGS="},
+	steps: [][]string{
+		{"sh", "-c", `unset PETSC_DIR; exec python3 ./configure PETSC_ARCH=arch-spx --with-cc=mpicc --with-cxx=0 --with-fc=0 --with-mpiexec=spxrun ` +
+			`--with-shared-libraries=0 --with-debugging=0 COPTFLAGS=-O2 --with-x=0 --with-ssl=0 --with-make-np=2`},
+		{"sh", "-c", `make PETSC_DIR="$PWD" V=0`},
+	}}
+
+// What PETSc's own test system runs on 4 ranks of its tutorials: Krylov solvers and preconditioners, nonlinear solvers, vectors,
+// distributed arrays and meshes, time steppers. Their output is compared with PETSc's.
+var petscTutorials = []string{"ksp_ksp_tutorials-*", "snes_tutorials-*", "dm_tutorials-*", "vec_vec_tutorials-*", "vec_is_sf_tutorials-*", "ts_tutorials-*", "mat_tutorials-*"}
+
+func TestPETSc(t *testing.T) {
+	dir := petsc.ready(t)
+	env := []string{"PETSC_DIR=" + dir, "PETSC_ARCH=arch-spx"}
+	for _, way := range ways {
+		t.Run(way.name+"/check", func(t *testing.T) {
+			start := time.Now()
+			out := harness.Tool{Dir: dir, Env: append(env, way.env...), Limit: 3 * time.Minute}.Must(t, "make", "check")
+			for _, ranks := range []string{"1 MPI process", "2 MPI processes"} {
+				if want := "ex19 run successfully with " + ranks + "\n"; !strings.Contains(out, want) {
+					t.Errorf("make check does not say %q\n%s", want, out)
+				}
+			}
+			result(t, "PETSc", petsc.version, "make check on 1 and 2 ranks, "+way.name, "2 examples", time.Since(start))
+		})
+	}
+	for _, group := range petscTutorials {
+		t.Run(strings.TrimSuffix(group, "-*")+"/n=4", func(t *testing.T) { petscGroup(t, dir, env, group) })
+	}
+}
+
+func petscGroup(t *testing.T, dir string, env []string, group string) {
+	start := time.Now()
+	out, _ := harness.Tool{Dir: dir, Env: env, Limit: 9 * time.Minute}.Run(t, "make", "-f", "gmakefile.test", "-j1", "test", "query=nsize", "queryval=4", "searchin="+group, "TIMEOUT=60")
+	count := func(re string) int { return len(regexp.MustCompile(re).FindAllString(out, -1)) }
+	skipped := count(`(?m)^ *ok .* # SKIP`)
+	passed := count(`(?m)^ *ok `) - skipped
+	if wrong := regexp.MustCompile(`(?m)^ *not ok .*$`).FindAllString(out, -1); len(wrong) > 0 {
+		t.Errorf("PETSc's tests failed:\n%s\n%s", strings.Join(wrong, "\n"), out[max(0, len(out)-6000):])
+	}
+	if passed == 0 {
+		t.Errorf("no test passed\n%s", out[max(0, len(out)-3000):])
+	}
+	result(t, "PETSc", petsc.version, group+" on 4 ranks", fmt.Sprintf("%d checks, %d skipped (they need other packages)", passed, skipped), time.Since(start))
+}
