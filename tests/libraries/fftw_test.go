@@ -18,6 +18,7 @@ var fftw = library{name: "fftw", pkg: "fftw3", version: "3.3.10-1", folder: "fft
 // Its own `make check` in mpi/: random transforms, in place and out of place, transposed and not, complex, real, and of real symmetry, each
 // compared with what it must be, on 1, 2, 3 and 4 ranks.
 func TestFFTW(t *testing.T) {
+	need(t, "fftw")
 	dir := fftw.ready(t) + "/mpi"
 	const each = 20
 	verified := regexp.MustCompile(`(?m)^[io][a-z]\S*\S+ \d\S* \d\S* \d\S*$`)

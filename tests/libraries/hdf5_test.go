@@ -23,8 +23,8 @@ var hdf5Programs = []program{
 	{args: []string{"./t_mpi"}, says: "MPI tests finished with no errors"},
 	{args: []string{"./t_bigio"}, says: "(?s)Testing Dataset1.*Read Testing Dataset4 with Point selection.*Express test mode on"},
 	{args: []string{"./testphdf5"}, says: "PHDF5 tests finished with no errors", limit: 4 * time.Minute},
-	{args: []string{"./t_cache"}, says: "metadata cache tests finished with no failures", least: 15, limit: 4 * time.Minute},
-	{args: []string{"./t_pread"}, says: "tests finished with no failures", least: 2},
+	{args: []string{"./t_cache"}, says: "metadata cache tests finished with no failures", least: 15, limit: 4 * time.Minute, ranks: 3},
+	{args: []string{"./t_pread"}, says: "tests finished with no failures", least: 2, ranks: 3},
 	{args: []string{"./t_pshutdown"}, least: 1},
 	{args: []string{"./t_prestart"}, least: 1},
 	{args: []string{"./t_init_term"}, least: 1},
@@ -34,8 +34,9 @@ var hdf5Programs = []program{
 	{args: []string{"./t_pflush2"}, least: 1},
 }
 
-// t_cache_image, which spends minutes in a child that is HDF5 without MPI, and starts it by its name in the current folder.
+// t_cache_image, which spends minutes in children that are HDF5 without MPI, and starts them by its name in the current folder: LIBS=hdf5-cache-image.
 func TestHDF5CacheImage(t *testing.T) {
+	need(t, "hdf5-cache-image")
 	dir := filepath.Join(hdf5.ready(t), "testpar")
 	files := t.TempDir()
 	if err := os.Symlink(filepath.Join(dir, "t_cache_image"), filepath.Join(files, "t_cache_image")); err != nil {
@@ -47,24 +48,33 @@ func TestHDF5CacheImage(t *testing.T) {
 }
 
 func TestHDF5(t *testing.T) {
+	need(t, "hdf5")
 	dir := filepath.Join(hdf5.ready(t), "testpar")
 	for _, way := range ways {
 		for _, n := range []int{2, 4, 6} {
-			t.Run(fmt.Sprintf("%s/n=%d", way.name, n), func(t *testing.T) {
-				start, programs, checks := time.Now(), 0, 0
-				files := t.TempDir() // the programs leave some behind
-				for _, p := range hdf5Programs {
-					ok := t.Run(p.args[0][2:], func(t *testing.T) {
-						p.args = []string{filepath.Join(dir, p.args[0])}
-						checks += p.run(t, files, n, way.env)
-					})
-					if ok {
-						programs++
-					}
-				}
-				result(t, "HDF5", hdf5.version, fmt.Sprintf("testpar on %d ranks, %s", n, way.name), fmt.Sprintf("%d of %d programs, %d lines PASSED", programs, len(hdf5Programs), checks),
-					time.Since(start))
-			})
+			if way.env != nil && n != 4 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/n=%d", way.name, n), func(t *testing.T) { runHDF5(t, dir, n, way.name, way.env) })
 		}
 	}
+}
+
+func runHDF5(t *testing.T, dir string, n int, way string, env []string) {
+	start, programs, passed, checks := time.Now(), 0, 0, 0
+	files := t.TempDir() // the programs leave some behind
+	for _, p := range hdf5Programs {
+		if n < p.ranks { // it would say that it needs more
+			continue
+		}
+		programs++
+		ok := t.Run(p.args[0][2:], func(t *testing.T) {
+			p.args = []string{filepath.Join(dir, p.args[0])}
+			checks += p.run(t, files, n, env)
+		})
+		if ok {
+			passed++
+		}
+	}
+	result(t, "HDF5", hdf5.version, fmt.Sprintf("testpar on %d ranks, %s", n, way), fmt.Sprintf("%d of %d programs, %d lines PASSED", passed, programs, checks), time.Since(start))
 }

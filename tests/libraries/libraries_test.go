@@ -43,7 +43,6 @@ func need(t *testing.T, name string) {
 // public header. Programs find libspx.so in the build folder whenever they run.
 func (l library) ready(t *testing.T) string {
 	t.Helper()
-	need(t, l.name)
 	all := filepath.Join(harness.Build(t), "libraries")
 	dir := filepath.Join(all, l.folder)
 	if l.apart {
@@ -114,6 +113,7 @@ type program struct {
 	passed string // regular expression of a line for one check; the default is PASSED
 	least  int    // number of those lines
 	limit  time.Duration
+	ranks  int  // that it needs at least
 	dies   bool // it ends without MPI_Finalize, and with whatever status
 	env    []string
 }

@@ -24,6 +24,7 @@ var petsc = library{name: "petsc", pkg: "petsc", version: "3.18.5+dfsg1-1", fold
 var petscTutorials = []string{"ksp_ksp_tutorials-*", "snes_tutorials-*", "dm_tutorials-*", "vec_vec_tutorials-*", "vec_is_sf_tutorials-*", "ts_tutorials-*", "mat_tutorials-*"}
 
 func TestPETSc(t *testing.T) {
+	need(t, "petsc")
 	dir := petsc.ready(t)
 	env := []string{"PETSC_DIR=" + dir, "PETSC_ARCH=arch-spx"}
 	for _, way := range ways {

@@ -20,6 +20,7 @@ var pnetcdf = library{name: "pnetcdf", pkg: "pnetcdf", version: "1.12.3-1", fold
 
 // Its own targets: check (one rank), ptests (2, 4, 6 ranks, and as its folders say).
 func TestPnetCDF(t *testing.T) {
+	need(t, "pnetcdf")
 	dir := pnetcdf.ready(t)
 	bad := regexp.MustCompile(`(?m)^(FAIL|ERROR|XPASS): .*$|^.*\*\*\* Error .*$|^.* ------ fail.*$`)
 	for _, way := range ways {
