@@ -12,7 +12,6 @@ import (
 	"libspx/core/attr"
 	"libspx/core/comm"
 	"libspx/core/group"
-	"libspx/core/ident"
 	"libspx/core/info"
 	"libspx/core/mpierr"
 	"libspx/core/topo"
@@ -96,6 +95,12 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 		c.errh = parent.c.errh
 		C.spx_ref(&c.errh.o)
 	}
+	if hasFar(m.Local) || m.Remote != nil && hasFar(m.Remote) {
+		c.flags |= C.SPX_C_FAR
+		if c.inner != nil {
+			c.inner.flags |= C.SPX_C_FAR
+		}
+	}
 	o.attrs = commAttrs(c)
 	o.Link = link{c}
 	o.LocalLink = o.Link
@@ -125,14 +130,11 @@ func rankArray(g *group.Group, parent *commObject) (*C.uint32_t, error) {
 	if p == nil {
 		return nil, noMemory()
 	}
-	for k, id := range g.IDs() {
-		index, err := processIndex(id)
-		if err != nil {
-			C.spx_ranks_free(p)
-			return nil, err
-		}
-		unsafe.Slice((*uint32)(unsafe.Pointer(p)), g.Size())[k] = index
+	if err := processIndices(g.IDs(), unsafe.Slice((*uint32)(unsafe.Pointer(p)), g.Size())); err != nil {
+		C.spx_ranks_free(p)
+		return nil, err
 	}
+	C.spx_ranks_hold(p)
 	return p, nil
 }
 
@@ -154,26 +156,6 @@ func linkError(code C.int) error {
 		return nil
 	}
 	return mpierr.New(mpierr.Class(code), "%s", C.GoString(C.spx_detail_text()))
-}
-
-// world is what the process knows of itself and of the processes around it.
-var world struct {
-	me       ident.ProcID
-	proc     uint32
-	contexts *comm.Contexts
-
-	mu    sync.RWMutex
-	index map[ident.ProcID]uint32 // process -> index in the memory file
-}
-
-// processIndex finds a process in the host's memory file.
-func processIndex(id ident.ProcID) (uint32, error) {
-	world.mu.RLock()
-	defer world.mu.RUnlock()
-	if k, ok := world.index[id]; ok {
-		return k, nil
-	}
-	return 0, mpierr.New(mpierr.Intern, "process %v is not known on this host", id)
 }
 
 // setComm stores the handle of what a creation made, MPI_COMM_NULL for nil, in argument i.

@@ -41,17 +41,17 @@ func startWorld(s *startInfo) error {
 		ids[rank] = ident.ProcID{Job: job, World: s.WorldID, Rank: uint32(rank), Incarnation: uint32(procOf(proc).incarnation)}
 		world.index[ids[rank]] = proc
 	}
-	world.me, world.proc = ids[s.Rank], s.Proc
-	world.contexts = comm.NewContexts(s.Proc)
+	world.me, world.proc, world.origin = ids[s.Rank], s.Proc, s.Origin
+	world.contexts = comm.NewContexts(s.Origin, uint32(procOf(s.Proc).serial))
 	C.spx_comm_start()
 	all := group.Of(ids...)
 	w, err := predefineComm(C.SPX_HANDLE_COMM_WORLD, C.SPX_C_WORLD, "MPI_COMM_WORLD",
-		comm.NewFromGroup(all, comm.WorldContext(s.World[0]), world.me))
+		comm.NewFromGroup(all, comm.WorldContext(s.Origin, uint32(procOf(s.World[0]).serial)), world.me))
 	if err != nil {
 		return err
 	}
 	self, err := predefineComm(C.SPX_HANDLE_COMM_SELF, C.SPX_C_SELF, "MPI_COMM_SELF",
-		comm.NewFromGroup(group.Of(world.me), comm.SelfContext(s.Proc), world.me))
+		comm.NewFromGroup(group.Of(world.me), comm.SelfContext(s.Origin, uint32(procOf(s.Proc).serial)), world.me))
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func predefineComm(handle int, flags C.uint32_t, name string, m *comm.Made) (*co
 func setPredefinedAttributes(s *startInfo) {
 	v := &C.spx_attr_values
 	v.wtime_is_global = 1
-	v.universe_size = C.int(max(len(s.World), s.ThisHost))
+	v.universe_size = C.int(max(len(s.World), int(C.spx_segment.universe_size), s.Processor))
 	v.appnum = -1
 	if n, err := strconv.Atoi(os.Getenv("SPX_APPNUM")); err == nil && n >= 0 {
 		v.appnum = C.int(n)

@@ -6,10 +6,12 @@ package main
 import "C"
 
 import (
+	"encoding/binary"
 	"runtime"
 	"syscall"
 	"unsafe"
 
+	"libspx/core/comm"
 	"libspx/shm"
 )
 
@@ -20,10 +22,11 @@ type startInfo struct {
 	World     []uint32 // process index of each rank of that world
 	WorldID   uint32
 	JobID     [16]byte
-	Level     int // MPI_THREAD_*
-	ThisHost  int // processes of the job on this host, so far
-	MaxProcs  int // capacity of the memory file
-	Processor int // processors that the job may use here
+	Origin    comm.Origin // of the job's contexts
+	Level     int         // MPI_THREAD_*
+	ThisHost  int         // processes of the job on this host, so far
+	MaxProcs  int         // capacity of the memory file
+	Processor int         // processors that the job may use here
 }
 
 // What the engine's parts do in MPI_Init and MPI_Finalize. They register in init functions:
@@ -64,16 +67,16 @@ func halt(c *call) error {
 
 // aloneProcs is the capacity of the memory file of a process without a launcher: itself, and what it may spawn. The file is
 // sparse, so the capacity costs nothing.
-const aloneProcs = 64
+const aloneProcs = 255
 
 // startAlone makes the memory file of a process that no launcher started. a[0] gets its descriptor, which the data plane copies.
 func startAlone(c *call) error {
 	cpus := runtime.NumCPU()
-	seg, err := shm.Create(aloneProcs, 1, cpus, 0)
+	seg, err := shm.Create(shm.Room(1, aloneProcs), 1, cpus, 0)
 	if err != nil {
 		return fail(C.MPI_ERR_NO_MEM, "no memory file for this process: %v", err)
 	}
-	if err := seg.AddProc(0, 0, 0); err != nil {
+	if err := seg.AddProc(0, shm.Member{}); err != nil {
 		return fail(C.MPI_ERR_NO_MEM, "no memory file for this process: %v", err)
 	}
 	seg.MarkStarted(0, syscall.Getpid())
@@ -95,6 +98,7 @@ func start(c *call) error {
 		Processor: int(seg.ncpus),
 		JobID:     *(*[16]byte)(unsafe.Pointer(&seg.job_id)),
 	}
+	info.Origin = comm.Origin(binary.LittleEndian.Uint64(info.JobID[8:]))
 	me := procOf(info.Proc)
 	info.Rank, info.WorldID = int(me.world_rank), uint32(me.world_id)
 	if err := info.findWorld(); err != nil {
@@ -119,7 +123,7 @@ func procOf(i uint32) *C.spx_proc {
 func (s *startInfo) findWorld() error {
 	n := 0
 	for i := range s.ThisHost {
-		if uint32(procOf(uint32(i)).world_id) == s.WorldID {
+		if p := procOf(uint32(i)); uint32(p.world_id) == s.WorldID && p.home_job == 0 {
 			n++
 		}
 	}
@@ -127,7 +131,7 @@ func (s *startInfo) findWorld() error {
 	seen := make([]bool, n)
 	for i := range s.ThisHost {
 		p := procOf(uint32(i))
-		if uint32(p.world_id) != s.WorldID {
+		if uint32(p.world_id) != s.WorldID || p.home_job != 0 {
 			continue
 		}
 		r := int(p.world_rank)

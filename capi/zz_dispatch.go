@@ -18,7 +18,10 @@ var bodies = [736]func(*call) error{
 	65:  cartShift,                 // MPI_Cart_shift
 	66:  cartSub,                   // MPI_Cart_sub
 	67:  cartdimGet,                // MPI_Cartdim_get
+	68:  closePort,                 // MPI_Close_port
+	69:  commAccept,                // MPI_Comm_accept
 	73:  commCompare,               // MPI_Comm_compare
+	74:  commConnect,               // MPI_Comm_connect
 	75:  commCreate,                // MPI_Comm_create
 	77:  commCreateFromGroup,       // MPI_Comm_create_from_group
 	78:  commCreateGroup,           // MPI_Comm_create_group
@@ -33,9 +36,12 @@ var bodies = [736]func(*call) error{
 	95:  commGroup,                 // MPI_Comm_group
 	96:  commIdup,                  // MPI_Comm_idup
 	97:  commIdupWithInfo,          // MPI_Comm_idup_with_info
+	99:  commJoin,                  // MPI_Comm_join
 	101: commRemoteGroup,           // MPI_Comm_remote_group
 	103: commSetAttr,               // MPI_Comm_set_attr
 	105: commSetInfo,               // MPI_Comm_set_info
+	108: commSpawn,                 // MPI_Comm_spawn
+	109: commSpawnMultiple,         // MPI_Comm_spawn_multiple
 	110: commSplit,                 // MPI_Comm_split
 	111: commSplitType,             // MPI_Comm_split_type
 	115: dimsCreate,                // MPI_Dims_create
@@ -163,6 +169,9 @@ var bodies = [736]func(*call) error{
 	322: intercommMerge,            // MPI_Intercomm_merge
 	349: keyvalCreate,              // MPI_Keyval_create
 	350: keyvalFree,                // MPI_Keyval_free
+	351: lookupName,                // MPI_Lookup_name
+	383: openPort,                  // MPI_Open_port
+	400: publishName,               // MPI_Publish_name
 	424: registerDatarep,           // MPI_Register_datarep
 	425: registerDatarep,           // MPI_Register_datarep_c
 	476: sessionGetInfo,            // MPI_Session_get_info
@@ -209,6 +218,7 @@ var bodies = [736]func(*call) error{
 	602: typeSetName,               // MPI_Type_set_name
 	607: typeVector,                // MPI_Type_vector
 	608: typeVector,                // MPI_Type_vector_c
+	613: unpublishName,             // MPI_Unpublish_name
 	629: winCreateKeyval,           // MPI_Win_create_keyval
 	630: winDeleteAttr,             // MPI_Win_delete_attr
 	637: winFree,                   // MPI_Win_free

@@ -5,30 +5,142 @@ import (
 	"syscall"
 )
 
-// AddProc prepares slot i for a process that is about to start as worldRank of world worldID. All processes of a world should be
-// added before the first of them is started. Fails when the slot is in use or memory is out.
-func (s *Segment) AddProc(i int, worldID, worldRank uint32) error {
+// A Member says who a process is.
+type Member struct {
+	World, Rank uint32 // its MPI_COMM_WORLD, and its rank there
+	Serial      uint32 // its number in the job, never given twice
+	// A guest: a process of the job whose id begins with Job, where it has the incarnation Incarnation. Zero for the job's own.
+	Job         uint64
+	Incarnation uint32
+}
+
+// AddProc prepares slot i for a process that is about to start. All processes of a world should be added before the first of them
+// is started. What an earlier process has left in the slot is taken away. Fails when a process lives there or memory is out.
+func (s *Segment) AddProc(i int, m Member) error {
 	if i < 0 || i >= s.geo.maxProcs {
 		return fmt.Errorf("shm: process %d of at most %d", i, s.geo.maxProcs)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st := s.get32(s.proc(i) + procOffAgentState); st != AgentEmpty {
+	p := s.proc(i)
+	switch st := s.get32(p + procOffAgentState); st {
+	case AgentEmpty:
+	case AgentDead, AgentExited:
+		if err := s.clear(i); err != nil {
+			return err
+		}
+	default:
 		return fmt.Errorf("shm: slot %d is in use (state %d)", i, st)
 	}
-	row := s.geo.dirtyOff + i*s.geo.dirtyStride
-	if err := syscall.Fallocate(int(s.file.Fd()), 0, int64(row), int64(s.geo.dirtyStride)); err != nil {
-		return fmt.Errorf("shm: no memory for process %d: %w", i, err)
+	for _, part := range []struct{ off, size int }{{p, procBytes}, {s.geo.dirtyOff + i*s.geo.dirtyStride, s.geo.dirtyStride},
+		{s.geo.heldOff + i*s.geo.heldStride, s.geo.heldStride}} {
+		if err := syscall.Fallocate(int(s.file.Fd()), 0, int64(part.off), int64(part.size)); err != nil {
+			return fmt.Errorf("shm: no memory for process %d: %w", i, err)
+		}
 	}
-	p := s.proc(i)
+	s.put32(p+procOffWorldRank, m.Rank)
+	s.put32(p+procOffWorldId, m.World)
+	s.put32(p+procOffSerial, m.Serial)
+	s.put64(p+procOffHomeJob, m.Job)
+	s.put32(p+procOffHomeIncarnation, m.Incarnation)
 	s.put32(p+procOffIncarnation, s.get32(p+procOffIncarnation)+1)
-	s.put32(p+procOffWorldRank, worldRank)
-	s.put32(p+procOffWorldId, worldID)
 	if n := uint32(i + 1); n > s.get32(segOffNprocs) {
 		s.put32(segOffNprocs, n)
 	}
 	return nil
 }
+
+// clear empties slot i: the entry, the rows that others write to and hold, its channels, descriptors and rings. The bell counts on.
+func (s *Segment) clear(i int) error {
+	p, g := s.proc(i), &s.geo
+	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus, procOffSleeping, procOffTxBlocked, procOffOwnerState, procOffFtFlags,
+		procOffCall, procOffThreadLevel, procOffCmaNonceAddr, procOffCmaNonceAddr + 4, procOffCmaNonce, procOffCmaNonce + 4} {
+		s.put32(p+off, 0)
+	}
+	clear(s.mem[g.dirtyOff+i*g.dirtyStride:][:g.dirtyStride])
+	clear(s.mem[g.heldOff+i*g.heldStride:][:g.heldStride])
+	for _, hole := range []struct{ off, size int }{{g.chanOff + i*g.chanRow, g.chanRow}, {g.sdescOff + i*g.sdescRow, g.sdescRow}, {g.ringOff + i*g.ringRow, g.ringRow}} {
+		if err := syscall.Fallocate(int(s.file.Fd()), fallocKeepSize|fallocPunchHole, int64(hole.off), int64(hole.size)); err != nil {
+			return fmt.Errorf("shm: slot %d cannot be emptied: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Flags of fallocate(2).
+const (
+	fallocKeepSize  = 1
+	fallocPunchHole = 2
+)
+
+// Free returns n slots for new processes, the lowest, those of ended processes among them that nobody can send to any more. It returns
+// fewer when there are not so many. may tells whether an ended process's slot may be used.
+func (s *Segment) Free(n int, may func(i int) bool) []int {
+	var out []int
+	for i := 0; i < s.geo.maxProcs && len(out) < n; i++ {
+		if st := s.AgentState(i); st == AgentEmpty || st != AgentStarted && may(i) && !s.held(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// held tells whether a process that lives holds process i: by a communicator, or as one of its own world.
+func (s *Segment) held(i int) bool {
+	for r := range s.Procs() {
+		if r != i && s.lives(r) && (s.Holds(r, i) || s.sameWorld(r, i)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Segment) lives(i int) bool { return s.AgentState(i) == AgentStarted }
+
+// Holds reports whether a communicator of process holder leads to process i.
+func (s *Segment) Holds(holder, i int) bool {
+	return s.mem[s.geo.heldOff+holder*s.geo.heldStride+i] != 0
+}
+
+func (s *Segment) sameWorld(a, b int) bool {
+	p, q := s.proc(a), s.proc(b)
+	return s.get32(p+procOffWorldId) == s.get32(q+procOffWorldId) && s.get64(p+procOffHomeJob) == s.get64(q+procOffHomeJob)
+}
+
+// Connected lists the processes that live and are connected with process i, itself first: of its world, or by communicators,
+// directly or through others (MPI-5.0, 11.10.4).
+func (s *Segment) Connected(i int) []int {
+	seen := map[int]bool{i: true}
+	out := []int{i}
+	for k := 0; k < len(out); k++ {
+		for r := range s.Procs() {
+			if !seen[r] && s.lives(r) && (s.sameWorld(r, out[k]) || s.Holds(r, out[k]) || s.Holds(out[k], r)) {
+				seen[r] = true
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// Member says who is in slot i.
+func (s *Segment) Member(i int) Member {
+	p := s.proc(i)
+	return Member{World: s.get32(p + procOffWorldId), Rank: s.get32(p + procOffWorldRank), Serial: s.get32(p + procOffSerial),
+		Job: s.get64(p + procOffHomeJob), Incarnation: s.get32(p + procOffHomeIncarnation)}
+}
+
+// Incarnation counts the processes that slot i has had.
+func (s *Segment) Incarnation(i int) uint32 { return s.get32(s.proc(i) + procOffIncarnation) }
+
+// Announce makes all processes look at who is there: call it when processes have been added or have gone.
+func (s *Segment) Announce() {
+	s.add32(segOffDeathSeq, 1)
+	s.RingAll()
+}
+
+// SetUniverse sets MPI_UNIVERSE_SIZE; before the first process starts.
+func (s *Segment) SetUniverse(n int) { s.put32(segOffUniverseSize, uint32(n)) }
 
 // MarkStarted publishes that slot i is the process pid. Call it right after the process was made.
 func (s *Segment) MarkStarted(i, pid int) {
@@ -83,8 +195,17 @@ func (s *Segment) OwnerState(i int) uint32 { return s.get32(s.proc(i) + procOffO
 // wants to be told of a death instead of dying with the job.
 func (s *Segment) FTReturns(i int) bool { return s.get32(s.proc(i)+procOffFtFlags)&cFtReturns != 0 }
 
+// Met reports whether process i, a spawned one, is connected with its parents.
+func (s *Segment) Met(i int) bool { return s.get32(s.proc(i)+procOffFtFlags)&cFtMet != 0 }
+
 // Call is the index (SPX_FN_*) of the MPI call that process i is in, 0 outside: for diagnosis.
 func (s *Segment) Call(i int) uint32 { return s.get32(s.proc(i) + procOffCall) }
+
+// ClearAbort takes the claim of MPI_Abort back: it was that of processes that are gone, and the job goes on.
+func (s *Segment) ClearAbort() {
+	s.put32(segOffAbortCode, 0)
+	s.put32(segOffAbortClaim, 0)
+}
 
 // AbortCode reports whether some process has claimed MPI_Abort, which world rank, and with which code.
 func (s *Segment) AbortCode() (claimed bool, rank, code int) {

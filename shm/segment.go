@@ -52,7 +52,7 @@ type Segment struct {
 }
 
 type geometry struct {
-	maxProcs, procOff, dirtyOff, dirtyStride, chanOff, chanRow, ringOff, ringRow, ringBytes, sdescOff, sdescRow, total int
+	maxProcs, procOff, dirtyOff, dirtyStride, heldOff, heldStride, chanOff, chanRow, ringOff, ringRow, ringBytes, sdescOff, sdescRow, total int
 }
 
 const pageBytes = 4096
@@ -74,7 +74,8 @@ func geometryFor(maxProcs, worldSize int) geometry {
 	g.procOff = roundUp(segBytes, pageBytes)
 	g.dirtyOff = roundUp(g.procOff+maxProcs*procBytes, pageBytes)
 	g.dirtyStride = roundUp(maxProcs, cLine)
-	g.chanOff = roundUp(g.dirtyOff+maxProcs*g.dirtyStride, pageBytes)
+	g.heldOff, g.heldStride = roundUp(g.dirtyOff+maxProcs*g.dirtyStride, pageBytes), g.dirtyStride
+	g.chanOff = roundUp(g.heldOff+maxProcs*g.heldStride, pageBytes)
 	g.chanRow = roundUp(maxProcs*cChanBytes, pageBytes)
 	g.sdescOff = g.chanOff + maxProcs*g.chanRow
 	g.sdescRow = roundUp(cSdescPerProc*8, pageBytes)
@@ -83,6 +84,10 @@ func geometryFor(maxProcs, worldSize int) geometry {
 	g.total = g.ringOff + maxProcs*g.ringRow
 	return g
 }
+
+// Room is the capacity to be given to the memory file of a job of n processes: there is room for as many more to be spawned or
+// to connect, at least spare. The file is sparse: room that is not used costs nothing.
+func Room(n, spare int) int { return min(max(2*n, n+spare), MaxProcsLimit) }
 
 // Create makes the memory file for up to maxProcs processes on this host (spawned ones included), of which worldSize form the
 // first world. ncpus is the number of processors that the job may use here; flags is 0 or WithFT. Fails when the host has no
@@ -111,6 +116,7 @@ func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 	s.put32(segOffRingsPerProc, cRingsPerProc)
 	for _, f := range []struct{ off, value int }{
 		{segOffProcOff, g.procOff}, {segOffProcStride, procBytes}, {segOffDirtyOff, g.dirtyOff}, {segOffDirtyStride, g.dirtyStride},
+		{segOffHeldOff, g.heldOff}, {segOffHeldStride, g.heldStride},
 		{segOffChanOff, g.chanOff}, {segOffChanRow, g.chanRow}, {segOffRingOff, g.ringOff}, {segOffRingRow, g.ringRow},
 		{segOffSdescOff, g.sdescOff}, {segOffSdescRow, g.sdescRow},
 	} {
@@ -125,8 +131,28 @@ func mapSegment(file *os.File, g geometry) (*Segment, error) {
 	if err := file.Truncate(int64(g.total)); err != nil {
 		return nil, fmt.Errorf("shm: size %d: %w", g.total, err)
 	}
-	if err := syscall.Fallocate(int(file.Fd()), 0, 0, int64(g.dirtyOff)); err != nil {
+	if err := syscall.Fallocate(int(file.Fd()), 0, 0, int64(g.procOff)); err != nil {
 		return nil, fmt.Errorf("shm: no memory for %d processes: %w", g.maxProcs, err)
+	}
+	mem, err := syscall.Mmap(int(file.Fd()), 0, g.chanOff, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("shm: mmap: %w", err)
+	}
+	return &Segment{file: file, mem: mem, geo: g}, nil
+}
+
+// Open is the view of an agent on a memory file that another process has made with Create.
+func Open(file *os.File) (*Segment, error) {
+	head, err := syscall.Mmap(int(file.Fd()), 0, roundUp(segBytes, pageBytes), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("shm: mmap: %w", err)
+	}
+	h := &Segment{mem: head}
+	sound := h.get64(segOffMagic) == cSegMagic && h.get32(segOffVersion) == cSegVersion
+	g := geometryFor(int(h.get32(segOffMaxprocs)), int(h.get32(segOffWorldSize)))
+	sound = sound && uint64(g.total) == h.get64(segOffTotalBytes)
+	if err := syscall.Munmap(head); err != nil || !sound {
+		return nil, fmt.Errorf("shm: the file is not a memory file of this version (%v)", err)
 	}
 	mem, err := syscall.Mmap(int(file.Fd()), 0, g.chanOff, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {

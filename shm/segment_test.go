@@ -17,18 +17,18 @@ func TestLifeOfAProcess(t *testing.T) {
 	}
 	defer s.Close()
 	for i := range 2 {
-		if err := s.AddProc(i, 0, uint32(i)); err != nil {
+		if err := s.AddProc(i, Member{Rank: uint32(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.AddProc(8, 0, 0); err == nil {
+	if err := s.AddProc(8, Member{}); err == nil {
 		t.Error("a process beyond the capacity was accepted")
 	}
 	if got := s.Procs(); got != 2 {
 		t.Errorf("Procs() = %d, want 2", got)
 	}
 	s.MarkStarted(1, 4711)
-	if err := s.AddProc(1, 0, 1); err == nil {
+	if err := s.AddProc(1, Member{Rank: 1}); err == nil {
 		t.Error("a slot in use was given again")
 	}
 	s.MarkDead(1, syscall.WaitStatus(9))
@@ -50,7 +50,7 @@ func TestLifeOfAProcess(t *testing.T) {
 func TestGeometry(t *testing.T) {
 	for _, n := range []int{1, 2, 16, 63, 64, 65, 1024, MaxProcsLimit} {
 		g := geometryFor(n, n)
-		ends := []int{segBytes, g.procOff, g.procOff + n*procBytes, g.dirtyOff, g.dirtyOff + n*g.dirtyStride, g.chanOff,
+		ends := []int{segBytes, g.procOff, g.procOff + n*procBytes, g.dirtyOff, g.dirtyOff + n*g.dirtyStride, g.heldOff, g.heldOff + n*g.heldStride, g.chanOff,
 			g.chanOff + n*g.chanRow, g.sdescOff, g.sdescOff + n*g.sdescRow, g.ringOff, g.ringOff + n*g.ringRow}
 		for i := 1; i < len(ends); i++ {
 			if ends[i] < ends[i-1] {

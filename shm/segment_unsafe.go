@@ -34,6 +34,7 @@ func (s *Segment) word32(off int) *uint32 { return (*uint32)(unsafe.Pointer(&s.m
 func (s *Segment) word64(off int) *uint64 { return (*uint64)(unsafe.Pointer(&s.mem[off])) }
 
 func (s *Segment) get32(off int) uint32    { return atomic.LoadUint32(s.word32(off)) }
+func (s *Segment) get64(off int) uint64    { return atomic.LoadUint64(s.word64(off)) }
 func (s *Segment) put32(off int, v uint32) { atomic.StoreUint32(s.word32(off), v) }
 func (s *Segment) put64(off int, v uint64) { atomic.StoreUint64(s.word64(off), v) }
 func (s *Segment) add32(off int, v uint32) { atomic.AddUint32(s.word32(off), v) }

@@ -21,6 +21,7 @@ const (
 	cOwnerFinalized = 0x2
 	cOwnerAborted   = 0x3
 	cFtReturns      = 0x1
+	cFtMet          = 0x2
 )
 
 // Offsets in spx_seg.
@@ -46,6 +47,9 @@ const (
 	segOffSdescRow     = 128
 	segOffNcpus        = 136
 	segOffFlags        = 140
+	segOffHeldOff      = 144
+	segOffHeldStride   = 152
+	segOffUniverseSize = 160
 	segOffDeathSeq     = 208
 	segOffAbortClaim   = 272
 	segOffAbortCode    = 276
@@ -55,22 +59,25 @@ const (
 
 // Offsets in spx_proc.
 const (
-	procOffAgentState   = 0
-	procOffPid          = 4
-	procOffIncarnation  = 8
-	procOffWorldRank    = 12
-	procOffWorldId      = 16
-	procOffExitStatus   = 20
-	procOffBell         = 64
-	procOffSleeping     = 68
-	procOffTxBlocked    = 72
-	procOffOwnerState   = 128
-	procOffFtFlags      = 132
-	procOffCall         = 136
-	procOffThreadLevel  = 140
-	procOffCmaNonceAddr = 144
-	procOffCmaNonce     = 152
-	procBytes           = 192
+	procOffAgentState      = 0
+	procOffPid             = 4
+	procOffIncarnation     = 8
+	procOffWorldRank       = 12
+	procOffWorldId         = 16
+	procOffExitStatus      = 20
+	procOffSerial          = 24
+	procOffHomeIncarnation = 28
+	procOffHomeJob         = 32
+	procOffBell            = 64
+	procOffSleeping        = 68
+	procOffTxBlocked       = 72
+	procOffOwnerState      = 128
+	procOffFtFlags         = 132
+	procOffCall            = 136
+	procOffThreadLevel     = 140
+	procOffCmaNonceAddr    = 144
+	procOffCmaNonce        = 152
+	procBytes              = 192
 )
 
 // Offsets in spx_chan.

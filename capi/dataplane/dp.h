@@ -5,6 +5,7 @@
  *   p2p.c      starting sends and receives             deliver.c  what an arriving record does
  *   get.c      large messages: get, or two-copy stream wait.c     progress, waiting, the lock
  *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
+ *   peers.c    processes that come and go; files of other jobs
  */
 #ifndef SPX_DP_H
 #define SPX_DP_H
@@ -21,7 +22,6 @@ typedef struct spx_seg_map {
   uint32_t nprocs;      /* capacity */
   uint64_t seen_deaths; /* death_seq that was handled */
   uint16_t epoch;       /* ours */
-  uint64_t dropped;     /* records of a wrong epoch */
 } spx_seg_map;
 SPX_HIDDEN extern spx_seg_map spx_map;
 
@@ -37,6 +37,36 @@ typedef struct {
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 
+/* ---- memory files -------------------------------------------------------------------------------------------- */
+/* An outgoing ring. */
+typedef struct {
+  uint32_t state; /* RING_* (ring.c) */
+  uint32_t peer;
+  uint64_t seen;   /* head when the clock hand last passed */
+  uint64_t closed; /* CLOSING: free when the peer has consumed this much */
+  bool backed;     /* its pages are allocated */
+} spx_ring;
+
+/* A memory file that this process writes to: its own job's, and those of jobs that it is connected with, where it is a guest.
+ * A record always lies in its receiver's file. */
+typedef struct spx_file {
+  struct spx_file *next;
+  char *base;
+  int fd;
+  uint32_t me;    /* this process's number there */
+  uint16_t epoch; /* low bits of that number's incarnation */
+  uint64_t bytes, job;
+  spx_ring rings[SPX_RINGS_PER_PROC];
+  uint32_t hand, backoff;
+} spx_file;
+SPX_HIDDEN extern spx_file spx_own; /* head of the list of all */
+
+static inline spx_seg *spx_head(const spx_file *f) { return (spx_seg *)f->base; }
+static inline spx_proc *spx_file_proc(const spx_file *f, uint32_t i)
+{
+  return (spx_proc *)(f->base + spx_head(f)->proc_off + i * spx_head(f)->proc_stride);
+}
+
 /* ---- sending side of a pair ---------------------------------------------------------------------------------- */
 typedef struct spx_txitem { /* what waits for room in a pair, in order */
   struct spx_txitem *next;
@@ -48,7 +78,12 @@ typedef struct spx_txitem { /* what waits for room in a pair, in order */
   uint8_t data[];
 } spx_txitem;
 
-enum { SPX_TX_NEW = 1u /* not initialised */, SPX_TX_DEAD = 2u, SPX_TX_QUEUED = 4u /* something waits in pend */ };
+enum {
+  SPX_TX_NEW = 1u /* not initialised */,
+  SPX_TX_DEAD = 2u,
+  SPX_TX_QUEUED = 4u /* something waits in pend */,
+  SPX_TX_CLOSED = 8u /* no communicator leads there any more */
+};
 typedef struct spx_tx {
   uint32_t slow; /* SPX_TX_*: 0 on the short path */
   uint32_t pos;  /* where the next record goes */
@@ -65,6 +100,9 @@ typedef struct spx_tx {
   int32_t ring;     /* own ring, or -1: the channel is active */
   uint32_t active;  /* in the list of pairs with something to send */
   uint32_t full;    /* what waits found no room when tail was as last read */
+  uint32_t life;    /* the receiver's incarnation in our file */
+  uint16_t epoch;   /* ours in the receiver's file */
+  spx_file *file;   /* where the receiver's channels lie */
   spx_txitem *pend, *pend_last;
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;
@@ -84,13 +122,39 @@ typedef struct spx_rx {
   uint8_t cma;   /* 0 not probed, 1 works, 2 forbidden */
   uint32_t owed; /* in the list of pairs whose control line is behind */
   struct spx_rx *next_owed;
+  spx_proc *proc;  /* in the sender's own file */
   uint32_t pieces; /* DATA records so far */
   uint8_t *ctrl;   /* control message being put together */
   uint32_t ctrl_n, ctrl_size;
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
 
+/* Positions in a pair begin here: those that an earlier process of the same number has left behind are told apart. */
+static inline uint64_t spx_position(uint16_t epoch) { return (uint64_t)epoch << 48; }
+/* What the receiver has published (tail, matched) of what this process has sent. */
+static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, int order)
+{
+  uint64_t v = __atomic_load_n(word, order), start = spx_position(tx->epoch);
+  return v >> 48 == start >> 48 ? v : start;
+}
+
 #define SPX_RING_AFTER 4 /* records in the channel before a ring is opened */
+
+/* ---- peers.c ------------------------------------------------------------------------------------------------- */
+SPX_HIDDEN int spx_peers_attach(void);
+SPX_HIDDEN void spx_peers_detach(void);
+/* The file in which the channels of a peer lie, and its number there. */
+SPX_HIDDEN spx_file *spx_place(uint32_t peer, uint32_t *there);
+/* The entry of a peer in its own job's file: its bell, its descriptors, whom to read from. */
+SPX_HIDDEN spx_proc *spx_home(uint32_t peer);
+/* What the peer's number stands for has changed since rx was set up: nothing that lies there is for us. */
+static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
+{
+  return rx->base && rx->epoch != (uint16_t)__atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
+}
+/* Nothing waits for the peer any more; it may be given up. */
+SPX_HIDDEN void spx_peer_idle(uint32_t peer);
+SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */
 
 /* ---- ring.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_ring_attach(void);
@@ -108,6 +172,11 @@ SPX_HIDDEN int spx_rx_poll_all(bool all);
 /* Publishes tails and credit that were held back. */
 SPX_HIDDEN void spx_rx_settle(void);
 SPX_HIDDEN void spx_rx_owe(uint32_t peer);
+/* Forgets all about the process that had this number. */
+SPX_HIDDEN void spx_rx_forget(uint32_t peer);
+SPX_HIDDEN void spx_tx_forget(uint32_t peer);
+/* The sender is not polled before it has written again. */
+SPX_HIDDEN void spx_rx_cool(uint32_t peer);
 /* Writes a record now or queues it; payload is copied. */
 SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
                            const void *payload, uint32_t len);
@@ -140,7 +209,7 @@ static inline void spx_tx_commit(spx_tx *tx, spx_rec *rec, uint32_t bytes, spx_r
   uint32_t next = tx->pos + bytes;
   if (next == tx->size) next = 0;
   __atomic_store_n((uint64_t *)(tx->base + next), 0, __ATOMIC_RELAXED);
-  __atomic_store_n((uint64_t *)rec, (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)spx_map.epoch << 48,
+  __atomic_store_n((uint64_t *)rec, (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)tx->epoch << 48,
                    __ATOMIC_RELEASE);
   tx->pos = next;
   tx->head += bytes;

@@ -112,13 +112,14 @@ int spx_notice_deaths(void)
   spx_map.seen_deaths = seq;
   int n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
-    if (i == spx_me || spx_rxs[i].dead ||
+    if (i == spx_me || spx_rxs[i].dead || spx_rx_stale(i, &spx_rxs[i]) ||
         __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD)
       continue;
     bury(i);
     n++;
   }
-  spx_due |= SPX_DUE_HOOK;
+  if (n) spx_due |= SPX_DUE_HOOK;
+  spx_settings_refresh();
   return n + 1;
 }
 

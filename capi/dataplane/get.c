@@ -32,7 +32,9 @@ static uint32_t ids_n, ids_used, ids_free; /* ids_free: index + 1 */
 
 static uint64_t *shared_word(uint32_t proc, uint32_t index)
 {
-  return (uint64_t *)(spx_map.base + spx_segment->sdesc_off + proc * spx_segment->sdesc_row) + index;
+  uint32_t there;
+  spx_file *f = spx_place(proc, &there);
+  return (uint64_t *)(f->base + spx_head(f)->sdesc_off + there * spx_head(f)->sdesc_row) + index;
 }
 
 static uint64_t live_word(uint32_t gen) { return (uint64_t)gen << 1 | 1; }
@@ -120,7 +122,7 @@ bool spx_may_read(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
   if (rx->cma == 0) {
-    spx_proc *p = spx_proc_of(peer);
+    spx_proc *p = spx_home(peer);
     uint32_t pid = __atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
     uint64_t addr = __atomic_load_n(&p->cma_nonce_addr, __ATOMIC_ACQUIRE), nonce = 0;
     if (!spx_set.cma)

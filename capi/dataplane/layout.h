@@ -36,9 +36,11 @@ typedef struct spx_seg {
   uint64_t sdesc_off, sdesc_row; /* uint64_t[SPX_SDESC_PER_PROC] per sender */
   uint32_t ncpus;                /* processors that this job may use here (cpuset and quota) */
   uint32_t flags;                /* SPX_SEG_* */
-  uint8_t pad0[64];
+  uint64_t held_off, held_stride; /* one byte per process, a row per holder: 1 while it can send to it (peers.c) */
+  uint32_t universe_size;         /* MPI_UNIVERSE_SIZE */
+  uint8_t pad0[44];
   /* own lines */
-  uint32_t death_seq; /* +1 by the agent after it has published a death (spx_proc.agent_state) */
+  uint32_t death_seq; /* +1 by the agent after it has published a death (spx_proc.agent_state), or added processes */
   uint8_t pad1[60];
   /* MPI_Abort: claimed by compare-and-swap 0 -> world rank + 1; then abort_code is the claimer's */
   uint32_t abort_claim;
@@ -60,7 +62,8 @@ enum {
 enum { SPX_OWNER_NONE = 0, SPX_OWNER_INIT = 1, SPX_OWNER_FINALIZED = 2, SPX_OWNER_ABORTED = 3 };
 /* spx_proc.ft_flags, written by the process alone */
 enum {
-  SPX_FT_RETURNS = 1u /* an error handler that returns is installed on a communicator of more than one process */
+  SPX_FT_RETURNS = 1u, /* an error handler that returns is installed on a communicator of more than one process */
+  SPX_FT_MET = 2u      /* spawned, and connected with its parents */
 };
 
 typedef struct spx_proc {
@@ -71,7 +74,12 @@ typedef struct spx_proc {
   uint32_t world_rank;
   uint32_t world_id;
   uint32_t exit_status; /* wait status, valid when DEAD or EXITED */
-  uint8_t pad0[40];
+  uint32_t serial;      /* number of the process in its job, never given twice: its contexts begin with it */
+  /* home_job != 0: a guest, a process of that job (first eight bytes of its id) that is connected with this one. world_id,
+   * world_rank and home_incarnation then say who it is there; its bell and its descriptors are in its own job's file. */
+  uint32_t home_incarnation;
+  uint64_t home_job;
+  uint8_t pad0[24];
   /* line 1: anyone may add to bell, and take sleeping back to 0 after that; only the owner writes the rest */
   uint32_t bell;       /* the futex of this process: every event source adds 1 and, if sleeping, wakes */
   uint32_t sleeping;   /* set to 1 by the owner before it parks, to 0 by whoever wakes it: one wake-up is enough */

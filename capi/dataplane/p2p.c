@@ -120,7 +120,7 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
       bytes > SPX_LINE)
     return EAGER_NOT;
   if (SPX_UNLIKELY(tx->sent + bytes - tx->matched > spx_set.credit)) {
-    tx->matched = __atomic_load_n(&tx->chan->matched, __ATOMIC_RELAXED);
+    tx->matched = spx_tx_published(tx, &tx->chan->matched, __ATOMIC_RELAXED);
     if (tx->sent + bytes - tx->matched > spx_set.credit) return EAGER_NOT;
   }
   spx_rec *rec = spx_tx_room(tx, bytes);

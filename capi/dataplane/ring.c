@@ -19,16 +19,7 @@
 spx_tx *spx_txs;
 spx_rx *spx_rxs;
 
-typedef struct {
-  uint32_t state; /* RING_* */
-  uint32_t peer;
-  uint64_t seen;   /* head when the clock hand last passed */
-  uint64_t closed; /* CLOSING: free when the peer has consumed this much */
-  bool backed;     /* its pages are allocated */
-} ring;
 enum { RING_FREE, RING_ACTIVE, RING_CLOSING };
-static ring rings[SPX_RINGS_PER_PROC];
-static uint32_t hand, backoff;
 
 static spx_tx *active;     /* pairs with something to send */
 static spx_rx *owed;       /* pairs whose control line is behind */
@@ -46,11 +37,10 @@ int spx_ring_attach(void)
     return ENOMEM;
   }
   memset(hot_mask, 0xff, (n + 7) / 8 * 8);
-  for (size_t i = 0; i < n; i++) spx_txs[i].slow = SPX_TX_NEW;
-  memset(rings, 0, sizeof rings);
+  for (size_t i = 0; i < spx_segment->nprocs; i++) spx_txs[i].slow = SPX_TX_NEW; /* others: spx_peer_hold */
   active = NULL;
   owed = NULL;
-  hand = backoff = nhot = rounds = 0;
+  nhot = rounds = 0;
   return 0;
 }
 
@@ -64,16 +54,16 @@ void spx_ring_detach(void)
   hot_mask = NULL;
 }
 
-static spx_chan *channel(uint32_t receiver, uint32_t sender)
+static spx_chan *channel(const spx_file *f, uint32_t receiver, uint32_t sender)
 {
-  return (spx_chan *)(spx_map.base + spx_segment->chan_off + receiver * spx_segment->chan_row +
+  return (spx_chan *)(f->base + spx_head(f)->chan_off + receiver * spx_head(f)->chan_row +
                       (uint64_t)sender * SPX_CHAN_BYTES);
 }
 
-static bool back_with_memory(const void *at, uint64_t bytes)
+static bool back_with_memory(const spx_file *f, const void *at, uint64_t bytes)
 {
   int rc;
-  do rc = fallocate(spx_map.fd, 0, (const char *)at - spx_map.base, (off_t)bytes);
+  do rc = fallocate(f->fd, 0, (const char *)at - f->base, (off_t)bytes);
   while (rc != 0 && errno == EINTR);
   return rc == 0;
 }
@@ -83,24 +73,29 @@ static bool back_with_memory(const void *at, uint64_t bytes)
 int spx_tx_init(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
-  spx_chan *c = channel(peer, spx_me);
-  if (!back_with_memory(c, sizeof *c)) {
+  uint32_t there;
+  spx_file *f = spx_place(peer, &there);
+  spx_chan *c = channel(f, there, f->me);
+  if (!back_with_memory(f, c, sizeof *c)) {
     spx_detail("no memory on this host for a channel to process %u: %s", peer, strerror(errno));
     return MPI_ERR_NO_MEM;
   }
   tx->chan = c;
   tx->base = c->data;
   tx->size = CHAN_DATA;
-  tx->dirty = (uint8_t *)(spx_map.base + spx_segment->dirty_off + peer * spx_segment->dirty_stride + spx_me);
-  tx->proc = spx_proc_of(peer);
+  tx->dirty = (uint8_t *)(f->base + spx_head(f)->dirty_off + there * spx_head(f)->dirty_stride + f->me);
+  tx->proc = spx_file_proc(f, there);
   tx->ring = -1;
+  tx->file = f;
+  tx->epoch = f->epoch;
+  tx->head = tx->tail = tx->sent = tx->matched = spx_position(tx->epoch);
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
   return MPI_SUCCESS;
 }
 
 spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes)
 {
-  tx->tail = __atomic_load_n(&tx->chan->tail, __ATOMIC_ACQUIRE);
+  tx->tail = spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE);
   uint64_t used = tx->head - tx->tail;
   if (tx->pos + bytes <= tx->size) return used + bytes + SPX_LINE <= tx->size ? (spx_rec *)(tx->base + tx->pos) : NULL;
   uint32_t pad = tx->size - tx->pos;
@@ -125,7 +120,7 @@ static bool move_to(spx_tx *tx, uint8_t *base, uint32_t size)
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec) return false;
   __atomic_store_n((uint64_t *)base, 0, __ATOMIC_RELAXED);
-  spx_rec_switch s = {.offset = (uint64_t)((char *)base - spx_map.base), .bytes = size};
+  spx_rec_switch s = {.offset = (uint64_t)((char *)base - tx->file->base), .bytes = size};
   fill(tx, rec, 0, 0, 0, sizeof s);
   memcpy(rec->data, &s, sizeof s);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_SWITCH);
@@ -136,46 +131,49 @@ static bool move_to(spx_tx *tx, uint8_t *base, uint32_t size)
 }
 
 /* A ring that nobody uses, or -1. Starts to give back one that is idle when there is none. */
-static int find_ring(void)
+static int find_ring(spx_file *f)
 {
-  uint32_t n = spx_segment->rings_per_proc;
-  if (backoff && backoff--) return -1;
+  uint32_t n = spx_head(f)->rings_per_proc;
+  if (f->backoff && f->backoff--) return -1;
   for (uint32_t k = 0; k < n; k++) {
-    ring *g = &rings[k];
-    if (g->state == RING_CLOSING && __atomic_load_n(&spx_txs[g->peer].chan->tail, __ATOMIC_ACQUIRE) >= g->closed)
+    spx_ring *g = &f->rings[k];
+    const spx_tx *tx = &spx_txs[g->peer];
+    if (g->state == RING_CLOSING && spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE) >= g->closed)
       g->state = RING_FREE;
     if (g->state == RING_FREE) return (int)k;
   }
-  for (uint32_t step = 0; step < 2 * n; step++, hand++) {
-    ring *g = &rings[hand % n];
+  for (uint32_t step = 0; step < 2 * n; step++, f->hand++) {
+    spx_ring *g = &f->rings[f->hand % n];
     spx_tx *tx = &spx_txs[g->peer];
     if (g->state != RING_ACTIVE) continue;
     bool used = g->seen != tx->head;
     g->seen = tx->head;
-    if (used || tx->pend || tx->stream || __atomic_load_n(&tx->chan->tail, __ATOMIC_ACQUIRE) != tx->head) continue;
+    if (used || tx->pend || tx->stream || spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE) != tx->head)
+      continue;
     if (!move_to(tx, tx->chan->data, CHAN_DATA)) continue;
     spx_bell_if_sleeping(tx->proc, g->peer); /* it has to see the SWITCH */
     tx->ring = -1;
     g->state = RING_CLOSING;
     g->closed = tx->head;
-    hand++;
+    f->hand++;
     break;
   }
-  backoff = RETRY_RING;
+  f->backoff = RETRY_RING;
   return -1;
 }
 
 bool spx_tx_open_ring(spx_tx *tx)
 {
-  int k = find_ring();
+  spx_file *f = tx->file;
+  int k = find_ring(f);
   if (k < 0) return false;
-  ring *g = &rings[k];
-  uint8_t *base = (uint8_t *)(spx_map.base + spx_segment->ring_off + spx_me * spx_segment->ring_row +
-                              (uint64_t)k * spx_segment->ring_bytes);
-  if (!g->backed && !back_with_memory(base, spx_segment->ring_bytes)) return false;
+  spx_ring *g = &f->rings[k];
+  uint64_t bytes = spx_head(f)->ring_bytes;
+  uint8_t *base = (uint8_t *)(f->base + spx_head(f)->ring_off + f->me * spx_head(f)->ring_row + (uint64_t)k * bytes);
+  if (!g->backed && !back_with_memory(f, base, bytes)) return false;
   g->backed = true;
-  if (!move_to(tx, base, spx_segment->ring_bytes)) return false;
-  *g = (ring){.state = RING_ACTIVE, .peer = (uint32_t)(tx - spx_txs), .seen = tx->head, .backed = true};
+  if (!move_to(tx, base, (uint32_t)bytes)) return false;
+  *g = (spx_ring){.state = RING_ACTIVE, .peer = (uint32_t)(tx - spx_txs), .seen = tx->head, .backed = true};
   tx->ring = k;
   return true;
 }
@@ -248,7 +246,7 @@ void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int
   spx_tx *tx = &spx_txs[peer];
   if ((tx->slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS)
     spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u", peer);
-  if (tx->slow & SPX_TX_DEAD) return;
+  if (tx->slow & (kind == SPX_REC_CTRL ? SPX_TX_DEAD | SPX_TX_CLOSED : SPX_TX_DEAD)) return;
   if (!tx->pend && kind != SPX_REC_CTRL && write_record(tx, kind, ctx, tag, src, payload, len)) return;
   spx_txitem *it = malloc(sizeof *it + len);
   if (!it) spx_fatal(MPI_ERR_NO_MEM, "no memory to queue an answer to process %u", peer);
@@ -292,6 +290,7 @@ static int drain_one(spx_tx *tx)
     r->state = SPX_S_NONE;
     spx_complete(r, MPI_SUCCESS);
   }
+  spx_peer_idle((uint32_t)(tx - spx_txs));
   return moved;
 }
 
@@ -337,6 +336,16 @@ int spx_tx_unqueue(uint32_t peer, spx_request *r)
   return 0;
 }
 
+static void free_rings(spx_tx *tx)
+{
+  if (!tx->file) return;
+  for (uint32_t k = 0; k < SPX_RINGS_PER_PROC; k++) {
+    spx_ring *g = &tx->file->rings[k];
+    if (g->state != RING_FREE && &spx_txs[g->peer] == tx) g->state = RING_FREE;
+  }
+  tx->ring = -1;
+}
+
 void spx_tx_kill(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
@@ -347,9 +356,20 @@ void spx_tx_kill(uint32_t peer)
   }
   tx->stream = NULL;
   tx->slow = (tx->slow | SPX_TX_DEAD) & ~(uint32_t)SPX_TX_QUEUED;
-  for (uint32_t k = 0; k < SPX_RINGS_PER_PROC; k++)
-    if (rings[k].state != RING_FREE && rings[k].peer == peer) rings[k].state = RING_FREE;
-  tx->ring = -1;
+  free_rings(tx);
+}
+
+void spx_tx_forget(uint32_t peer)
+{
+  spx_tx *tx = &spx_txs[peer];
+  free_rings(tx);
+  for (spx_tx **p = &active; *p; p = &(*p)->next)
+    if (*p == tx) {
+      *p = tx->next;
+      break;
+    }
+  memset(tx, 0, sizeof *tx);
+  tx->slow = SPX_TX_NEW;
 }
 
 /* ---- receiving ----------------------------------------------------------------------------------------------- */
@@ -357,10 +377,25 @@ void spx_tx_kill(uint32_t peer)
 void spx_rx_init(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
-  rx->chan = channel(spx_me, peer);
+  rx->chan = channel(&spx_own, spx_me, peer);
+  rx->proc = spx_home(peer);
   rx->base = rx->chan->data;
   rx->size = CHAN_DATA;
   rx->epoch = (uint16_t)spx_proc_of(peer)->incarnation;
+  rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position(rx->epoch);
+}
+
+void spx_rx_forget(uint32_t peer)
+{
+  spx_rx *rx = &spx_rxs[peer];
+  for (spx_rx **p = &owed; *p; p = &(*p)->next_owed)
+    if (*p == rx) {
+      *p = rx->next_owed;
+      break;
+    }
+  if (rx->dead) spx_ndead--;
+  free(rx->ctrl);
+  memset(rx, 0, sizeof *rx);
 }
 
 void spx_rx_owe(uint32_t peer)
@@ -376,7 +411,7 @@ static void publish_tail(uint32_t peer, spx_rx *rx)
 {
   rx->published = rx->consumed;
   __atomic_store_n(&rx->chan->tail, rx->consumed, __ATOMIC_RELEASE);
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(peer)->tx_blocked, __ATOMIC_RELAXED))) spx_ring_bell(peer);
+  if (SPX_UNLIKELY(__atomic_load_n(&rx->proc->tx_blocked, __ATOMIC_RELAXED))) spx_ring_bell(peer);
 }
 
 void spx_rx_settle(void)
@@ -439,6 +474,19 @@ static void make_hot(uint32_t peer)
   mask[peer] = 0;
 }
 
+void spx_rx_cool(uint32_t peer)
+{
+  uint8_t *mask = (uint8_t *)hot_mask;
+  if (mask[peer] != 0) return;
+  mask[peer] = 0xff;
+  for (uint32_t i = 0; i < nhot; i++)
+    if (hot[i] == peer) {
+      memmove(&hot[i], &hot[i + 1], (--nhot - i) * sizeof hot[0]);
+      break;
+    }
+  __atomic_store_n((uint8_t *)dirty_row() + peer, 1, __ATOMIC_RELAXED);
+}
+
 int spx_rx_poll(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
@@ -450,12 +498,13 @@ int spx_rx_poll(uint32_t peer)
     uint64_t word = __atomic_load_n((uint64_t *)rec, __ATOMIC_ACQUIRE);
     uint32_t bytes = (uint32_t)word, kind = (uint32_t)(word >> 32) & 0xffff;
     if (bytes == 0) break;
-    if (SPX_UNLIKELY(bytes % SPX_LINE || bytes > rx->size - rx->pos)) corrupt(peer, rec, word);
+    bool misshapen = bytes % SPX_LINE || bytes > rx->size - rx->pos;
+    if (SPX_UNLIKELY((uint16_t)(word >> 48) != rx->epoch) && (!misshapen || spx_rx_stale(peer, rx)))
+      break; /* left behind by an earlier process of this number: nothing of this one's yet */
+    if (SPX_UNLIKELY(misshapen)) corrupt(peer, rec, word);
     if (kind != SPX_REC_PAD) {
       if (SPX_UNLIKELY(rec->seq != rx->seq || SPX_REC_HEADER + rec->len > bytes)) corrupt(peer, rec, word);
-      if (SPX_UNLIKELY((uint16_t)(word >> 48) != rx->epoch))
-        spx_map.dropped++;
-      else if (kind == SPX_REC_SWITCH) {
+      if (kind == SPX_REC_SWITCH) {
         rx->seq++;
         n++;
         follow_switch(peer, rx, rec);
@@ -479,7 +528,7 @@ int spx_rx_poll(uint32_t peer)
 
 void spx_rx_drain(uint32_t peer)
 {
-  if (!spx_rxs[peer].base && !((uint8_t *)dirty_row())[peer])
+  if ((!spx_rxs[peer].base && !((uint8_t *)dirty_row())[peer]) || spx_rx_stale(peer, &spx_rxs[peer]))
     return; /* it never wrote: its channel may have no memory */
   while (spx_rx_poll(peer) > 0) {}
 }
@@ -496,6 +545,7 @@ static int scan_row(void)
       set &= ~(0xffull << byte * 8);
       __atomic_store_n((uint8_t *)&row[w] + byte, 0, __ATOMIC_RELAXED);
       __atomic_thread_fence(__ATOMIC_SEQ_CST); /* clear before looking: a store that comes later sets it again */
+      if (SPX_UNLIKELY(spx_rx_stale(peer, &spx_rxs[peer]))) continue; /* spx_peer_hold polls it */
       int got = spx_rx_poll(peer);
       if (got) make_hot(peer);
       n += got;

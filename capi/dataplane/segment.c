@@ -18,13 +18,27 @@ spx_seg_map spx_map = {.fd = -1};
 static uint64_t
     cma_nonce; /* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
 
+static bool was_crowded;
+
+/* Do processes outnumber processors? */
+static bool is_crowded(void)
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
+    uint32_t state = __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_RELAXED);
+    n += state != SPX_AGENT_DEAD && state != SPX_AGENT_EXITED;
+  }
+  return n > spx_segment->ncpus;
+}
+
 static void read_settings(void)
 {
   uint32_t n = spx_segment->world_size > spx_segment->nprocs ? spx_segment->world_size : spx_segment->nprocs;
   uint32_t largest =
       spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
   uint64_t credit = (64ull << 20) / (n ? n : 1);
-  bool crowded = spx_segment->nprocs > spx_segment->ncpus;
+  bool crowded = is_crowded();
+  was_crowded = crowded;
   spx_set = (spx_settings){
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
@@ -34,6 +48,16 @@ static void read_settings(void)
       .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, crowded ? 16 : 32, UINT32_MAX),
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
   };
+}
+
+/* What depends on how many processes there are; the rest stays as it was when MPI started. */
+void spx_settings_refresh(void)
+{
+  bool crowded = is_crowded();
+  if (crowded == was_crowded) return;
+  spx_settings before = spx_set;
+  read_settings();
+  spx_set.credit = before.credit;
 }
 
 static bool is_sound(const spx_seg *s, uint64_t file_bytes)
@@ -71,12 +95,15 @@ int spx_dp_attach(int memfd, uint32_t me)
   spx_me = me;
   spx_map = (spx_seg_map){.base = base, .fd = fcntl(memfd, F_DUPFD_CLOEXEC, 3), .nprocs = spx_segment->maxprocs};
   spx_map.epoch = (uint16_t)spx_proc_of(me)->incarnation;
+  spx_own = (spx_file){.base = base, .fd = spx_map.fd, .me = me, .epoch = spx_map.epoch, .bytes = bytes};
   if (spx_map.fd < 0 || (err = publish_self()) != 0) goto fail;
   read_settings();
   spx_match_reset();
   spx_get_attach();
-  err = spx_ring_attach();
+  err = spx_peers_attach();
+  if (err == 0) err = spx_ring_attach();
   if (err == 0) return 0;
+  spx_peers_detach();
 fail:
   munmap(base, bytes);
   if (spx_map.fd >= 0) close(spx_map.fd);
@@ -89,6 +116,7 @@ void spx_dp_detach(void)
 {
   if (!spx_segment) return;
   spx_ring_detach();
+  spx_peers_detach();
   munmap(spx_map.base, spx_segment->total_bytes);
   close(spx_map.fd);
   spx_map.fd = -1;

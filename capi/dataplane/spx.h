@@ -122,7 +122,7 @@ typedef struct spx_op {
 /* ---- communicators ------------------------------------------------------------------------------------------- */
 #define SPX_TAG_UB                                                                                                     \
   0x3fffffff /* MPI_TAG_UB: the largest tag of the application; the engine uses others in its own context */
-enum { SPX_C_INTER = 1u, SPX_C_WORLD = 2u, SPX_C_SELF = 4u, SPX_C_TOPO = 8u };
+enum { SPX_C_INTER = 1u, SPX_C_WORLD = 2u, SPX_C_SELF = 4u, SPX_C_TOPO = 8u, SPX_C_FAR = 16u /* with processes of other jobs: no common memory file */ };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */
 enum {
@@ -394,6 +394,22 @@ static inline int64_t spx_status_bytes(const MPI_Status *st)
   return (int64_t)((uint64_t)(uint32_t)st->MPI_internal[0] | (uint64_t)(uint32_t)st->MPI_internal[1] << 32);
 }
 static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_internal[2] & 1; }
+
+/* ---- peers (dataplane/peers.c) ---------------------------------------------------------------------------------
+ * Processes that come and go. A peer is held as long as a communicator leads to it: its number is not given to another
+ * process before all have let go of it. */
+SPX_HIDDEN void spx_peer_hold(uint32_t i);
+SPX_HIDDEN void spx_peer_release(uint32_t i);
+/* Adopts the memory file of another job, in which this process is the guest number me. It stays. Returns an MPI error code. */
+SPX_HIDDEN int spx_file_adopt(int memfd, uint32_t me, uint64_t job);
+/* The head of an adopted file; NULL: there is none of that job. */
+SPX_HIDDEN spx_seg *spx_file_of(uint64_t job);
+/* The number i in our own file stands for the process there of an adopted file. */
+SPX_HIDDEN void spx_peer_place(uint32_t i, uint64_t job, uint32_t there);
+/* Says in all files what this process is: SPX_OWNER_*. */
+SPX_HIDDEN void spx_publish_owner(uint32_t state);
+/* 1: i is a process of another job. */
+SPX_HIDDEN int spx_peer_is_far(uint32_t i);
 
 /* ---- packer (dataplane/pack.c) --------------------------------------------------------------------------------
  * Moves bytes [from, to) of the packed form of count elements of t at buf. Runs at memory speed for vectors. */

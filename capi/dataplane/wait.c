@@ -75,7 +75,7 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 void spx_ring_bell(uint32_t i)
 {
-  spx_proc *p = spx_proc_of(i);
+  spx_proc *p = spx_home(i);
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
   if (__atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST)) futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
 }

@@ -73,7 +73,7 @@ void spx_end_job(int code, const char *text)
   flush_output();
   if (claim(exit_status(code))) print(text);
   if (spx_segment && spx_state != SPX_BEFORE_INIT)
-    __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
+    spx_publish_owner(SPX_OWNER_ABORTED);
   _exit(exit_status(code));
 }
 
@@ -83,7 +83,7 @@ void spx_end_comm(spx_comm *c, int code, const char *text)
     spx_end_job(code, text);
   flush_output();
   print(text);
-  __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
+  spx_publish_owner(SPX_OWNER_ABORTED);
   for (int i = 0; i < c->size; i++) {
     spx_proc *p = spx_proc_of(c->local[i]);
     if (c->local[i] != spx_me && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && p->pid)

@@ -16,14 +16,24 @@ _Static_assert(SPX_HANDLE_COMM_NULL == (uintptr_t)MPI_COMM_NULL && SPX_HANDLE_CO
 
 spx_comm *spx_world, *spx_self;
 
-/* ---- arrays of process indices: the reference count stands before the first ---- */
+/* ---- arrays of process indices: the number of entries and the reference count stand before the first. Each holds its
+ * processes from spx_ranks_hold on. ---- */
+
+enum { RANKS_HELD = 1u << 31 };
 
 uint32_t *spx_ranks_new(uint32_t n)
 {
-  uint32_t *p = malloc(((size_t)n + 1) * sizeof *p);
+  uint32_t *p = malloc(((size_t)n + 2) * sizeof *p);
   if (!p) return NULL;
-  p[0] = 1;
-  return p + 1;
+  p[0] = n;
+  p[1] = 1;
+  return p + 2;
+}
+
+void spx_ranks_hold(uint32_t *ranks)
+{
+  for (uint32_t i = 0; i < ranks[-2]; i++) spx_peer_hold(ranks[i]);
+  ranks[-2] |= RANKS_HELD;
 }
 
 uint32_t *spx_ranks_share(uint32_t *ranks)
@@ -34,7 +44,10 @@ uint32_t *spx_ranks_share(uint32_t *ranks)
 
 void spx_ranks_free(uint32_t *ranks)
 {
-  if (ranks && __atomic_fetch_sub(ranks - 1, 1, __ATOMIC_ACQ_REL) == 1) free(ranks - 1);
+  if (!ranks || __atomic_fetch_sub(ranks - 1, 1, __ATOMIC_ACQ_REL) != 1) return;
+  uint32_t n = ranks[-2] & ~(uint32_t)RANKS_HELD;
+  for (uint32_t i = 0; (ranks[-2] & RANKS_HELD) && i < n; i++) spx_peer_release(ranks[i]);
+  free(ranks - 2);
 }
 
 /* ---- descriptors ---- */
@@ -175,10 +188,11 @@ int spx_c_Comm_remote_size(spx_comm *comm, int *size)
   return MPI_SUCCESS;
 }
 
-/* MPI_COMM_NULL: this process was not spawned. */
+MPI_Comm spx_parent = MPI_COMM_NULL;
+
 int spx_c_Comm_get_parent(MPI_Comm *parent)
 {
-  *parent = MPI_COMM_NULL;
+  *parent = spx_get(SPX_K_COMM, spx_parent) ? spx_parent : MPI_COMM_NULL;
   return MPI_SUCCESS;
 }
 

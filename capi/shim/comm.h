@@ -18,8 +18,10 @@ enum {
 /* ---- comm.c ---- */
 /* Registers a predefined group or info object whose Go side has this index. 0: out of memory. */
 SPX_HIDDEN int spx_plain_predefine(spx_kind k, int value, uint32_t go);
-/* An array of n process indices that descriptors share; ranks_free drops one reference. NULL when memory is out. */
+/* An array of n process indices that descriptors share; ranks_free drops one reference. NULL when memory is out. ranks_hold, when
+ * the array has been filled, holds the processes (spx_peer_hold) as long as the array lives. */
 SPX_HIDDEN uint32_t *spx_ranks_new(uint32_t n);
+SPX_HIDDEN void spx_ranks_hold(uint32_t *ranks);
 SPX_HIDDEN uint32_t *spx_ranks_share(uint32_t *ranks);
 SPX_HIDDEN void spx_ranks_free(uint32_t *ranks);
 /* Fills in a descriptor, made by spx_new. It takes over peer and local (one reference each; the same array for an
@@ -33,6 +35,9 @@ SPX_HIDDEN spx_comm *spx_comm_predefine(int value, uint32_t flags);
 SPX_HIDDEN void spx_comm_forget(int value);
 /* To be called once, before the first communicator is made. */
 SPX_HIDDEN void spx_comm_start(void);
+
+/* What MPI_Comm_get_parent gives: the intercommunicator with those that have spawned this process, until it is freed. */
+SPX_HIDDEN extern MPI_Comm spx_parent;
 
 /* The engine's messages (SPX_CTX_ENGINE), called from Go: they wait, with the application's signals let through. Return an MPI
  * error code. */

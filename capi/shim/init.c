@@ -67,7 +67,7 @@ static int enter(int required, int is_session)
     err = start(required);
   } else {
     set_level(required);
-    __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_INIT, __ATOMIC_RELEASE);
+    spx_publish_owner(SPX_OWNER_INIT);
   }
   if (err == MPI_SUCCESS) {
     if (is_session)
@@ -180,7 +180,7 @@ static void leave(void)
 {
   if (sessions || spx_world_model == SPX_INITIALIZED) return;
   spx_state = SPX_FINALIZED;
-  __atomic_store_n(&spx_proc_of(spx_me)->owner_state, SPX_OWNER_FINALIZED, __ATOMIC_RELEASE);
+  spx_publish_owner(SPX_OWNER_FINALIZED);
 }
 
 /* First the attributes of MPI_COMM_SELF go, last set first, while MPI still works (12.2.4). Then what was sent and detached is

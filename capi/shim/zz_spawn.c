@@ -6,32 +6,42 @@
 int PMPI_Close_port(const char *port_name)
 {
   SPX_ENTER(SPX_FN_Close_port);
-  (void)port_name;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
+  spx_frame frame = {.fn = SPX_FN_Close_port,
+    .a = {{.u = (uintptr_t)port_name}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_accept = PMPI_Comm_accept
 int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_accept);
-  (void)port_name;
-  (void)info;
-  (void)root;
-  (void)comm;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  if (at_root) SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  if (at_root) SPX_CHECK(port_name, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "port_name"));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_accept,
+    .a = {{.u = (uintptr_t)port_name}, {.u = (uintptr_t)info}, {.i = root}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_connect = PMPI_Comm_connect
 int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_connect);
-  (void)port_name;
-  (void)info;
-  (void)root;
-  (void)comm;
-  (void)newcomm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  if (at_root) SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  if (at_root) SPX_CHECK(port_name, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "port_name"));
+  SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_connect,
+    .a = {{.u = (uintptr_t)port_name}, {.u = (uintptr_t)info}, {.i = root}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_disconnect = PMPI_Comm_disconnect
@@ -57,77 +67,84 @@ int PMPI_Comm_get_parent(MPI_Comm *parent)
 int PMPI_Comm_join(int fd, MPI_Comm *intercomm)
 {
   SPX_ENTER(SPX_FN_Comm_join);
-  (void)fd;
-  (void)intercomm;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(intercomm, spx_bad_null(0, NULL, MPI_ERR_ARG, "intercomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_join,
+    .a = {{.i = fd}, {.u = (uintptr_t)intercomm}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_spawn = PMPI_Comm_spawn
 int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
   SPX_ENTER(SPX_FN_Comm_spawn);
-  (void)command;
-  (void)argv;
-  (void)maxprocs;
-  (void)info;
-  (void)root;
-  (void)comm;
-  (void)intercomm;
-  (void)array_of_errcodes;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  if (at_root) SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  if (at_root) SPX_CHECK(command, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "command"));
+  SPX_CHECK(intercomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "intercomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_spawn,
+    .a = {{.u = (uintptr_t)command}, {.u = (uintptr_t)argv}, {.i = maxprocs}, {.u = (uintptr_t)info}, {.i = root}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)intercomm}, {.u = (uintptr_t)array_of_errcodes}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_spawn_multiple = PMPI_Comm_spawn_multiple
 int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
   SPX_ENTER(SPX_FN_Comm_spawn_multiple);
-  (void)count;
-  (void)array_of_commands;
-  (void)array_of_argv;
-  (void)array_of_maxprocs;
-  (void)array_of_info;
-  (void)root;
-  (void)comm;
-  (void)intercomm;
-  (void)array_of_errcodes;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  SPX_CHECK(intercomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "intercomm"));
+  spx_frame frame = {.fn = SPX_FN_Comm_spawn_multiple,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_commands}, {.u = (uintptr_t)array_of_argv}, {.u = (uintptr_t)array_of_maxprocs}, {.u = (uintptr_t)array_of_info}, {.i = root}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)intercomm}, {.u = (uintptr_t)array_of_errcodes}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Lookup_name = PMPI_Lookup_name
 int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
 {
   SPX_ENTER(SPX_FN_Lookup_name);
-  (void)service_name;
-  (void)info;
-  (void)port_name;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(service_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "service_name"));
+  SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
+  spx_frame frame = {.fn = SPX_FN_Lookup_name,
+    .a = {{.u = (uintptr_t)service_name}, {.u = (uintptr_t)info}, {.u = (uintptr_t)port_name}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Open_port = PMPI_Open_port
 int PMPI_Open_port(MPI_Info info, char *port_name)
 {
   SPX_ENTER(SPX_FN_Open_port);
-  (void)info;
-  (void)port_name;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
+  spx_frame frame = {.fn = SPX_FN_Open_port,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)port_name}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Publish_name = PMPI_Publish_name
 int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
 {
   SPX_ENTER(SPX_FN_Publish_name);
-  (void)service_name;
-  (void)info;
-  (void)port_name;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(service_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "service_name"));
+  SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
+  spx_frame frame = {.fn = SPX_FN_Publish_name,
+    .a = {{.u = (uintptr_t)service_name}, {.u = (uintptr_t)info}, {.u = (uintptr_t)port_name}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Unpublish_name = PMPI_Unpublish_name
 int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name)
 {
   SPX_ENTER(SPX_FN_Unpublish_name);
-  (void)service_name;
-  (void)info;
-  (void)port_name;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(service_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "service_name"));
+  SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
+  spx_frame frame = {.fn = SPX_FN_Unpublish_name,
+    .a = {{.u = (uintptr_t)service_name}, {.u = (uintptr_t)info}, {.u = (uintptr_t)port_name}}};
+  return spx_go(&frame);
 }

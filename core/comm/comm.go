@@ -21,7 +21,10 @@ import (
 const CtxStep = 8
 
 // counterBits is the width of the counter in a context; the leader's process number stands above it.
-const counterBits = 40
+const counterBits = 36
+
+// contextMask is for what is left of a context without the step.
+const contextMask = 1<<62 - 1
 
 // Counters of the contexts that exist without having been created by a call.
 const (
@@ -30,15 +33,29 @@ const (
 	firstCounter = 16
 )
 
-// Contexts deals out context numbers that no process of the job ever deals out again.
-type Contexts struct {
-	proc uint64
-	next atomic.Uint64
+// Origin is where the contexts of a job begin among all that there are: a random place, so that jobs that are connected later do not
+// deal out the same ones. Addition wraps.
+type Origin uint64
+
+// Near tells whether jobs with these origins could deal out the same contexts: then they must not be connected. It is
+// practically never so.
+func (o Origin) Near(p Origin) bool {
+	d := (uint64(o) - uint64(p)) & contextMask
+	d = min(d, contextMask+1-d)
+	const procs, used = 1 << 17, 1 << 27 // of the numbers that a job may have given, those that count
+	return d>>counterBits < procs && (d&(1<<counterBits-1) < used || 1<<counterBits-d&(1<<counterBits-1) < used)
 }
 
-// NewContexts returns the dealer of a process. Process numbers are unique in the job.
-func NewContexts(proc uint32) *Contexts {
-	x := &Contexts{proc: uint64(proc)}
+// Contexts deals out context numbers that no process of the job ever deals out again.
+type Contexts struct {
+	origin Origin
+	proc   uint64
+	next   atomic.Uint64
+}
+
+// NewContexts returns the dealer of a process. Process numbers are unique in the job, and never given twice (spx_proc.serial).
+func NewContexts(o Origin, proc uint32) *Contexts {
+	x := &Contexts{origin: o, proc: uint64(proc)}
 	x.next.Store(firstCounter)
 	return x
 }
@@ -46,13 +63,15 @@ func NewContexts(proc uint32) *Contexts {
 // Take returns the first of n new contexts, which lie CtxStep apart.
 func (x *Contexts) Take(n int) uint64 { return x.ctx(x.next.Add(uint64(n)) - uint64(n)) }
 
-func (x *Contexts) ctx(counter uint64) uint64 { return (x.proc<<counterBits | counter) * CtxStep }
+func (x *Contexts) ctx(counter uint64) uint64 {
+	return (uint64(x.origin) + x.proc<<counterBits + counter) & contextMask * CtxStep
+}
 
 // WorldContext is the context of MPI_COMM_WORLD, known to all by the process number of its rank 0.
-func WorldContext(proc uint32) uint64 { return NewContexts(proc).ctx(worldCounter) }
+func WorldContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ctx(worldCounter) }
 
 // SelfContext is the context of a process's MPI_COMM_SELF.
-func SelfContext(proc uint32) uint64 { return NewContexts(proc).ctx(selfCounter) }
+func SelfContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ctx(selfCounter) }
 
 // Table maps ranks to processes. A standby may take a rank over: then the version grows.
 type Table struct {

@@ -323,9 +323,9 @@ func TestOverlappingGroupsMakeNoIntercommunicator(t *testing.T) {
 }
 
 func TestContextsAreNeverDealtTwice(t *testing.T) {
-	seen := map[uint64]bool{WorldContext(0): true, SelfContext(0): true, SelfContext(1): true}
+	seen := map[uint64]bool{WorldContext(0, 0): true, SelfContext(0, 0): true, SelfContext(0, 1): true}
 	for p := range uint32(2) {
-		x := NewContexts(p)
+		x := NewContexts(0, p)
 		for range 100 {
 			first := x.Take(3)
 			for k := range uint64(3) {

@@ -11,7 +11,7 @@ import (
 // meet on a context that they make from the string tag; it lies beyond the contexts of all processes.
 
 // rendezvousProc is the process number in the contexts of string tags. No process has it.
-const rendezvousProc = 1<<(64-counterBits-2) - 1
+const rendezvousProc = 1<<(62-counterBits) - 1
 
 // RendezvousContext is the context on which the members of a group meet that call with the same string tag.
 func RendezvousContext(stringTag string) uint64 {

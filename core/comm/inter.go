@@ -33,8 +33,36 @@ func InterCreate(ids *Contexts, local *Comm, leader int, peer *Comm, remoteLeade
 	t := local.localTree(local.nextTag(), leader)
 	var payload []byte
 	if t.me == 0 && failure == nil {
-		payload, failure = meet(ids, local, peer, remoteLeader, interCreateTag-userTag)
+		me, other := local.Me(), peer.RemoteGroup().At(remoteLeader)
+		if order := ident.Compare(me, other); order == 0 {
+			failure = mpierr.New(mpierr.Rank, "remote_leader %d is the local leader itself", remoteLeader)
+		} else {
+			payload, failure = meet(ids, local, peer.Link, remoteLeader, interCreateTag-userTag, order < 0, nil)
+		}
 	}
+	return local.across(t, payload, failure)
+}
+
+// Bridge makes an intercommunicator of two groups whose leaders alone know how to reach each other: over pair, a communicator of the
+// two (spawn, accept and connect, join). Collective over the two local communicators. An error of any process, passed in as
+// failure, is one of all on both sides. pair is nil at the leader when there is nobody to meet because of failure.
+func Bridge(ids *Contexts, local *Comm, leader int, pair *Comm, failure error) (*Made, error) {
+	t := local.localTree(local.nextTag(), leader)
+	_, failure = t.gather(nil, failure)
+	var payload []byte
+	if t.me == 0 && pair != nil {
+		payload, failure = meet(ids, local, pair.Link, 1-pair.Rank, 1, pair.Rank == 0, failure)
+	}
+	return local.across(t, payload, failure)
+}
+
+// Tell hands the root's payload, or its error, to all of the local group. Collective over it.
+func (c *Comm) Tell(root int, payload []byte, failure error) ([]byte, error) {
+	return c.localTree(c.nextTag(), root).bcast(payload, failure)
+}
+
+// across lets the leader tell the others what it has agreed upon with the other one, and builds the outcome.
+func (c *Comm) across(t *tree, payload []byte, failure error) (*Made, error) {
 	payload, err := t.bcast(payload, failure)
 	if err != nil {
 		return nil, err
@@ -47,23 +75,16 @@ func InterCreate(ids *Contexts, local *Comm, leader int, peer *Comm, remoteLeade
 	if err != nil {
 		return nil, err
 	}
-	if id, both := group.Overlap(local.Group(), remote); both {
+	if id, both := group.Overlap(c.Group(), remote); both {
 		return nil, mpierr.New(mpierr.Comm, "the two groups of an intercommunicator must be disjoint, and %v is in both", id)
 	}
-	return &Made{Ctx: ctx, Local: local.Group(), Rank: local.Rank, Remote: remote, First: rest[0] != 0}, nil
+	return &Made{Ctx: ctx, Local: c.Group(), Rank: c.Rank, Remote: remote, First: rest[0] != 0}, nil
 }
 
-// meet is the leaders' part of InterCreate: they exchange their groups and settle the context. The side whose leader has the
-// smaller ProcID is the first.
-func meet(ids *Contexts, local, peer *Comm, remoteLeader, tag int) ([]byte, error) {
-	me, other := local.Me(), peer.RemoteGroup().At(remoteLeader)
-	order := ident.Compare(me, other)
-	if order == 0 {
-		return nil, mpierr.New(mpierr.Rank, "remote_leader %d is the local leader itself", remoteLeader)
-	}
-	first := order < 0
-	theirs, err := swap(peer.Link, remoteLeader, tag, first, local.Group().Encode(), nil)
-	ctx, err := contextBetween(peer.Link, remoteLeader, tag, first, 2, ids, err)
+// meet is the leaders' part: they exchange their groups, or errors, and settle the context, which the first of the two deals out.
+func meet(ids *Contexts, local *Comm, link Link, with, tag int, first bool, failure error) ([]byte, error) {
+	theirs, err := swap(link, with, tag, first, local.Group().Encode(), failure)
+	ctx, err := contextBetween(link, with, tag, first, 2, ids, err)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func newNetwork(t *testing.T, n int) *network {
 	w := &network{t: t, queues: map[route][][]byte{}, waiting: map[route]int{}, dead: map[ident.ProcID]bool{}, fuse: map[ident.ProcID]int{}}
 	w.cond = sync.NewCond(&w.mu)
 	for r := range n {
-		w.ids = append(w.ids, NewContexts(uint32(r)))
+		w.ids = append(w.ids, NewContexts(0, uint32(r)))
 	}
 	return w
 }
@@ -168,7 +168,7 @@ func run[T any](t *testing.T, w *network, n int, body func(world *Comm, ids *Con
 				w.block()
 				w.mu.Unlock()
 			}()
-			v := body(w.open(NewFromGroup(g, WorldContext(0), proc(r))), w.ids[r])
+			v := body(w.open(NewFromGroup(g, WorldContext(0, 0), proc(r))), w.ids[r])
 			mu.Lock()
 			out[r] = v
 			mu.Unlock()

@@ -35,7 +35,11 @@ const (
 	InfoValue Class = 33
 	Info      Class = 34
 	Keyval    Class = 36
+	Name      Class = 38
 	NoMem     Class = 39
+	Port      Class = 43
+	Service   Class = 51
+	Spawn     Class = 53
 	Win       Class = 56
 )
 

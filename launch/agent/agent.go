@@ -17,15 +17,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libspx/core/ident"
 	"libspx/launch/control"
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
+	"libspx/launch/service"
 	"libspx/shm"
 )
 
 // Name is what the agent is called in the list of processes.
-const Name = "spx-agent"
+const Name = service.AgentName
 
 // ControlFD is the descriptor of the agent's socket to spxrun.
 const ControlFD = 3
@@ -53,33 +55,45 @@ type agent struct {
 	inbox    inbox
 	feeding  []int // write ends of the pipes of --stdin all
 
+	serial   uint32 // of the next process
+	worlds   uint32 // spawned so far
+	domains  [][]int
+	listener int
+	guests   map[ident.ProcID]int
+	ports    ports
+
 	watchJoin bool
 	nextStray time.Time
 	status    int
 	done      bool // the machine has finished the job
 }
 
-// rank is a process of the job; its index is its rank and its index in the memory file.
+// rank is a process of the job; its index is that in the memory file, and for the first world its rank.
 type rank struct {
-	program int // index into spec.Programs
+	program int // index into spec.Programs, for the first world
 	pid     int
 	pidfd   int
 	alive   bool
+	spawned bool
+	guest   bool // of another job: watched, and nothing else
+	adopted bool // the process without a launcher that has started this agent
 }
 
 // Main runs the agent and returns its exit status. It is to be called on the main thread, from an init-locked goroutine.
 func Main() int {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_NAME, uintptr(namePointer()), 0, 0, 0) //nolint:errcheck // cosmetic
-	conn := control.NewConn(os.NewFile(ControlFD, "control"))
 	unix.CloseOnExec(ControlFD)
+	if len(os.Args) > 1 && os.Args[1] == service.AdoptWord {
+		return adopt()
+	}
+	conn := control.NewConn(os.NewFile(ControlFD, "control"))
 	m, err := conn.Receive()
 	if err != nil || m.Job == nil {
 		fmt.Fprintf(os.Stderr, "%s: this program is started by spxrun (%v)\n", Name, err)
 		return job.StatusFailed
 	}
-	a := &agent{spec: m.Job, conn: conn, begin: time.Now()}
-	a.host, _ = os.Hostname()
+	a := newAgent(m.Job, conn)
 	status, err := a.run()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "spxrun: %v\n", err)
@@ -88,8 +102,22 @@ func Main() int {
 			status = look.Status
 		}
 	}
-	conn.Send(&control.Message{Done: &control.Done{Status: status}}) //nolint:errcheck // spxrun may be gone
+	a.tell(&control.Message{Done: &control.Done{Status: status}})
 	return status
+}
+
+// tell sends a message to spxrun, which may be gone.
+func (a *agent) tell(m *control.Message) {
+	if a.conn != nil {
+		a.conn.Send(m) //nolint:errcheck // it may be gone
+	}
+}
+
+func newAgent(spec *control.Job, conn *control.Conn) *agent {
+	a := &agent{spec: spec, conn: conn, begin: time.Now(), guests: map[ident.ProcID]int{}}
+	a.ports.open()
+	a.host, _ = os.Hostname()
+	return a
 }
 
 // run is the job. An error means that nothing was started.
@@ -101,10 +129,16 @@ func (a *agent) run() (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := a.makeSegment(); err != nil {
+		return 0, err
+	}
 	if err := a.prepare(); err != nil {
 		return 0, err
 	}
 	a.listen()
+	if err := a.openService(); err != nil {
+		return 0, err
+	}
 	a.start(files)
 	a.loop()
 	return a.finish(), nil
@@ -129,11 +163,8 @@ func (a *agent) lookUp() ([]string, error) {
 	return files, nil
 }
 
-// prepare makes the memory file, the multiplexers and the machine.
+// prepare makes the multiplexers and the machine.
 func (a *agent) prepare() (err error) {
-	if err = a.makeSegment(); err != nil {
-		return err
-	}
 	if a.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return fmt.Errorf("epoll_create1: %w", err)
 	}
@@ -158,7 +189,7 @@ func (a *agent) watch(fd int) error {
 // listen turns messages from spxrun and signals into events of the inbox.
 func (a *agent) listen() {
 	go func() {
-		for {
+		for a.conn != nil {
 			m, err := a.conn.Receive()
 			if err != nil {
 				a.inbox.put(job.FrontLost{})
@@ -200,7 +231,7 @@ func (a *agent) poll(timeout int) {
 		if int(e.Fd) == a.inbox.fd {
 			a.messages()
 		} else {
-			a.ended(int(e.Pad)) // the rank's number, from start
+			a.ended(int(e.Pad)) // the rank's number, from launch
 		}
 	}
 	a.periodic()
@@ -213,8 +244,12 @@ func (a *agent) messages() {
 		case job.Signalled:
 			a.step(e)
 			if syscall.Signal(e.Signal) == syscall.SIGTSTP {
-				a.conn.Send(&control.Message{Stopped: e.Signal}) //nolint:errcheck // spxrun may be gone
+				a.tell(&control.Message{Stopped: e.Signal})
 			}
+		case *question:
+			a.serve(e)
+		case hungUp:
+			a.hungUp(e.conn)
 		default:
 			a.step(e)
 		}
@@ -265,6 +300,10 @@ func (a *agent) step(e job.Event) {
 			a.where()
 		case job.Send:
 			a.signal(act.Signal)
+		case job.SendTo:
+			for _, i := range act.Procs {
+				process.Signal(a.ranks[i].pid, act.Signal)
+			}
 		case job.WatchJoin:
 			a.watchJoin = true
 		case job.Finish:
@@ -279,7 +318,7 @@ func (a *agent) say(text string) { a.err.Say("spxrun: " + text) }
 
 func (a *agent) signal(number int) {
 	for i := range a.ranks {
-		if a.ranks[i].alive {
+		if a.own(i) && !a.ranks[i].adopted {
 			process.Signal(a.ranks[i].pid, number)
 		}
 	}

@@ -16,20 +16,27 @@ import (
 	"libspx/shm"
 )
 
+// spareProcs is how many processes more than those of the command line a job has room for at least, at one time: those that it spawns,
+// and those of other jobs that are connected with it. --usize makes it more.
+const spareProcs = 256
+
 // makeSegment makes the memory file, with a slot for every rank, under the number that ranks know it by.
 func (a *agent) makeSegment() (err error) {
 	var flags uint32
 	if a.spec.WithFT {
 		flags |= shm.WithFT
 	}
-	if a.segment, err = shm.Create(len(a.ranks), len(a.ranks), cpus.Usable(), flags); err != nil {
+	n := len(a.ranks)
+	if a.segment, err = shm.Create(shm.Room(max(n, a.spec.Universe), spareProcs), n, cpus.Usable(), flags); err != nil {
 		return err
 	}
+	a.segment.SetUniverse(max(n, cpus.Usable(), a.spec.Universe))
 	for i := range a.ranks {
-		if err := a.segment.AddProc(i, 0, uint32(i)); err != nil {
+		if err := a.segment.AddProc(i, shm.Member{Rank: uint32(i), Serial: uint32(i)}); err != nil {
 			return err
 		}
 	}
+	a.serial = uint32(n)
 	if err := unix.Dup3(int(a.segment.File().Fd()), control.MemoryFD, unix.O_CLOEXEC); err != nil {
 		return fmt.Errorf("dup3: %w", err)
 	}
@@ -38,21 +45,75 @@ func (a *agent) makeSegment() (err error) {
 
 func (a *agent) now() time.Duration { return time.Since(a.begin) }
 
-// ended looks at a rank whose pidfd is readable. What is to be published is published before the process is reaped.
+// ended looks at a process whose pidfd is readable. What is to be published is published before the process is reaped.
 func (a *agent) ended(i int) {
 	r := &a.ranks[i]
 	if !r.alive {
 		return
 	}
-	status, ended, err := process.Peek(r.pidfd)
-	if err == nil && !ended {
+	status, ended := r.peek(a.segment.OwnerState(i))
+	if !ended {
 		return
 	}
 	r.alive = false
+	if r.guest {
+		a.guestEnded(i)
+		return
+	}
+	spawning := r.spawned && !a.segment.Met(i)
+	state := owner(a.segment.OwnerState(i))
 	claimed, _, code := a.segment.AbortCode()
-	a.step(job.Ended{Proc: i, Wait: waitOf(status), Owner: owner(a.segment.OwnerState(i)), Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
-		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code})
-	process.Reap(r.pid, r.pidfd)
+	if spawning && state == job.OwnerAborted {
+		a.segment.ClearAbort()
+	}
+	e := job.Ended{Proc: i, Wait: waitOf(status), Owner: state, Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
+		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code, Spawning: spawning}
+	if claimed && state == job.OwnerAborted {
+		e.Connected = a.connected(i)
+	}
+	a.step(e)
+	if len(e.Connected) > 0 && !a.machine.Ending() {
+		a.segment.ClearAbort()
+	}
+	r.reap()
+}
+
+// connected lists the processes of this job that live and are connected with process i, that one left aside.
+func (a *agent) connected(i int) []int {
+	out := []int{}
+	for _, k := range a.segment.Connected(i)[1:] {
+		if a.own(k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// own: process i is one of this job, and lives.
+func (a *agent) own(i int) bool { return a.ranks[i].alive && !a.ranks[i].guest }
+
+// peek reports whether the process has ended, and how. Of one that is not a child that is known only from what it has said of itself.
+func (r *rank) peek(state uint32) (status syscall.WaitStatus, ended bool) {
+	if !r.foreign() {
+		status, ended, err := process.Peek(r.pidfd)
+		return status, ended || err != nil
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(r.pidfd), Events: unix.POLLIN}}, 0)
+	if state == shm.OwnerInit {
+		status = syscall.WaitStatus(syscall.SIGKILL)
+	}
+	return status, n > 0 || err != nil && err != unix.EINTR
+}
+
+// foreign: not a child of the agent.
+func (r *rank) foreign() bool { return r.guest || r.adopted }
+
+func (r *rank) reap() {
+	if r.foreign() {
+		unix.Close(r.pidfd)
+	} else {
+		process.Reap(r.pid, r.pidfd)
+	}
 }
 
 func waitOf(s syscall.WaitStatus) job.Wait {
@@ -75,7 +136,7 @@ func owner(state uint32) job.Owner {
 }
 
 func (a *agent) publish(p job.Publish) {
-	status, _, _ := process.Peek(a.ranks[p.Proc].pidfd)
+	status, _ := a.ranks[p.Proc].peek(a.segment.OwnerState(p.Proc))
 	if p.Dead {
 		a.segment.MarkDead(p.Proc, status)
 	} else {
@@ -86,7 +147,7 @@ func (a *agent) publish(p job.Publish) {
 // anyReturns: a rank that lives has an error handler that returns.
 func (a *agent) anyReturns() bool {
 	for i := range a.ranks {
-		if a.ranks[i].alive && a.segment.FTReturns(i) {
+		if a.own(i) && a.segment.FTReturns(i) {
 			return true
 		}
 	}
@@ -96,7 +157,7 @@ func (a *agent) anyReturns() bool {
 // anyMPI: a rank other than this one has called MPI_Init.
 func (a *agent) anyMPI(other int) bool {
 	for i := range a.ranks {
-		if i != other && a.segment.OwnerState(i) != shm.OwnerNone {
+		if i != other && !a.ranks[i].guest && a.segment.OwnerState(i) != shm.OwnerNone {
 			return true
 		}
 	}
@@ -132,7 +193,7 @@ func (a *agent) where() {
 	in := map[string][]int{}
 	var order []string
 	for i := range a.ranks {
-		if !a.ranks[i].alive {
+		if !a.own(i) {
 			continue
 		}
 		what := "running, in no MPI call that waits"

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,11 +18,12 @@ import (
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
+	"libspx/launch/service"
 )
 
 // start makes all ranks, in order, and handles what happens meanwhile. When the machine ends the job, no more are made.
 func (a *agent) start(files []string) {
-	domains := a.domains()
+	a.domains = a.shareOut()
 	env := newEnvironment(a)
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -35,9 +37,7 @@ func (a *agent) start(files []string) {
 		r := &a.ranks[i]
 		program := &a.spec.Programs[r.program]
 		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: control.MemoryFD}
-		if len(domains) > 0 {
-			s.CPUs = domains[i%len(domains)]
-		}
+		a.bind(i, s)
 		if err := a.startRank(i, s, null); err != nil {
 			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err), Status: statusOf(err)})
 			break
@@ -97,26 +97,41 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 	case a.spec.StdinRank == i:
 		s.Stdio[0] = 0
 	}
-	for n, mux := range []*output.Mux{a.out, a.err} {
-		fd, err := a.outputOf(i, n+1, mux)
-		if err != nil {
-			return err
-		}
-		s.Stdio[n+1] = fd
-		mine = append(mine, fd)
-	}
-	pid, pidfd, err := process.Start(s)
+	pid, err := a.launch(i, s, strconv.Itoa(i), len(a.ranks) == 1)
 	if err != nil {
 		return err
 	}
-	a.segment.MarkStarted(i, pid)
-	r := &a.ranks[i]
-	r.pid, r.pidfd, r.alive = pid, pidfd, true
 	a.step(job.Started{Proc: i, Pid: pid})
 	if a.spec.Verbose {
 		a.say(fmt.Sprintf("rank %d is pid %d on %s: %s%s", i, pid, a.host, s.File, boundTo(s.CPUs)))
 	}
-	return unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, pidfd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(pidfd), Pad: int32(i)})
+	return nil
+}
+
+// launch makes process i, called name in its output, and watches it. It has its standard input. alone: no other writes to the same
+// place.
+func (a *agent) launch(i int, s *process.Spec, name string, alone bool) (pid int, err error) {
+	for n, mux := range []*output.Mux{a.out, a.err} {
+		fd, err := a.outputOf(name, n+1, mux, alone && a.out != a.err)
+		if err != nil {
+			return 0, err
+		}
+		s.Stdio[n+1] = fd
+		defer unix.Close(fd)
+	}
+	pid, pidfd, err := process.Start(s)
+	if err != nil {
+		return 0, err
+	}
+	a.segment.MarkStarted(i, pid)
+	r := &a.ranks[i]
+	r.pid, r.pidfd, r.alive = pid, pidfd, true
+	return pid, a.watchProcess(i)
+}
+
+// watchProcess has the end of process i reported by poll.
+func (a *agent) watchProcess(i int) error {
+	return unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, a.ranks[i].pidfd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(a.ranks[i].pidfd), Pad: int32(i)})
 }
 
 func boundTo(list []int) string {
@@ -126,11 +141,19 @@ func boundTo(list []int) string {
 	return fmt.Sprintf(", processors %v", list)
 }
 
-// outputOf is the descriptor that a rank writes its stream to: a pipe into the multiplexer, or its own file.
-func (a *agent) outputOf(i, stream int, mux *output.Mux) (int, error) {
+// firstWorld is the number of processes of the command line.
+func (a *agent) firstWorld() (n int) {
+	for _, p := range a.spec.Programs {
+		n += p.Procs
+	}
+	return n
+}
+
+// outputOf is the descriptor that a process writes its stream to: a pipe into the multiplexer, or its own file.
+func (a *agent) outputOf(name string, stream int, mux *output.Mux, alone bool) (int, error) {
 	if a.spec.OutputDir != "" {
-		digits := len(strconv.Itoa(len(a.ranks) - 1))
-		file := filepath.Join(a.spec.OutputDir, fmt.Sprintf("rank.%0*d.%s", digits, i, []string{1: "out", 2: "err"}[stream]))
+		zeros := strings.Repeat("0", max(0, len(strconv.Itoa(a.firstWorld()-1))-len(name)))
+		file := filepath.Join(a.spec.OutputDir, "rank."+zeros+name+[]string{1: ".out", 2: ".err"}[stream])
 		fd, err := unix.Open(file, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC, 0o666)
 		if err != nil {
 			return -1, fmt.Errorf("output file %s: %w", file, err)
@@ -141,7 +164,7 @@ func (a *agent) outputOf(i, stream int, mux *output.Mux) (int, error) {
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return -1, err
 	}
-	if err := mux.Add(i, p[0]); err != nil {
+	if err := mux.AddNamed(name, p[0], alone); err != nil {
 		unix.Close(p[1])
 		return -1, err
 	}
@@ -205,8 +228,15 @@ func feed(in *os.File, pipes []int) {
 	}
 }
 
-// domains is what --bind-to shares out among the ranks; nil: nothing.
-func (a *agent) domains() [][]int {
+// bind gives process i its processors.
+func (a *agent) bind(i int, s *process.Spec) {
+	if len(a.domains) > 0 {
+		s.CPUs = a.domains[i%len(a.domains)]
+	}
+}
+
+// shareOut is what --bind-to shares out among the ranks; nil: nothing.
+func (a *agent) shareOut() [][]int {
 	if a.spec.Bind == "" || a.spec.Bind == "none" {
 		return nil
 	}
@@ -229,20 +259,20 @@ func newEnvironment(a *agent) *environment {
 	id := a.segment.JobID()
 	size := strconv.Itoa(len(a.ranks))
 	e := &environment{a: a, common: []string{
-		control.EnvFD + "=" + strconv.Itoa(control.MemoryFD),
-		control.EnvAgent + "=" + strconv.Itoa(os.Getpid()),
-		control.EnvJob + "=" + hex.EncodeToString(id[:]),
-		control.EnvSize + "=" + size,
-		control.EnvLocalSize + "=" + size,
+		service.EnvFD + "=" + strconv.Itoa(control.MemoryFD),
+		service.EnvAgent + "=" + strconv.Itoa(os.Getpid()),
+		service.EnvJob + "=" + hex.EncodeToString(id[:]),
+		service.EnvSize + "=" + size,
+		service.EnvLocalSize + "=" + size,
 		"OMPI_COMM_WORLD_SIZE=" + size,
 		"OMPI_COMM_WORLD_LOCAL_SIZE=" + size,
 	}}
 	if a.spec.InitialErrhandler != "" {
-		e.common = append(e.common, control.EnvErrhandler+"="+a.spec.InitialErrhandler)
+		e.common = append(e.common, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}
 	for n, p := range a.spec.Programs {
 		base := append(append([]string(nil), p.Env...), e.common...)
-		e.base = append(e.base, append(base, control.EnvAppnum+"="+strconv.Itoa(n), control.EnvMaxprocs+"="+strconv.Itoa(p.Procs)))
+		e.base = append(e.base, append(base, service.EnvAppnum+"="+strconv.Itoa(n), service.EnvMaxprocs+"="+strconv.Itoa(p.Procs)))
 	}
 	return e
 }
@@ -251,9 +281,9 @@ func newEnvironment(a *agent) *environment {
 func (e *environment) of(i int) []string {
 	base, n := e.base[e.a.ranks[i].program], strconv.Itoa(i)
 	return append(base[:len(base):len(base)],
-		control.EnvProc+"="+n,
-		control.EnvRank+"="+n,
-		control.EnvLocalRank+"="+n,
+		service.EnvProc+"="+n,
+		service.EnvRank+"="+n,
+		service.EnvLocalRank+"="+n,
 		"OMPI_COMM_WORLD_RANK="+n,
 		"OMPI_COMM_WORLD_LOCAL_RANK="+n)
 }

@@ -16,21 +16,6 @@ import (
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
 const Version = 1
 
-// Names of the environment variables by which a rank finds its job; docs/architecture.md, "Starting", says what they hold.
-const (
-	EnvFD         = "SPX_FD"
-	EnvAgent      = "SPX_AGENT"
-	EnvProc       = "SPX_PROC"
-	EnvRank       = "SPX_RANK"
-	EnvSize       = "SPX_SIZE"
-	EnvJob        = "SPX_JOB"
-	EnvLocalRank  = "SPX_LOCAL_RANK"
-	EnvLocalSize  = "SPX_LOCAL_SIZE"
-	EnvAppnum     = "SPX_APPNUM"
-	EnvMaxprocs   = "SPX_MAXPROCS"
-	EnvErrhandler = "SPX_INITIAL_ERRHANDLER"
-)
-
 // MemoryFD is the number under which a rank inherits the memory file: out of the way of shells and of programs that count from 3.
 const MemoryFD = 62
 
@@ -47,6 +32,7 @@ type Job struct {
 	StdinAll          bool
 	StdinRank         int // -1: nobody
 	InitialErrhandler string
+	Universe          int // MPI_UNIVERSE_SIZE, if the user has said it
 	Verbose           bool
 }
 

@@ -17,6 +17,10 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 		return nil
 	}
 	switch {
+	case e.Spawning, m.procs[e.Proc].doomed:
+		return []Action{Publish{Proc: e.Proc, Dead: e.Spawning}}
+	case e.Aborted && e.Connected != nil:
+		return append([]Action{Publish{Proc: e.Proc, Dead: true}}, m.abort(e.Connected, abortStatus(e.Code), now, "")...)
 	case e.Aborted:
 		m.fail(abortStatus(e.Code))
 		return m.end(now, SIGTERM, GraceFailure)
@@ -24,6 +28,28 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 		return m.died(e, now)
 	}
 	return m.exited(e)
+}
+
+// abort ends those who are connected with a process that has called MPI_Abort: the job, or a part of it.
+func (m *Machine) abort(connected []int, status int, now time.Duration, who string) []Action {
+	var out, say []Action
+	if who != "" {
+		say = []Action{Say{who + ", with which processes of this job are connected, has called MPI_Abort"}}
+	}
+	if m.ending {
+		return nil
+	}
+	m.fail(status)
+	if len(connected) >= m.alive {
+		return m.end(now, SIGTERM, GraceFailure, say...)
+	}
+	for _, p := range connected {
+		m.procs[p].doomed = true
+	}
+	if len(connected) > 0 {
+		out = append(say, SendTo{connected, SIGKILL})
+	}
+	return out
 }
 
 // abortStatus is the exit status for a code given to MPI_Abort: never 0.
@@ -132,7 +158,7 @@ func (m *Machine) frontLost(now time.Duration) []Action {
 // describe says who ended and how: the beginning of a line.
 func (m *Machine) describe(e Ended) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rank %d (pid %d on %s) ", e.Proc, m.procs[e.Proc].pid, m.cfg.Host)
+	fmt.Fprintf(&b, "%s (pid %d on %s) ", m.procs[e.Proc].name, m.procs[e.Proc].pid, m.cfg.Host)
 	if e.Wait.Signal != 0 {
 		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal, signalName(e.Wait.Signal))
 		if e.Wait.Core {

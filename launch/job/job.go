@@ -73,6 +73,12 @@ type Event interface{}
 // Started: the process exists.
 type Started struct{ Proc, Pid int }
 
+// Spawned: a process was added to the running job. Its number may be that of one that has ended.
+type Spawned struct {
+	Proc, Pid int
+	Name      string // for messages: "rank 2 of world 3"
+}
+
 // NotStarted: a process could not be made. No more are started then.
 type NotStarted struct {
 	Proc   int
@@ -93,6 +99,16 @@ type Ended struct {
 	OtherMPI bool   // another process has called MPI_Init
 	Aborted  bool   // some process has called MPI_Abort
 	Code     int    // ... with this code
+	// Spawning: the parents of the process have not met it yet. They are told, and nobody else has to care.
+	Spawning bool
+	// Connected are the processes that live and are connected with this one (MPI-5.0, 11.10.4): MPI_Abort ends them, and no others.
+	Connected []int
+}
+
+// GuestAborted: a process of another job, connected with some of this one, has called MPI_Abort.
+type GuestAborted struct {
+	Name      string
+	Connected []int
 }
 
 // Joined: a process has called MPI_Init. Reported while WatchJoin was asked for.
@@ -125,6 +141,12 @@ type Where struct{}
 // Send sends a signal to all processes of the job, with their process groups.
 type Send struct{ Signal int }
 
+// SendTo sends a signal to some processes, with their process groups.
+type SendTo struct {
+	Procs  []int
+	Signal int
+}
+
 // WatchJoin asks for Joined, as soon as any process has called MPI_Init.
 type WatchJoin struct{}
 
@@ -132,8 +154,10 @@ type WatchJoin struct{}
 type Finish struct{ Status int }
 
 type process struct {
-	pid   int
-	alive bool
+	pid    int
+	alive  bool
+	name   string
+	doomed bool // ended by the job itself: nobody is told
 }
 
 // Machine is the state of a job.
@@ -187,7 +211,13 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 	var out []Action
 	switch e := event.(type) {
 	case Started:
-		m.procs[e.Proc] = process{pid: e.Pid, alive: true}
+		m.procs[e.Proc] = process{pid: e.Pid, alive: true, name: fmt.Sprintf("rank %d", e.Proc)}
+		m.alive++
+	case Spawned:
+		for e.Proc >= len(m.procs) {
+			m.procs = append(m.procs, process{})
+		}
+		m.procs[e.Proc] = process{pid: e.Pid, alive: true, name: e.Name}
 		m.alive++
 	case NotStarted:
 		m.fail(e.Status)
@@ -196,6 +226,8 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.started = true
 	case Ended:
 		out = m.ended(e, now)
+	case GuestAborted:
+		out = m.abort(e.Connected, StatusFailed, now, e.Name)
 	case Joined:
 		out = m.joined(now)
 	case Signalled:

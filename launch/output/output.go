@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -33,7 +34,6 @@ const (
 type Mux struct {
 	target int
 	tag    bool          // lines start with [rank]
-	alone  bool          // there is only one pipe, whose lines nobody can disturb
 	split  bool          // an unfinished line of one process is ended before another's line: for readers who are human
 	idle   time.Duration // unfinished lines are handed on after this silence
 	epoll  int
@@ -41,6 +41,7 @@ type Mux struct {
 	done   chan struct{}
 
 	mu      sync.Mutex // guards the following
+	alone   bool       // there is only one pipe, whose lines nobody can disturb
 	streams map[int]*stream
 	said    []string
 	closing bool
@@ -56,8 +57,9 @@ type Mux struct {
 
 // stream is the pipe of one process.
 type stream struct {
-	fd, rank int
-	partial  []byte // an unfinished line, not yet handed on
+	fd      int
+	name    string // between the brackets of its tag
+	partial []byte // an unfinished line, not yet handed on
 }
 
 // New makes a Mux that writes to target, which it does not close. tag: lines start with [rank]. alone: there will be no more than
@@ -96,16 +98,20 @@ func New(target int, tag, alone bool) (*Mux, error) {
 }
 
 // Add hands over the read end of the pipe of a process. The Mux makes it non-blocking and closes it.
-func (m *Mux) Add(rank, fd int) error {
+func (m *Mux) Add(rank, fd int) error { return m.AddNamed(strconv.Itoa(rank), fd, m.alone) }
+
+// AddNamed is Add with the text of the tag. alone is as for New, from now on.
+func (m *Mux) AddNamed(name string, fd int, alone bool) error {
 	if err := unix.SetNonblock(fd, true); err != nil {
-		return fmt.Errorf("pipe of rank %d: %w", rank, err)
+		return fmt.Errorf("pipe of rank %s: %w", name, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.alone = alone
 	if errors.Is(m.err, unix.EPIPE) {
 		return unix.Close(fd)
 	}
-	m.streams[fd] = &stream{fd: fd, rank: rank}
+	m.streams[fd] = &stream{fd: fd, name: name}
 	return unix.EpollCtl(m.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
@@ -253,11 +259,17 @@ func (m *Mux) data(s *stream, b []byte) {
 	switch {
 	case len(s.partial) == 0:
 		delete(m.waiting, s)
-	case len(s.partial) > MaxLine || m.alone:
+	case len(s.partial) > MaxLine || m.undisturbed():
 		m.handOn(s)
 	default:
 		m.waiting[s] = struct{}{}
 	}
+}
+
+func (m *Mux) undisturbed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.alone
 }
 
 // handOn writes a process's unfinished line.
@@ -293,7 +305,7 @@ func (m *Mux) lines(s *stream, text []byte) {
 }
 
 func (m *Mux) tagged(s *stream, text []byte) {
-	tag := fmt.Appendf(nil, "[%d] ", s.rank)
+	tag := fmt.Appendf(nil, "[%s] ", s.name)
 	begin := m.open != s
 	for len(text) > 0 {
 		if begin {

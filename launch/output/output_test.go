@@ -140,7 +140,7 @@ func TestBinary(t *testing.T) {
 	var s *stream
 	r.mux.mu.Lock()
 	for _, each := range r.mux.streams {
-		if each.rank == 0 {
+		if each.name == "0" {
 			s = each
 		}
 	}

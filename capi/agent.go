@@ -1,0 +1,150 @@
+package main
+
+/*
+#include <stdlib.h>
+#include "spawn.h"
+*/
+import "C"
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/core/mpierr"
+	"libspx/launch/service"
+)
+
+// Questions to the agent of this process's job, and to those of other jobs. A process without a launcher is its own agent until it
+// needs more: then it starts one.
+
+var ownAgent struct {
+	mu    sync.Mutex
+	there bool // guarded by mu
+}
+
+// self is this process as its job knows it.
+func self() service.Peer {
+	return service.Peer{ID: world.me, Slot: world.proc, Pid: uint32(syscall.Getpid())}
+}
+
+// ask puts a question to the agent of a job and waits for the answer, while communication goes on. An error of the agent's is returned
+// with its class; class is that of an agent that cannot be reached. A limit of 0 is none.
+func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration) (*service.Message, error) {
+	if job == world.me.Job {
+		if err := needAgent(class); err != nil {
+			return nil, err
+		}
+	}
+	conn, err := service.Dial(job)
+	if err != nil {
+		return nil, mpierr.New(class, "%v", err)
+	}
+	defer conn.Close()
+	if err := conn.Send(m); err != nil {
+		return nil, mpierr.New(class, "%v", err)
+	}
+	answer, err := await(conn, limit)
+	switch {
+	case err != nil:
+		return nil, mpierr.New(class, "%v", err)
+	case answer == nil:
+		return nil, mpierr.New(class, "no answer within %v", limit)
+	case answer.Class != 0:
+		return answer, mpierr.New(mpierr.Class(answer.Class), "%s", answer.Text)
+	}
+	return answer, nil
+}
+
+// await receives the answer; nil when the time is over.
+func await(conn *service.Conn, limit time.Duration) (*service.Message, error) {
+	var answer *service.Message
+	var err error
+	flag := (*C.uint32_t)(C.calloc(1, 4))
+	defer C.free(unsafe.Pointer(flag))
+	heard := make(chan struct{})
+	go func() {
+		answer, err = conn.Receive()
+		atomic.StoreUint32((*uint32)(unsafe.Pointer(flag)), 1)
+		C.spx_ring_self()
+		close(heard)
+	}()
+	var deadline uint64
+	if limit > 0 {
+		var now unix.Timespec
+		unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
+		deadline = uint64(now.Nano() + int64(limit))
+	}
+	if C.spx_await(flag, C.uint64_t(deadline)) == 0 {
+		conn.Hang()
+		<-heard
+		return nil, nil
+	}
+	<-heard
+	return answer, err
+}
+
+// needAgent starts an agent for a process that no launcher started, once.
+func needAgent(class mpierr.Class) error {
+	if aloneSegment == nil {
+		return nil
+	}
+	ownAgent.mu.Lock()
+	defer ownAgent.mu.Unlock()
+	if ownAgent.there {
+		return nil
+	}
+	if err := startAgent(); err != nil {
+		return mpierr.New(class, "no launcher has started this process, and its own agent cannot be started: %v", err)
+	}
+	ownAgent.there = true
+	return nil
+}
+
+func startAgent() error {
+	path, err := agentProgram()
+	if err != nil {
+		return err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	cpath, word := C.CString(path), C.CString(service.AdoptWord)
+	errno := C.spx_start_agent(cpath, word, C.int(pair[1]))
+	C.free(unsafe.Pointer(cpath))
+	C.free(unsafe.Pointer(word))
+	unix.Close(pair[1])
+	conn := service.NewConn(pair[0])
+	defer conn.Close()
+	if errno != 0 {
+		return &os.PathError{Op: "exec", Path: path, Err: syscall.Errno(errno)}
+	}
+	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(), FD: int(aloneSegment.File().Fd())}); err != nil {
+		return err
+	}
+	answer, err := await(conn, 0)
+	if err == nil && answer.Class != 0 {
+		err = mpierr.New(mpierr.Other, "%s", answer.Text)
+	}
+	return err
+}
+
+// agentProgram finds spxrun, which is the agent too: beside the library as installed, or in PATH.
+func agentProgram() (string, error) {
+	lib, err := filepath.EvalSymlinks(C.GoString(C.spx_library_path()))
+	if err == nil {
+		path := filepath.Join(filepath.Dir(lib), "..", "bin", "spxrun")
+		if unix.Access(path, unix.X_OK) == nil {
+			return path, nil
+		}
+	}
+	return exec.LookPath("spxrun")
+}

@@ -1,0 +1,200 @@
+/* peers.c - processes that come and go: spawned ones, and those of other jobs. MPI-5.0, 11.8 to 11.10.
+ *
+ * A peer's number is its place in our own job's memory file. A number is given to another process only when nobody holds the
+ * one that had it: every communicator holds its members, and spx_seg.held tells the agent. What an earlier process of the
+ * number has left behind in channels is told by its epoch and by positions, so that nothing has to be cleaned while others run.
+ *
+ * A process of another job is a guest here, as we are in its file: a record lies in its receiver's file. Receiving therefore
+ * knows one file only; sending finds its file here. Bells and descriptors are those of the peer's own file.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "dp.h"
+
+spx_file spx_own = {.fd = -1};
+
+typedef struct {
+  spx_file *file; /* NULL: our own, under the same number */
+  uint32_t there;
+  uint32_t life; /* incarnation of the number that file and there are of */
+  uint32_t refs; /* communicators, counted once for each rank of theirs */
+  bool held, leaving;
+} peer_state;
+static peer_state *peers;
+
+int spx_peers_attach(void)
+{
+  peers = calloc(spx_map.nprocs, sizeof *peers);
+  return peers ? 0 : ENOMEM;
+}
+
+void spx_peers_detach(void)
+{
+  free(peers);
+  peers = NULL;
+  while (spx_own.next) {
+    spx_file *f = spx_own.next;
+    spx_own.next = f->next;
+    munmap(f->base, f->bytes);
+    close(f->fd);
+    free(f);
+  }
+}
+
+spx_file *spx_place(uint32_t peer, uint32_t *there)
+{
+  const peer_state *s = &peers[peer];
+  *there = s->file ? s->there : peer;
+  return s->file ? s->file : &spx_own;
+}
+
+spx_proc *spx_home(uint32_t peer)
+{
+  uint32_t there;
+  spx_file *f = spx_place(peer, &there);
+  return spx_file_proc(f, there);
+}
+
+static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
+
+int spx_peer_is_far(uint32_t i) { return peers[i].file && peers[i].life == life_of(i); }
+
+/* ---- holding ------------------------------------------------------------------------------------------------- */
+
+static void mark(const spx_file *f, uint32_t i, uint8_t value)
+{
+  if (!spx_head(f)->held_off) return;
+  uint8_t *row = (uint8_t *)(f->base + spx_head(f)->held_off + f->me * spx_head(f)->held_stride);
+  __atomic_store_n(row + i, value, __ATOMIC_SEQ_CST);
+}
+
+static void mark_all(uint32_t i, uint8_t value)
+{
+  mark(&spx_own, i, value);
+  if (peers[i].file) mark(peers[i].file, peers[i].there, value);
+}
+
+/* Sets up both directions for the process that has this number now. */
+static void meet(uint32_t i)
+{
+  spx_tx *tx = &spx_txs[i];
+  spx_rx *rx = &spx_rxs[i];
+  uint32_t life = life_of(i);
+  if (spx_rx_stale(i, rx)) spx_rx_forget(i);
+  if (tx->life != life) {
+    spx_tx_forget(i);
+    tx->life = life;
+    if (rx->dead) tx->slow |= SPX_TX_DEAD;
+  }
+  tx->slow &= ~(uint32_t)SPX_TX_CLOSED;
+  uint8_t *row = (uint8_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride);
+  __atomic_store_n(row + i, 1, __ATOMIC_RELEASE); /* it may have written before we knew it */
+}
+
+void spx_peer_hold(uint32_t i)
+{
+  spx_lock();
+  peer_state *s = &peers[i];
+  s->leaving = false;
+  if (s->refs++ == 0 && i != spx_me && !s->held) {
+    s->held = true;
+    if (s->file && s->life != life_of(i)) s->file = NULL;
+    mark_all(i, 1);
+    meet(i);
+  }
+  spx_unlock();
+}
+
+static void let_go(uint32_t i)
+{
+  spx_tx *tx = &spx_txs[i];
+  if (tx->pend || tx->stream) { /* the last answers: spx_peer_idle */
+    peers[i].leaving = true;
+    return;
+  }
+  peers[i].held = peers[i].leaving = false;
+  tx->slow |= SPX_TX_CLOSED;
+  spx_rx_cool(i);
+  mark_all(i, 0);
+}
+
+void spx_peer_release(uint32_t i)
+{
+  if (!peers) return;
+  spx_lock();
+  if (--peers[i].refs == 0 && i != spx_me) let_go(i);
+  spx_unlock();
+}
+
+void spx_peer_idle(uint32_t peer)
+{
+  if (SPX_UNLIKELY(peers[peer].leaving)) let_go(peer);
+}
+
+/* ---- other jobs' files --------------------------------------------------------------------------------------- */
+
+static spx_file *file_of(uint64_t job)
+{
+  spx_file *f = spx_own.next;
+  while (f && f->job != job) f = f->next;
+  return f;
+}
+
+spx_seg *spx_file_of(uint64_t job)
+{
+  spx_lock();
+  spx_file *f = file_of(job);
+  spx_unlock();
+  return f ? spx_head(f) : NULL;
+}
+
+int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
+{
+  spx_seg head;
+  struct stat st;
+  if (fstat(memfd, &st) != 0 || pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+      head.magic != SPX_SEG_MAGIC || head.version != SPX_SEG_VERSION || head.total_bytes > (uint64_t)st.st_size ||
+      me >= head.maxprocs || head.rings_per_proc > SPX_RINGS_PER_PROC) {
+    spx_detail("the memory file of job %016llx is not one that this library can use", (unsigned long long)job);
+    return MPI_ERR_OTHER;
+  }
+  spx_file *f = calloc(1, sizeof *f);
+  char *base = f ? mmap(NULL, head.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0)
+                 : MAP_FAILED;
+  int fd = base == MAP_FAILED ? -1 : fcntl(memfd, F_DUPFD_CLOEXEC, 3);
+  if (fd < 0) {
+    if (base != MAP_FAILED) munmap(base, head.total_bytes);
+    free(f);
+    spx_detail("the memory file of job %016llx cannot be mapped: %s", (unsigned long long)job, strerror(errno));
+    return MPI_ERR_NO_MEM;
+  }
+  *f = (spx_file){.base = base, .fd = fd, .me = me, .bytes = head.total_bytes, .job = job};
+  spx_proc *p = spx_file_proc(f, me);
+  f->epoch = (uint16_t)p->incarnation;
+  __atomic_store_n(&p->owner_state, spx_proc_of(spx_me)->owner_state, __ATOMIC_RELEASE);
+  spx_lock();
+  f->next = spx_own.next;
+  spx_own.next = f;
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+void spx_peer_place(uint32_t i, uint64_t job, uint32_t there)
+{
+  spx_lock();
+  peers[i].file = file_of(job);
+  peers[i].there = there;
+  peers[i].life = life_of(i);
+  spx_unlock();
+}
+
+void spx_publish_owner(uint32_t state)
+{
+  for (spx_file *f = &spx_own; f; f = f->next)
+    __atomic_store_n(&spx_file_proc(f, f->me)->owner_state, state, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,287 @@
+package main
+
+/*
+#include "spawn.h"
+static void have_met(void) { spx_proc_of(spx_me)->ft_flags |= SPX_FT_MET; }
+static int failures(spx_comm *c) { return spx_comm_failures(c); }
+*/
+import "C"
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/core/comm"
+	"libspx/core/group"
+	"libspx/core/ident"
+	"libspx/core/mpierr"
+	"libspx/launch/service"
+)
+
+// Bodies of MPI_Comm_spawn and MPI_Comm_spawn_multiple (MPI-5.0, 11.8), and the other end: what a spawned process does in MPI_Init.
+// The root has the agent start the processes, tells the other parents how that went, and meets the first child, which comes when
+// all children are in MPI_Init.
+
+func init() { onStart(meetParents) }
+
+//spx:body MPI_Comm_spawn
+func commSpawn(c *call) error {
+	return c.spawn(spawnArgs{root: 4, comm: 5, out: 6, codes: 7}, func() ([]service.Program, error) {
+		p, err := c.program(c.str(0), c.addr(1), c.int(2), c.handle(3))
+		return []service.Program{p}, err
+	})
+}
+
+//spx:body MPI_Comm_spawn_multiple
+func commSpawnMultiple(c *call) error {
+	return c.spawn(spawnArgs{root: 5, comm: 6, out: 7, codes: 8}, func() ([]service.Program, error) {
+		n := c.int(0)
+		if n < 1 {
+			return nil, mpierr.New(mpierr.Arg, "count is %d: there must be a command at least", n)
+		}
+		commands, procs, infos := cslice[uintptr](c.addr(1), n), cslice[int32](c.addr(3), n), cslice[uintptr](c.addr(4), n)
+		if commands == nil || procs == nil || infos == nil {
+			return nil, mpierr.New(mpierr.Arg, "array_of_commands, array_of_maxprocs or array_of_info is NULL at the root")
+		}
+		var out []service.Program
+		for k := range n {
+			argv := uintptr(0) // MPI_ARGVS_NULL
+			if c.addr(2) != 0 {
+				argv = cslice[uintptr](c.addr(2), n)[k]
+			}
+			if commands[k] == 0 {
+				return nil, mpierr.New(mpierr.Arg, "array_of_commands[%d] is NULL", k)
+			}
+			p, err := c.program(C.GoString(at[C.char](commands[k])), argv, int(procs[k]), infos[k])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, p)
+		}
+		return out, nil
+	})
+}
+
+// spawnArgs are the positions of what the two functions have in common.
+type spawnArgs struct{ root, comm, out, codes int }
+
+// program is one command with its arguments (NULL: none), number of processes and hints.
+func (c *call) program(command string, argv uintptr, maxprocs int, hints uintptr) (service.Program, error) {
+	p := service.Program{Argv: []string{command}, Procs: uint32(maxprocs), Env: currentEnvironment()}
+	if maxprocs < 0 {
+		return p, mpierr.New(mpierr.Arg, "maxprocs is %d: it must be 0 or more", maxprocs)
+	}
+	if command == "" {
+		return p, mpierr.New(mpierr.Spawn, "the command is empty")
+	}
+	for argv != 0 {
+		arg := *at[uintptr](argv)
+		if arg == 0 {
+			break
+		}
+		p.Argv = append(p.Argv, C.GoString(at[C.char](arg)))
+		argv += unsafe.Sizeof(arg)
+	}
+	in := infoOf(hints)
+	if in == nil && hints != C.SPX_HANDLE_INFO_NULL {
+		return p, mpierr.New(mpierr.Info, "an info handle is neither valid nor MPI_INFO_NULL")
+	}
+	p.Dir, _ = unix.Getwd()
+	return p, applySpawnHints(&p, in)
+}
+
+// currentEnvironment is that of this process as it is now, without what describes its place in the job.
+func currentEnvironment() []string {
+	var out []string
+	for e := C.spx_environ(); *e != nil; e = (**C.char)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e))) {
+		kv := C.GoString(*e)
+		name, _, ok := strings.Cut(kv, "=")
+		if ok && !slices.Contains(placeVariables, name) && !strings.HasPrefix(name, "OMPI_COMM_WORLD_") && !strings.HasPrefix(name, "PMI") {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+var placeVariables = []string{service.EnvFD, service.EnvAgent, service.EnvProc, service.EnvRank, service.EnvSize, service.EnvJob,
+	service.EnvLocalRank, service.EnvLocalSize, service.EnvAppnum, service.EnvMaxprocs, service.EnvErrhandler, service.EnvParent}
+
+// spawn is collective over the communicator; what programs returns counts at the root alone.
+func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) error {
+	parents, root := c.comm(a.comm), c.int(a.root)
+	if parents.Inter() {
+		return c.onComm(a.comm, mpierr.New(mpierr.Comm, "comm is an intercommunicator; an intracommunicator is needed"))
+	}
+	var answer *service.Message
+	var meetingID uint64
+	var payload []byte
+	var failure error
+	if parents.Rank == root {
+		var list []service.Program
+		meetingID = world.contexts.Take(1)
+		if list, failure = programs(); failure == nil {
+			answer, failure = ask(world.me.Job, &service.Message{Kind: service.Spawn, Peer: self(), Text: parentText(meetingID), Programs: list, FD: -1},
+				mpierr.Spawn, 0)
+		}
+		payload = spawnPayload(answer, list, failure)
+	}
+	codes, failure := c.spawnCodes(parents, root, payload, failure)
+	if failure != nil {
+		c.setCodes(a.codes, codes, true)
+		return c.onComm(a.comm, failure)
+	}
+	var pair *commObject
+	shut := func() {}
+	if parents.Rank == root {
+		pair, shut, failure = meetChild(answer, meetingID)
+	}
+	m, err := comm.Bridge(world.contexts, parents.Comm, root, pair.core(), failure)
+	shut()
+	if err != nil {
+		if answer != nil {
+			ask(world.me.Job, &service.Message{Kind: service.SpawnResult, World: answer.World, FD: -1}, mpierr.Spawn, 0) //nolint:errcheck // they are gone then
+		}
+		c.setCodes(a.codes, codes, true)
+		return c.onComm(a.comm, notMet(parents, err))
+	}
+	c.setCodes(a.codes, codes, false)
+	return c.created(a.out, m, parents, nil)
+}
+
+// notMet is the error of a spawn whose children were started, but have not come.
+func notMet(parents *commObject, err error) error {
+	if class := mpierr.ClassOf(err); class == errRevoked || class == errProcFailed && C.failures(parents.c) > 0 {
+		return err
+	}
+	return mpierr.New(mpierr.Spawn, "the processes were started, but have ended before MPI_Init was complete in all of them: %v", err)
+}
+
+// core is the communicator of package comm, nil for none.
+func (o *commObject) core() *comm.Comm {
+	if o == nil {
+		return nil
+	}
+	return o.Comm
+}
+
+// spawnPayload is what the root tells the others: error class and text, and the codes.
+func spawnPayload(answer *service.Message, list []service.Program, failure error) []byte {
+	var codes []uint32
+	if answer != nil {
+		codes = answer.Codes
+	}
+	if failure != nil && codes == nil {
+		for _, p := range list {
+			codes = append(codes, slices.Repeat([]uint32{uint32(mpierr.Spawn)}, int(p.Procs))...)
+		}
+	}
+	text := ""
+	if failure != nil {
+		text = failure.Error()
+	}
+	b := binary.LittleEndian.AppendUint32(nil, uint32(mpierr.ClassOf(failure)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(codes)))
+	for _, code := range codes {
+		b = binary.LittleEndian.AppendUint32(b, code)
+	}
+	return append(b, text...)
+}
+
+// spawnCodes learns from the root how the start went.
+func (c *call) spawnCodes(parents *commObject, root int, payload []byte, failure error) ([]uint32, error) {
+	b, err := parents.Tell(root, payload, nil)
+	if err != nil {
+		return nil, err
+	}
+	word := func(k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
+	if len(b) < 8 || len(b) < 8+4*int(word(1)) {
+		return nil, mpierr.New(mpierr.Intern, "a message of the engine is cut short")
+	}
+	var codes []uint32
+	for k := range int(word(1)) {
+		codes = append(codes, word(2+k))
+	}
+	if class := word(0); class != 0 && failure == nil {
+		failure = mpierr.New(mpierr.Class(class), "%s", b[8+4*len(codes):])
+	}
+	return codes, failure
+}
+
+// setCodes stores the error codes in argument i, unless they are ignored.
+func (c *call) setCodes(i int, codes []uint32, failed bool) {
+	out := cslice[int32](c.addr(i), len(codes))
+	for k := range out {
+		if out[k] = int32(codes[k]); failed && codes[k] == 0 {
+			out[k] = int32(mpierr.Spawn)
+		}
+	}
+}
+
+// meetChild opens the communicator of the root and the first child.
+func meetChild(answer *service.Message, ctx uint64) (*commObject, func(), error) {
+	if len(answer.Slots) == 0 {
+		return nil, func() {}, mpierr.New(mpierr.Spawn, "no process was to be started")
+	}
+	child := memberOf(procOf(answer.Slots[0]), world.me.Job)
+	o, shut, err := meeting(twoOf(world.me, child), ctx)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	return o, shut, nil
+}
+
+// twoOf is the group of two processes, the same on both sides.
+func twoOf(a, b ident.ProcID) *group.Group {
+	if ident.Compare(a, b) > 0 {
+		a, b = b, a
+	}
+	return group.Of(a, b)
+}
+
+// parentText is what spawned processes find in SPX_PARENT: who the root is, and the context of the meeting.
+func parentText(ctx uint64) string {
+	return fmt.Sprintf("%x:%x:%x:%x:%x", world.me.Job, world.me.World, world.me.Rank, world.me.Incarnation, ctx)
+}
+
+// meetParents connects a spawned process with those that have spawned it.
+func meetParents(s *startInfo) error {
+	text := os.Getenv(service.EnvParent)
+	if text == "" || s.WorldID == 0 {
+		return nil
+	}
+	var root ident.ProcID
+	var ctx uint64
+	if _, err := fmt.Sscanf(text, "%x:%x:%x:%x:%x", &root.Job, &root.World, &root.Rank, &root.Incarnation, &ctx); err != nil {
+		return fail(C.MPI_ERR_OTHER, "%s is %q, which the launcher cannot have written", service.EnvParent, text)
+	}
+	w := commOf(C.SPX_HANDLE_COMM_WORLD)
+	var pair *commObject
+	var failure error
+	shut := func() {}
+	if w.Rank == 0 {
+		if pair, shut, failure = meeting(twoOf(world.me, root), ctx); failure != nil {
+			return failure
+		}
+	}
+	m, err := comm.Bridge(world.contexts, w.Comm, 0, pair.core(), failure)
+	shut()
+	if err != nil {
+		return fail(C.MPI_ERR_SPAWN, "this process was spawned, and cannot meet its parents: %v", err)
+	}
+	o, err := newComm(m, w)
+	if err != nil {
+		return err
+	}
+	for k, ch := range "MPI_COMM_PARENT" {
+		o.c.name[k] = C.char(ch)
+	}
+	*(*uintptr)(unsafe.Pointer(&C.spx_parent)) = o.handle()
+	C.have_met()
+	return nil
+}

@@ -1,0 +1,24 @@
+package service
+
+// Names of the environment variables by which a rank finds its job; docs/architecture.md, "Starting", says what they hold.
+const (
+	EnvFD         = "SPX_FD"
+	EnvAgent      = "SPX_AGENT"
+	EnvProc       = "SPX_PROC"
+	EnvRank       = "SPX_RANK"
+	EnvSize       = "SPX_SIZE"
+	EnvJob        = "SPX_JOB"
+	EnvLocalRank  = "SPX_LOCAL_RANK"
+	EnvLocalSize  = "SPX_LOCAL_SIZE"
+	EnvAppnum     = "SPX_APPNUM"
+	EnvMaxprocs   = "SPX_MAXPROCS"
+	EnvErrhandler = "SPX_INITIAL_ERRHANDLER"
+	EnvParent     = "SPX_PARENT"
+)
+
+// AgentName is what the agent is called in the list of processes.
+const AgentName = "spx-agent"
+
+// AdoptWord is the argument of an agent that is started by a process without a launcher, for what that cannot do alone: spawning,
+// ports, names. The process sends Adopt over the agent's descriptor 3; the answer is empty.
+const AdoptWord = "adopt"

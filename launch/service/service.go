@@ -1,0 +1,199 @@
+// Package service is what the processes of a job, and those of other jobs on the host, ask of the job's agent: starting processes,
+// ports and published names, the memory file (MPI-5.0, 11.7 to 11.10).
+//
+// It owns the form of the messages and the way to an agent: an abstract socket whose name is made of the job's id, so that nothing is
+// left in a file system. One connection carries one question and its answer; who waits for an answer and dies closes it. It decides
+// nothing: launch/agent answers, capi asks.
+//
+// A message is its length (4 bytes, little endian), then the fields of Message in their order; numbers are little endian, and texts
+// and lists stand behind their length (4 bytes).
+package service
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"libspx/core/ident"
+)
+
+// Kind says what a message asks for.
+type Kind uint8
+
+// Questions. The answer has the same kind.
+const (
+	Spawn       Kind = iota + 1 // Programs, Peer (the root), Number (contexts of the meeting); the answer: World, Slots, Codes
+	SpawnResult                 // World, Class: 0 when parents and children have met; else the children are ended
+	OpenPort                    // the answer: Text
+	ClosePort                   // Text
+	Accept                      // Text, Peer; the answer, when somebody connects: Peer, Number
+	Connect                     // Text, Peer; the answer, when somebody accepts: Peer, Number
+	Publish                     // Name, Text
+	Unpublish                   // Name, Text
+	Lookup                      // Name; the answer: Text
+	Attach                      // to the agent of another job: Peer; the answer: the memory file, Slots[0]: the guest number there
+	Guests                      // Peers of other jobs; the answer: their guest numbers
+	Adopt                       // to a new agent, from a process without one, with its memory file: Peer, Text (host of output)
+)
+
+// A Peer is a process as its own job knows it.
+type Peer struct {
+	ID   ident.ProcID
+	Slot uint32 // in the memory file of its job
+	Pid  uint32
+}
+
+// A Program is a part of what is to be spawned.
+type Program struct {
+	Argv            []string
+	Procs           uint32
+	Soft            []uint32 // allowed numbers of processes, ascending; empty: Procs alone
+	Dir, Path, Host string
+	Env             []string
+}
+
+// A Message is a question or an answer. Class is an MPI error class; with it, Text says why.
+type Message struct {
+	Kind     Kind
+	Class    uint32
+	World    uint32
+	Number   uint64
+	Name     string
+	Text     string
+	Peer     Peer
+	Slots    []uint32
+	Codes    []uint32
+	Peers    []Peer
+	Programs []Program
+
+	FD int // a descriptor that travels along; -1: none
+}
+
+// maxMessage bounds what a reader accepts, in bytes.
+const maxMessage = 64 << 20
+
+type writer struct{ b []byte }
+
+func (w *writer) u32(v uint32) { w.b = binary.LittleEndian.AppendUint32(w.b, v) }
+func (w *writer) u64(v uint64) { w.b = binary.LittleEndian.AppendUint64(w.b, v) }
+func (w *writer) text(s string) {
+	w.u32(uint32(len(s)))
+	w.b = append(w.b, s...)
+}
+
+func list[T any](w *writer, of []T, each func(T)) {
+	w.u32(uint32(len(of)))
+	for _, v := range of {
+		each(v)
+	}
+}
+
+func (w *writer) peer(p Peer) {
+	w.b = ident.Append(w.b, p.ID)
+	w.u32(p.Slot)
+	w.u32(p.Pid)
+}
+
+func (w *writer) program(p Program) {
+	list(w, p.Argv, w.text)
+	w.u32(p.Procs)
+	list(w, p.Soft, w.u32)
+	w.text(p.Dir)
+	w.text(p.Path)
+	w.text(p.Host)
+	list(w, p.Env, w.text)
+}
+
+// Encode returns the form of m in which it travels.
+func (m *Message) Encode() []byte {
+	w := &writer{b: []byte{0, 0, 0, 0, byte(m.Kind)}}
+	w.u32(m.Class)
+	w.u32(m.World)
+	w.u64(m.Number)
+	w.text(m.Name)
+	w.text(m.Text)
+	w.peer(m.Peer)
+	list(w, m.Slots, w.u32)
+	list(w, m.Codes, w.u32)
+	list(w, m.Peers, w.peer)
+	list(w, m.Programs, w.program)
+	binary.LittleEndian.PutUint32(w.b, uint32(len(w.b)-4))
+	return w.b
+}
+
+var errShort = errors.New("service: a message is cut short")
+
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) take(n int) []byte {
+	if n < 0 || n > len(r.b) {
+		r.bad, r.b = true, nil
+		return make([]byte, min(max(n, 0), 64))
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
+func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+
+// text is empty when the message is cut short.
+func (r *reader) text() string {
+	n := int(r.u32())
+	if n > len(r.b) {
+		r.bad = true
+		return ""
+	}
+	return string(r.take(n))
+}
+
+func lists[T any](r *reader, each func() T) []T {
+	n := int(r.u32())
+	if n > len(r.b) { // each entry takes a byte at least
+		r.bad = true
+		return nil
+	}
+	var out []T
+	for range n {
+		out = append(out, each())
+	}
+	return out
+}
+
+func (r *reader) peer() (p Peer) {
+	p.ID, _ = ident.Decode(r.take(ident.WireSize))
+	p.Slot, p.Pid = r.u32(), r.u32()
+	return p
+}
+
+func (r *reader) program() (p Program) {
+	p.Argv = lists(r, r.text)
+	p.Procs = r.u32()
+	p.Soft = lists(r, r.u32)
+	p.Dir, p.Path, p.Host = r.text(), r.text(), r.text()
+	p.Env = lists(r, r.text)
+	return p
+}
+
+// Decode reads what Encode has written, without the length.
+func Decode(b []byte) (*Message, error) {
+	r := &reader{b: b}
+	m := &Message{Kind: Kind(r.take(1)[0]), FD: -1}
+	m.Class, m.World, m.Number = r.u32(), r.u32(), r.u64()
+	m.Name, m.Text, m.Peer = r.text(), r.text(), r.peer()
+	m.Slots, m.Codes = lists(r, r.u32), lists(r, r.u32)
+	m.Peers, m.Programs = lists(r, r.peer), lists(r, r.program)
+	if r.bad || len(r.b) > 0 {
+		return nil, errShort
+	}
+	return m, nil
+}
+
+// Address is the name of the socket of a job's agent, by the first eight bytes of the job's id.
+func Address(job uint64) string { return fmt.Sprintf("@%s%016x", prefix, job) }
+
+const prefix = "spx-job-"

@@ -1,0 +1,183 @@
+package service
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Conn carries one question and its answer. Its calls block in the kernel; Hang makes a call that blocks return.
+type Conn struct{ fd int }
+
+// Dial connects to the agent of a job.
+func Dial(job uint64) (*Conn, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	for {
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: Address(job)})
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("the agent of job %016x does not answer: %w", job, err)
+	}
+	return &Conn{fd}, nil
+}
+
+// NewConn makes a Conn of a connected socket.
+func NewConn(fd int) *Conn { return &Conn{fd} }
+
+// Listen makes the socket of a job's agent. It goes with the process.
+func Listen(job uint64) (fd int, err error) {
+	if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
+	}
+	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: Address(job)}); err == nil {
+		err = unix.Listen(fd, 1024)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("the agent's socket %s: %w", Address(job), err)
+	}
+	return fd, nil
+}
+
+// Take waits for the next connection of a process of this user; others are turned away.
+func Take(listener int) (*Conn, error) {
+	for {
+		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+		case unix.EINTR, unix.ECONNABORTED:
+			continue
+		default:
+			return nil, err
+		}
+		if who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && int(who.Uid) == os.Getuid() {
+			return &Conn{fd}, nil
+		}
+		unix.Close(fd)
+	}
+}
+
+// Send sends a message, with its descriptor.
+func (c *Conn) Send(m *Message) error {
+	b := m.Encode()
+	var rights []byte
+	if m.FD >= 0 {
+		rights = unix.UnixRights(m.FD)
+	}
+	for len(b) > 0 {
+		n, err := unix.SendmsgN(c.fd, b, rights, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("agent: %w", err)
+		}
+		b, rights = b[n:], nil
+	}
+	return nil
+}
+
+// Receive waits for a message. The caller closes its descriptor.
+func (c *Conn) Receive() (*Message, error) {
+	var head [4]byte
+	passed, err := c.read(head[:], -1)
+	if err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(head[:])
+	if n == 0 || n > maxMessage {
+		return nil, fmt.Errorf("agent: a message of %d bytes", n)
+	}
+	b := make([]byte, n)
+	if passed, err = c.read(b, passed); err != nil {
+		return nil, err
+	}
+	m, err := Decode(b)
+	if err == nil {
+		m.FD = passed
+	}
+	return m, err
+}
+
+// read fills b, and takes a descriptor that comes along.
+func (c *Conn) read(b []byte, passed int) (int, error) {
+	rights := make([]byte, unix.CmsgSpace(4))
+	for len(b) > 0 {
+		n, k, _, _, err := unix.Recvmsg(c.fd, b, rights, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = unix.ECONNRESET
+		}
+		if err != nil {
+			return passed, fmt.Errorf("agent: %w", err)
+		}
+		if list, err := unix.ParseSocketControlMessage(rights[:k]); err == nil && len(list) > 0 {
+			if fds, err := unix.ParseUnixRights(&list[0]); err == nil && len(fds) > 0 {
+				passed = fds[0]
+			}
+		}
+		b = b[n:]
+	}
+	return passed, nil
+}
+
+// Hang shuts the connection down: a call that blocks on it returns.
+func (c *Conn) Hang() { unix.Shutdown(c.fd, unix.SHUT_RDWR) } //nolint:errcheck // it may be gone
+
+// Gone waits until the other side has closed its end.
+func (c *Conn) Gone() {
+	var b [1]byte
+	for {
+		if n, err := unix.Read(c.fd, b[:]); err != unix.EINTR && n <= 0 {
+			return
+		}
+	}
+}
+
+// Close closes the connection.
+func (c *Conn) Close() { unix.Close(c.fd) }
+
+// Ask puts a question to the agent of a job and waits for the answer.
+func Ask(job uint64, m *Message) (*Message, error) {
+	c, err := Dial(job)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if err := c.Send(m); err != nil {
+		return nil, err
+	}
+	return c.Receive()
+}
+
+// Jobs lists the jobs that have an agent on this host.
+func Jobs() []uint64 {
+	data, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	var out []uint64
+	seen := map[uint64]bool{}
+	for line := range bytes.Lines(data) {
+		_, hex, ok := strings.Cut(string(bytes.TrimSpace(line)), "@"+prefix)
+		if job, err := strconv.ParseUint(hex, 16, 64); ok && err == nil && !seen[job] {
+			seen[job] = true
+			out = append(out, job)
+		}
+	}
+	return out
+}
