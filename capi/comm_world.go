@@ -78,11 +78,14 @@ func predefineComm(handle int, flags C.uint32_t, name string, m *comm.Made) (*co
 }
 
 // setPredefinedAttributes gives the attributes of MPI_COMM_WORLD their values (MPI-5.0, section 9.1.2). All processes of a
-// host read one clock.
+// host read one clock. As many processes as one likes can be spawned; MPI_UNIVERSE_SIZE, which programs take for how many there should
+// be, is the number of processors or twice that of the processes so far, unless the user has said it.
 func setPredefinedAttributes(s *startInfo) {
 	v := &C.spx_attr_values
 	v.wtime_is_global = 1
-	v.universe_size = C.int(max(len(s.World), int(C.spx_segment.universe_size), s.Processor))
+	if v.universe_size = C.int(C.spx_segment.universe_size); v.universe_size == 0 {
+		v.universe_size = C.int(max(2*s.ThisHost, s.Processor))
+	}
 	v.appnum = -1
 	if n, err := strconv.Atoi(os.Getenv("SPX_APPNUM")); err == nil && n >= 0 {
 		v.appnum = C.int(n)

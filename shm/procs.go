@@ -78,8 +78,15 @@ const (
 func (s *Segment) Free(n int, may func(i int) bool) []int {
 	var out []int
 	for i := 0; i < s.geo.maxProcs && len(out) < n; i++ {
-		if st := s.AgentState(i); st == AgentEmpty || st != AgentStarted && may(i) && !s.held(i) {
-			out = append(out, i)
+		switch s.AgentState(i) {
+		case AgentEmpty: // never used, or prepared for one that is about to start
+			if s.Incarnation(i) == 0 {
+				out = append(out, i)
+			}
+		case AgentDead, AgentExited:
+			if may(i) && !s.held(i) {
+				out = append(out, i)
+			}
 		}
 	}
 	return out

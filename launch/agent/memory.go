@@ -30,7 +30,7 @@ func (a *agent) makeSegment() (err error) {
 	if a.segment, err = shm.Create(shm.Room(max(n, a.spec.Universe), spareProcs), n, cpus.Usable(), flags); err != nil {
 		return err
 	}
-	a.segment.SetUniverse(max(n, cpus.Usable(), a.spec.Universe))
+	a.segment.SetUniverse(a.spec.Universe)
 	for i := range a.ranks {
 		if err := a.segment.AddProc(i, shm.Member{Rank: uint32(i), Serial: uint32(i)}); err != nil {
 			return err

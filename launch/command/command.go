@@ -17,6 +17,7 @@ type Job struct {
 	OutputDir string        // --output: a file per rank and stream there; empty: spxrun's own output
 	Timeout   time.Duration // --timeout; 0: none
 	Bind      Bind          // --bind-to
+	Universe  int           // --usize; 0: not said
 	OnDeath   OnDeath       // --on-death
 	WithFT    bool          // --with-ft
 	Stdin     Stdin         // --stdin

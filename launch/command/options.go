@@ -71,6 +71,12 @@ var whatOptions = []*option{
 		apply: func(p *parser, v []string) error { p.section.program.Dir = v[0]; return nil }},
 	{names: []string{"path"}, meta: "DIRS", nargs: 1, group: groupWhat, help: "look for the program in these directories (a:b) before PATH",
 		apply: func(p *parser, v []string) error { p.section.program.Path = v[0]; return nil }},
+	{names: []string{"usize"}, meta: "N", nargs: 1, group: groupWhat,
+		help: "MPI_UNIVERSE_SIZE: how many processes there may come to be, spawned ones included (default: the processors, or twice the processes)",
+		apply: func(p *parser, v []string) (err error) {
+			p.job.Universe, err = number(v[0], "a number of processes", 1, MaxProcs)
+			return err
+		}},
 	{names: []string{"configfile", "app"}, meta: "FILE", nargs: 1, group: groupWhat,
 		help:  "read programs with their options from FILE, one per line; # starts a comment",
 		apply: func(p *parser, v []string) error { return p.config(v[0]) }},
@@ -192,7 +198,7 @@ var otherOptions = []*option{
 	{names: []string{"h", "help", "?"}, group: groupOther, help: "print this", apply: flag(func(j *Job) { j.Help = true })},
 	{names: []string{"oversubscribe", "nooversubscribe", "allow-run-as-root", "use-hwthread-cpus", "report-bindings", "display-map", "display-allocation", "nolocal",
 		"q", "quiet", "print-all-exitcodes", "print-rank-map"}, group: groupIgnore},
-	{names: []string{"map-by", "rank-by", "rmk", "launcher", "bootstrap", "launcher-exec", "bootstrap-exec", "iface", "ppn", "perhost", "N", "npernode", "usize", "display",
+	{names: []string{"map-by", "rank-by", "rmk", "launcher", "bootstrap", "launcher-exec", "bootstrap-exec", "iface", "ppn", "perhost", "N", "npernode", "display",
 		"soft", "arch", "prefix", "topolib", "localhost", "personality", "runtime-options", "membind"}, meta: "VALUE", nargs: 1, group: groupIgnore},
 	{names: []string{"mca", "gmca", "omca", "gomca", "prtemca", "pmixmca"}, meta: "NAME VALUE", nargs: 2, group: groupIgnore},
 }

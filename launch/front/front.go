@@ -91,6 +91,7 @@ func specOf(j *command.Job) (*control.Job, error) {
 		StdinAll:          j.Stdin.All,
 		StdinRank:         j.Stdin.Rank,
 		InitialErrhandler: j.InitialErrhandler,
+		Universe:          j.Universe,
 		Verbose:           j.Verbose,
 	}
 	total := 0
