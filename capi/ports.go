@@ -1,6 +1,7 @@
 package main
 
 /*
+#include "settings.h"
 #include "spawn.h"
 */
 import "C"
@@ -9,7 +10,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -111,7 +111,8 @@ func waitAtPort(kind service.Kind, name string, hints *info.Info) (*service.Mess
 func patience(kind service.Kind, hints *info.Info) (time.Duration, error) {
 	text, given := "", false
 	if kind == service.Connect {
-		text, given = os.LookupEnv("SPX_CONNECT_TIMEOUT")
+		text = C.GoString(C.spx_setting_text(C.SPX_SET_CONNECT_TIMEOUT))
+		given = text != ""
 	}
 	if hints != nil {
 		if v, ok := hints.Get("timeout"); ok {

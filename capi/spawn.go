@@ -8,6 +8,7 @@ static int failures(spx_comm *c) { return spx_comm_failures(c); }
 import "C"
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -50,6 +51,7 @@ func commSpawnMultiple(c *call) error {
 			return nil, mpierr.New(mpierr.Arg, "array_of_commands, array_of_maxprocs or array_of_info is NULL at the root")
 		}
 		var out []service.Program
+		var failure error
 		for k := range n {
 			argv := uintptr(0) // MPI_ARGVS_NULL
 			if c.addr(2) != 0 {
@@ -59,12 +61,10 @@ func commSpawnMultiple(c *call) error {
 				return nil, mpierr.New(mpierr.Arg, "array_of_commands[%d] is NULL", k)
 			}
 			p, err := c.program(C.GoString(at[C.char](commands[k])), argv, int(procs[k]), infos[k])
-			if err != nil {
-				return nil, err
-			}
 			out = append(out, p)
+			failure = cmp.Or(failure, err)
 		}
-		return out, nil
+		return out, failure
 	})
 }
 
@@ -73,7 +73,7 @@ type spawnArgs struct{ root, comm, out, codes int }
 
 // program is one command with its arguments (NULL: none), number of processes and hints.
 func (c *call) program(command string, argv uintptr, maxprocs int, hints uintptr) (service.Program, error) {
-	p := service.Program{Argv: []string{command}, Procs: uint32(maxprocs), Env: currentEnvironment()}
+	p := service.Program{Argv: []string{command}, Procs: uint32(max(maxprocs, 0)), Env: currentEnvironment()}
 	if maxprocs < 0 {
 		return p, mpierr.New(mpierr.Arg, "maxprocs is %d: it must be 0 or more", maxprocs)
 	}
@@ -121,37 +121,54 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 	var answer *service.Message
 	var meetingID uint64
 	var payload []byte
-	var failure error
 	if parents.Rank == root {
-		var list []service.Program
 		meetingID = world.contexts.Take(1)
-		if list, failure = programs(); failure == nil {
-			answer, failure = ask(world.me.Job, &service.Message{Kind: service.Spawn, Peer: self(), Text: parentText(meetingID), Programs: list, FD: -1},
-				mpierr.Spawn, 0)
-		}
-		payload = spawnPayload(answer, list, failure)
+		var o outcome
+		answer, o = startChildren(programs, meetingID)
+		payload = o.encode()
 	}
-	codes, failure := c.spawnCodes(parents, root, payload, failure)
-	if failure != nil {
-		c.setCodes(a.codes, codes, true)
-		return c.onComm(a.comm, failure)
+	payload, err := parents.Tell(root, payload, nil)
+	if err != nil {
+		return c.onComm(a.comm, err)
+	}
+	o, err := decodeOutcome(payload)
+	if err != nil || o.failure != nil {
+		c.setCodes(a.codes, o, true)
+		return c.onComm(a.comm, cmp.Or(err, o.failure))
 	}
 	var pair *commObject
 	shut := func() {}
 	if parents.Rank == root {
-		pair, shut, failure = meetChild(answer, meetingID)
+		pair, shut, err = meetChild(answer, meetingID)
 	}
-	m, err := comm.Bridge(world.contexts, parents.Comm, root, pair.core(), failure)
+	m, err := comm.Bridge(world.contexts, parents.Comm, root, pair.core(), err)
 	shut()
+	c.setCodes(a.codes, o, err != nil)
 	if err != nil {
 		if answer != nil {
 			ask(world.me.Job, &service.Message{Kind: service.SpawnResult, World: answer.World, FD: -1}, mpierr.Spawn, 0) //nolint:errcheck // they are gone then
 		}
-		c.setCodes(a.codes, codes, true)
 		return c.onComm(a.comm, notMet(parents, err))
 	}
-	c.setCodes(a.codes, codes, false)
 	return c.created(a.out, m, parents, nil)
+}
+
+// startChildren has the agent start the processes.
+func startChildren(programs func() ([]service.Program, error), meetingID uint64) (answer *service.Message, o outcome) {
+	list, err := programs()
+	for _, p := range list {
+		o.asked += int(p.Procs)
+	}
+	if err != nil {
+		o.failure = err
+		return nil, o
+	}
+	answer, o.failure = ask(world.me.Job, &service.Message{Kind: service.Spawn, Peer: self(), Text: parentText(meetingID), Programs: list, FD: -1},
+		mpierr.Spawn, 0)
+	if answer != nil {
+		o.codes = answer.Codes
+	}
+	return answer, o
 }
 
 // notMet is the error of a spawn whose children were started, but have not come.
@@ -170,55 +187,53 @@ func (o *commObject) core() *comm.Comm {
 	return o.Comm
 }
 
-// spawnPayload is what the root tells the others: error class and text, and the codes.
-func spawnPayload(answer *service.Message, list []service.Program, failure error) []byte {
-	var codes []uint32
-	if answer != nil {
-		codes = answer.Codes
-	}
-	if failure != nil && codes == nil {
-		for _, p := range list {
-			codes = append(codes, slices.Repeat([]uint32{uint32(mpierr.Spawn)}, int(p.Procs))...)
-		}
-	}
-	text := ""
-	if failure != nil {
-		text = failure.Error()
-	}
-	b := binary.LittleEndian.AppendUint32(nil, uint32(mpierr.ClassOf(failure)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(codes)))
-	for _, code := range codes {
-		b = binary.LittleEndian.AppendUint32(b, code)
-	}
-	return append(b, text...)
+// outcome is what the root tells the others of the start: the error, or nil; how many processes were asked for; and their codes, none if
+// all were or none was started.
+type outcome struct {
+	failure error
+	asked   int
+	codes   []uint32
 }
 
-// spawnCodes learns from the root how the start went.
-func (c *call) spawnCodes(parents *commObject, root int, payload []byte, failure error) ([]uint32, error) {
-	b, err := parents.Tell(root, payload, nil)
-	if err != nil {
-		return nil, err
+func (o outcome) encode() []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(mpierr.ClassOf(o.failure)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(o.asked))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(o.codes)))
+	for _, code := range o.codes {
+		b = binary.LittleEndian.AppendUint32(b, code)
 	}
+	if o.failure != nil {
+		b = append(b, o.failure.Error()...)
+	}
+	return b
+}
+
+func decodeOutcome(b []byte) (o outcome, err error) {
 	word := func(k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
-	if len(b) < 8 || len(b) < 8+4*int(word(1)) {
-		return nil, mpierr.New(mpierr.Intern, "a message of the engine is cut short")
+	if len(b) < 12 || len(b) < 12+4*int(word(2)) {
+		return o, mpierr.New(mpierr.Intern, "a message of the engine is cut short")
 	}
-	var codes []uint32
-	for k := range int(word(1)) {
-		codes = append(codes, word(2+k))
+	o.asked = int(word(1))
+	for k := range int(word(2)) {
+		o.codes = append(o.codes, word(3+k))
 	}
-	if class := word(0); class != 0 && failure == nil {
-		failure = mpierr.New(mpierr.Class(class), "%s", b[8+4*len(codes):])
+	if class := word(0); class != 0 {
+		o.failure = mpierr.New(mpierr.Class(class), "%s", b[12+4*len(o.codes):])
 	}
-	return codes, failure
+	return o, nil
 }
 
 // setCodes stores the error codes in argument i, unless they are ignored.
-func (c *call) setCodes(i int, codes []uint32, failed bool) {
-	out := cslice[int32](c.addr(i), len(codes))
+func (c *call) setCodes(i int, o outcome, failed bool) {
+	out := cslice[int32](c.addr(i), o.asked)
 	for k := range out {
-		if out[k] = int32(codes[k]); failed && codes[k] == 0 {
+		switch {
+		case k < len(o.codes) && o.codes[k] != 0:
+			out[k] = int32(o.codes[k])
+		case failed:
 			out[k] = int32(mpierr.Spawn)
+		default:
+			out[k] = 0
 		}
 	}
 }

@@ -333,6 +333,8 @@ SPX_HIDDEN void spx_stream_data(const spx_rec *rec);
  * that have waited long enough. */
 SPX_HIDDEN extern spx_request *spx_asked;
 SPX_HIDDEN int spx_get_impatient(void);
+/* The receive r, which may be one of those, will not complete by DATA. */
+SPX_HIDDEN void spx_asked_forget(spx_request *r);
 
 /* ---- bsend.c ------------------------------------------------------------------------------------------------- */
 /* Copies a buffered send into the attached buffer and sends from there; completes r. */

@@ -68,6 +68,7 @@ static void doom_id(spx_request *r, void *arg)
   const doom *d = arg;
   if (!is_doomed(r, d)) return;
   bool was_complete = r->state == SPX_S_RECALL;
+  spx_asked_forget(r);
   spx_tx_unqueue(r->peer, r);
   spx_id_drop(r); /* retracts the buffer: a receiver that is copying will see it */
   r->state = SPX_S_NONE;

@@ -281,6 +281,11 @@ static void stop_waiting_for_data(spx_request *r)
   r->state = SPX_S_DATA;
 }
 
+void spx_asked_forget(spx_request *r)
+{
+  if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
+}
+
 int spx_get_impatient(void)
 {
   if (++asked_rounds % LOOK_EVERY) return 0;

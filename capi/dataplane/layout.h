@@ -33,9 +33,9 @@ typedef struct spx_seg {
   uint64_t chan_off, chan_row;      /* spx_chan at chan_off + receiver*chan_row + sender*SPX_CHAN_BYTES */
   uint64_t ring_off, ring_row;      /* ring k of sender s at ring_off + s*ring_row + k*ring_bytes */
   uint32_t ring_bytes, rings_per_proc;
-  uint64_t sdesc_off, sdesc_row; /* uint64_t[SPX_SDESC_PER_PROC] per sender */
-  uint32_t ncpus;                /* processors that this job may use here (cpuset and quota) */
-  uint32_t flags;                /* SPX_SEG_* */
+  uint64_t sdesc_off, sdesc_row;  /* uint64_t[SPX_SDESC_PER_PROC] per sender */
+  uint32_t ncpus;                 /* processors that this job may use here (cpuset and quota) */
+  uint32_t flags;                 /* SPX_SEG_* */
   uint64_t held_off, held_stride; /* one byte per process, a row per holder: 1 while it can send to it (peers.c) */
   uint32_t universe_size;         /* MPI_UNIVERSE_SIZE */
   uint8_t pad0[44];

@@ -164,8 +164,8 @@ int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
     return MPI_ERR_OTHER;
   }
   spx_file *f = calloc(1, sizeof *f);
-  char *base = f ? mmap(NULL, head.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0)
-                 : MAP_FAILED;
+  char *base =
+      f ? mmap(NULL, head.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0) : MAP_FAILED;
   int fd = base == MAP_FAILED ? -1 : fcntl(memfd, F_DUPFD_CLOEXEC, 3);
   if (fd < 0) {
     if (base != MAP_FAILED) munmap(base, head.total_bytes);

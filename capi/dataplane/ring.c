@@ -148,8 +148,7 @@ static int find_ring(spx_file *f)
     if (g->state != RING_ACTIVE) continue;
     bool used = g->seen != tx->head;
     g->seen = tx->head;
-    if (used || tx->pend || tx->stream || spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE) != tx->head)
-      continue;
+    if (used || tx->pend || tx->stream || spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE) != tx->head) continue;
     if (!move_to(tx, tx->chan->data, CHAN_DATA)) continue;
     spx_bell_if_sleeping(tx->proc, g->peer); /* it has to see the SWITCH */
     tx->ring = -1;

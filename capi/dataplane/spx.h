@@ -122,7 +122,13 @@ typedef struct spx_op {
 /* ---- communicators ------------------------------------------------------------------------------------------- */
 #define SPX_TAG_UB                                                                                                     \
   0x3fffffff /* MPI_TAG_UB: the largest tag of the application; the engine uses others in its own context */
-enum { SPX_C_INTER = 1u, SPX_C_WORLD = 2u, SPX_C_SELF = 4u, SPX_C_TOPO = 8u, SPX_C_FAR = 16u /* with processes of other jobs: no common memory file */ };
+enum {
+  SPX_C_INTER = 1u,
+  SPX_C_WORLD = 2u,
+  SPX_C_SELF = 4u,
+  SPX_C_TOPO = 8u,
+  SPX_C_FAR = 16u /* with processes of other jobs: no common memory file */
+};
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */
 enum {

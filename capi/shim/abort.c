@@ -72,8 +72,7 @@ void spx_end_job(int code, const char *text)
 {
   flush_output();
   if (claim(exit_status(code))) print(text);
-  if (spx_segment && spx_state != SPX_BEFORE_INIT)
-    spx_publish_owner(SPX_OWNER_ABORTED);
+  if (spx_segment && spx_state != SPX_BEFORE_INIT) spx_publish_owner(SPX_OWNER_ABORTED);
   _exit(exit_status(code));
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -40,12 +41,7 @@ func (a *agent) spawn(m *service.Message) *service.Message {
 		err = a.populate(w, m)
 	}
 	if err != nil {
-		for k := range w.codes {
-			w.codes[k] = uint32(mpierr.Spawn)
-		}
-		answer := refuse(mpierr.Spawn, "%v", err)
-		answer.Codes = w.codes
-		return answer
+		return refuse(mpierr.Spawn, "%v", err)
 	}
 	answer := &service.Message{World: w.world, Codes: w.codes, FD: -1}
 	for _, s := range w.slots {
@@ -65,14 +61,11 @@ func (a *agent) plan(m *service.Message) (*spawning, error) {
 		if len(p.Soft) > 0 {
 			n = p.Soft[len(p.Soft)-1]
 		}
-		for k := range p.Procs {
-			code := uint32(0)
-			if k >= n {
-				code = uint32(mpierr.Spawn)
-			}
-			w.codes = append(w.codes, code)
+		if total += int(n); total > a.segment.MaxProcs() || p.Procs > shm.MaxProcsLimit {
+			return w, a.full(int(p.Procs))
 		}
-		total += int(n)
+		w.codes = append(w.codes, make([]uint32, n)...)
+		w.codes = append(w.codes, slices.Repeat([]uint32{uint32(mpierr.Spawn)}, int(p.Procs-n))...)
 		w.procs = append(w.procs, n)
 		var file string
 		if file, err = find(p); err != nil && failed == nil {

@@ -88,6 +88,9 @@ func (r *runner) make(dir, program string) (string, error) {
 	return string(out), err
 }
 
+// twins are variables of MPICH's that the lists set, with those of libspx that mean the same.
+var twins = map[string]string{"MPIR_CVAR_CH4_COMM_CONNECT_TIMEOUT": "SPX_CONNECT_TIMEOUT"}
+
 // spxrun runs the line's program. spxrun itself knows the time limit, as a launcher of the suite has to; if it does not keep
 // it, the job gets SIGTERM, then SIGKILL.
 func (r *runner) spxrun(dir string, l testLine, limit time.Duration) (out string, status int, late bool) {
@@ -97,6 +100,11 @@ func (r *runner) spxrun(dir string, l testLine, limit time.Duration) (out string
 	cmd := exec.CommandContext(ctx, filepath.Join(r.spx, "bin/spxrun"), args...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(r.spx, "lib"), fmt.Sprintf("MPIEXEC_TIMEOUT=%.0f", limit.Seconds())), l.env...)
+	for _, kv := range l.env {
+		if name, value, _ := strings.Cut(kv, "="); twins[name] != "" {
+			cmd.Env = append(cmd.Env, twins[name]+"="+value)
+		}
+	}
 	if !r.cma {
 		cmd.Env = append(cmd.Env, "SPX_CMA=0")
 	}

@@ -102,7 +102,7 @@ int main(int argc, char **argv)
   for (int k = 0; k < (argc > 1 ? 1 : 20) && !bad; k++) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 0) : (uint64_t)k * 77 + 5;
     setenv("SPX_CMA", k % 4 == 3 ? "0" : "1", 1);
-    bad = run_job((job){.procs = PROCS, .killed = is_victim, .supervise = supervise}, body);
+    bad = run_job((job){.procs = PROCS, .ncpus = 1, .killed = is_victim, .supervise = supervise}, body);
     if (bad) fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
   }
   return bad != 0;
