@@ -22,6 +22,11 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 	}
 	go func() {
 		for i, l := range tests {
+			if known, ok := r.progress.known(l); ok {
+				results[i] = known
+				close(finished[i])
+				continue
+			}
 			weight := min(l.ranks, jobs)
 			room.take(weight)
 			go func() {
@@ -30,6 +35,7 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 					defer files.Unlock()
 				}
 				results[i] = r.run(l)
+				r.progress.add(results[i])
 				room.put(weight)
 				close(finished[i])
 			}()

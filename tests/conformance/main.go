@@ -3,6 +3,7 @@
 //
 //	make conformance                              every folder with programs in C
 //	make conformance CMA=0                        the same where no process may read another's memory, as in a container
+//	make conformance RESUME=1                     goes on where the last run was interrupted
 //	make conformance DIRS="attr pt2pt"            these folders
 //	make conformance DIRS=threads REPEAT=20       twenty times over
 //	make conformance LINES="pt2pt/sendrecv1 2"    these lines: folder/program, or with the number of ranks; commas between several
@@ -33,6 +34,7 @@ type options struct {
 	jobs        int           // processors to keep busy
 	repeat      int
 	cma         bool
+	resume      bool
 	out         string
 }
 
@@ -46,6 +48,7 @@ func main() {
 	flag.IntVar(&o.jobs, "j", 1, "lines at the same time, as long as their ranks are not more")
 	flag.IntVar(&o.repeat, "repeat", 1, "runs of each line")
 	flag.BoolVar(&o.cma, "cma", true, "whether processes may read each other's memory")
+	flag.BoolVar(&o.resume, "resume", false, "go on where a run that was interrupted stopped")
 	flag.StringVar(&o.out, "out", "tests/conformance/out", "folder of the tables")
 	flag.Parse()
 	if o.dirs == "" {
@@ -85,8 +88,15 @@ func run(o options) (bool, error) {
 	if o.lines == "" {
 		s.build(tests)
 	}
+	if err := os.MkdirAll(o.out, 0o777); err != nil {
+		return false, err
+	}
+	so, err := openProgress(filepath.Join(o.out, "progress.tsv"), o.resume)
+	if err != nil {
+		return false, err
+	}
 	start := time.Now()
-	r := &runner{spx: spx, tree: s.tree(), limit: o.limit, most: o.most, cma: o.cma}
+	r := &runner{spx: spx, tree: s.tree(), limit: o.limit, most: o.most, cma: o.cma, progress: so}
 	var results []result
 	for range o.repeat {
 		results = append(results, r.runAll(tests, o.jobs, func(res *result) {
@@ -98,9 +108,6 @@ func run(o options) (bool, error) {
 				fmt.Print(res.output)
 			}
 		})...)
-	}
-	if err := os.MkdirAll(o.out, 0o777); err != nil {
-		return false, err
 	}
 	if err := writeReport(o.out, results); err != nil {
 		return false, err

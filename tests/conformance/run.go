@@ -41,6 +41,8 @@ type runner struct {
 	limit time.Duration
 	most  time.Duration // no line gets more than this
 	cma   bool          // processes may read each other's memory
+
+	progress *progress
 }
 
 // run builds the line's program if need be, runs it and judges the outcome.
