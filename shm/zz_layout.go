@@ -77,6 +77,7 @@ const (
 	procOffThreadLevel     = 140
 	procOffCmaNonceAddr    = 144
 	procOffCmaNonce        = 152
+	procOffCpu             = 160
 	procBytes              = 192
 )
 

@@ -6,6 +6,7 @@
  *   get.c      large messages: get, or two-copy stream wait.c     progress, waiting, the lock
  *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
  *   peers.c    processes that come and go; files of other jobs
+ *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
  */
 #ifndef SPX_DP_H
 #define SPX_DP_H
@@ -32,6 +33,7 @@ typedef struct {
   uint64_t stream_max; /* bytes: messages up to this size are streamed rather than got */
   uint32_t cma;        /* 0: never process_vm_readv */
   uint32_t spin;       /* empty polls before yielding, when processors are not outnumbered */
+  uint32_t spin_busy;  /* the same while others want the processors */
   uint32_t yield;      /* yields before parking */
   uint64_t credit;     /* bytes of records a pair may have in unexpected memory */
 } spx_settings;
@@ -99,10 +101,11 @@ typedef struct spx_tx {
   uint64_t matched; /* of these, matched: as last read */
   int32_t ring;     /* own ring, or -1: the channel is active */
   uint32_t active;  /* in the list of pairs with something to send */
-  uint32_t full;    /* what waits found no room when tail was as last read */
-  uint32_t life;    /* the receiver's incarnation in our file */
-  uint16_t epoch;   /* ours in the receiver's file */
-  spx_file *file;   /* where the receiver's channels lie */
+  uint32_t full;    /* what waits found no room when tail was full_tail: it need not try again before that changes */
+  uint64_t full_tail;
+  uint32_t life;  /* the receiver's incarnation in our file */
+  uint16_t epoch; /* ours in the receiver's file */
+  spx_file *file; /* where the receiver's channels lie */
   spx_txitem *pend, *pend_last;
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;
@@ -330,9 +333,9 @@ SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts);
 SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);
 SPX_HIDDEN void spx_stream_data(const spx_rec *rec);
 /* Receives that have asked for DATA of which nothing has come yet; spx_get_impatient, called when there are some, gets those
- * that have waited long enough. */
+ * that have waited long enough; at_once: all, since we are about to sleep. */
 SPX_HIDDEN extern spx_request *spx_asked;
-SPX_HIDDEN int spx_get_impatient(void);
+SPX_HIDDEN int spx_get_impatient(bool at_once);
 /* The receive r, which may be one of those, will not complete by DATA. */
 SPX_HIDDEN void spx_asked_forget(spx_request *r);
 
@@ -346,8 +349,10 @@ SPX_HIDDEN spx_request *spx_bsend_sender(const spx_request *r);
 SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */
 /* One step of waiting after an empty round: spin, yield or park. bell: read before the caller tested its condition. */
 typedef struct {
-  uint32_t empty;
+  uint32_t empty;  /* rounds */
+  uint64_t looked; /* ns: the last look at the clock */
 } spx_idle;
+SPX_HIDDEN void spx_idle_attach(void);
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
 /* What has to be done with no lock held: the failure hook, requests freed before they were complete. */
 enum { SPX_DUE_HOOK = 1, SPX_DUE_REAP = 2, SPX_DUE_PLAN = 4 /* runs of plans that call user functions: plan.c */ };
@@ -359,6 +364,16 @@ static inline void spx_happened(int n)
 {
   __atomic_store_n(&spx_events, __atomic_load_n(&spx_events, __ATOMIC_RELAXED) + (uint64_t)n, __ATOMIC_RELAXED);
 }
+
+SPX_HIDDEN extern bool spx_crowded; /* processes outnumber processors */
+
+/* ---- load.c -------------------------------------------------------------------------------------------------- */
+/* The thread was away from its processor until now: for others than the processes of this job? now: ns of CLOCK_MONOTONIC. */
+SPX_HIDDEN bool spx_load_foreign(uint64_t now);
+/* Leaves a processor that another process of this job uses too, if there is one for each. */
+SPX_HIDDEN void spx_load_spread(uint64_t now);
+/* Asks the kernel for short time slices for this thread, or for the usual ones. */
+SPX_HIDDEN void spx_load_slice(bool is_short);
 
 /* ---- fail.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_notice_deaths(void);

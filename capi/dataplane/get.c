@@ -286,14 +286,15 @@ void spx_asked_forget(spx_request *r)
   if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
 }
 
-int spx_get_impatient(void)
+int spx_get_impatient(bool at_once)
 {
-  if (++asked_rounds % LOOK_EVERY) return 0;
-  uint64_t now = now_ns();
+  if (!at_once && ++asked_rounds % LOOK_EVERY) return 0;
+  uint64_t now = at_once ? UINT64_MAX : now_ns();
   for (spx_request *r = spx_asked, *next; r; r = next) {
     next = r->next;
     if (r->stamp > now) continue;
-    if (r->seq != spx_rxs[r->peer].pieces) { /* it streams something else to us: this one's turn will come */
+    if (!at_once &&
+        r->seq != spx_rxs[r->peer].pieces) { /* it streams something else to us: this one's turn will come */
       r->seq = spx_rxs[r->peer].pieces;
       r->stamp = now + PATIENCE_NS;
       continue;

@@ -92,7 +92,8 @@ typedef struct spx_proc {
   uint32_t thread_level;
   uint64_t cma_nonce_addr; /* address of a private copy of cma_nonce, for probing process_vm_readv */
   uint64_t cma_nonce;
-  uint8_t pad2[32];
+  uint32_t cpu; /* processor that it was last seen on, + 1; 0: it has not looked (load.c) */
+  uint8_t pad2[28];
 } spx_proc;
 
 /* The control line of a channel. The data that follows holds records (dataplane/record.h). */

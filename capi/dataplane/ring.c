@@ -263,6 +263,7 @@ void spx_tx_stream(uint32_t peer, spx_request *r)
   r->next = NULL;
   *p = r;
   r->state = SPX_S_STREAM;
+  tx->full = 0;
   activate(tx);
 }
 
@@ -301,9 +302,10 @@ int spx_tx_drain(void)
   while ((tx = list)) {
     list = tx->next;
     tx->active = 0;
-    if (!tx->full || __atomic_load_n(&tx->chan->tail, __ATOMIC_RELAXED) != tx->tail) {
+    if (!tx->full || __atomic_load_n(&tx->chan->tail, __ATOMIC_RELAXED) != tx->full_tail) {
       moved += drain_one(tx);
       tx->full = tx->pend || tx->stream;
+      tx->full_tail = tx->tail;
     }
     if (tx->pend || tx->stream) activate(tx);
   }
@@ -315,6 +317,7 @@ bool spx_tx_waiting(void) { return active != NULL; }
 int spx_tx_unqueue(uint32_t peer, spx_request *r)
 {
   spx_tx *tx = &spx_txs[peer];
+  tx->full = 0; /* what comes next may need less room */
   for (spx_request **p = &tx->stream; *p; p = &(*p)->next)
     if (*p == r) {
       *p = r->next;
@@ -355,6 +358,7 @@ void spx_tx_kill(uint32_t peer)
   }
   tx->stream = NULL;
   tx->slow = (tx->slow | SPX_TX_DEAD) & ~(uint32_t)SPX_TX_QUEUED;
+  tx->full = 0;
   free_rings(tx);
 }
 

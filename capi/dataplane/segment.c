@@ -18,7 +18,7 @@ spx_seg_map spx_map = {.fd = -1};
 static uint64_t
     cma_nonce; /* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
 
-static bool was_crowded;
+bool spx_crowded;
 
 /* Do processes outnumber processors? */
 static bool is_crowded(void)
@@ -38,14 +38,15 @@ static void read_settings(void)
       spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
   uint64_t credit = (64ull << 20) / (n ? n : 1);
   bool crowded = is_crowded();
-  was_crowded = crowded;
+  spx_crowded = crowded;
   spx_set = (spx_settings){
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
       .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, crowded ? 0 : 64u << 20, UINT64_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
       .spin = (uint32_t)spx_setting_begin(SPX_SET_SPIN, crowded ? 0 : 20000, UINT32_MAX),
-      .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, crowded ? 16 : 32, UINT32_MAX),
+      .spin_busy = (uint32_t)spx_setting_begin(SPX_SET_SPIN_BUSY, 300, UINT32_MAX),
+      .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, crowded ? 16 : 20000, UINT32_MAX),
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
   };
 }
@@ -54,7 +55,7 @@ static void read_settings(void)
 void spx_settings_refresh(void)
 {
   bool crowded = is_crowded();
-  if (crowded == was_crowded) return;
+  if (crowded == spx_crowded) return;
   spx_settings before = spx_set;
   read_settings();
   spx_set.credit = before.credit;
@@ -100,6 +101,7 @@ int spx_dp_attach(int memfd, uint32_t me)
   read_settings();
   spx_match_reset();
   spx_get_attach();
+  spx_idle_attach();
   err = spx_peers_attach();
   if (err == 0) err = spx_ring_attach();
   if (err == 0) return 0;

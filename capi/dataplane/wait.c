@@ -1,6 +1,6 @@
 /* wait.c - progress, waiting and the lock. docs/architecture.md, "Waiting".
  *
- * Who waits polls; after spx_set.spin empty rounds it yields, after spx_set.yield more it parks on the process's bell. The
+ * Who waits polls, then yields, then parks on the process's bell; idle.h says when. The
  * sleeper sets its flag, looks once more, then sleeps for at most 1 ms the first time: a record whose sender read the flag
  * before it was set is visible by then, so senders need no fence. Then it sleeps until rung.
  */
@@ -13,9 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "dp.h"
+#include "idle.h"
 
 #define SETTLE_AFTER   16 /* empty rounds before held-back tails are published */
 #define FIRST_SLEEP_NS 1000000ull
+#define LEAST_YIELD    32u /* yields before parking, however often they were in vain */
 #define FOREVER        UINT64_MAX
 
 uint64_t spx_events;
@@ -23,6 +25,7 @@ int spx_due;
 static int sleepers; /* threads of this process in the futex; under the lock */
 static spx_poller *pollers, *next_poller;
 static int in_pollers, in_due;
+static spx_pace pace;
 static spx_request *reap; /* freed before they were complete, and now complete */
 
 /* ---- the lock: recursive, yields to others ------------------------------------------------------------------- */
@@ -91,6 +94,8 @@ uint32_t spx_ticket(void) { return bell() + (uint32_t)__atomic_load_n(&spx_event
 
 /* ---- progress ------------------------------------------------------------------------------------------------ */
 
+void spx_idle_attach(void) { spx_pace_init(&pace, spx_set.spin, spx_set.spin_busy, spx_set.yield, LEAST_YIELD); }
+
 void spx_poller_add(spx_poller *p)
 {
   spx_lock();
@@ -127,7 +132,7 @@ int spx_poll(bool all)
 {
   int n = spx_rx_poll_all(all);
   if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
-  if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient();
+  if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(false);
   if (pollers && !in_pollers) n += run_pollers();
   if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
     n += spx_notice_deaths();
@@ -227,7 +232,9 @@ static void park(uint32_t value, uint64_t ns)
   __atomic_store_n(&me->call, spx_fn, __ATOMIC_RELAXED);
   __atomic_store_n(&me->sleeping, 1, __ATOMIC_SEQ_CST);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (spx_poll(true) == 0 && !spx_due) {
+  int n = spx_poll(true);
+  if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(true); /* nobody wakes us for them */
+  if (n == 0 && !spx_due) {
     spx_rx_settle();
     bool over = sleep_on_bell(value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS);
     if (over && ns > FIRST_SLEEP_NS && spx_poll(true) == 0 && !spx_due)
@@ -240,29 +247,55 @@ static void park(uint32_t value, uint64_t ns)
   }
 }
 
+/* What we did since start is over. Was the thread away from its processor meanwhile, and for whom? */
+static uint64_t passed(uint64_t start)
+{
+  uint64_t now = now_ns(), ns = now - start;
+  if (SPX_LIKELY(ns < SPX_IDLE_AWAY) || spx_load_foreign(now)) spx_pace_passed(&pace, now, ns);
+  if (SPX_UNLIKELY(pace.busy)) spx_load_slice(true);
+  return now;
+}
+
+/* Polls once more after a moment. */
+static void relax(spx_idle *w)
+{
+  if (w->empty == SETTLE_AFTER) spx_rx_settle();
+  if (w->empty % SPX_IDLE_LOOK == 0) w->looked = w->empty > SPX_IDLE_LOOK ? passed(w->looked) : now_ns();
+  if (SPX_UNLIKELY(spx_mt) && atomic_load_explicit(&contenders, memory_order_relaxed)) {
+    int d = unlock_all();
+    sched_yield();
+    relock(d);
+  } else
+    __builtin_ia32_pause();
+}
+
 /* One step, at most ns long. */
 static void idle(spx_idle *w, uint32_t value, uint64_t ns)
 {
   w->empty++;
-  if (w->empty <= spx_set.spin) {
-    if (w->empty == SETTLE_AFTER) spx_rx_settle();
-    if (SPX_UNLIKELY(spx_mt) && atomic_load_explicit(&contenders, memory_order_relaxed)) {
-      int d = unlock_all();
-      sched_yield();
-      relock(d);
-    } else
-      __builtin_ia32_pause();
+  if (SPX_LIKELY(spx_pace_act(&pace, w->empty) == SPX_IDLE_POLL)) {
+    relax(w);
     return;
   }
   spx_rx_settle();
-  if (w->empty - spx_set.spin <= spx_set.yield) {
+  uint64_t start = now_ns();
+  if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield || pace.spin_busy != spx_set.spin_busy))
+    spx_idle_attach(); /* set anew while MPI runs */
+  if (SPX_UNLIKELY(pace.busy)) {
+    spx_pace_refresh(&pace, start);
+    if (!pace.busy) spx_load_slice(false);
+  }
+  if (spx_pace_act(&pace, w->empty) != SPX_IDLE_PARK) {
     int d = unlock_all();
     sched_yield();
     relock(d);
+    passed(start);
     return;
   }
   park(value, ns);
+  spx_pace_slept(&pace, now_ns() - start);
   w->empty = 0;
+  if (pace.busy) spx_load_spread(start);
 }
 
 void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
@@ -286,7 +319,7 @@ int spx_wait(spx_request *r)
         spx_detail("a process that could send the message has failed; acknowledge the failure to go on");
         return MPIX_ERR_PROC_FAILED_PENDING;
       }
-      int n = spx_poll(w.empty >= spx_set.spin);
+      int n = spx_poll(w.empty >= pace.spin_now);
       if (SPX_UNLIKELY(spx_due)) spx_run_due();
       if (n)
         w.empty = 0;
@@ -312,7 +345,7 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
       if (now >= deadline_ns) break;
       left = deadline_ns - now;
     }
-    int n = spx_poll(w.empty >= spx_set.spin);
+    int n = spx_poll(w.empty >= pace.spin_now);
     if (SPX_UNLIKELY(spx_due)) spx_run_due();
     if (n == 0 && spx_ticket() == ticket) idle(&w, value, left);
   }

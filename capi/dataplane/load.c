@@ -1,0 +1,108 @@
+/* load.c - who else uses our processors. docs/decisions/smp.md, "Waiting".
+ *
+ * A yield that comes back late says that somebody else had work to do. Among more ranks than processors that may be another rank:
+ * then yielding is right. The processor times of the job's processes tell: have they together used what there was? If strangers
+ * take a part, a yield is a gift to them.
+ * A process that sleeps is woken at once only if it asks for shorter turns than who runs (sched_attr.sched_runtime, Linux 6.12).
+ * It gets no more time by that.
+ * While strangers are about, the kernel places a woken process where it finds room, often beside its own partner. Two
+ * ranks on one processor never run together, so the later of them moves on.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "dp.h"
+
+#define SAMPLES   32u       /* processes that are looked at, at most */
+#define PROBE_MIN 30000000u /* ns: a shorter interval says little, the time of who runs just now is counted by ticks */
+#define PROBE_MAX 200000000u
+#define OURS      0.65     /* of the processors: the job uses more when nobody else does */
+#define SLICE     100000u  /* ns */
+#define MOVE_MIN  1000000u /* ns between two moves */
+
+static uint64_t probe_start; /* 0: no probe */
+static uint64_t probe_used;
+static uint64_t moved;
+
+/* Processor time of the job's processes, in ns; 0: unknown. */
+static uint64_t used_by_job(void)
+{
+  uint32_t n = spx_segment->nprocs, step = (n + SAMPLES - 1) / SAMPLES, seen = 0;
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < n; i += step) {
+    clockid_t clock;
+    struct timespec t;
+    if (spx_proc_of(i)->agent_state != SPX_AGENT_STARTED) continue;
+    seen++;
+    if (clock_getcpuclockid((pid_t)spx_proc_of(i)->pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
+    sum += (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+  }
+  return seen ? sum / seen * n : 0;
+}
+
+bool spx_load_foreign(uint64_t now)
+{
+  if (!spx_crowded) return true; /* each has a processor of its own */
+  uint64_t ns = now - probe_start;
+  if (probe_start && ns < PROBE_MIN) return false;
+  uint64_t used = used_by_job(), before = probe_used;
+  bool usable = probe_start && ns <= PROBE_MAX && before && used;
+  probe_start = now;
+  probe_used = used;
+  return usable && (double)(used - before) < OURS * (double)ns * spx_segment->ncpus;
+}
+
+static bool taken(uint32_t cpu, uint32_t *by)
+{
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
+    const spx_proc *p = spx_proc_of(i);
+    if (i == spx_me || __atomic_load_n(&p->cpu, __ATOMIC_RELAXED) != cpu + 1 || p->owner_state != SPX_OWNER_INIT)
+      continue;
+    *by = i;
+    return true;
+  }
+  return false;
+}
+
+void spx_load_spread(uint64_t now)
+{
+  uint32_t cpu = (uint32_t)sched_getcpu(), by;
+  __atomic_store_n(&spx_proc_of(spx_me)->cpu, cpu + 1, __ATOMIC_RELAXED);
+  if (spx_crowded || now - moved < MOVE_MIN || !taken(cpu, &by) || by > spx_me) return;
+  cpu_set_t mine, one;
+  if (sched_getaffinity(0, sizeof mine, &mine) != 0) return;
+  for (uint32_t to = 0; to < CPU_SETSIZE; to++) {
+    if (!CPU_ISSET(to, &mine) || to == cpu || taken(to, &by)) continue;
+    CPU_ZERO(&one);
+    CPU_SET(to, &one);
+    moved = now;
+    if (sched_setaffinity(0, sizeof one, &one) == 0) {
+      __atomic_store_n(&spx_proc_of(spx_me)->cpu, to + 1, __ATOMIC_RELAXED);
+      sched_setaffinity(0, sizeof mine, &mine);
+    }
+    return;
+  }
+}
+
+/* ---- time slices --------------------------------------------------------------------------------------------- */
+
+typedef struct { /* struct sched_attr of the kernel, its first version */
+  uint32_t size, policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime, deadline, period;
+} sched_attributes;
+
+void spx_load_slice(bool is_short)
+{
+  static SPX_TLS bool was_short;
+  sched_attributes a = {0};
+  if (is_short == was_short || syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 || a.policy != SCHED_OTHER) return;
+  was_short = is_short;
+  a.size = sizeof a;
+  a.runtime = is_short ? SLICE : 0;
+  syscall(SYS_sched_setattr, 0, &a, 0);
+}
