@@ -48,6 +48,15 @@ func (c *call) finishFromGroup(m *comm.Made, info, errhandler, out int) error {
 	return nil
 }
 
+// stringtag reads the argument stringtag.
+func (c *call) stringtag(i int) (string, error) {
+	tag := c.str(i)
+	if len(tag) >= C.MPI_MAX_STRINGTAG_LEN {
+		return "", mpierr.New(mpierr.Arg, "stringtag has %d characters; at most MPI_MAX_STRINGTAG_LEN - 1 = %d are possible", len(tag), C.MPI_MAX_STRINGTAG_LEN-1)
+	}
+	return tag, nil
+}
+
 //spx:body MPI_Comm_create_from_group
 func commCreateFromGroup(c *call) error {
 	g := c.group(0)
@@ -58,7 +67,11 @@ func commCreateFromGroup(c *call) error {
 	if !g.Has(world.me) {
 		return mpierr.New(mpierr.Group, "the calling process is not in the group")
 	}
-	o, shut, err := meeting(g, comm.RendezvousContext(c.str(1)))
+	tag, err := c.stringtag(1)
+	if err != nil {
+		return err
+	}
+	o, shut, err := meeting(g, comm.RendezvousContext(tag))
 	if err != nil {
 		return err
 	}
@@ -80,7 +93,10 @@ func intercommCreateFromGroups(c *call) error {
 	if err := checkFromGroups(local, remote, c.int(1), c.int(3)); err != nil {
 		return err
 	}
-	tag := c.str(4)
+	tag, err := c.stringtag(4)
+	if err != nil {
+		return err
+	}
 	o, shut, err := meeting(local, comm.RendezvousContext(tag))
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func (c *call) checkRanks(n int, arrays ...int) error {
 	}
 	for _, i := range arrays {
 		if n > 0 && c.addr(i) == 0 {
-			return mpierr.New(mpierr.Arg, "the array of %d ranks is NULL", n)
+			return mpierr.New(mpierr.Arg, "the array for %d ranks, argument %d (ranks, ranges or ranks2), is NULL", n, i+1)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"strconv"
+	"sync"
 	"unsafe"
 
 	"libspx/core/mpierr"
@@ -17,6 +18,12 @@ import (
 // mpi_minimum_memory_alignment asks for. Any memory may be sent from and received into, so that there is nothing more to it.
 
 const cacheLine = 64
+
+// allocated has the addresses that MPI_Free_mem may be called with.
+var allocated = struct {
+	sync.Mutex
+	at map[uintptr]struct{}
+}{at: map[uintptr]struct{}{}}
 
 //spx:body MPI_Alloc_mem
 func allocMem(c *call) error {
@@ -36,14 +43,25 @@ func allocMem(c *call) error {
 	rounded := (uint64(size) + align - 1) &^ (align - 1)
 	p := C.aligned_alloc(C.size_t(align), C.size_t(max(rounded, align)))
 	if p == nil {
-		return mpierr.New(mpierr.NoMem, "%d bytes of memory are not to be had", size)
+		return mpierr.New(mpierr.NoMem, "size = %d bytes of memory are not to be had", size)
 	}
+	allocated.Lock()
+	allocated.at[uintptr(p)] = struct{}{}
+	allocated.Unlock()
 	c.setHandle(2, uintptr(p)) // baseptr is void *: the address of a pointer
 	return nil
 }
 
 //spx:body MPI_Free_mem
 func freeMem(c *call) error {
-	C.free(unsafe.Pointer(at[byte](c.addr(0))))
+	base := c.addr(0)
+	allocated.Lock()
+	_, ours := allocated.at[base]
+	delete(allocated.at, base)
+	allocated.Unlock()
+	if !ours && base != 0 {
+		return fail(C.MPI_ERR_BASE, "base = 0x%x is not memory that MPI_Alloc_mem gave and that was not freed yet", base)
+	}
+	C.free(unsafe.Pointer(at[byte](base)))
 	return nil
 }

@@ -130,7 +130,7 @@ func cartSub(c *call) error {
 
 // graph reads the arguments nnodes, index, edges of a graph over argument 0.
 func (c *call) graph() (*topo.Graph, error) {
-	index, err := c.array(2, c.int(1), "index", mpierr.Arg)
+	index, err := c.array(2, c.int(1), "indx", mpierr.Arg)
 	if err != nil {
 		return nil, err
 	}

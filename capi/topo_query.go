@@ -197,7 +197,7 @@ func graphdimsGet(c *call) error {
 //spx:body MPI_Graph_get
 func graphGet(c *call) error {
 	return c.onGraph(func(t *topo.Graph) error {
-		if err := c.store(3, c.int(1), t.Index, "index"); err != nil {
+		if err := c.store(3, c.int(1), t.Index, "indx"); err != nil {
 			return err
 		}
 		return c.store(4, c.int(2), t.Edges, "edges")

@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"libspx/core/datatype"
@@ -96,7 +97,7 @@ func (c *call) contents(o *typeObject, k datatype.Contents, to []space) error {
 			return fail(C.MPI_ERR_ARG, "%s is %d, but the datatype has %d (see MPI_Type_get_envelope)", s.name, have, s.need)
 		}
 		if s.need > 0 && c.addr(s.into) == 0 {
-			return fail(C.MPI_ERR_ARG, "the array for %d values that belongs to %s is NULL", s.need, s.name)
+			return fail(C.MPI_ERR_ARG, "%s is NULL, but %d values go into it", strings.Replace(s.name, "max_", "array_of_", 1), s.need)
 		}
 	}
 	handles := make([]uintptr, len(k.Types))
@@ -142,9 +143,7 @@ func typeSetName(c *call) error {
 		return err
 	}
 	name := c.str(1)
-	if len(name) >= C.MPI_MAX_OBJECT_NAME {
-		return fail(C.MPI_ERR_ARG, "type_name has %d characters; at most MPI_MAX_OBJECT_NAME - 1 = %d are possible", len(name), C.MPI_MAX_OBJECT_NAME-1)
-	}
+	name = name[:min(len(name), C.MPI_MAX_OBJECT_NAME-1)] // longer names are cut (section 7.8)
 	typeNames.Lock()
 	defer typeNames.Unlock()
 	o.name = name

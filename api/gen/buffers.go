@@ -9,7 +9,7 @@ import (
 
 // A group is a buffer with the count and the datatype that describe it. In a reduction two buffers share them.
 type group struct {
-	buf, count, dtype, types api.Param
+	buf, count, dtype, types, displs api.Param
 }
 
 func isCount(p api.Param) bool {
@@ -34,6 +34,8 @@ func (c *checks) groups() []group {
 			switch q := params[j]; {
 			case g.count.Name == "" && q.Dir == "in" && isCount(q):
 				g.count = q
+			case strings.HasSuffix(q.Kind, "DISPLACEMENT") && q.Dir == "in" && q.Array():
+				g.displs = q
 			case q.Kind == "DATATYPE" && q.Dir == "in" && q.Array() && g.types.Name == "":
 				g.types = q
 			case q.Kind == "DATATYPE" && q.Dir == "in" && !q.Array() && g.dtype.Name == "":
@@ -145,23 +147,32 @@ func (c *checks) count(g group, n api.Param) {
 	}
 }
 
+// buffer emits the checks of the displacements and of the buffer itself.
 func (c *checks) buffer(g group) {
-	if c.f.Chapter == "neighbor" || g.types.Name != "" {
-		return // a process without neighbours has no buffer
-	}
 	on := target(c.f)
+	entries := ""
+	if g.count.Array() {
+		if entries = c.entries(g.count); entries == "" {
+			return
+		}
+	}
+	if d := g.displs; d.Name != "" && entries != "" {
+		c.check(c.significant(g.count), entries+" == 0 || "+d.Name, c.null(d, "MPI_ERR_ARG"))
+	}
 	n := "1"
 	if g.count.Name != "" {
 		n = g.count.Name
 	}
+	if c.f.Chapter == "neighbor" && entries == "" { // a process without neighbours has no buffer
+		n = fmt.Sprintf("%s ? %s : 0", c.entries(g.count), n)
+	}
 	when := c.part(g.buf)
 	ok := fmt.Sprintf("spx_buffer_ok(%s, %s, t_%s)", g.buf.Name, n, g.dtype.Name)
 	bad := fmt.Sprintf("spx_bad_buffer(%s, \"%s\", %s)", on, g.buf.Name, g.buf.Name)
-	if g.count.Array() {
-		entries := c.entries(g.count)
-		if entries == "" {
-			return
-		}
+	switch {
+	case g.types.Name != "":
+		ok = fmt.Sprintf("spx_buffers_of_types_ok(%s, %s, %s, %s, %s)", g.buf.Name, n, entries, width(g.count), g.types.Name)
+	case g.count.Array():
 		ok = fmt.Sprintf("spx_buffers_ok(%s, %s, %s, %s, t_%s)", g.buf.Name, n, entries, width(g.count), g.dtype.Name)
 	}
 	switch {

@@ -251,7 +251,15 @@ func (c *checks) arguments() {
 			}
 			c.check("", ok, fmt.Sprintf("spx_bad_tag(%s, \"%s\", %s)", on, p.Name, p.Name))
 		case owned[p.Name]:
-		case negative(p) != "" && !p.Pointer() && p.Dir == "in" && !c.isLength(p):
+		case p.Dir == "in" && p.Array() && c.lengthOf(p) != "" && p.Kind != "REQUEST" && !p.Has("root_only"):
+			c.check("", fmt.Sprintf("%s <= 0 || %s", c.lengthOf(p), p.Name), c.null(p, "MPI_ERR_ARG"))
+		case p.Kind == "INDEX" && p.Dir == "out" && p.Array() && c.requestCount() != "":
+			c.check("", fmt.Sprintf("%s == 0 || %s", c.requestCount(), p.Name), c.null(p, "MPI_ERR_ARG"))
+		case p.Kind == "STRING" && p.Dir == "out":
+			c.check("", c.unlessEmpty(p)+p.Name, c.null(p, "MPI_ERR_ARG"))
+		case p.Kind == "COMM_SIZE" && c.isArrayLength(p) && !p.Has("root_only"):
+			c.check("", p.Name+" >= 0", fmt.Sprintf("spx_bad_negative(%s, MPI_ERR_ARG, \"%s\", %s)", on, p.Name, p.Name))
+		case negative(p) != "" && !p.Pointer() && p.Dir == "in" && p.Name != c.requestCount():
 			c.check(c.atRoot(p), p.Name+" >= 0", fmt.Sprintf("spx_bad_negative(%s, %s, \"%s\", %s)", on, negative(p), p.Name, p.Name))
 		case p.Kind == "STRING" && p.Dir == "in" || p.Has("nonnull") || p.Kind == "STATUS" && p.Dir != "out":
 			c.check(c.atRoot(p), p.Name, c.null(p, c.nullClass(p)))
@@ -272,14 +280,43 @@ func (c *checks) nullClass(p api.Param) string {
 	return "MPI_ERR_ARG"
 }
 
-// isLength tells whether a parameter is the length of a request array, which is checked with it.
-func (c *checks) isLength(p api.Param) bool {
+// lengthOf is the name of the scalar that says how many entries an array has, or "".
+func (c *checks) lengthOf(p api.Param) string {
 	for _, q := range c.f.Params {
-		if q.Kind == "REQUEST" && q.Flags["array"] == p.Name {
+		if q.Name == p.Flags["array"] && q.Dir == "in" && !q.Pointer() {
+			return q.Name
+		}
+	}
+	return ""
+}
+
+func (c *checks) isArrayLength(p api.Param) bool {
+	for _, q := range c.f.Params {
+		if !p.Pointer() && q.Flags["array"] == p.Name {
 			return true
 		}
 	}
 	return false
+}
+
+// unlessEmpty is the condition under which nothing is stored in a string, so that it may be NULL: its length goes in as zero.
+func (c *checks) unlessEmpty(p api.Param) string {
+	for _, q := range c.f.Params {
+		if (q.Kind == "STRING_LENGTH" || q.Kind == "INFO_VALUE_LENGTH") && q.Dir == "inout" {
+			return "*" + q.Name + " == 0 || "
+		}
+	}
+	return ""
+}
+
+// requestCount is the length of the array of requests, which is checked with it, or "".
+func (c *checks) requestCount() string {
+	for _, q := range c.f.Params {
+		if q.Kind == "REQUEST" && q.Has("array") {
+			return q.Flags["array"]
+		}
+	}
+	return ""
 }
 
 // negative is the error class of a negative value of a parameter that has to be zero or more, or "".
@@ -295,7 +332,9 @@ func negative(p api.Param) string {
 			return "MPI_ERR_COUNT"
 		}
 		return "MPI_ERR_ARG"
-	case "POLYNUM_BYTES_NNI", "ARRAY_LENGTH_NNI", "ARRAY_LENGTH":
+	case "NUM_DIMS":
+		return "MPI_ERR_DIMS"
+	case "POLYNUM_BYTES_NNI", "POLYDTYPE_PACK_SIZE", "ARRAY_LENGTH_NNI", "ARRAY_LENGTH", "DEGREE", "INFO_VALUE_LENGTH":
 		return "MPI_ERR_ARG"
 	}
 	return ""
@@ -304,10 +343,8 @@ func negative(p api.Param) string {
 // mayBeNull lists the outgoing kinds for which the standard lets NULL stand, or for which only the body knows.
 func mayBeNull(p api.Param) bool {
 	switch p.Kind {
-	case "BUFFER", "STATUS", "ERROR_CODE", "ARGUMENT_COUNT", "ARGUMENT_LIST", "WEIGHT", "C_BUFFER4", "LOGICAL_VOID":
+	case "BUFFER", "STATUS", "ERROR_CODE", "ARGUMENT_COUNT", "ARGUMENT_LIST", "WEIGHT", "C_BUFFER4":
 		return !(p.Kind == "ERROR_CODE" && !p.Array())
-	case "STRING":
-		return !strings.HasPrefix(p.Flags["array"], "MPI_MAX")
 	}
 	return p.Array()
 }

@@ -155,3 +155,14 @@ int spx_buffers_ok(const void *buf, const void *counts, int n, int wide, const s
     if (!spx_buffer_ok(buf, spx_count_at(c, i), t)) return 0;
   return 1;
 }
+
+int spx_buffers_of_types_ok(const void *buf, const void *counts, int n, int wide, const MPI_Datatype *types)
+{
+  if (SPX_LIKELY((uintptr_t)buf > (uintptr_t)MPI_IN_PLACE)) return 1;
+  spx_counts c = {counts, wide};
+  for (int i = 0; i < n; i++) {
+    int64_t count = spx_count_at(c, i);
+    if (count > 0 && !spx_buffer_ok(buf, count, (spx_type *)spx_get(SPX_K_TYPE, types[i]))) return 0;
+  }
+  return 1;
+}

@@ -44,6 +44,8 @@ SPX_HIDDEN int spx_check_requests(int n, MPI_Request const *requests);
 SPX_HIDDEN int spx_check_requests_or_null(int n, MPI_Request const *requests);
 /* A buffer described by an array of counts may be NULL when there is nothing in it. */
 SPX_HIDDEN int spx_buffers_ok(const void *buf, const void *counts, int n, int wide, const spx_type *t);
+/* The same with a type for each entry, of which those with elements were checked before. */
+SPX_HIDDEN int spx_buffers_of_types_ok(const void *buf, const void *counts, int n, int wide, const MPI_Datatype *types);
 
 static inline int spx_committed(const spx_type *t) { return t && (t->flags & SPX_T_COMMITTED); }
 

@@ -3,7 +3,7 @@
 #include "version.h"
 #include "init.h"
 #include "runtime.h"
-#include "shim.h"
+#include "check.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,12 +11,14 @@
 
 int spx_c_Initialized(int *flag)
 {
+  if (!flag) return spx_bad_null(0, NULL, MPI_ERR_ARG, "flag");
   *flag = spx_world_model != SPX_BEFORE_INIT;
   return MPI_SUCCESS;
 }
 
 int spx_c_Finalized(int *flag)
 {
+  if (!flag) return spx_bad_null(0, NULL, MPI_ERR_ARG, "flag");
   *flag = spx_world_model == SPX_FINALIZED;
   return MPI_SUCCESS;
 }

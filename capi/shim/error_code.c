@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FN         spx_fn_name[spx_fn]
 #define USER_FIRST 0x10000
 typedef struct user_code {
   int class;  /* its class: itself when it is one; 0: removed */
@@ -85,7 +86,7 @@ int spx_c_Add_error_class(int *errorclass)
   pthread_mutex_lock(&lock);
   int code = add(0);
   pthread_mutex_unlock(&lock);
-  if (code < 0) return spx_raise(0, NULL, MPI_ERR_NO_MEM, "MPI_Add_error_class", "no memory for a new class");
+  if (code < 0) return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for a new class");
   *errorclass = code;
   return MPI_SUCCESS;
 }
@@ -97,18 +98,18 @@ int spx_c_Add_error_code(int errorclass, int *errorcode)
   int code = known ? add(errorclass) : 0;
   pthread_mutex_unlock(&lock);
   if (!known)
-    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Add_error_code", "errorclass is %d, which is no error class",
+    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorclass is %d, which is no error class",
                      errorclass);
-  if (code < 0) return spx_raise(0, NULL, MPI_ERR_NO_MEM, "MPI_Add_error_code", "no memory for a new code");
+  if (code < 0) return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for a new code");
   *errorcode = code;
   return MPI_SUCCESS;
 }
 
 /* Sets (or, with NULL, removes) the string of an added code. */
-static int set_string(const char *function, int errorcode, const char *string)
+static int set_string(int errorcode, const char *string)
 {
   char *copy = string ? strndup(string, MPI_MAX_ERROR_STRING - 1) : NULL;
-  if (string && !copy) return spx_raise(0, NULL, MPI_ERR_NO_MEM, function, "no memory for the string");
+  if (string && !copy) return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for the string");
   pthread_mutex_lock(&lock);
   user_code *u = find(errorcode);
   int ok = u && (string || u->text);
@@ -119,7 +120,7 @@ static int set_string(const char *function, int errorcode, const char *string)
   pthread_mutex_unlock(&lock);
   if (ok) return MPI_SUCCESS;
   free(copy);
-  return spx_raise(0, NULL, MPI_ERR_ARG, function,
+  return spx_raise(0, NULL, MPI_ERR_ARG, FN,
                    string ? "errorcode is %d, which is neither an added class nor an added code"
                           : "errorcode is %d, which has no string that MPI_Add_error_string gave",
                    errorcode);
@@ -127,13 +128,13 @@ static int set_string(const char *function, int errorcode, const char *string)
 
 int spx_c_Add_error_string(int errorcode, const char *string)
 {
-  return set_string("MPI_Add_error_string", errorcode, string);
+  return set_string(errorcode, string);
 }
 
-int spx_c_Remove_error_string(int errorcode) { return set_string("MPI_Remove_error_string", errorcode, NULL); }
+int spx_c_Remove_error_string(int errorcode) { return set_string(errorcode, NULL); }
 
 /* Removes an added code or class; a class that still has codes stays (MPI-5.0, 10.5.1: erroneous). */
-static int remove_code(const char *function, int code, int is_class)
+static int remove_code(int code, int is_class)
 {
   const char *why = NULL;
   pthread_mutex_lock(&lock);
@@ -148,18 +149,18 @@ static int remove_code(const char *function, int code, int is_class)
   }
   pthread_mutex_unlock(&lock);
   if (!why) return MPI_SUCCESS;
-  return spx_raise(0, NULL, MPI_ERR_ARG, function, "%s %d %s", is_class ? "errorclass" : "errorcode", code, why);
+  return spx_raise(0, NULL, MPI_ERR_ARG, FN, "%s %d %s", is_class ? "errorclass" : "errorcode", code, why);
 }
 
-int spx_c_Remove_error_class(int errorclass) { return remove_code("MPI_Remove_error_class", errorclass, 1); }
+int spx_c_Remove_error_class(int errorclass) { return remove_code(errorclass, 1); }
 
-int spx_c_Remove_error_code(int errorcode) { return remove_code("MPI_Remove_error_code", errorcode, 0); }
+int spx_c_Remove_error_code(int errorcode) { return remove_code(errorcode, 0); }
 
 int spx_c_Error_class(int errorcode, int *errorclass)
 {
   int class = spx_class_of(errorcode);
   if (class < 0)
-    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Error_class", "errorcode is %d, which is no error code", errorcode);
+    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
   *errorclass = class;
   return MPI_SUCCESS;
 }
@@ -169,7 +170,7 @@ int spx_c_Error_class(int errorcode, int *errorclass)
 int spx_c_Error_string(int errorcode, char *string, int *resultlen)
 {
   if (spx_class_of(errorcode) < 0)
-    return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Error_string", "errorcode is %d, which is no error code", errorcode);
+    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
   int n = spx_code_string(errorcode, string, MPI_MAX_ERROR_STRING);
   const char *last = errorcode < USER_FIRST ? spx_last_error(errorcode) : NULL;
   if (last) n += snprintf(string + n, (size_t)(MPI_MAX_ERROR_STRING - n), " (%s)", last);

@@ -7,8 +7,8 @@ static int done(const spx_comm *c, int rc) { return rc == MPI_SUCCESS ? rc : spx
 
 static int attach(spx_comm *c, void *buffer, int64_t size)
 {
-  if (!buffer && size > 0) {
-    spx_detail("buffer is NULL");
+  if (size > 0 && (!buffer || buffer == MPI_IN_PLACE)) {
+    spx_detail("buffer is %s", buffer ? "MPI_IN_PLACE" : "NULL");
     return spx_p2p_fail(c ? c : spx_self, MPI_ERR_BUFFER);
   }
   return done(c, spx_buffer_attach(c, buffer, size));

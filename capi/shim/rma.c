@@ -2,6 +2,7 @@
  *
  * The operations are complete when they return. Those with a request give one that is complete. */
 #include "basic.h"
+#include "check.h"
 #include "dp.h"
 #include "win.h"
 
@@ -56,8 +57,9 @@ static int check_range(const spx_win *w, int rank, int64_t disp, int64_t count, 
     if (SPX_LIKELY(at <= p->size && at + lo >= 0 && at + hi <= p->size)) return MPI_SUCCESS;
     return SPX_WIN_FAIL(
         w, MPI_ERR_RMA_RANGE,
-        "bytes %lld to %lld (displacement %lld times %lld) of the window at rank %d, which has %lld bytes",
-        (long long)(at + lo), (long long)(at + hi), (long long)disp, (long long)p->unit, rank, (long long)p->size);
+        "target_disp = %lld (times %lld), target_count = %lld: bytes %lld to %lld of the window at rank %d, which has %lld",
+        (long long)disp, (long long)p->unit, (long long)count, (long long)(at + lo), (long long)(at + hi), rank,
+        (long long)p->size);
   }
   if (rank != w->rank) return MPI_SUCCESS; /* the target's kernel or the target itself will tell */
   uint64_t from = *addr + (uint64_t)lo;
@@ -188,6 +190,8 @@ static int accumulate(spx_win *w, spx_accumulate *a, int64_t count, int64_t rcou
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   int err = check_op(w, a->op, a->type);
   bool no_op = is_op(a->op, MPI_NO_OP);
+  if (no_op && !a->result_type)
+    return SPX_WIN_FAIL(w, MPI_ERR_OP, "op is MPI_NO_OP, which only fetching operations may use");
   if (err == MPI_SUCCESS) err = check_target(w, rank, disp, a->count, a->type, which, &a->addr);
   if (err == MPI_SUCCESS && !no_op) err = check_sizes(w, count * a->origin_type->size, a->count * a->type->size);
   if (err == MPI_SUCCESS && !no_op && count > 0) err = check_elements(w, a->origin_type, a->type);
@@ -219,11 +223,10 @@ int spx_c_Raccumulate(const void *origin_addr, int64_t origin_count, spx_type *o
 static int check_origin(const spx_win *w, const void *addr, int64_t count, spx_type *t, const spx_op *op)
 {
   if (is_op(op, MPI_NO_OP)) return MPI_SUCCESS;
-  if (!t) return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype is no datatype");
+  if (!t) return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype is not a datatype: MPI_DATATYPE_NULL, freed, or never made");
   if (!(t->flags & SPX_T_COMMITTED)) return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype was not committed");
   if (count < 0) return SPX_WIN_FAIL(w, MPI_ERR_COUNT, "origin_count = %lld is negative", (long long)count);
-  if (!addr && count > 0 && t->size > 0 && !(t->flags & SPX_T_ABSOLUTE))
-    return SPX_WIN_FAIL(w, MPI_ERR_BUFFER, "origin_addr is NULL, but there are data to be moved");
+  if (!spx_buffer_ok(addr, count, t)) return spx_bad_buffer(SPX_K_WIN, (void *)(uintptr_t)w->o.handle, "origin_addr", addr);
   return MPI_SUCCESS;
 }
 

@@ -3,7 +3,7 @@
  * The three forms have the same eight ints: source, tag, error, and the private words (spx_status_bytes). A Fortran
  * status is an array of them, MPI_F08_status a struct of them. */
 #include <string.h>
-#include "shim.h"
+#include "check.h"
 
 int spx_c_Status_get_source(const MPI_Status *status, int *source)
 {
@@ -50,18 +50,18 @@ _Static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(MPI_Fint), "MPI_
 _Static_assert(sizeof(MPI_F08_status) == sizeof(MPI_Status), "MPI_F08_status");
 
 /* Copies a status from one form to another. MPI_STATUS_IGNORE has no contents to copy. */
-static int convert(void *to, const void *from)
+static int convert(void *to, const char *to_name, const void *from, const char *from_name)
 {
-  const char *fn = spx_fn_name[spx_fn];
-  if (!from) return spx_raise(0, NULL, MPI_ERR_ARG, fn, "the status to convert is NULL or MPI_STATUS_IGNORE");
-  if (!to) return spx_raise(0, NULL, MPI_ERR_ARG, fn, "the address for the converted status is NULL");
+  if (!from) return spx_bad_null(0, NULL, MPI_ERR_ARG, from_name);
+  if (!to) return spx_bad_null(0, NULL, MPI_ERR_ARG, to_name);
   memcpy(to, from, sizeof(MPI_Status));
   return MPI_SUCCESS;
 }
+#define CONVERT(to, from) convert(to, #to, from, #from)
 
-int spx_c_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) { return convert(f_status, c_status); }
-int spx_c_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) { return convert(c_status, f_status); }
-int spx_c_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status) { return convert(f08_status, c_status); }
-int spx_c_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status) { return convert(c_status, f08_status); }
-int spx_c_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) { return convert(f08_status, f_status); }
-int spx_c_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) { return convert(f_status, f08_status); }
+int spx_c_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) { return CONVERT(f_status, c_status); }
+int spx_c_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) { return CONVERT(c_status, f_status); }
+int spx_c_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status) { return CONVERT(f08_status, c_status); }
+int spx_c_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status) { return CONVERT(c_status, f08_status); }
+int spx_c_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) { return CONVERT(f08_status, f_status); }
+int spx_c_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) { return CONVERT(f_status, f08_status); }

@@ -1,7 +1,7 @@
 /* type.c - bodies of the datatype functions that need no engine: sizes and bounds, packing, counting elements.
  * MPI-5.0: 5.1.5, 5.1.7, 5.1.8, 5.1.11, 5.2, 5.3, 13.3. */
 #include <string.h>
-#include "shim.h"
+#include "check.h"
 #include "basic.h"
 #include "pack.h"
 #include "runtime.h"
@@ -79,8 +79,9 @@ static int room(void *comm, const char *buffer, int64_t count, int64_t each, int
                      (long long)position, buffer, (long long)size);
   if (__builtin_mul_overflow(count, each, bytes) || *bytes > size - position)
     return spx_raise(SPX_K_COMM, comm, full, FN,
-                     "%lld elements of %lld bytes do not fit: %s has %lld bytes from position %lld on",
-                     (long long)count, (long long)each, buffer, (long long)(size - position), (long long)position);
+                     "%lld elements of %lld bytes do not fit in %s: %s = %lld, position = %lld", (long long)count,
+                     (long long)each, buffer, buffer[0] == 'o' ? "outsize" : "insize", (long long)size,
+                     (long long)position);
   return MPI_SUCCESS;
 }
 
@@ -90,9 +91,7 @@ int spx_c_Pack(const void *inbuf, int64_t incount, spx_type *datatype, void *out
   int64_t bytes = 0, at = spx_count_get(position);
   int err = room(handle_of(comm), "outbuf", incount, datatype->size, outsize, at, MPI_ERR_ARG, &bytes);
   if (err || bytes == 0) return err;
-  if (!outbuf)
-    return spx_raise(SPX_K_COMM, handle_of(comm), MPI_ERR_BUFFER, FN, "outbuf is NULL, but %lld bytes are to be stored",
-                     (long long)bytes);
+  if ((uintptr_t)outbuf <= (uintptr_t)MPI_IN_PLACE) return spx_bad_buffer(SPX_K_COMM, handle_of(comm), "outbuf", outbuf);
   spx_pack(inbuf, incount, datatype, 0, bytes, (char *)outbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;
@@ -104,9 +103,7 @@ int spx_c_Unpack(const void *inbuf, int64_t insize, spx_count_out position, void
   int64_t bytes = 0, at = spx_count_get(position);
   int err = room(handle_of(comm), "inbuf", outcount, datatype->size, insize, at, MPI_ERR_TRUNCATE, &bytes);
   if (err || bytes == 0) return err;
-  if (!inbuf)
-    return spx_raise(SPX_K_COMM, handle_of(comm), MPI_ERR_BUFFER, FN,
-                     "inbuf is NULL, but %lld bytes are to be taken from it", (long long)bytes);
+  if ((uintptr_t)inbuf <= (uintptr_t)MPI_IN_PLACE) return spx_bad_buffer(SPX_K_COMM, handle_of(comm), "inbuf", inbuf);
   spx_unpack(outbuf, outcount, datatype, 0, bytes, (const char *)inbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;
@@ -156,8 +153,7 @@ int spx_c_Pack_external(const char *datarep, const void *inbuf, int64_t incount,
   int err = check_external(datarep, datatype, incount);
   if (!err) err = room(MPI_COMM_SELF, "outbuf", incount, spx_external_size(datatype), outsize, at, MPI_ERR_ARG, &bytes);
   if (err || bytes == 0) return err;
-  if (!outbuf)
-    return spx_raise(SELF, MPI_ERR_BUFFER, FN, "outbuf is NULL, but %lld bytes are to be stored", (long long)bytes);
+  if ((uintptr_t)outbuf <= (uintptr_t)MPI_IN_PLACE) return spx_bad_buffer(SELF, "outbuf", outbuf);
   spx_external_pack(inbuf, incount, datatype, (char *)outbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;
@@ -171,9 +167,7 @@ int spx_c_Unpack_external(const char datarep[], const void *inbuf, int64_t insiz
   if (!err)
     err = room(MPI_COMM_SELF, "inbuf", outcount, spx_external_size(datatype), insize, at, MPI_ERR_TRUNCATE, &bytes);
   if (err || bytes == 0) return err;
-  if (!inbuf)
-    return spx_raise(SELF, MPI_ERR_BUFFER, FN, "inbuf is NULL, but %lld bytes are to be taken from it",
-                     (long long)bytes);
+  if ((uintptr_t)inbuf <= (uintptr_t)MPI_IN_PLACE) return spx_bad_buffer(SELF, "inbuf", inbuf);
   spx_external_unpack(outbuf, outcount, datatype, (const char *)inbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;

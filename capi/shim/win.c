@@ -22,10 +22,7 @@ typedef struct {
 
 static int allocates(int flavor) { return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED; }
 
-static int fail(spx_comm *comm, int code, const char *text)
-{
-  return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, code, FN, "%s", text);
-}
+#define fail(comm, code, ...) spx_raise(SPX_K_COMM, (void *)(uintptr_t)(comm)->o.handle, code, FN, __VA_ARGS__)
 
 static spx_type *type(MPI_Datatype t) { return (spx_type *)spx_get(SPX_K_TYPE, t); }
 static spx_op *op(MPI_Op o) { return (spx_op *)spx_get(SPX_K_OP, o); }
@@ -185,10 +182,11 @@ static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info in
 {
   *win = MPI_WIN_NULL;
   if (comm->flags & SPX_C_INTER) return fail(comm, MPI_ERR_COMM, "comm is an intercommunicator");
-  if (size < 0) return fail(comm, MPI_ERR_SIZE, "size is negative");
+  if (size < 0) return fail(comm, MPI_ERR_SIZE, "size = %lld is negative", (long long)size);
   if (allocates(flavor) && size > MOST) return fail(comm, MPI_ERR_NO_MEM, "size is more memory than there can be");
-  if (unit <= 0) return fail(comm, MPI_ERR_DISP, "disp_unit is not positive");
-  if (flavor == MPI_WIN_FLAVOR_CREATE && size > 0 && !base) return fail(comm, MPI_ERR_BASE, "base is NULL");
+  if (unit <= 0) return fail(comm, MPI_ERR_DISP, "disp_unit = %lld is not positive", (long long)unit);
+  if (flavor == MPI_WIN_FLAVOR_CREATE && size > 0 && (!base || base == MPI_IN_PLACE))
+    return fail(comm, MPI_ERR_BASE, "base is %s", base ? "MPI_IN_PLACE" : "NULL");
   spx_win *w = (spx_win *)spx_new(SPX_K_WIN);
   if (!w) return fail(comm, MPI_ERR_NO_MEM, "there is no room for another window");
   w->flavor = flavor;

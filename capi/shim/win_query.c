@@ -91,7 +91,8 @@ int spx_c_Win_attach(MPI_Win win, void *base, MPI_Aint size)
   int err = must_be_dynamic(w);
   if (err != MPI_SUCCESS) return err;
   if (size < 0) return SPX_WIN_FAIL(w, MPI_ERR_SIZE, "size = %lld is negative", (long long)size);
-  if (size > 0 && !base) return SPX_WIN_FAIL(w, MPI_ERR_BASE, "base is NULL");
+  if (size > 0 && (!base || base == MPI_IN_PLACE))
+    return SPX_WIN_FAIL(w, MPI_ERR_BASE, "base is %s", base ? "MPI_IN_PLACE" : "NULL");
   uint64_t from = (uint64_t)(uintptr_t)base;
   spx_attached *a = malloc(sizeof *a);
   if (!a) return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "out of memory for attaching");
@@ -120,7 +121,7 @@ int spx_c_Win_detach(MPI_Win win, const void *base)
   spx_attached *found = *at;
   if (found) *at = found->next;
   spx_unlock();
-  if (!found) return SPX_WIN_FAIL(w, MPI_ERR_BASE, "no memory that begins at %p is attached", base);
+  if (!found) return SPX_WIN_FAIL(w, MPI_ERR_BASE, "base = %p: no memory that begins there is attached", base);
   free(found);
   return MPI_SUCCESS;
 }

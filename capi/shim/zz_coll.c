@@ -87,6 +87,7 @@ int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
@@ -104,6 +105,7 @@ int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
@@ -123,6 +125,7 @@ int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendty
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
@@ -142,6 +145,7 @@ int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
@@ -298,7 +302,9 @@ int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispl
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
@@ -315,7 +321,9 @@ int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
@@ -334,7 +342,9 @@ int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int s
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
@@ -353,7 +363,9 @@ int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
@@ -368,6 +380,10 @@ int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispl
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm);
 }
 
@@ -381,6 +397,10 @@ int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm);
 }
 
@@ -396,6 +416,10 @@ int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int s
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, info, request);
 }
 
@@ -411,6 +435,10 @@ int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, info, request);
 }
 
@@ -666,6 +694,7 @@ int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm);
 }
@@ -686,6 +715,7 @@ int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm);
 }
@@ -708,6 +738,7 @@ int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, info, request);
 }
@@ -730,6 +761,7 @@ int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
   if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, info, request);
 }
@@ -784,6 +816,7 @@ int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
@@ -802,6 +835,7 @@ int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
@@ -889,7 +923,9 @@ int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdisp
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
@@ -907,7 +943,9 @@ int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const M
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
   SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
@@ -923,6 +961,10 @@ int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdisp
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, request);
 }
 
@@ -937,6 +979,10 @@ int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const M
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, request);
 }
 
@@ -1075,6 +1121,7 @@ int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, request);
 }
@@ -1096,6 +1143,7 @@ int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, request);
 }
@@ -1302,6 +1350,7 @@ int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
@@ -1323,6 +1372,7 @@ int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
@@ -1715,6 +1765,7 @@ int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
@@ -1735,6 +1786,7 @@ int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
@@ -1757,6 +1809,7 @@ int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int di
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
@@ -1779,6 +1832,7 @@ int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], cons
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
   if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);

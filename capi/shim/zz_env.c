@@ -6,6 +6,8 @@
 int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set)
 {
   spx_fn = SPX_FN_Abi_get_fortran_booleans;
+  SPX_CHECK(logical_true, spx_bad_null(0, NULL, MPI_ERR_ARG, "logical_true"));
+  SPX_CHECK(logical_false, spx_bad_null(0, NULL, MPI_ERR_ARG, "logical_false"));
   SPX_CHECK(is_set, spx_bad_null(0, NULL, MPI_ERR_ARG, "is_set"));
   return spx_c_Abi_get_fortran_booleans(logical_size, logical_true, logical_false, is_set);
 }
@@ -206,6 +208,7 @@ int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *ps
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_SESSION, session, SPX_K_INFO, "info", info));
   SPX_CHECK(pset_len, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_len"));
+  SPX_CHECK(*pset_len == 0 || pset_name, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_name"));
   spx_frame frame = {.fn = SPX_FN_Session_get_nth_pset,
     .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info}, {.i = n}, {.u = (uintptr_t)pset_len}, {.u = (uintptr_t)pset_name}}};
   return spx_go(&frame);

@@ -32,6 +32,7 @@ int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
   SPX_ENTER(SPX_FN_Group_excl);
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(n <= 0 || ranks, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranks"));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_excl,
     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
@@ -67,6 +68,7 @@ int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
   SPX_ENTER(SPX_FN_Group_incl);
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(n <= 0 || ranks, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranks"));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_incl,
     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
@@ -91,6 +93,7 @@ int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
   SPX_ENTER(SPX_FN_Group_range_excl);
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(n <= 0 || ranges, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranges"));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_range_excl,
     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
@@ -103,6 +106,7 @@ int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
   SPX_ENTER(SPX_FN_Group_range_incl);
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(n <= 0 || ranges, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranges"));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_range_incl,
     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
@@ -138,6 +142,7 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
   SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(n <= 0 || ranks1, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranks1"));
   spx_frame frame = {.fn = SPX_FN_Group_translate_ranks,
     .a = {{.u = (uintptr_t)group1}, {.i = n}, {.u = (uintptr_t)ranks1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)ranks2}}};
   return spx_go(&frame);

@@ -61,6 +61,8 @@ int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int
   spx_fn = SPX_FN_Info_get;
   SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
+  SPX_CHECK(valuelen >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "valuelen", valuelen));
+  SPX_CHECK(value, spx_bad_null(0, NULL, MPI_ERR_ARG, "value"));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_Info_get,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.i = valuelen}, {.u = (uintptr_t)value}, {.u = (uintptr_t)flag}}};
@@ -83,6 +85,7 @@ int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key)
 {
   spx_fn = SPX_FN_Info_get_nthkey;
   SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_ARG, "key"));
   spx_frame frame = {.fn = SPX_FN_Info_get_nthkey,
     .a = {{.u = (uintptr_t)info}, {.i = n}, {.u = (uintptr_t)key}}};
   return spx_go(&frame);
@@ -95,6 +98,7 @@ int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *valu
   SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
   SPX_CHECK(buflen, spx_bad_null(0, NULL, MPI_ERR_ARG, "buflen"));
+  SPX_CHECK(*buflen == 0 || value, spx_bad_null(0, NULL, MPI_ERR_ARG, "value"));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_Info_get_string,
     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)buflen}, {.u = (uintptr_t)value}, {.u = (uintptr_t)flag}}};

@@ -144,6 +144,7 @@ int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_D
   SPX_CHECK(disp, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "disp"));
   SPX_CHECK(etype, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "etype"));
   SPX_CHECK(filetype, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "filetype"));
+  SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "datarep"));
   spx_frame frame = {.fn = SPX_FN_File_get_view,
     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)disp}, {.u = (uintptr_t)etype}, {.u = (uintptr_t)filetype}, {.u = (uintptr_t)datarep}}};
   return spx_go(&frame);

@@ -15,6 +15,8 @@ int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype se
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
@@ -31,6 +33,8 @@ int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
@@ -47,6 +51,9 @@ int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
 
@@ -63,6 +70,9 @@ int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
 
@@ -79,6 +89,8 @@ int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
@@ -95,6 +107,8 @@ int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
@@ -111,6 +125,10 @@ int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const 
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
 
@@ -127,6 +145,10 @@ int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
 
@@ -141,6 +163,10 @@ int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const 
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, request);
 }
 
@@ -155,6 +181,10 @@ int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, request);
 }
 
@@ -170,6 +200,8 @@ int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sen
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
@@ -185,6 +217,8 @@ int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
@@ -202,6 +236,8 @@ int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatyp
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
@@ -219,6 +255,8 @@ int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
@@ -234,6 +272,9 @@ int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
 
@@ -249,6 +290,9 @@ int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
 
@@ -266,6 +310,9 @@ int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
 
@@ -283,6 +330,9 @@ int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
 
@@ -298,6 +348,8 @@ int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype send
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
@@ -313,6 +365,8 @@ int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
@@ -330,6 +384,8 @@ int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
@@ -347,6 +403,8 @@ int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
@@ -362,6 +420,10 @@ int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const i
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
 
@@ -377,6 +439,10 @@ int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
 
@@ -394,6 +460,10 @@ int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], co
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
 
@@ -411,6 +481,10 @@ int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
 
@@ -424,6 +498,10 @@ int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const M
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm);
 }
 
@@ -437,6 +515,10 @@ int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm);
 }
 
@@ -452,6 +534,10 @@ int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], co
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, info, request);
 }
 
@@ -467,5 +553,9 @@ int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
+  SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, info, request);
 }

@@ -116,6 +116,7 @@ int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(outsize >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "outsize", outsize));
   SPX_CHECK(position, spx_bad_null(0, NULL, MPI_ERR_ARG, "position"));
   SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
   SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(0, NULL, "inbuf", inbuf));
@@ -129,6 +130,7 @@ int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incou
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(outsize >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "outsize", outsize));
   SPX_CHECK(position, spx_bad_null(0, NULL, MPI_ERR_ARG, "position"));
   SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
   SPX_CHECK(spx_buffer_ok(inbuf, incount, t_datatype), spx_bad_buffer(0, NULL, "inbuf", inbuf));
@@ -253,6 +255,10 @@ int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gs
 {
   SPX_ENTER(SPX_FN_Type_create_darray);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(ndims <= 0 || array_of_gsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_gsizes"));
+  SPX_CHECK(ndims <= 0 || array_of_distribs, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_distribs"));
+  SPX_CHECK(ndims <= 0 || array_of_dargs, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_dargs"));
+  SPX_CHECK(ndims <= 0 || array_of_psizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_psizes"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_darray,
     .a = {{.i = size}, {.i = rank}, {.i = ndims}, {.u = (uintptr_t)array_of_gsizes}, {.u = (uintptr_t)array_of_distribs}, {.u = (uintptr_t)array_of_dargs}, {.u = (uintptr_t)array_of_psizes}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -264,6 +270,10 @@ int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count arr
 {
   SPX_ENTER(SPX_FN_Type_create_darray_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(ndims <= 0 || array_of_gsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_gsizes"));
+  SPX_CHECK(ndims <= 0 || array_of_distribs, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_distribs"));
+  SPX_CHECK(ndims <= 0 || array_of_dargs, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_dargs"));
+  SPX_CHECK(ndims <= 0 || array_of_psizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_psizes"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_darray_c, .wide = 1,
     .a = {{.i = size}, {.i = rank}, {.i = ndims}, {.u = (uintptr_t)array_of_gsizes}, {.u = (uintptr_t)array_of_distribs}, {.u = (uintptr_t)array_of_dargs}, {.u = (uintptr_t)array_of_psizes}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -306,6 +316,8 @@ int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], cons
   SPX_ENTER(SPX_FN_Type_create_hindexed);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -319,6 +331,7 @@ int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint a
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block,
     .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -332,6 +345,7 @@ int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, co
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block_c, .wide = 1,
     .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -344,6 +358,8 @@ int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blockl
   SPX_ENTER(SPX_FN_Type_create_hindexed_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_c, .wide = 1,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -383,6 +399,7 @@ int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_o
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block,
     .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -396,6 +413,7 @@ int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, con
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block_c, .wide = 1,
     .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -429,6 +447,9 @@ int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const 
 {
   SPX_ENTER(SPX_FN_Type_create_struct);
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
+  SPX_CHECK(count <= 0 || array_of_types, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_types"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_struct,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
@@ -440,6 +461,9 @@ int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklen
 {
   SPX_ENTER(SPX_FN_Type_create_struct_c);
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
+  SPX_CHECK(count <= 0 || array_of_types, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_types"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_struct_c, .wide = 1,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
@@ -451,6 +475,9 @@ int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int a
 {
   SPX_ENTER(SPX_FN_Type_create_subarray);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(ndims <= 0 || array_of_sizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_sizes"));
+  SPX_CHECK(ndims <= 0 || array_of_subsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_subsizes"));
+  SPX_CHECK(ndims <= 0 || array_of_starts, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_starts"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_subarray,
     .a = {{.i = ndims}, {.u = (uintptr_t)array_of_sizes}, {.u = (uintptr_t)array_of_subsizes}, {.u = (uintptr_t)array_of_starts}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -462,6 +489,9 @@ int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], con
 {
   SPX_ENTER(SPX_FN_Type_create_subarray_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
+  SPX_CHECK(ndims <= 0 || array_of_sizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_sizes"));
+  SPX_CHECK(ndims <= 0 || array_of_subsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_subsizes"));
+  SPX_CHECK(ndims <= 0 || array_of_starts, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_starts"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_subarray_c, .wide = 1,
     .a = {{.i = ndims}, {.u = (uintptr_t)array_of_sizes}, {.u = (uintptr_t)array_of_subsizes}, {.u = (uintptr_t)array_of_starts}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -633,6 +663,8 @@ int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int ar
   SPX_ENTER(SPX_FN_Type_indexed);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_indexed,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -645,6 +677,8 @@ int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[]
   SPX_ENTER(SPX_FN_Type_indexed_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_indexed_c, .wide = 1,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -765,6 +799,7 @@ int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insiz
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(insize >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "insize", insize));
   SPX_CHECK(position, spx_bad_null(0, NULL, MPI_ERR_ARG, "position"));
   SPX_CHECK(outcount >= 0, spx_bad_count(0, NULL, "outcount", outcount));
   SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(0, NULL, "outbuf", outbuf));
@@ -778,6 +813,7 @@ int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count in
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
+  SPX_CHECK(insize >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "insize", insize));
   SPX_CHECK(position, spx_bad_null(0, NULL, MPI_ERR_ARG, "position"));
   SPX_CHECK(outcount >= 0, spx_bad_count(0, NULL, "outcount", outcount));
   SPX_CHECK(spx_buffer_ok(outbuf, outcount, t_datatype), spx_bad_buffer(0, NULL, "outbuf", outbuf));
@@ -808,6 +844,8 @@ int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of
   SPX_ENTER(SPX_FN_Type_hindexed);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_hindexed,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
@@ -842,6 +880,9 @@ int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_d
 {
   SPX_ENTER(SPX_FN_Type_struct);
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
+  SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
+  SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
+  SPX_CHECK(count <= 0 || array_of_types, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_types"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_struct,
     .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};

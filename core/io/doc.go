@@ -99,12 +99,12 @@ func CheckMode(mode int) error {
 	switch mode & (ReadOnly | ReadWrite | WriteOnly) {
 	case ReadOnly:
 		if mode&(Create|Excl) != 0 {
-			return mpierr.New(mpierr.Amode, "MPI_MODE_RDONLY goes neither with MPI_MODE_CREATE nor with MPI_MODE_EXCL")
+			return mpierr.New(mpierr.Amode, "amode: MPI_MODE_RDONLY goes neither with MPI_MODE_CREATE nor with MPI_MODE_EXCL")
 		}
 	case WriteOnly:
 	case ReadWrite:
 		if mode&Sequential != 0 {
-			return mpierr.New(mpierr.Amode, "MPI_MODE_RDWR does not go with MPI_MODE_SEQUENTIAL")
+			return mpierr.New(mpierr.Amode, "amode: MPI_MODE_RDWR does not go with MPI_MODE_SEQUENTIAL")
 		}
 	default:
 		return mpierr.New(mpierr.Amode, "amode is %d: it must have exactly one of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY", mode)

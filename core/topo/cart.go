@@ -21,7 +21,7 @@ func NewCart(dims []int, periods []bool, size int) (*Cart, error) {
 			return nil, mpierr.New(mpierr.Dims, "dims[%d] is %d: it must be 1 or more", i, d)
 		}
 		if points > math.MaxInt32/d || points*d > size {
-			return nil, mpierr.New(mpierr.Dims, "the grid %v has more points than the communicator has processes, %d", dims, size)
+			return nil, mpierr.New(mpierr.Dims, "dims %v: the grid has more points than the communicator has processes, %d", dims, size)
 		}
 		points *= d
 	}

@@ -25,13 +25,13 @@ func Balance(n int, dims []int) ([]int, error) {
 		case d == 0:
 			free++
 		case rest%d != 0:
-			return nil, mpierr.New(mpierr.Dims, "nnodes is %d, which is not a multiple of the product of the given dimensions %v", n, dims)
+			return nil, mpierr.New(mpierr.Dims, "dims %v: nnodes = %d is not a multiple of the product of the given dimensions", dims, n)
 		default:
 			rest /= d
 		}
 	}
 	if free == 0 && rest != 1 {
-		return nil, mpierr.New(mpierr.Dims, "all dimensions are given, %v, and their product is not nnodes, %d", dims, n)
+		return nil, mpierr.New(mpierr.Dims, "dims %v: all dimensions are given, and their product is not nnodes = %d", dims, n)
 	}
 	factors := factorize(rest, free)
 	out := slices.Clone(dims)

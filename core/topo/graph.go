@@ -19,7 +19,7 @@ func NewGraph(index, edges []int, size int) (*Graph, error) {
 		return nil, err
 	}
 	if n > len(edges) {
-		return nil, mpierr.New(mpierr.Arg, "index ends with %d edges, but there are %d", n, len(edges))
+		return nil, mpierr.New(mpierr.Arg, "indx ends with %d edges, but there are %d", n, len(edges))
 	}
 	for i, e := range edges[:n] {
 		if e < 0 || e >= len(index) {
@@ -34,7 +34,7 @@ func EdgeCount(index []int) (int, error) {
 	last := 0
 	for i, n := range index {
 		if n < last {
-			return 0, mpierr.New(mpierr.Arg, "index[%d] is %d, less than %d before it", i, n, last)
+			return 0, mpierr.New(mpierr.Arg, "indx[%d] is %d, less than %d before it", i, n, last)
 		}
 		last = n
 	}

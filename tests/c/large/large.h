@@ -1,0 +1,57 @@
+/* large.h - buffers of more than 2^31 bytes that take little memory: the same 16 MiB of pages stand again and again in the address
+ * space, but for the last, which are memory of their own. What is written there has the same contents in every repetition. */
+#ifndef LARGE_H
+#define LARGE_H
+#include "../check.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define REPEAT ((int64_t)16 << 20)
+#define N      (((MPI_Count)1 << 31) + 4099) /* 128 repetitions and a bit */
+
+static int64_t own_part(int64_t n) { return n / REPEAT * REPEAT; }
+
+static unsigned char pattern(int seed, int64_t i)
+{
+  return (unsigned char)((i * 37 + (i >> 9) * 11 + seed * 53) & 255);
+}
+
+static char *large(int64_t n)
+{
+  int fd = memfd_create("large", MFD_CLOEXEC);
+  char *p = mmap(NULL, (size_t)n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (fd < 0 || p == MAP_FAILED || ftruncate(fd, REPEAT)) MPI_Abort(MPI_COMM_WORLD, 3);
+  for (int64_t at = 0; at < own_part(n); at += REPEAT)
+    if (mmap(p + at, (size_t)REPEAT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+      MPI_Abort(MPI_COMM_WORLD, 4);
+  close(fd);
+  return p;
+}
+
+static void fill(char *p, int64_t n, int seed)
+{
+  for (int64_t i = 0; i < REPEAT && i < n; i++) p[i] = (char)pattern(seed, i);
+  for (int64_t i = own_part(n); i < n; i++) p[i] = (char)pattern(seed + 1, i);
+}
+
+static int same(const char *p, int64_t n, int seed)
+{
+  for (int64_t i = 0; i < REPEAT && i < n; i++)
+    if (p[i] != (char)pattern(seed, i)) return 0;
+  for (int64_t i = own_part(n); i < n; i++)
+    if (p[i] != (char)pattern(seed + 1, i)) return 0;
+  return 1;
+}
+
+/* The most memory that the process has had, in bytes. */
+static int64_t most_memory(void)
+{
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  return (int64_t)u.ru_maxrss << 10;
+}
+#endif
