@@ -114,7 +114,7 @@ static int get(spx_comm *c, int keyval, void *value, int *flag, const char *func
   spx_unlock();
   if (SPX_LIKELY(known)) return MPI_SUCCESS;
   return spx_raise(SPX_K_COMM, (void *)(uintptr_t)c->o.handle, MPI_ERR_KEYVAL, function,
-                   "%d is not a keyval for communicators, or has been freed", keyval);
+                   "keyval %d is not one for communicators, or has been freed", keyval);
 }
 
 int spx_c_Comm_get_attr(spx_comm *comm, int comm_keyval, void *attribute_val, int *flag)

@@ -97,9 +97,7 @@ int spx_c_Add_error_code(int errorclass, int *errorcode)
   int known = class_of(errorclass) == errorclass;
   int code = known ? add(errorclass) : 0;
   pthread_mutex_unlock(&lock);
-  if (!known)
-    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorclass is %d, which is no error class",
-                     errorclass);
+  if (!known) return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorclass is %d, which is no error class", errorclass);
   if (code < 0) return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for a new code");
   *errorcode = code;
   return MPI_SUCCESS;
@@ -126,10 +124,7 @@ static int set_string(int errorcode, const char *string)
                    errorcode);
 }
 
-int spx_c_Add_error_string(int errorcode, const char *string)
-{
-  return set_string(errorcode, string);
-}
+int spx_c_Add_error_string(int errorcode, const char *string) { return set_string(errorcode, string); }
 
 int spx_c_Remove_error_string(int errorcode) { return set_string(errorcode, NULL); }
 
@@ -159,8 +154,7 @@ int spx_c_Remove_error_code(int errorcode) { return remove_code(errorcode, 0); }
 int spx_c_Error_class(int errorcode, int *errorclass)
 {
   int class = spx_class_of(errorcode);
-  if (class < 0)
-    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
+  if (class < 0) return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
   *errorclass = class;
   return MPI_SUCCESS;
 }

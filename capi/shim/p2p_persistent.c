@@ -1,4 +1,5 @@
 /* p2p_persistent.c - persistent requests and starting them. MPI-5.0 3.9. */
+#include <stdio.h>
 #include "p2p.h"
 
 static int init(spx_req_kind kind, const void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
@@ -37,25 +38,40 @@ int spx_c_Recv_init(void *buf, int64_t count, spx_type *datatype, int source, in
   return init(SPX_R_RECV, buf, count, datatype, source, tag, comm, SPX_M_STANDARD, request);
 }
 
+/* Raises when a request cannot be started. i: its place in the array, or -1. */
+static int check_startable(MPI_Request handle, int i)
+{
+  const spx_request *r = (const spx_request *)spx_get(SPX_K_REQ, handle);
+  const char *why = !(r->flags & SPX_RF_PERSISTENT) ? "is not persistent: only those of MPI_*_init can be started"
+                    : r->flags & SPX_RF_ACTIVE      ? "is active already: complete it with MPI_Wait or MPI_Test first"
+                                                    : NULL;
+  if (SPX_LIKELY(!why)) return MPI_SUCCESS;
+  char name[40] = "request";
+  if (i >= 0) snprintf(name, sizeof name, "array_of_requests[%d]", i);
+  void *on = r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF;
+  return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn], "%s %s", name, why);
+}
+
 static int start(MPI_Request handle)
 {
   spx_request *r = (spx_request *)spx_get(SPX_K_REQ, handle);
-  void *on = r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF;
-  if (!(r->flags & SPX_RF_PERSISTENT))
-    return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn],
-                     "the request is not persistent: only those of the MPI_*_init functions can be started");
-  if (r->flags & SPX_RF_ACTIVE)
-    return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn],
-                     "the request is active already: complete it with MPI_Wait or MPI_Test first");
   int rc = spx_start(r);
-  return rc == MPI_SUCCESS ? rc : spx_raise(SPX_K_COMM, on, rc, spx_fn_name[spx_fn], "%s", spx_detail_text());
+  if (SPX_LIKELY(rc == MPI_SUCCESS)) return rc;
+  void *on = r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF;
+  return spx_raise(SPX_K_COMM, on, rc, spx_fn_name[spx_fn], "%s", spx_detail_text());
 }
 
-int spx_c_Start(MPI_Request *request) { return start(*request); }
+int spx_c_Start(MPI_Request *request)
+{
+  int rc = check_startable(*request, -1);
+  return rc == MPI_SUCCESS ? start(*request) : rc;
+}
 
+/* Nothing is started unless all can be. */
 int spx_c_Startall(int count, MPI_Request array_of_requests[])
 {
   int rc = MPI_SUCCESS;
+  for (int i = 0; i < count && rc == MPI_SUCCESS; i++) rc = check_startable(array_of_requests[i], i);
   for (int i = 0; i < count && rc == MPI_SUCCESS; i++) rc = start(array_of_requests[i]);
   return rc;
 }

@@ -55,11 +55,11 @@ static int check_range(const spx_win *w, int rank, int64_t disp, int64_t count, 
   if (!span(count, t, &lo, &hi)) return MPI_SUCCESS;
   if (SPX_LIKELY(p->size >= 0)) {
     if (SPX_LIKELY(at <= p->size && at + lo >= 0 && at + hi <= p->size)) return MPI_SUCCESS;
-    return SPX_WIN_FAIL(
-        w, MPI_ERR_RMA_RANGE,
-        "target_disp = %lld (times %lld), target_count = %lld: bytes %lld to %lld of the window at rank %d, which has %lld",
-        (long long)disp, (long long)p->unit, (long long)count, (long long)(at + lo), (long long)(at + hi), rank,
-        (long long)p->size);
+    return SPX_WIN_FAIL(w, MPI_ERR_RMA_RANGE,
+                        "target_disp = %lld (times %lld), target_count = %lld: bytes %lld to %lld of the window at "
+                        "rank %d, which has %lld",
+                        (long long)disp, (long long)p->unit, (long long)count, (long long)(at + lo),
+                        (long long)(at + hi), rank, (long long)p->size);
   }
   if (rank != w->rank) return MPI_SUCCESS; /* the target's kernel or the target itself will tell */
   uint64_t from = *addr + (uint64_t)lo;
@@ -223,10 +223,12 @@ int spx_c_Raccumulate(const void *origin_addr, int64_t origin_count, spx_type *o
 static int check_origin(const spx_win *w, const void *addr, int64_t count, spx_type *t, const spx_op *op)
 {
   if (is_op(op, MPI_NO_OP)) return MPI_SUCCESS;
-  if (!t) return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype is not a datatype: MPI_DATATYPE_NULL, freed, or never made");
+  if (!t)
+    return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype is not a datatype: MPI_DATATYPE_NULL, freed, or never made");
   if (!(t->flags & SPX_T_COMMITTED)) return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype was not committed");
   if (count < 0) return SPX_WIN_FAIL(w, MPI_ERR_COUNT, "origin_count = %lld is negative", (long long)count);
-  if (!spx_buffer_ok(addr, count, t)) return spx_bad_buffer(SPX_K_WIN, (void *)(uintptr_t)w->o.handle, "origin_addr", addr);
+  if (!spx_buffer_ok(addr, count, t))
+    return spx_bad_buffer(SPX_K_WIN, (void *)(uintptr_t)w->o.handle, "origin_addr", addr);
   return MPI_SUCCESS;
 }
 

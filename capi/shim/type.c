@@ -91,7 +91,8 @@ int spx_c_Pack(const void *inbuf, int64_t incount, spx_type *datatype, void *out
   int64_t bytes = 0, at = spx_count_get(position);
   int err = room(handle_of(comm), "outbuf", incount, datatype->size, outsize, at, MPI_ERR_ARG, &bytes);
   if (err || bytes == 0) return err;
-  if ((uintptr_t)outbuf <= (uintptr_t)MPI_IN_PLACE) return spx_bad_buffer(SPX_K_COMM, handle_of(comm), "outbuf", outbuf);
+  if ((uintptr_t)outbuf <= (uintptr_t)MPI_IN_PLACE)
+    return spx_bad_buffer(SPX_K_COMM, handle_of(comm), "outbuf", outbuf);
   spx_pack(inbuf, incount, datatype, 0, bytes, (char *)outbuf + at);
   spx_count_store(position, at + bytes);
   return MPI_SUCCESS;

@@ -96,7 +96,7 @@ func (r *Registry) Lookup(kind Kind, num int) (*Keyval, error) {
 func (r *Registry) lookup(kind Kind, num int) (*Keyval, error) {
 	k := num&maxIndex - 1
 	if num <= 0 || k < 0 || k >= len(r.slots) || r.slots[k].kv == nil || r.slots[k].kv.Num != num {
-		return nil, mpierr.New(mpierr.Keyval, "%d is not a keyval, or has been freed", num)
+		return nil, mpierr.New(mpierr.Keyval, "keyval %d is not one, or has been freed", num)
 	}
 	if kv := r.slots[k].kv; kv.Kind == kind {
 		return kv, nil

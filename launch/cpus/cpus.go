@@ -150,7 +150,9 @@ func readInt(file string, otherwise int) int {
 	return n
 }
 
-// parseList reads a list as the kernel writes it: 0-3,8.
+const most = 1 << 16 // processors that a host can have
+
+// parseList reads a list as the kernel writes it: 0-3,8. What is no processor is passed over.
 func parseList(text string) (out []int) {
 	for _, part := range strings.Split(strings.TrimSpace(text), ",") {
 		from, to, ranged := strings.Cut(part, "-")
@@ -159,7 +161,7 @@ func parseList(text string) (out []int) {
 		if ranged {
 			b, _ = strconv.Atoi(to)
 		}
-		for c := a; err == nil && c <= b; c++ {
+		for c := max(a, 0); err == nil && c <= min(b, most); c++ {
 			out = append(out, c)
 		}
 	}

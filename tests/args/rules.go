@@ -34,8 +34,9 @@ var pt2ptRules = []rule{
 	{names: "Session_detach_buffer", pre: "MUST(MPI_Session_attach_buffer(session, sbuf, sizeof sbuf));", undo: "void *b; int n; MUST(MPI_Session_detach_buffer(session, &b, &n));"},
 	{names: "Session_flush_buffer|Session_iflush_buffer", pre: "MUST(MPI_Session_attach_buffer(session, sbuf, sizeof sbuf)); void *b; int n;",
 		post: "MUST(MPI_Session_detach_buffer(session, &b, &n));", undo: "MUST(MPI_Session_detach_buffer(session, &b, &n));"},
-	{names: "Psend_init", pre: "MPI_Request pre; MUST(MPI_Precv_init(rbuf, 1, 1, MPI_INT, nobody ? MPI_PROC_NULL : me, 7, comm, MPI_INFO_NULL, &pre)); MUST(MPI_Start(&pre));",
-		set: "partitions=1", keep: true, post: "MUST(MPI_Start(x_request)); MUST(MPI_Pready(0, x_request[0])); release(&pre); MUST(MPI_Wait(x_request, MPI_STATUS_IGNORE)); MUST(MPI_Request_free(x_request));"},
+	{names: "P(send|recv)_init", skip: "partitions=12345"},
+	{names: "Psend_init", set: "partitions=1", keep: true, post: "MPI_Request r; MUST(MPI_Precv_init(rbuf, 1, !zero, MPI_INT, nobody ? MPI_PROC_NULL : me, 7, comm, MPI_INFO_NULL, &r)); partitioned_once(x_request, &r);"},
+	{names: "Precv_init", set: "partitions=1", keep: true, post: "MPI_Request s; MUST(MPI_Psend_init(sbuf, 1, !zero, MPI_INT, nobody ? MPI_PROC_NULL : me, 7, comm, MPI_INFO_NULL, &s)); partitioned_once(&s, x_request);"},
 }
 
 var requestRules = []rule{

@@ -89,7 +89,7 @@ func value(f *api.Function, p api.Param, set map[string]string) string {
 		return "sbuf"
 	case p.Kind == "BUFFER":
 		return "rbuf"
-	case p.Kind == "KEYVAL":
+	case p.Kind == "KEYVAL" && !p.Pointer():
 		switch {
 		case strings.HasPrefix(f.Name, "MPI_Type"):
 			return "tkey"
