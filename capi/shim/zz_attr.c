@@ -7,7 +7,8 @@ int PMPI_Attr_delete(MPI_Comm comm, int keyval)
 {
   SPX_ENTER(SPX_FN_Attr_delete);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  spx_frame frame = {.fn = SPX_FN_Attr_delete, .a = {{.u = (uintptr_t)comm}, {.i = keyval}}};
+  spx_frame frame = {.fn = SPX_FN_Attr_delete,
+    .a = {{.u = (uintptr_t)comm}, {.i = keyval}}};
   return spx_go(&frame);
 }
 
@@ -28,21 +29,17 @@ int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
   SPX_ENTER(SPX_FN_Attr_put);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_frame frame = {.fn = SPX_FN_Attr_put,
-                     .a = {{.u = (uintptr_t)comm}, {.i = keyval}, {.u = (uintptr_t)attribute_val}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = keyval}, {.u = (uintptr_t)attribute_val}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_create_keyval = PMPI_Comm_create_keyval
-int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn,
-                            MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state)
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Comm_create_keyval);
   SPX_CHECK(comm_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_keyval"));
   spx_frame frame = {.fn = SPX_FN_Comm_create_keyval,
-                     .a = {{.u = (uintptr_t)comm_copy_attr_fn},
-                           {.u = (uintptr_t)comm_delete_attr_fn},
-                           {.u = (uintptr_t)comm_keyval},
-                           {.u = (uintptr_t)extra_state}}};
+    .a = {{.u = (uintptr_t)comm_copy_attr_fn}, {.u = (uintptr_t)comm_delete_attr_fn}, {.u = (uintptr_t)comm_keyval}, {.u = (uintptr_t)extra_state}}};
   return spx_go(&frame);
 }
 
@@ -51,7 +48,8 @@ int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
   SPX_ENTER(SPX_FN_Comm_delete_attr);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  spx_frame frame = {.fn = SPX_FN_Comm_delete_attr, .a = {{.u = (uintptr_t)comm}, {.i = comm_keyval}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_delete_attr,
+    .a = {{.u = (uintptr_t)comm}, {.i = comm_keyval}}};
   return spx_go(&frame);
 }
 
@@ -60,7 +58,8 @@ int PMPI_Comm_free_keyval(int *comm_keyval)
 {
   SPX_ENTER(SPX_FN_Comm_free_keyval);
   SPX_CHECK(comm_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_keyval"));
-  spx_frame frame = {.fn = SPX_FN_Comm_free_keyval, .a = {{.u = (uintptr_t)comm_keyval}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_free_keyval,
+    .a = {{.u = (uintptr_t)comm_keyval}}};
   return spx_go(&frame);
 }
 
@@ -81,7 +80,7 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
   SPX_ENTER(SPX_FN_Comm_set_attr);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_frame frame = {.fn = SPX_FN_Comm_set_attr,
-                     .a = {{.u = (uintptr_t)comm}, {.i = comm_keyval}, {.u = (uintptr_t)attribute_val}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = comm_keyval}, {.u = (uintptr_t)attribute_val}}};
   return spx_go(&frame);
 }
 
@@ -91,10 +90,7 @@ int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_f
   SPX_ENTER(SPX_FN_Keyval_create);
   SPX_CHECK(keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "keyval"));
   spx_frame frame = {.fn = SPX_FN_Keyval_create,
-                     .a = {{.u = (uintptr_t)copy_fn},
-                           {.u = (uintptr_t)delete_fn},
-                           {.u = (uintptr_t)keyval},
-                           {.u = (uintptr_t)extra_state}}};
+    .a = {{.u = (uintptr_t)copy_fn}, {.u = (uintptr_t)delete_fn}, {.u = (uintptr_t)keyval}, {.u = (uintptr_t)extra_state}}};
   return spx_go(&frame);
 }
 
@@ -103,21 +99,18 @@ int PMPI_Keyval_free(int *keyval)
 {
   SPX_ENTER(SPX_FN_Keyval_free);
   SPX_CHECK(keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "keyval"));
-  spx_frame frame = {.fn = SPX_FN_Keyval_free, .a = {{.u = (uintptr_t)keyval}}};
+  spx_frame frame = {.fn = SPX_FN_Keyval_free,
+    .a = {{.u = (uintptr_t)keyval}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_keyval = PMPI_Type_create_keyval
-int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn,
-                            MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state)
+int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Type_create_keyval);
   SPX_CHECK(type_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_keyval"));
   spx_frame frame = {.fn = SPX_FN_Type_create_keyval,
-                     .a = {{.u = (uintptr_t)type_copy_attr_fn},
-                           {.u = (uintptr_t)type_delete_attr_fn},
-                           {.u = (uintptr_t)type_keyval},
-                           {.u = (uintptr_t)extra_state}}};
+    .a = {{.u = (uintptr_t)type_copy_attr_fn}, {.u = (uintptr_t)type_delete_attr_fn}, {.u = (uintptr_t)type_keyval}, {.u = (uintptr_t)extra_state}}};
   return spx_go(&frame);
 }
 
@@ -126,7 +119,8 @@ int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 {
   SPX_ENTER(SPX_FN_Type_delete_attr);
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
-  spx_frame frame = {.fn = SPX_FN_Type_delete_attr, .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}}};
+  spx_frame frame = {.fn = SPX_FN_Type_delete_attr,
+    .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}}};
   return spx_go(&frame);
 }
 
@@ -135,7 +129,8 @@ int PMPI_Type_free_keyval(int *type_keyval)
 {
   SPX_ENTER(SPX_FN_Type_free_keyval);
   SPX_CHECK(type_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_keyval"));
-  spx_frame frame = {.fn = SPX_FN_Type_free_keyval, .a = {{.u = (uintptr_t)type_keyval}}};
+  spx_frame frame = {.fn = SPX_FN_Type_free_keyval,
+    .a = {{.u = (uintptr_t)type_keyval}}};
   return spx_go(&frame);
 }
 
@@ -146,9 +141,8 @@ int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_v
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(attribute_val, spx_bad_null(0, NULL, MPI_ERR_ARG, "attribute_val"));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
-  spx_frame frame = {
-      .fn = SPX_FN_Type_get_attr,
-      .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}, {.u = (uintptr_t)attribute_val}, {.u = (uintptr_t)flag}}};
+  spx_frame frame = {.fn = SPX_FN_Type_get_attr,
+    .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}, {.u = (uintptr_t)attribute_val}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
 }
 
@@ -158,21 +152,17 @@ int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_v
   SPX_ENTER(SPX_FN_Type_set_attr);
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   spx_frame frame = {.fn = SPX_FN_Type_set_attr,
-                     .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}, {.u = (uintptr_t)attribute_val}}};
+    .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}, {.u = (uintptr_t)attribute_val}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_create_keyval = PMPI_Win_create_keyval
-int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
-                           MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state)
+int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Win_create_keyval);
   SPX_CHECK(win_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "win_keyval"));
   spx_frame frame = {.fn = SPX_FN_Win_create_keyval,
-                     .a = {{.u = (uintptr_t)win_copy_attr_fn},
-                           {.u = (uintptr_t)win_delete_attr_fn},
-                           {.u = (uintptr_t)win_keyval},
-                           {.u = (uintptr_t)extra_state}}};
+    .a = {{.u = (uintptr_t)win_copy_attr_fn}, {.u = (uintptr_t)win_delete_attr_fn}, {.u = (uintptr_t)win_keyval}, {.u = (uintptr_t)extra_state}}};
   return spx_go(&frame);
 }
 
@@ -181,7 +171,8 @@ int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
 {
   SPX_ENTER(SPX_FN_Win_delete_attr);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
-  spx_frame frame = {.fn = SPX_FN_Win_delete_attr, .a = {{.u = (uintptr_t)win}, {.i = win_keyval}}};
+  spx_frame frame = {.fn = SPX_FN_Win_delete_attr,
+    .a = {{.u = (uintptr_t)win}, {.i = win_keyval}}};
   return spx_go(&frame);
 }
 
@@ -190,7 +181,8 @@ int PMPI_Win_free_keyval(int *win_keyval)
 {
   SPX_ENTER(SPX_FN_Win_free_keyval);
   SPX_CHECK(win_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "win_keyval"));
-  spx_frame frame = {.fn = SPX_FN_Win_free_keyval, .a = {{.u = (uintptr_t)win_keyval}}};
+  spx_frame frame = {.fn = SPX_FN_Win_free_keyval,
+    .a = {{.u = (uintptr_t)win_keyval}}};
   return spx_go(&frame);
 }
 
@@ -201,9 +193,8 @@ int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *fla
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(attribute_val, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "attribute_val"));
   SPX_CHECK(flag, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "flag"));
-  spx_frame frame = {
-      .fn = SPX_FN_Win_get_attr,
-      .a = {{.u = (uintptr_t)win}, {.i = win_keyval}, {.u = (uintptr_t)attribute_val}, {.u = (uintptr_t)flag}}};
+  spx_frame frame = {.fn = SPX_FN_Win_get_attr,
+    .a = {{.u = (uintptr_t)win}, {.i = win_keyval}, {.u = (uintptr_t)attribute_val}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
 }
 
@@ -213,6 +204,6 @@ int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
   SPX_ENTER(SPX_FN_Win_set_attr);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_frame frame = {.fn = SPX_FN_Win_set_attr,
-                     .a = {{.u = (uintptr_t)win}, {.i = win_keyval}, {.u = (uintptr_t)attribute_val}}};
+    .a = {{.u = (uintptr_t)win}, {.i = win_keyval}, {.u = (uintptr_t)attribute_val}}};
   return spx_go(&frame);
 }

@@ -3,190 +3,151 @@
 #include "check.h"
 
 #pragma weak MPI_Allgather = PMPI_Allgather
-int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                   MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allgather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Allgather_c = PMPI_Allgather_c
-int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allgather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Allgather_init = PMPI_Allgather_init
-int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allgather_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Allgather_init_c = PMPI_Allgather_init_c
-int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                          MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                          MPI_Request *request)
+int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allgather_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Allgatherv = PMPI_Allgatherv
-int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                    const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allgatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0},
-                          t_recvtype, c_comm);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Allgatherv_c = PMPI_Allgatherv_c
-int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                      const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allgatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1},
-                          t_recvtype, c_comm);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Allgatherv_init = PMPI_Allgatherv_init
-int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                         const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
-                         MPI_Info info, MPI_Request *request)
+int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allgatherv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0},
-                               (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Allgatherv_init_c = PMPI_Allgatherv_init_c
-int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                           const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
-                           MPI_Info info, MPI_Request *request)
+int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allgatherv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1},
-                               (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Allreduce = PMPI_Allreduce
@@ -200,15 +161,13 @@ int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype d
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Allreduce_c = PMPI_Allreduce_c
-int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                     MPI_Comm comm)
+int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Allreduce_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -218,15 +177,13 @@ int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Allreduce_init = PMPI_Allreduce_init
-int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                        MPI_Info info, MPI_Request *request)
+int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allreduce_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -235,19 +192,16 @@ int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datat
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allreduce_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Allreduce_init_c = PMPI_Allreduce_init_c
-int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                          MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Allreduce_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -256,328 +210,236 @@ int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, M
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allreduce_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoall = PMPI_Alltoall
-int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                  MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoall);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Alltoall_c = PMPI_Alltoall_c
-int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                    MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoall_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Alltoall_init = PMPI_Alltoall_init
-int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoall_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoall_init_c = PMPI_Alltoall_init_c
-int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                         MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoall_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoallv = PMPI_Alltoallv
-int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                   void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoallv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf,
-                         (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Alltoallv_c = PMPI_Alltoallv_c
-int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                     void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype,
-                     MPI_Comm comm)
+int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoallv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf,
-                         (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Alltoallv_init = PMPI_Alltoallv_init
-int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                        void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
-                        MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoallv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf,
-                              (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoallv_init_c = PMPI_Alltoallv_init_c
-int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                          MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoallv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf,
-                              (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoallw = PMPI_Alltoallw
-int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
-                   void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
-                   MPI_Comm comm)
+int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoallw);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf,
-                         (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm);
 }
 
 #pragma weak MPI_Alltoallw_c = PMPI_Alltoallw_c
-int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                     const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
-                     const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Alltoallw_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf,
-                         (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm);
 }
 
 #pragma weak MPI_Alltoallw_init = PMPI_Alltoallw_init
-int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                        const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[],
-                        const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoallw_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf,
-                              (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, info, request);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, info, request);
 }
 
 #pragma weak MPI_Alltoallw_init_c = PMPI_Alltoallw_init_c
-int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                          const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
-                          const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
-                          MPI_Request *request)
+int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Alltoallw_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf,
-                              (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, info, request);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, info, request);
 }
 
 #pragma weak MPI_Barrier = PMPI_Barrier
@@ -595,8 +457,7 @@ int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
   SPX_ENTER(SPX_FN_Barrier_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   return spx_c_Barrier_init(c_comm, info, request);
 }
@@ -612,8 +473,7 @@ int PMPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Com
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
   if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (takes_part)
-    SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
   return spx_c_Bcast(buffer, count, t_datatype, root, c_comm);
 }
 
@@ -628,14 +488,12 @@ int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
   if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (takes_part)
-    SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
   return spx_c_Bcast(buffer, count, t_datatype, root, c_comm);
 }
 
 #pragma weak MPI_Bcast_init = PMPI_Bcast_init
-int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
-                    MPI_Request *request)
+int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Bcast_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -644,18 +502,15 @@ int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MP
   const int takes_part = spx_takes_part(c_comm, root);
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
   if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (takes_part)
-    SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
   return spx_c_Bcast_init(buffer, count, t_datatype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Bcast_init_c = PMPI_Bcast_init_c
-int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
-                      MPI_Request *request)
+int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Bcast_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -664,12 +519,10 @@ int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int 
   const int takes_part = spx_takes_part(c_comm, root);
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
   if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (takes_part)
-    SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
   return spx_c_Bcast_init(buffer, count, t_datatype, root, c_comm, info, request);
 }
 
@@ -684,8 +537,7 @@ int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Exscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
@@ -701,15 +553,13 @@ int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Exscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Exscan_init = PMPI_Exscan_init
-int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                     MPI_Info info, MPI_Request *request)
+int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Exscan_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -718,19 +568,16 @@ int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Exscan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Exscan_init_c = PMPI_Exscan_init_c
-int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                       MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Exscan_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -739,19 +586,16 @@ int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Exscan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Gather = PMPI_Gather
-int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                MPI_Datatype recvtype, int root, MPI_Comm comm)
+int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Gather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -760,25 +604,18 @@ int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void 
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Gather_c = PMPI_Gather_c
-int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                  MPI_Datatype recvtype, int root, MPI_Comm comm)
+int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Gather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -787,25 +624,18 @@ int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtyp
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Gather_init = PMPI_Gather_init
-int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Gather_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -814,29 +644,20 @@ int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Gather_init_c = PMPI_Gather_init_c
-int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
+int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Gather_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -845,28 +666,20 @@ int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Gatherv = PMPI_Gatherv
-int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                 const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Gatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -875,29 +688,19 @@ int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0},
-                       t_recvtype, root, c_comm);
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Gatherv_c = PMPI_Gatherv_c
-int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                   const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
-                   MPI_Comm comm)
+int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Gatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -906,29 +709,19 @@ int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1},
-                       t_recvtype, root, c_comm);
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Gatherv_init = PMPI_Gatherv_init
-int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                      const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                      MPI_Request *request)
+int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Gatherv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -937,32 +730,21 @@ int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0},
-                            (spx_counts){displs, 0}, t_recvtype, root, c_comm, info, request);
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Gatherv_init_c = PMPI_Gatherv_init_c
-int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                        const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
-                        MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Gatherv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -971,122 +753,95 @@ int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1},
-                            (spx_counts){displs, 1}, t_recvtype, root, c_comm, info, request);
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Iallgather = PMPI_Iallgather
-int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallgather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iallgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Iallgather_c = PMPI_Iallgather_c
-int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                      MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallgather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iallgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Iallgatherv = PMPI_Iallgatherv
-int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                     const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallgatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0},
-                           (spx_counts){displs, 0}, t_recvtype, c_comm, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Iallgatherv_c = PMPI_Iallgatherv_c
-int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
-                       MPI_Request *request)
+int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallgatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1},
-                           (spx_counts){displs, 1}, t_recvtype, c_comm, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Iallreduce = PMPI_Iallreduce
-int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                    MPI_Request *request)
+int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallreduce);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1097,15 +852,13 @@ int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iallreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iallreduce_c = PMPI_Iallreduce_c
-int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                      MPI_Comm comm, MPI_Request *request)
+int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iallreduce_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1116,164 +869,121 @@ int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_D
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iallreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoall = PMPI_Ialltoall
-int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoall);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoall_c = PMPI_Ialltoall_c
-int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoall_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoallv = PMPI_Ialltoallv
-int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                    void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-                    MPI_Request *request)
+int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoallv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf,
-                          (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoallv_c = PMPI_Ialltoallv_c
-int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                      MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-                      MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoallv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf,
-                          (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoallw = PMPI_Ialltoallw
-int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
-                    void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
-                    MPI_Comm comm, MPI_Request *request)
+int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoallw);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf,
-                          (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, request);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, request);
 }
 
 #pragma weak MPI_Ialltoallw_c = PMPI_Ialltoallw_c
-int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                      const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
-                      const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ialltoallw_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
+  if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
-  if (sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf,
-                          (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, request);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, request);
 }
 
 #pragma weak MPI_Ibarrier = PMPI_Ibarrier
@@ -1298,8 +1008,7 @@ int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Co
   if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (takes_part)
-    SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
   return spx_c_Ibcast(buffer, count, t_datatype, root, c_comm, request);
 }
 
@@ -1315,14 +1024,12 @@ int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root
   if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (takes_part)
-    SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  if (takes_part) SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
   return spx_c_Ibcast(buffer, count, t_datatype, root, c_comm, request);
 }
 
 #pragma weak MPI_Iexscan = PMPI_Iexscan
-int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                 MPI_Request *request)
+int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iexscan);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1333,15 +1040,13 @@ int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iexscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iexscan_c = PMPI_Iexscan_c
-int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                   MPI_Request *request)
+int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iexscan_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1352,15 +1057,13 @@ int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iexscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Igather = PMPI_Igather
-int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Igather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1369,26 +1072,19 @@ int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Igather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Igather_c = PMPI_Igather_c
-int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                   MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Igather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1397,26 +1093,19 @@ int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Igather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Igatherv = PMPI_Igatherv
-int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                  const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Igatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1425,30 +1114,20 @@ int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0},
-                        t_recvtype, root, c_comm, request);
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Igatherv_c = PMPI_Igatherv_c
-int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                    const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
-                    MPI_Comm comm, MPI_Request *request)
+int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Igatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1457,29 +1136,20 @@ int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
   spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  if (at_leaf && sendbuf != MPI_IN_PLACE)
-    SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(sendbuf, sendcount, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1},
-                        t_recvtype, root, c_comm, request);
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce = PMPI_Ireduce
-int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-                 MPI_Comm comm, MPI_Request *request)
+int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1494,17 +1164,13 @@ int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
   if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_c = PMPI_Ireduce_c
-int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                   MPI_Comm comm, MPI_Request *request)
+int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1519,17 +1185,13 @@ int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
   if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_scatter = PMPI_Ireduce_scatter
-int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
-                         MPI_Comm comm, MPI_Request *request)
+int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_scatter);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1540,17 +1202,13 @@ int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcount
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_scatter_block = PMPI_Ireduce_scatter_block
-int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
-                               MPI_Comm comm, MPI_Request *request)
+int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_scatter_block);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1561,15 +1219,13 @@ int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_scatter_block_c = PMPI_Ireduce_scatter_block_c
-int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
-                                 MPI_Op op, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_scatter_block_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1580,15 +1236,13 @@ int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count r
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Ireduce_scatter_c = PMPI_Ireduce_scatter_c
-int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype,
-                           MPI_Op op, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ireduce_scatter_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1599,17 +1253,13 @@ int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count r
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iscan = PMPI_Iscan
-int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-               MPI_Request *request)
+int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscan);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1620,15 +1270,13 @@ int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datat
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iscan_c = PMPI_Iscan_c
-int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                 MPI_Request *request)
+int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscan_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1639,15 +1287,13 @@ int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dataty
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
 #pragma weak MPI_Iscatter = PMPI_Iscatter
-int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                  MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscatter);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1658,24 +1304,17 @@ int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iscatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Iscatter_c = PMPI_Iscatter_c
-int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscatter_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1686,24 +1325,17 @@ int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iscatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Iscatterv = PMPI_Iscatterv
-int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
-                   void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscatterv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1714,28 +1346,18 @@ int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount,
-                         t_recvtype, root, c_comm, request);
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Iscatterv_c = PMPI_Iscatterv_c
-int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype,
-                     void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                     MPI_Request *request)
+int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Iscatterv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1746,27 +1368,18 @@ int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount,
-                         t_recvtype, root, c_comm, request);
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
 #pragma weak MPI_Reduce = PMPI_Reduce
-int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-                MPI_Comm comm)
+int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1780,17 +1393,13 @@ int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
   spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
   if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm);
 }
 
 #pragma weak MPI_Reduce_c = PMPI_Reduce_c
-int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                  MPI_Comm comm)
+int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1804,17 +1413,13 @@ int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
   spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
   if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm);
 }
 
 #pragma weak MPI_Reduce_init = PMPI_Reduce_init
-int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-                     MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1827,21 +1432,16 @@ int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
   if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_init(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_init_c = PMPI_Reduce_init_c
-int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                       MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1854,21 +1454,16 @@ int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
   if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
   if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  if (at_leaf)
-    SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_init(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_scatter = PMPI_Reduce_scatter
-int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
-                        MPI_Comm comm)
+int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1878,17 +1473,13 @@ int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Reduce_scatter_block = PMPI_Reduce_scatter_block
-int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm)
+int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_block);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1898,15 +1489,13 @@ int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Reduce_scatter_block_c = PMPI_Reduce_scatter_block_c
-int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
-                                MPI_Op op, MPI_Comm comm)
+int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_block_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1916,15 +1505,13 @@ int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count re
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Reduce_scatter_block_init = PMPI_Reduce_scatter_block_init
-int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
-                                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_block_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1933,19 +1520,16 @@ int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvc
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_scatter_block_init_c = PMPI_Reduce_scatter_block_init_c
-int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
-                                     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_block_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1954,19 +1538,16 @@ int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Cou
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_scatter_c = PMPI_Reduce_scatter_c
-int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype,
-                          MPI_Op op, MPI_Comm comm)
+int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1976,17 +1557,13 @@ int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count re
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Reduce_scatter_init = PMPI_Reduce_scatter_init
-int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype,
-                             MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1995,22 +1572,16 @@ int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvc
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, info,
-                                   request);
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Reduce_scatter_init_c = PMPI_Reduce_scatter_init_c
-int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype,
-                               MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Reduce_scatter_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2019,17 +1590,12 @@ int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Cou
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm)
-                                    : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, info,
-                                   request);
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Scan = PMPI_Scan
@@ -2043,8 +1609,7 @@ int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dataty
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
@@ -2060,15 +1625,13 @@ int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatyp
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
 #pragma weak MPI_Scan_init = PMPI_Scan_init
-int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                   MPI_Info info, MPI_Request *request)
+int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scan_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2077,19 +1640,16 @@ int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype d
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Scan_init_c = PMPI_Scan_init_c
-int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                     MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scan_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2098,19 +1658,16 @@ int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
 #pragma weak MPI_Scatter = PMPI_Scatter
-int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                 MPI_Datatype recvtype, int root, MPI_Comm comm)
+int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scatter);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2121,23 +1678,16 @@ int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Scatter_c = PMPI_Scatter_c
-int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                   MPI_Datatype recvtype, int root, MPI_Comm comm)
+int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scatter_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2148,23 +1698,16 @@ int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Scatter_init = PMPI_Scatter_init
-int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                      MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scatter_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2175,28 +1718,18 @@ int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Scatter_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info,
-                            request);
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatter_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Scatter_init_c = PMPI_Scatter_init_c
-int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                        MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                        MPI_Request *request)
+int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scatter_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2207,27 +1740,18 @@ int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  if (at_root)
-    SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Scatter_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info,
-                            request);
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatter_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Scatterv = PMPI_Scatterv
-int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf,
-                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scatterv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2238,26 +1762,17 @@ int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount,
-                        t_recvtype, root, c_comm);
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Scatterv_c = PMPI_Scatterv_c
-int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype,
-                    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Scatterv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2268,27 +1783,17 @@ int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount,
-                        t_recvtype, root, c_comm);
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
 #pragma weak MPI_Scatterv_init = PMPI_Scatterv_init
-int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
-                       void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
+int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scatterv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2299,30 +1804,19 @@ int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int di
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf,
-                             recvcount, t_recvtype, root, c_comm, info, request);
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
 #pragma weak MPI_Scatterv_init_c = PMPI_Scatterv_init_c
-int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
-                         MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                         MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Scatterv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -2333,22 +1827,13 @@ int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], cons
   spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
-  if (at_leaf && recvbuf != MPI_IN_PLACE)
-    SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root)
-    SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  if (at_leaf)
-    SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm)
-                                      : spx_buffer_ok(recvbuf, recvcount, t_recvtype),
-              spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf,
-                             recvcount, t_recvtype, root, c_comm, info, request);
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }

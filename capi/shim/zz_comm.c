@@ -10,7 +10,7 @@ int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
   SPX_CHECK(spx_get(SPX_K_COMM, comm2), spx_bad_handle(SPX_K_COMM, comm1, SPX_K_COMM, "comm2", comm2));
   SPX_CHECK(result, spx_bad_null(SPX_K_COMM, comm1, MPI_ERR_ARG, "result"));
   spx_frame frame = {.fn = SPX_FN_Comm_compare,
-                     .a = {{.u = (uintptr_t)comm1}, {.u = (uintptr_t)comm2}, {.u = (uintptr_t)result}}};
+    .a = {{.u = (uintptr_t)comm1}, {.u = (uintptr_t)comm2}, {.u = (uintptr_t)result}}};
   return spx_go(&frame);
 }
 
@@ -22,13 +22,12 @@ int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, comm, SPX_K_GROUP, "group", group));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_create,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}, {.u = (uintptr_t)newcomm}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Comm_create_from_group = PMPI_Comm_create_from_group
-int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
-                                MPI_Comm *newcomm)
+int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_create_from_group);
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
@@ -37,11 +36,7 @@ int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
   SPX_CHECK(stringtag, spx_bad_null(0, NULL, MPI_ERR_ARG, "stringtag"));
   SPX_CHECK(newcomm, spx_bad_null(0, NULL, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_create_from_group,
-                     .a = {{.u = (uintptr_t)group},
-                           {.u = (uintptr_t)stringtag},
-                           {.u = (uintptr_t)info},
-                           {.u = (uintptr_t)errhandler},
-                           {.u = (uintptr_t)newcomm}}};
+    .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)stringtag}, {.u = (uintptr_t)info}, {.u = (uintptr_t)errhandler}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
@@ -54,7 +49,7 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_create_group,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}, {.i = tag}, {.u = (uintptr_t)newcomm}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}, {.i = tag}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
@@ -64,7 +59,8 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
   SPX_ENTER(SPX_FN_Comm_dup);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
-  spx_frame frame = {.fn = SPX_FN_Comm_dup, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_dup,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
@@ -73,11 +69,10 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_dup_with_info);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_dup_with_info,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
@@ -87,7 +82,8 @@ int PMPI_Comm_free(MPI_Comm *comm)
   SPX_ENTER(SPX_FN_Comm_free);
   SPX_CHECK(comm, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm"));
   SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(0, NULL, SPX_K_COMM, "comm", *comm));
-  spx_frame frame = {.fn = SPX_FN_Comm_free, .a = {{.u = (uintptr_t)comm}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_free,
+    .a = {{.u = (uintptr_t)comm}}};
   return spx_go(&frame);
 }
 
@@ -97,7 +93,8 @@ int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
   SPX_ENTER(SPX_FN_Comm_get_info);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(info_used, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "info_used"));
-  spx_frame frame = {.fn = SPX_FN_Comm_get_info, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info_used}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_get_info,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info_used}}};
   return spx_go(&frame);
 }
 
@@ -118,7 +115,8 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
   SPX_ENTER(SPX_FN_Comm_group);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(group, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "group"));
-  spx_frame frame = {.fn = SPX_FN_Comm_group, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_group,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}}};
   return spx_go(&frame);
 }
 
@@ -130,7 +128,7 @@ int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   spx_frame frame = {.fn = SPX_FN_Comm_idup,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -139,13 +137,11 @@ int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MP
 {
   SPX_ENTER(SPX_FN_Comm_idup_with_info);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
-  spx_frame frame = {
-      .fn = SPX_FN_Comm_idup_with_info,
-      .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_idup_with_info,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -165,7 +161,8 @@ int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
   SPX_ENTER(SPX_FN_Comm_remote_group);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(group, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "group"));
-  spx_frame frame = {.fn = SPX_FN_Comm_remote_group, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_remote_group,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}}};
   return spx_go(&frame);
 }
 
@@ -184,9 +181,9 @@ int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_Comm_set_info);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
-  spx_frame frame = {.fn = SPX_FN_Comm_set_info, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}}};
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  spx_frame frame = {.fn = SPX_FN_Comm_set_info,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -217,7 +214,7 @@ int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_split,
-                     .a = {{.u = (uintptr_t)comm}, {.i = color}, {.i = key}, {.u = (uintptr_t)newcomm}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = color}, {.i = key}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
@@ -226,12 +223,10 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
 {
   SPX_ENTER(SPX_FN_Comm_split_type);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
-  spx_frame frame = {
-      .fn = SPX_FN_Comm_split_type,
-      .a = {{.u = (uintptr_t)comm}, {.i = split_type}, {.i = key}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}}};
+  spx_frame frame = {.fn = SPX_FN_Comm_split_type,
+    .a = {{.u = (uintptr_t)comm}, {.i = split_type}, {.i = key}, {.u = (uintptr_t)info}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
@@ -246,30 +241,20 @@ int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 }
 
 #pragma weak MPI_Intercomm_create = PMPI_Intercomm_create
-int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
-                          MPI_Comm *newintercomm)
+int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
 {
   SPX_ENTER(SPX_FN_Intercomm_create);
-  SPX_CHECK(spx_get(SPX_K_COMM, local_comm),
-            spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "local_comm", local_comm));
-  SPX_CHECK(peer_comm == MPI_COMM_NULL || spx_get(SPX_K_COMM, peer_comm),
-            spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "peer_comm", peer_comm));
+  SPX_CHECK(spx_get(SPX_K_COMM, local_comm), spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "local_comm", local_comm));
+  SPX_CHECK(peer_comm == MPI_COMM_NULL || spx_get(SPX_K_COMM, peer_comm), spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "peer_comm", peer_comm));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, local_comm, "tag", tag));
   SPX_CHECK(newintercomm, spx_bad_null(SPX_K_COMM, local_comm, MPI_ERR_ARG, "newintercomm"));
   spx_frame frame = {.fn = SPX_FN_Intercomm_create,
-                     .a = {{.u = (uintptr_t)local_comm},
-                           {.i = local_leader},
-                           {.u = (uintptr_t)peer_comm},
-                           {.i = remote_leader},
-                           {.i = tag},
-                           {.u = (uintptr_t)newintercomm}}};
+    .a = {{.u = (uintptr_t)local_comm}, {.i = local_leader}, {.u = (uintptr_t)peer_comm}, {.i = remote_leader}, {.i = tag}, {.u = (uintptr_t)newintercomm}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Intercomm_create_from_groups = PMPI_Intercomm_create_from_groups
-int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group,
-                                      int remote_leader, const char *stringtag, MPI_Info info,
-                                      MPI_Errhandler errhandler, MPI_Comm *newintercomm)
+int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm)
 {
   SPX_ENTER(SPX_FN_Intercomm_create_from_groups);
   SPX_CHECK(spx_get(SPX_K_GROUP, local_group), spx_bad_handle(0, NULL, SPX_K_GROUP, "local_group", local_group));
@@ -279,14 +264,7 @@ int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, M
   SPX_CHECK(stringtag, spx_bad_null(0, NULL, MPI_ERR_ARG, "stringtag"));
   SPX_CHECK(newintercomm, spx_bad_null(0, NULL, MPI_ERR_ARG, "newintercomm"));
   spx_frame frame = {.fn = SPX_FN_Intercomm_create_from_groups,
-                     .a = {{.u = (uintptr_t)local_group},
-                           {.i = local_leader},
-                           {.u = (uintptr_t)remote_group},
-                           {.i = remote_leader},
-                           {.u = (uintptr_t)stringtag},
-                           {.u = (uintptr_t)info},
-                           {.u = (uintptr_t)errhandler},
-                           {.u = (uintptr_t)newintercomm}}};
+    .a = {{.u = (uintptr_t)local_group}, {.i = local_leader}, {.u = (uintptr_t)remote_group}, {.i = remote_leader}, {.u = (uintptr_t)stringtag}, {.u = (uintptr_t)info}, {.u = (uintptr_t)errhandler}, {.u = (uintptr_t)newintercomm}}};
   return spx_go(&frame);
 }
 
@@ -297,6 +275,6 @@ int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
   SPX_CHECK(spx_get(SPX_K_COMM, intercomm), spx_bad_handle(SPX_K_COMM, intercomm, SPX_K_COMM, "intercomm", intercomm));
   SPX_CHECK(newintracomm, spx_bad_null(SPX_K_COMM, intercomm, MPI_ERR_ARG, "newintracomm"));
   spx_frame frame = {.fn = SPX_FN_Intercomm_merge,
-                     .a = {{.u = (uintptr_t)intercomm}, {.i = high}, {.u = (uintptr_t)newintracomm}}};
+    .a = {{.u = (uintptr_t)intercomm}, {.i = high}, {.u = (uintptr_t)newintracomm}}};
   return spx_go(&frame);
 }

@@ -283,42 +283,42 @@ MPI_Session PMPI_Session_f2c(MPI_Fint session)
 }
 
 #pragma weak MPI_Status_c2f = PMPI_Status_c2f
-int PMPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+int PMPI_Status_c2f(const MPI_Status* c_status, MPI_Fint* f_status)
 {
   spx_fn = SPX_FN_Status_c2f;
   return spx_c_Status_c2f(c_status, f_status);
 }
 
 #pragma weak MPI_Status_c2f08 = PMPI_Status_c2f08
-int PMPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+int PMPI_Status_c2f08(const MPI_Status* c_status, MPI_F08_status* f08_status)
 {
   spx_fn = SPX_FN_Status_c2f08;
   return spx_c_Status_c2f08(c_status, f08_status);
 }
 
 #pragma weak MPI_Status_f082c = PMPI_Status_f082c
-int PMPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+int PMPI_Status_f082c(const MPI_F08_status* f08_status, MPI_Status* c_status)
 {
   spx_fn = SPX_FN_Status_f082c;
   return spx_c_Status_f082c(f08_status, c_status);
 }
 
 #pragma weak MPI_Status_f082f = PMPI_Status_f082f
-int PMPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
+int PMPI_Status_f082f(const MPI_F08_status* f08_status, MPI_Fint* f_status)
 {
   spx_fn = SPX_FN_Status_f082f;
   return spx_c_Status_f082f(f08_status, f_status);
 }
 
 #pragma weak MPI_Status_f2c = PMPI_Status_f2c
-int PMPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+int PMPI_Status_f2c(const MPI_Fint* f_status, MPI_Status* c_status)
 {
   spx_fn = SPX_FN_Status_f2c;
   return spx_c_Status_f2c(f_status, c_status);
 }
 
 #pragma weak MPI_Status_f2f08 = PMPI_Status_f2f08
-int PMPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
+int PMPI_Status_f2f08(const MPI_Fint* f_status, MPI_F08_status* f08_status)
 {
   spx_fn = SPX_FN_Status_f2f08;
   return spx_c_Status_f2f08(f_status, f08_status);

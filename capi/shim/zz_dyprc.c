@@ -2,14 +2,14 @@
 #include "shim.h"
 #include "check.h"
 
-int(ulfm_dyprc_merge_child)(MPI_Comm *mworld)
+int (ulfm_dyprc_merge_child)(MPI_Comm *mworld)
 {
   spx_fn = SPX_FN_dyprc_merge_child;
   (void)mworld;
   return spx_unwritten(0, NULL);
 }
 
-int(ulfm_dyprc_poll)(MPI_Comm *mworld)
+int (ulfm_dyprc_poll)(MPI_Comm *mworld)
 {
   spx_fn = SPX_FN_dyprc_poll;
   (void)mworld;
@@ -24,7 +24,7 @@ void *(ulfm_dyprc_point)(MPI_Comm *mworld)
   return 0;
 }
 
-int(ulfm_dyprc_resume)(MPI_Comm *mworld, int jumped, int newcomer)
+int (ulfm_dyprc_resume)(MPI_Comm *mworld, int jumped, int newcomer)
 {
   spx_fn = SPX_FN_dyprc_resume;
   (void)mworld;

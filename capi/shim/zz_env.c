@@ -17,7 +17,8 @@ int PMPI_Abi_get_fortran_info(MPI_Info *info)
 {
   spx_fn = SPX_FN_Abi_get_fortran_info;
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
-  spx_frame frame = {.fn = SPX_FN_Abi_get_fortran_info, .a = {{.u = (uintptr_t)info}}};
+  spx_frame frame = {.fn = SPX_FN_Abi_get_fortran_info,
+    .a = {{.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -26,7 +27,8 @@ int PMPI_Abi_get_info(MPI_Info *info)
 {
   spx_fn = SPX_FN_Abi_get_info;
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
-  spx_frame frame = {.fn = SPX_FN_Abi_get_info, .a = {{.u = (uintptr_t)info}}};
+  spx_frame frame = {.fn = SPX_FN_Abi_get_info,
+    .a = {{.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -51,7 +53,8 @@ int PMPI_Abi_set_fortran_info(MPI_Info info)
 {
   spx_fn = SPX_FN_Abi_set_fortran_info;
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
-  spx_frame frame = {.fn = SPX_FN_Abi_set_fortran_info, .a = {{.u = (uintptr_t)info}}};
+  spx_frame frame = {.fn = SPX_FN_Abi_set_fortran_info,
+    .a = {{.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -70,7 +73,8 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
   SPX_ENTER(SPX_FN_Alloc_mem);
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(0, NULL, MPI_ERR_ARG, "baseptr"));
-  spx_frame frame = {.fn = SPX_FN_Alloc_mem, .a = {{.i = size}, {.u = (uintptr_t)info}, {.u = (uintptr_t)baseptr}}};
+  spx_frame frame = {.fn = SPX_FN_Alloc_mem,
+    .a = {{.i = size}, {.u = (uintptr_t)info}, {.u = (uintptr_t)baseptr}}};
   return spx_go(&frame);
 }
 
@@ -92,7 +96,8 @@ int PMPI_Finalized(int *flag)
 int PMPI_Free_mem(void *base)
 {
   SPX_ENTER(SPX_FN_Free_mem);
-  spx_frame frame = {.fn = SPX_FN_Free_mem, .a = {{.u = (uintptr_t)base}}};
+  spx_frame frame = {.fn = SPX_FN_Free_mem,
+    .a = {{.u = (uintptr_t)base}}};
   return spx_go(&frame);
 }
 
@@ -191,7 +196,8 @@ int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
   spx_fn = SPX_FN_Session_get_info;
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(info_used, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "info_used"));
-  spx_frame frame = {.fn = SPX_FN_Session_get_info, .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info_used}}};
+  spx_frame frame = {.fn = SPX_FN_Session_get_info,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info_used}}};
   return spx_go(&frame);
 }
 
@@ -200,16 +206,11 @@ int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *ps
 {
   spx_fn = SPX_FN_Session_get_nth_pset;
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_SESSION, session, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_SESSION, session, SPX_K_INFO, "info", info));
   SPX_CHECK(pset_len, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_len"));
   SPX_CHECK(*pset_len == 0 || pset_name, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_name"));
   spx_frame frame = {.fn = SPX_FN_Session_get_nth_pset,
-                     .a = {{.u = (uintptr_t)session},
-                           {.u = (uintptr_t)info},
-                           {.i = n},
-                           {.u = (uintptr_t)pset_len},
-                           {.u = (uintptr_t)pset_name}}};
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info}, {.i = n}, {.u = (uintptr_t)pset_len}, {.u = (uintptr_t)pset_name}}};
   return spx_go(&frame);
 }
 
@@ -218,11 +219,10 @@ int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_na
 {
   spx_fn = SPX_FN_Session_get_num_psets;
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_SESSION, session, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_SESSION, session, SPX_K_INFO, "info", info));
   SPX_CHECK(npset_names, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "npset_names"));
   spx_frame frame = {.fn = SPX_FN_Session_get_num_psets,
-                     .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info}, {.u = (uintptr_t)npset_names}}};
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)info}, {.u = (uintptr_t)npset_names}}};
   return spx_go(&frame);
 }
 
@@ -234,7 +234,7 @@ int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_I
   SPX_CHECK(pset_name, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_name"));
   SPX_CHECK(info, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "info"));
   spx_frame frame = {.fn = SPX_FN_Session_get_pset_info,
-                     .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)pset_name}, {.u = (uintptr_t)info}}};
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)pset_name}, {.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 

@@ -177,8 +177,7 @@ int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {
   spx_fn = SPX_FN_Session_set_errhandler;
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
-  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler),
-            spx_bad_handle(SPX_K_SESSION, session, SPX_K_ERRH, "errhandler", errhandler));
+  SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_SESSION, session, SPX_K_ERRH, "errhandler", errhandler));
   return spx_c_Session_set_errhandler(session, errhandler);
 }
 

@@ -7,7 +7,8 @@ int PMPIX_Comm_revoke(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_X_Comm_revoke);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  spx_frame frame = {.fn = SPX_FN_X_Comm_revoke, .a = {{.u = (uintptr_t)comm}}};
+  spx_frame frame = {.fn = SPX_FN_X_Comm_revoke,
+    .a = {{.u = (uintptr_t)comm}}};
   return spx_go(&frame);
 }
 
@@ -17,7 +18,8 @@ int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag)
   SPX_ENTER(SPX_FN_X_Comm_is_revoked);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
-  spx_frame frame = {.fn = SPX_FN_X_Comm_is_revoked, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}}};
+  spx_frame frame = {.fn = SPX_FN_X_Comm_is_revoked,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
 }
 
@@ -27,7 +29,8 @@ int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
   SPX_ENTER(SPX_FN_X_Comm_shrink);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
-  spx_frame frame = {.fn = SPX_FN_X_Comm_shrink, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
+  spx_frame frame = {.fn = SPX_FN_X_Comm_shrink,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
@@ -39,7 +42,7 @@ int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_ishrink,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -49,7 +52,8 @@ int PMPIX_Comm_agree(MPI_Comm comm, int *flag)
   SPX_ENTER(SPX_FN_X_Comm_agree);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
-  spx_frame frame = {.fn = SPX_FN_X_Comm_agree, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}}};
+  spx_frame frame = {.fn = SPX_FN_X_Comm_agree,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
 }
 
@@ -61,7 +65,7 @@ int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request)
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_iagree,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}, {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)flag}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -70,7 +74,8 @@ int PMPIX_Comm_failure_ack(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_X_Comm_failure_ack);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  spx_frame frame = {.fn = SPX_FN_X_Comm_failure_ack, .a = {{.u = (uintptr_t)comm}}};
+  spx_frame frame = {.fn = SPX_FN_X_Comm_failure_ack,
+    .a = {{.u = (uintptr_t)comm}}};
   return spx_go(&frame);
 }
 
@@ -80,7 +85,8 @@ int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp)
   SPX_ENTER(SPX_FN_X_Comm_failure_get_acked);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(failedgrp, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "failedgrp"));
-  spx_frame frame = {.fn = SPX_FN_X_Comm_failure_get_acked, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)failedgrp}}};
+  spx_frame frame = {.fn = SPX_FN_X_Comm_failure_get_acked,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)failedgrp}}};
   return spx_go(&frame);
 }
 
@@ -90,7 +96,8 @@ int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp)
   SPX_ENTER(SPX_FN_X_Comm_get_failed);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(failedgrp, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "failedgrp"));
-  spx_frame frame = {.fn = SPX_FN_X_Comm_get_failed, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)failedgrp}}};
+  spx_frame frame = {.fn = SPX_FN_X_Comm_get_failed,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)failedgrp}}};
   return spx_go(&frame);
 }
 
@@ -102,6 +109,6 @@ int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked)
   SPX_CHECK(num_to_ack >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "num_to_ack", num_to_ack));
   SPX_CHECK(num_acked, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "num_acked"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_ack_failed,
-                     .a = {{.u = (uintptr_t)comm}, {.i = num_to_ack}, {.u = (uintptr_t)num_acked}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = num_to_ack}, {.u = (uintptr_t)num_acked}}};
   return spx_go(&frame);
 }

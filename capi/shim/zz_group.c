@@ -10,7 +10,7 @@ int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(result, spx_bad_null(0, NULL, MPI_ERR_ARG, "result"));
   spx_frame frame = {.fn = SPX_FN_Group_compare,
-                     .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)result}}};
+    .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)result}}};
   return spx_go(&frame);
 }
 
@@ -22,7 +22,7 @@ int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgrou
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_difference,
-                     .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
+    .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
 }
 
@@ -35,7 +35,7 @@ int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
   SPX_CHECK(n <= 0 || ranks, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranks"));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_excl,
-                     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
+    .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
 }
 
@@ -45,7 +45,8 @@ int PMPI_Group_free(MPI_Group *group)
   SPX_ENTER(SPX_FN_Group_free);
   SPX_CHECK(group, spx_bad_null(0, NULL, MPI_ERR_ARG, "group"));
   SPX_CHECK(spx_get(SPX_K_GROUP, *group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", *group));
-  spx_frame frame = {.fn = SPX_FN_Group_free, .a = {{.u = (uintptr_t)group}}};
+  spx_frame frame = {.fn = SPX_FN_Group_free,
+    .a = {{.u = (uintptr_t)group}}};
   return spx_go(&frame);
 }
 
@@ -57,7 +58,7 @@ int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI
   SPX_CHECK(pset_name, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_name"));
   SPX_CHECK(newgroup, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_from_session_pset,
-                     .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)pset_name}, {.u = (uintptr_t)newgroup}}};
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)pset_name}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
 }
 
@@ -70,7 +71,7 @@ int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
   SPX_CHECK(n <= 0 || ranks, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranks"));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_incl,
-                     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
+    .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
 }
 
@@ -82,7 +83,7 @@ int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgr
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_intersection,
-                     .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
+    .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
 }
 
@@ -95,7 +96,7 @@ int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
   SPX_CHECK(n <= 0 || ranges, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranges"));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_range_excl,
-                     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
+    .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
 }
 
@@ -108,7 +109,7 @@ int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
   SPX_CHECK(n <= 0 || ranges, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranges"));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_range_incl,
-                     .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
+    .a = {{.u = (uintptr_t)group}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
 }
 
@@ -118,7 +119,8 @@ int PMPI_Group_rank(MPI_Group group, int *rank)
   SPX_ENTER(SPX_FN_Group_rank);
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(rank, spx_bad_null(0, NULL, MPI_ERR_ARG, "rank"));
-  spx_frame frame = {.fn = SPX_FN_Group_rank, .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)rank}}};
+  spx_frame frame = {.fn = SPX_FN_Group_rank,
+    .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)rank}}};
   return spx_go(&frame);
 }
 
@@ -128,7 +130,8 @@ int PMPI_Group_size(MPI_Group group, int *size)
   SPX_ENTER(SPX_FN_Group_size);
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
-  spx_frame frame = {.fn = SPX_FN_Group_size, .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)size}}};
+  spx_frame frame = {.fn = SPX_FN_Group_size,
+    .a = {{.u = (uintptr_t)group}, {.u = (uintptr_t)size}}};
   return spx_go(&frame);
 }
 
@@ -141,11 +144,7 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
   SPX_CHECK(n <= 0 || ranks1, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranks1"));
   spx_frame frame = {.fn = SPX_FN_Group_translate_ranks,
-                     .a = {{.u = (uintptr_t)group1},
-                           {.i = n},
-                           {.u = (uintptr_t)ranks1},
-                           {.u = (uintptr_t)group2},
-                           {.u = (uintptr_t)ranks2}}};
+    .a = {{.u = (uintptr_t)group1}, {.i = n}, {.u = (uintptr_t)ranks1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)ranks2}}};
   return spx_go(&frame);
 }
 
@@ -157,6 +156,6 @@ int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
   spx_frame frame = {.fn = SPX_FN_Group_union,
-                     .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
+    .a = {{.u = (uintptr_t)group1}, {.u = (uintptr_t)group2}, {.u = (uintptr_t)newgroup}}};
   return spx_go(&frame);
 }

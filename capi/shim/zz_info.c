@@ -7,7 +7,8 @@ int PMPI_Info_create(MPI_Info *info)
 {
   spx_fn = SPX_FN_Info_create;
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
-  spx_frame frame = {.fn = SPX_FN_Info_create, .a = {{.u = (uintptr_t)info}}};
+  spx_frame frame = {.fn = SPX_FN_Info_create,
+    .a = {{.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -16,7 +17,8 @@ int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
 {
   spx_fn = SPX_FN_Info_create_env;
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
-  spx_frame frame = {.fn = SPX_FN_Info_create_env, .a = {{.i = argc}, {.u = (uintptr_t)argv}, {.u = (uintptr_t)info}}};
+  spx_frame frame = {.fn = SPX_FN_Info_create_env,
+    .a = {{.i = argc}, {.u = (uintptr_t)argv}, {.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -26,7 +28,8 @@ int PMPI_Info_delete(MPI_Info info, const char *key)
   spx_fn = SPX_FN_Info_delete;
   SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
-  spx_frame frame = {.fn = SPX_FN_Info_delete, .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}}};
+  spx_frame frame = {.fn = SPX_FN_Info_delete,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}}};
   return spx_go(&frame);
 }
 
@@ -36,7 +39,8 @@ int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
   spx_fn = SPX_FN_Info_dup;
   SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(newinfo, spx_bad_null(0, NULL, MPI_ERR_ARG, "newinfo"));
-  spx_frame frame = {.fn = SPX_FN_Info_dup, .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)newinfo}}};
+  spx_frame frame = {.fn = SPX_FN_Info_dup,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)newinfo}}};
   return spx_go(&frame);
 }
 
@@ -46,7 +50,8 @@ int PMPI_Info_free(MPI_Info *info)
   spx_fn = SPX_FN_Info_free;
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
   SPX_CHECK(spx_get(SPX_K_INFO, *info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", *info));
-  spx_frame frame = {.fn = SPX_FN_Info_free, .a = {{.u = (uintptr_t)info}}};
+  spx_frame frame = {.fn = SPX_FN_Info_free,
+    .a = {{.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -60,11 +65,7 @@ int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int
   SPX_CHECK(value, spx_bad_null(0, NULL, MPI_ERR_ARG, "value"));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_Info_get,
-                     .a = {{.u = (uintptr_t)info},
-                           {.u = (uintptr_t)key},
-                           {.i = valuelen},
-                           {.u = (uintptr_t)value},
-                           {.u = (uintptr_t)flag}}};
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.i = valuelen}, {.u = (uintptr_t)value}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
 }
 
@@ -74,7 +75,8 @@ int PMPI_Info_get_nkeys(MPI_Info info, int *nkeys)
   spx_fn = SPX_FN_Info_get_nkeys;
   SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(nkeys, spx_bad_null(0, NULL, MPI_ERR_ARG, "nkeys"));
-  spx_frame frame = {.fn = SPX_FN_Info_get_nkeys, .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)nkeys}}};
+  spx_frame frame = {.fn = SPX_FN_Info_get_nkeys,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)nkeys}}};
   return spx_go(&frame);
 }
 
@@ -84,7 +86,8 @@ int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key)
   spx_fn = SPX_FN_Info_get_nthkey;
   SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_ARG, "key"));
-  spx_frame frame = {.fn = SPX_FN_Info_get_nthkey, .a = {{.u = (uintptr_t)info}, {.i = n}, {.u = (uintptr_t)key}}};
+  spx_frame frame = {.fn = SPX_FN_Info_get_nthkey,
+    .a = {{.u = (uintptr_t)info}, {.i = n}, {.u = (uintptr_t)key}}};
   return spx_go(&frame);
 }
 
@@ -98,11 +101,7 @@ int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *valu
   SPX_CHECK(*buflen == 0 || value, spx_bad_null(0, NULL, MPI_ERR_ARG, "value"));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_Info_get_string,
-                     .a = {{.u = (uintptr_t)info},
-                           {.u = (uintptr_t)key},
-                           {.u = (uintptr_t)buflen},
-                           {.u = (uintptr_t)value},
-                           {.u = (uintptr_t)flag}}};
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)buflen}, {.u = (uintptr_t)value}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
 }
 
@@ -114,9 +113,8 @@ int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *f
   SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
   SPX_CHECK(valuelen, spx_bad_null(0, NULL, MPI_ERR_ARG, "valuelen"));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
-  spx_frame frame = {
-      .fn = SPX_FN_Info_get_valuelen,
-      .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)valuelen}, {.u = (uintptr_t)flag}}};
+  spx_frame frame = {.fn = SPX_FN_Info_get_valuelen,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)valuelen}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
 }
 
@@ -128,6 +126,6 @@ int PMPI_Info_set(MPI_Info info, const char *key, const char *value)
   SPX_CHECK(key, spx_bad_null(0, NULL, MPI_ERR_INFO_KEY, "key"));
   SPX_CHECK(value, spx_bad_null(0, NULL, MPI_ERR_INFO_VALUE, "value"));
   spx_frame frame = {.fn = SPX_FN_Info_set,
-                     .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)value}}};
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)key}, {.u = (uintptr_t)value}}};
   return spx_go(&frame);
 }

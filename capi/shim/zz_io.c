@@ -8,7 +8,8 @@ int PMPI_File_close(MPI_File *fh)
   SPX_ENTER(SPX_FN_File_close);
   SPX_CHECK(fh, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "fh"));
   SPX_CHECK(spx_get(SPX_K_FILE, *fh), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_FILE, "fh", *fh));
-  spx_frame frame = {.fn = SPX_FN_File_close, .a = {{.u = (uintptr_t)fh}}};
+  spx_frame frame = {.fn = SPX_FN_File_close,
+    .a = {{.u = (uintptr_t)fh}}};
   return spx_go(&frame);
 }
 
@@ -16,10 +17,10 @@ int PMPI_File_close(MPI_File *fh)
 int PMPI_File_delete(const char *filename, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_File_delete);
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(filename, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "filename"));
-  spx_frame frame = {.fn = SPX_FN_File_delete, .a = {{.u = (uintptr_t)filename}, {.u = (uintptr_t)info}}};
+  spx_frame frame = {.fn = SPX_FN_File_delete,
+    .a = {{.u = (uintptr_t)filename}, {.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -29,7 +30,8 @@ int PMPI_File_get_amode(MPI_File fh, int *amode)
   SPX_ENTER(SPX_FN_File_get_amode);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(amode, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "amode"));
-  spx_frame frame = {.fn = SPX_FN_File_get_amode, .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)amode}}};
+  spx_frame frame = {.fn = SPX_FN_File_get_amode,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)amode}}};
   return spx_go(&frame);
 }
 
@@ -39,7 +41,8 @@ int PMPI_File_get_atomicity(MPI_File fh, int *flag)
   SPX_ENTER(SPX_FN_File_get_atomicity);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(flag, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "flag"));
-  spx_frame frame = {.fn = SPX_FN_File_get_atomicity, .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)flag}}};
+  spx_frame frame = {.fn = SPX_FN_File_get_atomicity,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)flag}}};
   return spx_go(&frame);
 }
 
@@ -50,7 +53,7 @@ int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(disp, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "disp"));
   spx_frame frame = {.fn = SPX_FN_File_get_byte_offset,
-                     .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)disp}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)disp}}};
   return spx_go(&frame);
 }
 
@@ -60,7 +63,8 @@ int PMPI_File_get_group(MPI_File fh, MPI_Group *group)
   SPX_ENTER(SPX_FN_File_get_group);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(group, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "group"));
-  spx_frame frame = {.fn = SPX_FN_File_get_group, .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)group}}};
+  spx_frame frame = {.fn = SPX_FN_File_get_group,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)group}}};
   return spx_go(&frame);
 }
 
@@ -70,7 +74,8 @@ int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
   SPX_ENTER(SPX_FN_File_get_info);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(info_used, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "info_used"));
-  spx_frame frame = {.fn = SPX_FN_File_get_info, .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)info_used}}};
+  spx_frame frame = {.fn = SPX_FN_File_get_info,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)info_used}}};
   return spx_go(&frame);
 }
 
@@ -80,7 +85,8 @@ int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset)
   SPX_ENTER(SPX_FN_File_get_position);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(offset, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "offset"));
-  spx_frame frame = {.fn = SPX_FN_File_get_position, .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)offset}}};
+  spx_frame frame = {.fn = SPX_FN_File_get_position,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)offset}}};
   return spx_go(&frame);
 }
 
@@ -90,7 +96,8 @@ int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
   SPX_ENTER(SPX_FN_File_get_position_shared);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(offset, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "offset"));
-  spx_frame frame = {.fn = SPX_FN_File_get_position_shared, .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)offset}}};
+  spx_frame frame = {.fn = SPX_FN_File_get_position_shared,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)offset}}};
   return spx_go(&frame);
 }
 
@@ -100,7 +107,8 @@ int PMPI_File_get_size(MPI_File fh, MPI_Offset *size)
   SPX_ENTER(SPX_FN_File_get_size);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(size, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "size"));
-  spx_frame frame = {.fn = SPX_FN_File_get_size, .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)size}}};
+  spx_frame frame = {.fn = SPX_FN_File_get_size,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)size}}};
   return spx_go(&frame);
 }
 
@@ -112,7 +120,7 @@ int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *exte
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_FILE, fh, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(extent, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "extent"));
   spx_frame frame = {.fn = SPX_FN_File_get_type_extent,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)extent}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)extent}}};
   return spx_go(&frame);
 }
 
@@ -123,9 +131,8 @@ int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *e
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_FILE, fh, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(extent, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "extent"));
-  spx_frame frame = {.fn = SPX_FN_File_get_type_extent_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)extent}}};
+  spx_frame frame = {.fn = SPX_FN_File_get_type_extent_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)extent}}};
   return spx_go(&frame);
 }
 
@@ -139,11 +146,7 @@ int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_D
   SPX_CHECK(filetype, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "filetype"));
   SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "datarep"));
   spx_frame frame = {.fn = SPX_FN_File_get_view,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)disp},
-                           {.u = (uintptr_t)etype},
-                           {.u = (uintptr_t)filetype},
-                           {.u = (uintptr_t)datarep}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)disp}, {.u = (uintptr_t)etype}, {.u = (uintptr_t)filetype}, {.u = (uintptr_t)datarep}}};
   return spx_go(&frame);
 }
 
@@ -158,11 +161,7 @@ int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MP
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iread,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -177,11 +176,7 @@ int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iread_all,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -195,19 +190,13 @@ int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype 
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_all_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iread_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_at = PMPI_File_iread_at
-int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype,
-                       MPI_Request *request)
+int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_at);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -217,18 +206,12 @@ int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iread_at,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_at_all = PMPI_File_iread_at_all
-int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype,
-                           MPI_Request *request)
+int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_at_all);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -238,18 +221,12 @@ int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iread_at_all,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_at_all_c = PMPI_File_iread_at_all_c
-int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype,
-                             MPI_Request *request)
+int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_at_all_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -258,20 +235,13 @@ int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Coun
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_at_all_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iread_at_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iread_at_c = PMPI_File_iread_at_c
-int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype,
-                         MPI_Request *request)
+int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iread_at_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -280,14 +250,8 @@ int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count co
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_at_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iread_at_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -301,13 +265,8 @@ int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype data
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iread_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -322,11 +281,7 @@ int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datat
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iread_shared,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -340,13 +295,8 @@ int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Dataty
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_shared_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iread_shared_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -361,11 +311,7 @@ int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datat
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iwrite,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -380,11 +326,7 @@ int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype d
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iwrite_all,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -398,19 +340,13 @@ int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Da
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_all_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_at = PMPI_File_iwrite_at
-int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
-                        MPI_Request *request)
+int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_at);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -420,18 +356,12 @@ int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int cou
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iwrite_at,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_at_all = PMPI_File_iwrite_at_all
-int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
-                            MPI_Request *request)
+int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_at_all);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -441,18 +371,12 @@ int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iwrite_at_all,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_at_all_c = PMPI_File_iwrite_at_all_c
-int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype,
-                              MPI_Request *request)
+int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_at_all_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -461,20 +385,13 @@ int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, M
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_at_all_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_at_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_at_c = PMPI_File_iwrite_at_c
-int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype,
-                          MPI_Request *request)
+int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_at_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -483,14 +400,8 @@ int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_C
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_at_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_at_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -504,13 +415,8 @@ int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Dataty
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -525,17 +431,12 @@ int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatyp
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_iwrite_shared,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_iwrite_shared_c = PMPI_File_iwrite_shared_c
-int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype,
-                              MPI_Request *request)
+int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_File_iwrite_shared_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -544,13 +445,8 @@ int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_shared_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)request}}};
+  spx_frame frame = {.fn = SPX_FN_File_iwrite_shared_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
   return spx_go(&frame);
 }
 
@@ -559,16 +455,11 @@ int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info
 {
   SPX_ENTER(SPX_FN_File_open);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(filename, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "filename"));
   SPX_CHECK(fh, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "fh"));
   spx_frame frame = {.fn = SPX_FN_File_open,
-                     .a = {{.u = (uintptr_t)comm},
-                           {.u = (uintptr_t)filename},
-                           {.i = amode},
-                           {.u = (uintptr_t)info},
-                           {.u = (uintptr_t)fh}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)filename}, {.i = amode}, {.u = (uintptr_t)info}, {.u = (uintptr_t)fh}}};
   return spx_go(&frame);
 }
 
@@ -577,7 +468,8 @@ int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
 {
   SPX_ENTER(SPX_FN_File_preallocate);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
-  spx_frame frame = {.fn = SPX_FN_File_preallocate, .a = {{.u = (uintptr_t)fh}, {.i = size}}};
+  spx_frame frame = {.fn = SPX_FN_File_preallocate,
+    .a = {{.u = (uintptr_t)fh}, {.i = size}}};
   return spx_go(&frame);
 }
 
@@ -591,11 +483,7 @@ int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_read,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -609,11 +497,7 @@ int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_read_all,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -627,7 +511,7 @@ int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype dat
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_read_all_begin,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -640,9 +524,8 @@ int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Data
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_all_begin_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_all_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -655,13 +538,8 @@ int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype d
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_all_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -671,7 +549,7 @@ int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
   SPX_ENTER(SPX_FN_File_read_all_end);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_read_all_end,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -685,18 +563,12 @@ int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_read_at,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_all = PMPI_File_read_at_all
-int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype,
-                          MPI_Status *status)
+int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_at_all);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -705,12 +577,7 @@ int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, 
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_read_at_all,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -723,9 +590,8 @@ int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int c
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {
-      .fn = SPX_FN_File_read_at_all_begin,
-      .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_at_all_begin,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -738,16 +604,13 @@ int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {
-      .fn = SPX_FN_File_read_at_all_begin_c,
-      .wide = 1,
-      .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_at_all_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_all_c = PMPI_File_read_at_all_c
-int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype,
-                            MPI_Status *status)
+int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_at_all_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -755,14 +618,8 @@ int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_at_all_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_at_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -772,13 +629,12 @@ int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
   SPX_ENTER(SPX_FN_File_read_at_all_end);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_read_at_all_end,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_read_at_c = PMPI_File_read_at_c
-int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype,
-                        MPI_Status *status)
+int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_read_at_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -786,14 +642,8 @@ int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count cou
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_at_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_at_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -806,13 +656,8 @@ int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datat
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -826,11 +671,7 @@ int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datat
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_read_ordered,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -844,7 +685,7 @@ int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_read_ordered_begin,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -857,9 +698,8 @@ int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_ordered_begin_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_ordered_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -872,13 +712,8 @@ int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Dataty
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_ordered_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_ordered_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -888,7 +723,7 @@ int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
   SPX_ENTER(SPX_FN_File_read_ordered_end);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_read_ordered_end,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -902,11 +737,7 @@ int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype dataty
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_read_shared,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -919,13 +750,8 @@ int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatyp
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_shared_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_read_shared_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -934,7 +760,8 @@ int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 {
   SPX_ENTER(SPX_FN_File_seek);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
-  spx_frame frame = {.fn = SPX_FN_File_seek, .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.i = whence}}};
+  spx_frame frame = {.fn = SPX_FN_File_seek,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.i = whence}}};
   return spx_go(&frame);
 }
 
@@ -943,7 +770,8 @@ int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 {
   SPX_ENTER(SPX_FN_File_seek_shared);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
-  spx_frame frame = {.fn = SPX_FN_File_seek_shared, .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.i = whence}}};
+  spx_frame frame = {.fn = SPX_FN_File_seek_shared,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.i = whence}}};
   return spx_go(&frame);
 }
 
@@ -952,7 +780,8 @@ int PMPI_File_set_atomicity(MPI_File fh, int flag)
 {
   SPX_ENTER(SPX_FN_File_set_atomicity);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
-  spx_frame frame = {.fn = SPX_FN_File_set_atomicity, .a = {{.u = (uintptr_t)fh}, {.i = flag}}};
+  spx_frame frame = {.fn = SPX_FN_File_set_atomicity,
+    .a = {{.u = (uintptr_t)fh}, {.i = flag}}};
   return spx_go(&frame);
 }
 
@@ -961,9 +790,9 @@ int PMPI_File_set_info(MPI_File fh, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_File_set_info);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_FILE, fh, SPX_K_INFO, "info", info));
-  spx_frame frame = {.fn = SPX_FN_File_set_info, .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)info}}};
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, fh, SPX_K_INFO, "info", info));
+  spx_frame frame = {.fn = SPX_FN_File_set_info,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -972,13 +801,13 @@ int PMPI_File_set_size(MPI_File fh, MPI_Offset size)
 {
   SPX_ENTER(SPX_FN_File_set_size);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
-  spx_frame frame = {.fn = SPX_FN_File_set_size, .a = {{.u = (uintptr_t)fh}, {.i = size}}};
+  spx_frame frame = {.fn = SPX_FN_File_set_size,
+    .a = {{.u = (uintptr_t)fh}, {.i = size}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_set_view = PMPI_File_set_view
-int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
-                       MPI_Info info)
+int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_File_set_view);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -986,16 +815,10 @@ int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Dat
   SPX_CHECK(spx_committed(t_etype), spx_bad_type(SPX_K_FILE, fh, "etype", etype));
   spx_type *t_filetype = (spx_type *)spx_get(SPX_K_TYPE, filetype);
   SPX_CHECK(spx_committed(t_filetype), spx_bad_type(SPX_K_FILE, fh, "filetype", filetype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_FILE, fh, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, fh, SPX_K_INFO, "info", info));
   SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "datarep"));
   spx_frame frame = {.fn = SPX_FN_File_set_view,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = disp},
-                           {.u = (uintptr_t)etype},
-                           {.u = (uintptr_t)filetype},
-                           {.u = (uintptr_t)datarep},
-                           {.u = (uintptr_t)info}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = disp}, {.u = (uintptr_t)etype}, {.u = (uintptr_t)filetype}, {.u = (uintptr_t)datarep}, {.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 
@@ -1004,7 +827,8 @@ int PMPI_File_sync(MPI_File fh)
 {
   SPX_ENTER(SPX_FN_File_sync);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
-  spx_frame frame = {.fn = SPX_FN_File_sync, .a = {{.u = (uintptr_t)fh}}};
+  spx_frame frame = {.fn = SPX_FN_File_sync,
+    .a = {{.u = (uintptr_t)fh}}};
   return spx_go(&frame);
 }
 
@@ -1018,11 +842,7 @@ int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype dataty
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_write,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1036,11 +856,7 @@ int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype da
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_write_all,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1054,7 +870,7 @@ int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datat
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_write_all_begin,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -1067,9 +883,8 @@ int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, M
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_all_begin_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_all_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -1082,13 +897,8 @@ int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Dat
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_all_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1098,13 +908,12 @@ int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
   SPX_ENTER(SPX_FN_File_write_all_end);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_write_all_end,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at = PMPI_File_write_at
-int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
-                       MPI_Status *status)
+int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -1113,18 +922,12 @@ int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int coun
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_write_at,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_all = PMPI_File_write_at_all
-int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
-                           MPI_Status *status)
+int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at_all);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -1133,12 +936,7 @@ int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int 
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_write_at_all,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1151,15 +949,13 @@ int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {
-      .fn = SPX_FN_File_write_at_all_begin,
-      .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_at_all_begin,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_all_begin_c = PMPI_File_write_at_all_begin_c
-int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count,
-                                   MPI_Datatype datatype)
+int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_File_write_at_all_begin_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -1167,16 +963,13 @@ int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *b
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {
-      .fn = SPX_FN_File_write_at_all_begin_c,
-      .wide = 1,
-      .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_at_all_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_all_c = PMPI_File_write_at_all_c
-int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype,
-                             MPI_Status *status)
+int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at_all_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -1184,14 +977,8 @@ int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MP
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_at_all_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_at_all_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1201,13 +988,12 @@ int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
   SPX_ENTER(SPX_FN_File_write_at_all_end);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_write_at_all_end,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_File_write_at_c = PMPI_File_write_at_c
-int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype,
-                         MPI_Status *status)
+int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_File_write_at_c);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
@@ -1215,14 +1001,8 @@ int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Co
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_at_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.i = offset},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_at_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1235,13 +1015,8 @@ int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatyp
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1255,11 +1030,7 @@ int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatyp
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_write_ordered,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1273,7 +1044,7 @@ int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_D
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_write_ordered_begin,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -1286,9 +1057,8 @@ int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count coun
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_ordered_begin_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_ordered_begin_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -1301,13 +1071,8 @@ int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_ordered_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_ordered_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1317,7 +1082,7 @@ int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status
   SPX_ENTER(SPX_FN_File_write_ordered_end);
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_write_ordered_end,
-                     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1331,11 +1096,7 @@ int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
   spx_frame frame = {.fn = SPX_FN_File_write_shared,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
@@ -1348,45 +1109,27 @@ int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_shared_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)fh},
-                           {.u = (uintptr_t)buf},
-                           {.i = count},
-                           {.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_File_write_shared_c, .wide = 1,
+    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Register_datarep = PMPI_Register_datarep
-int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn,
-                          MPI_Datarep_conversion_function *write_conversion_fn,
-                          MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
+int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Register_datarep);
   SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "datarep"));
   spx_frame frame = {.fn = SPX_FN_Register_datarep,
-                     .a = {{.u = (uintptr_t)datarep},
-                           {.u = (uintptr_t)read_conversion_fn},
-                           {.u = (uintptr_t)write_conversion_fn},
-                           {.u = (uintptr_t)dtype_file_extent_fn},
-                           {.u = (uintptr_t)extra_state}}};
+    .a = {{.u = (uintptr_t)datarep}, {.u = (uintptr_t)read_conversion_fn}, {.u = (uintptr_t)write_conversion_fn}, {.u = (uintptr_t)dtype_file_extent_fn}, {.u = (uintptr_t)extra_state}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Register_datarep_c = PMPI_Register_datarep_c
-int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn,
-                            MPI_Datarep_conversion_function_c *write_conversion_fn,
-                            MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
+int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
   SPX_ENTER(SPX_FN_Register_datarep_c);
   SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "datarep"));
-  spx_frame frame = {.fn = SPX_FN_Register_datarep_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)datarep},
-                           {.u = (uintptr_t)read_conversion_fn},
-                           {.u = (uintptr_t)write_conversion_fn},
-                           {.u = (uintptr_t)dtype_file_extent_fn},
-                           {.u = (uintptr_t)extra_state}}};
+  spx_frame frame = {.fn = SPX_FN_Register_datarep_c, .wide = 1,
+    .a = {{.u = (uintptr_t)datarep}, {.u = (uintptr_t)read_conversion_fn}, {.u = (uintptr_t)write_conversion_fn}, {.u = (uintptr_t)dtype_file_extent_fn}, {.u = (uintptr_t)extra_state}}};
   return spx_go(&frame);
 }

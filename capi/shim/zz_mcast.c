@@ -105,8 +105,7 @@ int PMPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Ranks
 }
 
 #pragma weak MPIX_Imcast = PMPIX_Imcast
-int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm,
-                 MPI_Request *request)
+int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_X_Imcast);
   (void)buffer;
@@ -120,8 +119,7 @@ int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rank
 }
 
 #pragma weak MPIX_Mcast_init = PMPIX_Mcast_init
-int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm,
-                     MPI_Info info, MPI_Request *request)
+int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_X_Mcast_init);
   (void)buffer;

@@ -3,8 +3,7 @@
 #include "check.h"
 
 #pragma weak MPI_Ineighbor_allgather = PMPI_Ineighbor_allgather
-int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                             MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_allgather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -16,16 +15,13 @@ int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype se
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_allgather_c = PMPI_Ineighbor_allgather_c
-int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                               MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_allgather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -37,17 +33,13 @@ int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_allgatherv = PMPI_Ineighbor_allgatherv
-int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                              const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
-                              MPI_Request *request)
+int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_allgatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -59,19 +51,14 @@ int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0},
-                                    (spx_counts){displs, 0}, t_recvtype, c_comm, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_allgatherv_c = PMPI_Ineighbor_allgatherv_c
-int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
-                                MPI_Comm comm, MPI_Request *request)
+int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_allgatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -83,18 +70,14 @@ int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1},
-                                    (spx_counts){displs, 1}, t_recvtype, c_comm, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_alltoall = PMPI_Ineighbor_alltoall
-int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                            MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_alltoall);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -106,16 +89,13 @@ int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_alltoall_c = PMPI_Ineighbor_alltoall_c
-int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                              MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_alltoall_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -127,17 +107,13 @@ int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_alltoallv = PMPI_Ineighbor_alltoallv
-int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                             void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
-                             MPI_Comm comm, MPI_Request *request)
+int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_alltoallv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -150,19 +126,14 @@ int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const 
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf,
-                                   (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_alltoallv_c = PMPI_Ineighbor_alltoallv_c
-int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                               MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
-                               const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_alltoallv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -175,20 +146,14 @@ int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf,
-                                   (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_alltoallw = PMPI_Ineighbor_alltoallw
-int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
-                             const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
-                             const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
-                             MPI_Request *request)
+int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_alltoallw);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -199,20 +164,14 @@ int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const 
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf,
-                                   (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, request);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, request);
 }
 
 #pragma weak MPI_Ineighbor_alltoallw_c = PMPI_Ineighbor_alltoallw_c
-int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                               const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
-                               const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
-                               MPI_Request *request)
+int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ineighbor_alltoallw_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -223,18 +182,14 @@ int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf,
-                                   (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, request);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, request);
 }
 
 #pragma weak MPI_Neighbor_allgather = PMPI_Neighbor_allgather
-int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                            MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_allgather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -245,16 +200,13 @@ int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sen
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Neighbor_allgather_c = PMPI_Neighbor_allgather_c
-int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                              MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_allgather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -265,17 +217,13 @@ int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Neighbor_allgather_init = PMPI_Neighbor_allgather_init
-int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                 int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
+int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_allgather_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -284,23 +232,17 @@ int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatyp
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info,
-                                       request);
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_allgather_init_c = PMPI_Neighbor_allgather_init_c
-int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                   MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                   MPI_Request *request)
+int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_allgather_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -309,22 +251,17 @@ int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info,
-                                       request);
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_allgatherv = PMPI_Neighbor_allgatherv
-int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                             const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_allgatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -335,19 +272,14 @@ int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0},
-                                   (spx_counts){displs, 0}, t_recvtype, c_comm);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Neighbor_allgatherv_c = PMPI_Neighbor_allgatherv_c
-int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                               const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
-                               MPI_Comm comm)
+int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_allgatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -358,19 +290,14 @@ int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1},
-                                   (spx_counts){displs, 1}, t_recvtype, c_comm);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Neighbor_allgatherv_init = PMPI_Neighbor_allgatherv_init
-int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
-                                  MPI_Info info, MPI_Request *request)
+int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_allgatherv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -379,24 +306,18 @@ int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0},
-                                        (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_allgatherv_init_c = PMPI_Neighbor_allgatherv_init_c
-int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                    const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
-                                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_allgatherv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -405,23 +326,18 @@ int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1},
-                                        (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_alltoall = PMPI_Neighbor_alltoall
-int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                           MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoall);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -432,16 +348,13 @@ int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype send
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Neighbor_alltoall_c = PMPI_Neighbor_alltoall_c
-int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                             MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoall_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -452,16 +365,13 @@ int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Neighbor_alltoall_init = PMPI_Neighbor_alltoall_init
-int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                                MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoall_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -470,23 +380,17 @@ int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info,
-                                      request);
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_alltoall_init_c = PMPI_Neighbor_alltoall_init_c
-int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                  MPI_Request *request)
+int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoall_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -495,23 +399,17 @@ int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
-  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info,
-                                      request);
+  SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->indegree ? recvcount : 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_alltoallv = PMPI_Neighbor_alltoallv
-int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                            void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
-                            MPI_Comm comm)
+int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoallv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -523,19 +421,14 @@ int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const i
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf,
-                                  (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Neighbor_alltoallv_c = PMPI_Neighbor_alltoallv_c
-int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                              MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
-                              const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoallv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -547,19 +440,14 @@ int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf,
-                                  (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
 
 #pragma weak MPI_Neighbor_alltoallv_init = PMPI_Neighbor_alltoallv_init
-int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                                 MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[],
-                                 MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoallv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -568,27 +456,19 @@ int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], co
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype,
-                                       recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype,
-                                       c_comm, info, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_alltoallv_init_c = PMPI_Neighbor_alltoallv_init_c
-int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                                   MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
-                                   const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                   MPI_Request *request)
+int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoallv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -597,26 +477,19 @@ int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype,
-                                       recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype,
-                                       c_comm, info, request);
+  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_alltoallw = PMPI_Neighbor_alltoallw
-int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
-                            const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
-                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoallw);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -626,19 +499,14 @@ int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const M
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf,
-                                  (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm);
 }
 
 #pragma weak MPI_Neighbor_alltoallw_c = PMPI_Neighbor_alltoallw_c
-int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                              const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
-                              const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoallw_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -648,63 +516,46 @@ int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf,
-                                  (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm);
 }
 
 #pragma weak MPI_Neighbor_alltoallw_init = PMPI_Neighbor_alltoallw_init
-int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
-                                 const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
-                                 const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
+int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoallw_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf,
-                                       (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, info, request);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, info, request);
 }
 
 #pragma weak MPI_Neighbor_alltoallw_init_c = PMPI_Neighbor_alltoallw_init_c
-int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                                   const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
-                                   const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
-                                   MPI_Info info, MPI_Request *request)
+int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Neighbor_alltoallw_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes),
-            spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf,
-                                       (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, info, request);
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, info, request);
 }

@@ -33,8 +33,7 @@ int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 }
 
 #pragma weak MPI_Bsend_init = PMPI_Bsend_init
-int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                    MPI_Request *request)
+int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Bsend_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -50,8 +49,7 @@ int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 }
 
 #pragma weak MPI_Bsend_init_c = PMPI_Bsend_init_c
-int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                      MPI_Request *request)
+int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Bsend_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -194,8 +192,7 @@ int PMPI_Grequest_complete(MPI_Request request)
 }
 
 #pragma weak MPI_Grequest_start = PMPI_Grequest_start
-int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
-                        MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
+int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Grequest_start);
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
@@ -203,8 +200,7 @@ int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free
 }
 
 #pragma weak MPI_Ibsend = PMPI_Ibsend
-int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                MPI_Request *request)
+int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ibsend);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -220,8 +216,7 @@ int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int
 }
 
 #pragma weak MPI_Ibsend_c = PMPI_Ibsend_c
-int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                  MPI_Request *request)
+int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ibsend_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -256,8 +251,7 @@ int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *messag
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
-  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message),
-            spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
@@ -271,8 +265,7 @@ int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
-  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message),
-            spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
@@ -308,8 +301,7 @@ int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
 }
 
 #pragma weak MPI_Irecv_c = PMPI_Irecv_c
-int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                 MPI_Request *request)
+int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Irecv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -325,8 +317,7 @@ int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, 
 }
 
 #pragma weak MPI_Irsend = PMPI_Irsend
-int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                MPI_Request *request)
+int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Irsend);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -342,8 +333,7 @@ int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int
 }
 
 #pragma weak MPI_Irsend_c = PMPI_Irsend_c
-int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                  MPI_Request *request)
+int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Irsend_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -359,8 +349,7 @@ int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
 }
 
 #pragma weak MPI_Isend = PMPI_Isend
-int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-               MPI_Request *request)
+int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isend);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -376,8 +365,7 @@ int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
 }
 
 #pragma weak MPI_Isend_c = PMPI_Isend_c
-int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                 MPI_Request *request)
+int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isend_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -393,8 +381,7 @@ int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 }
 
 #pragma weak MPI_Isendrecv = PMPI_Isendrecv
-int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-                   int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isendrecv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -412,14 +399,11 @@ int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, in
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Isendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag,
-                         c_comm, request);
+  return spx_c_Isendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, request);
 }
 
 #pragma weak MPI_Isendrecv_c = PMPI_Isendrecv_c
-int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                     void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                     MPI_Request *request)
+int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isendrecv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -437,13 +421,11 @@ int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Isendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag,
-                         c_comm, request);
+  return spx_c_Isendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, request);
 }
 
 #pragma weak MPI_Isendrecv_replace = PMPI_Isendrecv_replace
-int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-                           MPI_Comm comm, MPI_Request *request)
+int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isendrecv_replace);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -461,8 +443,7 @@ int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest
 }
 
 #pragma weak MPI_Isendrecv_replace_c = PMPI_Isendrecv_replace_c
-int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
-                             int recvtag, MPI_Comm comm, MPI_Request *request)
+int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Isendrecv_replace_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -480,8 +461,7 @@ int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, 
 }
 
 #pragma weak MPI_Issend = PMPI_Issend
-int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                MPI_Request *request)
+int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Issend);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -497,8 +477,7 @@ int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int
 }
 
 #pragma weak MPI_Issend_c = PMPI_Issend_c
-int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                  MPI_Request *request)
+int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Issend_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -532,8 +511,7 @@ int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
-  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message),
-            spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
   return spx_c_Mrecv(buf, count, t_datatype, message, status);
@@ -546,8 +524,7 @@ int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message 
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
-  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message),
-            spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(0, NULL, SPX_K_MSG, "message", *message));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
   return spx_c_Mrecv(buf, count, t_datatype, message, status);
@@ -557,8 +534,7 @@ int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message 
 int PMPI_Parrived(MPI_Request request, int partition, int *flag)
 {
   SPX_ENTER(SPX_FN_Parrived);
-  SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request),
-            spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
+  SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Parrived(request, partition, flag);
 }
@@ -590,16 +566,14 @@ int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request
 }
 
 #pragma weak MPI_Precv_init = PMPI_Precv_init
-int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag,
-                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Precv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(spx_dest_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
@@ -620,16 +594,14 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 }
 
 #pragma weak MPI_Psend_init = PMPI_Psend_init
-int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Psend_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
@@ -654,8 +626,7 @@ int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, 
 }
 
 #pragma weak MPI_Recv_c = PMPI_Recv_c
-int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                MPI_Status *status)
+int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Recv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -670,8 +641,7 @@ int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, i
 }
 
 #pragma weak MPI_Recv_init = PMPI_Recv_init
-int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                   MPI_Request *request)
+int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Recv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -687,8 +657,7 @@ int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int 
 }
 
 #pragma weak MPI_Recv_init_c = PMPI_Recv_init_c
-int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                     MPI_Request *request)
+int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Recv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -716,15 +685,13 @@ int PMPI_Request_free(MPI_Request *request)
 int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Request_get_status);
-  SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request),
-            spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
+  SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Request_get_status(request, flag, status);
 }
 
 #pragma weak MPI_Request_get_status_all = PMPI_Request_get_status_all
-int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
-                                MPI_Status *array_of_statuses)
+int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Request_get_status_all);
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
@@ -734,8 +701,7 @@ int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[]
 }
 
 #pragma weak MPI_Request_get_status_any = PMPI_Request_get_status_any
-int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag,
-                                MPI_Status *status)
+int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Request_get_status_any);
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
@@ -746,8 +712,7 @@ int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[]
 }
 
 #pragma weak MPI_Request_get_status_some = PMPI_Request_get_status_some
-int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount,
-                                 int array_of_indices[], MPI_Status *array_of_statuses)
+int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Request_get_status_some);
   SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
@@ -788,8 +753,7 @@ int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 }
 
 #pragma weak MPI_Rsend_init = PMPI_Rsend_init
-int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                    MPI_Request *request)
+int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rsend_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -805,8 +769,7 @@ int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 }
 
 #pragma weak MPI_Rsend_init_c = PMPI_Rsend_init_c
-int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                      MPI_Request *request)
+int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rsend_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -852,8 +815,7 @@ int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int des
 }
 
 #pragma weak MPI_Send_init = PMPI_Send_init
-int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                   MPI_Request *request)
+int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Send_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -869,8 +831,7 @@ int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, 
 }
 
 #pragma weak MPI_Send_init_c = PMPI_Send_init_c
-int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                     MPI_Request *request)
+int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Send_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -886,8 +847,7 @@ int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, in
 }
 
 #pragma weak MPI_Sendrecv = PMPI_Sendrecv
-int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-                  int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Sendrecv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -904,14 +864,11 @@ int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Sendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag,
-                        c_comm, status);
+  return spx_c_Sendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, status);
 }
 
 #pragma weak MPI_Sendrecv_c = PMPI_Sendrecv_c
-int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                    MPI_Status *status)
+int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Sendrecv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -928,13 +885,11 @@ int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
-  return spx_c_Sendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag,
-                        c_comm, status);
+  return spx_c_Sendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, status);
 }
 
 #pragma weak MPI_Sendrecv_replace = PMPI_Sendrecv_replace
-int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-                          MPI_Comm comm, MPI_Status *status)
+int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Sendrecv_replace);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -951,8 +906,7 @@ int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
 }
 
 #pragma weak MPI_Sendrecv_replace_c = PMPI_Sendrecv_replace_c
-int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
-                            int recvtag, MPI_Comm comm, MPI_Status *status)
+int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Sendrecv_replace_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1056,8 +1010,7 @@ int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 }
 
 #pragma weak MPI_Ssend_init = PMPI_Ssend_init
-int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                    MPI_Request *request)
+int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ssend_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1073,8 +1026,7 @@ int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 }
 
 #pragma weak MPI_Ssend_init_c = PMPI_Ssend_init_c
-int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                      MPI_Request *request)
+int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Ssend_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -1172,8 +1124,7 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Test);
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
-  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request),
-            spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
+  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Test(request, flag, status);
 }
@@ -1209,8 +1160,7 @@ int PMPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fla
 }
 
 #pragma weak MPI_Testsome = PMPI_Testsome
-int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
-                  MPI_Status *array_of_statuses)
+int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Testsome);
   SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
@@ -1225,8 +1175,7 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_Wait);
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
-  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request),
-            spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
+  SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Wait(request, status);
 }
 
@@ -1250,8 +1199,7 @@ int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Stat
 }
 
 #pragma weak MPI_Waitsome = PMPI_Waitsome
-int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
-                  MPI_Status *array_of_statuses)
+int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
   SPX_ENTER(SPX_FN_Waitsome);
   SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));

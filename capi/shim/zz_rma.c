@@ -3,8 +3,7 @@
 #include "check.h"
 
 #pragma weak MPI_Accumulate = PMPI_Accumulate
-int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Accumulate);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -16,16 +15,12 @@ int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype orig
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Accumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                          t_target_datatype, o_op, win);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Accumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
 #pragma weak MPI_Accumulate_c = PMPI_Accumulate_c
-int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                      MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-                      MPI_Win win)
+int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Accumulate_c);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -37,15 +32,12 @@ int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datat
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Accumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                          t_target_datatype, o_op, win);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Accumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
 #pragma weak MPI_Compare_and_swap = PMPI_Compare_and_swap
-int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype,
-                          int target_rank, MPI_Aint target_disp, MPI_Win win)
+int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Compare_and_swap);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -58,8 +50,7 @@ int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, voi
 }
 
 #pragma weak MPI_Fetch_and_op = PMPI_Fetch_and_op
-int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-                      MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Fetch_and_op);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -72,8 +63,7 @@ int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype d
 }
 
 #pragma weak MPI_Get = PMPI_Get
-int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-             int target_count, MPI_Datatype target_datatype, MPI_Win win)
+int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Get);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -83,16 +73,12 @@ int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, 
   SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Get(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                   t_target_datatype, win);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Get(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
 #pragma weak MPI_Get_accumulate = PMPI_Get_accumulate
-int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr,
-                        int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-                        int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Get_accumulate);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -105,17 +91,12 @@ int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype 
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(result_count >= 0, spx_bad_count(SPX_K_WIN, win, "result_count", result_count));
-  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
-  return spx_c_Get_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count,
-                              t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
+  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Get_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
 #pragma weak MPI_Get_accumulate_c = PMPI_Get_accumulate_c
-int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                          void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
-                          MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-                          MPI_Win win)
+int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Get_accumulate_c);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -128,15 +109,12 @@ int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_D
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_WIN, win, SPX_K_OP, "op", op));
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(result_count >= 0, spx_bad_count(SPX_K_WIN, win, "result_count", result_count));
-  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
-  return spx_c_Get_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count,
-                              t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
+  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Get_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
 #pragma weak MPI_Get_c = PMPI_Get_c
-int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Get_c);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -146,15 +124,12 @@ int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_da
   SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Get(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                   t_target_datatype, win);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Get(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
 #pragma weak MPI_Put = PMPI_Put
-int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-             MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Put);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -164,15 +139,12 @@ int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_data
   SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Put(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                   t_target_datatype, win);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Put(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
 #pragma weak MPI_Put_c = PMPI_Put_c
-int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
   SPX_ENTER(SPX_FN_Put_c);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -182,16 +154,12 @@ int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype ori
   SPX_CHECK(spx_committed(t_target_datatype), spx_bad_type(SPX_K_WIN, win, "target_datatype", target_datatype));
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Put(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                   t_target_datatype, win);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Put(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
 #pragma weak MPI_Raccumulate = PMPI_Raccumulate
-int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-                     MPI_Request *request)
+int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Raccumulate);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -204,16 +172,12 @@ int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype ori
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Raccumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                           t_target_datatype, o_op, win, request);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Raccumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
 #pragma weak MPI_Raccumulate_c = PMPI_Raccumulate_c
-int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                       MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-                       MPI_Win win, MPI_Request *request)
+int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Raccumulate_c);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -226,15 +190,12 @@ int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Data
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Raccumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                           t_target_datatype, o_op, win, request);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Raccumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
 #pragma weak MPI_Rget = PMPI_Rget
-int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-              int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rget);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -245,16 +206,12 @@ int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Rget(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                    t_target_datatype, win, request);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Rget(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
 #pragma weak MPI_Rget_accumulate = PMPI_Rget_accumulate
-int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr,
-                         int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-                         int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rget_accumulate);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -268,18 +225,12 @@ int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
   SPX_CHECK(result_count >= 0, spx_bad_count(SPX_K_WIN, win, "result_count", result_count));
-  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
-  return spx_c_Rget_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count,
-                               t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win,
-                               request);
+  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Rget_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
 #pragma weak MPI_Rget_accumulate_c = PMPI_Rget_accumulate_c
-int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                           void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
-                           MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-                           MPI_Win win, MPI_Request *request)
+int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rget_accumulate_c);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -293,17 +244,12 @@ int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
   SPX_CHECK(result_count >= 0, spx_bad_count(SPX_K_WIN, win, "result_count", result_count));
-  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
-  return spx_c_Rget_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count,
-                               t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win,
-                               request);
+  SPX_CHECK(spx_buffer_ok(result_addr, result_count, t_result_datatype), spx_bad_buffer(SPX_K_WIN, win, "result_addr", result_addr));
+  return spx_c_Rget_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
 #pragma weak MPI_Rget_c = PMPI_Rget_c
-int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-                MPI_Request *request)
+int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rget_c);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -314,15 +260,12 @@ int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_d
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Rget(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                    t_target_datatype, win, request);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Rget(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
 #pragma weak MPI_Rput = PMPI_Rput
-int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rput);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -333,16 +276,12 @@ int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_dat
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Rput(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                    t_target_datatype, win, request);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Rput(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
 #pragma weak MPI_Rput_c = PMPI_Rput_c
-int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-                MPI_Request *request)
+int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Rput_c);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
@@ -353,10 +292,8 @@ int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype or
   SPX_CHECK(target_count >= 0, spx_bad_negative(SPX_K_WIN, win, MPI_ERR_COUNT, "target_count", target_count));
   SPX_CHECK(request, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "request"));
   SPX_CHECK(origin_count >= 0, spx_bad_count(SPX_K_WIN, win, "origin_count", origin_count));
-  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype),
-            spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
-  return spx_c_Rput(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count,
-                    t_target_datatype, win, request);
+  SPX_CHECK(spx_buffer_ok(origin_addr, origin_count, t_origin_datatype), spx_bad_buffer(SPX_K_WIN, win, "origin_addr", origin_addr));
+  return spx_c_Rput(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
 #pragma weak MPI_Win_allocate = PMPI_Win_allocate
@@ -365,8 +302,7 @@ int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm
   SPX_ENTER(SPX_FN_Win_allocate);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_allocate(size, disp_unit, info, c_comm, baseptr, win);
@@ -378,8 +314,7 @@ int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Co
   SPX_ENTER(SPX_FN_Win_allocate_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_allocate(size, disp_unit, info, c_comm, baseptr, win);
@@ -391,22 +326,19 @@ int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
   SPX_ENTER(SPX_FN_Win_allocate_shared);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_allocate_shared(size, disp_unit, info, c_comm, baseptr, win);
 }
 
 #pragma weak MPI_Win_allocate_shared_c = PMPI_Win_allocate_shared_c
-int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                               MPI_Win *win)
+int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
   SPX_ENTER(SPX_FN_Win_allocate_shared_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_allocate_shared(size, disp_unit, info, c_comm, baseptr, win);
@@ -434,8 +366,7 @@ int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI
   SPX_ENTER(SPX_FN_Win_create);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_create(base, size, disp_unit, info, c_comm, win);
 }
@@ -446,8 +377,7 @@ int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info in
   SPX_ENTER(SPX_FN_Win_create_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_create(base, size, disp_unit, info, c_comm, win);
 }
@@ -458,8 +388,7 @@ int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
   SPX_ENTER(SPX_FN_Win_create_dynamic);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_create_dynamic(info, c_comm, win);
 }
@@ -518,7 +447,8 @@ int PMPI_Win_free(MPI_Win *win)
   SPX_ENTER(SPX_FN_Win_free);
   SPX_CHECK(win, spx_bad_null(0, NULL, MPI_ERR_ARG, "win"));
   SPX_CHECK(spx_get(SPX_K_WIN, *win), spx_bad_handle(0, NULL, SPX_K_WIN, "win", *win));
-  spx_frame frame = {.fn = SPX_FN_Win_free, .a = {{.u = (uintptr_t)win}}};
+  spx_frame frame = {.fn = SPX_FN_Win_free,
+    .a = {{.u = (uintptr_t)win}}};
   return spx_go(&frame);
 }
 
@@ -537,7 +467,8 @@ int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
   SPX_ENTER(SPX_FN_Win_get_info);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(info_used, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "info_used"));
-  spx_frame frame = {.fn = SPX_FN_Win_get_info, .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)info_used}}};
+  spx_frame frame = {.fn = SPX_FN_Win_get_info,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)info_used}}};
   return spx_go(&frame);
 }
 
@@ -581,9 +512,9 @@ int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
 {
   SPX_ENTER(SPX_FN_Win_set_info);
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_WIN, win, SPX_K_INFO, "info", info));
-  spx_frame frame = {.fn = SPX_FN_Win_set_info, .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)info}}};
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_WIN, win, SPX_K_INFO, "info", info));
+  spx_frame frame = {.fn = SPX_FN_Win_set_info,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)info}}};
   return spx_go(&frame);
 }
 

@@ -50,8 +50,7 @@ int PMPI_T_category_get_index(const char *name, int *cat_index)
 }
 
 #pragma weak MPI_T_category_get_info = PMPI_T_category_get_info
-int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars,
-                             int *num_pvars, int *num_categories)
+int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories)
 {
   spx_fn = SPX_FN_T_category_get_info;
   (void)cat_index;
@@ -102,8 +101,7 @@ int PMPI_T_cvar_get_index(const char *name, int *cvar_index)
 }
 
 #pragma weak MPI_T_cvar_get_info = PMPI_T_cvar_get_info
-int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype,
-                         MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
+int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
 {
   spx_fn = SPX_FN_T_cvar_get_info;
   (void)cvar_index;
@@ -188,8 +186,7 @@ int PMPI_T_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, 
 }
 
 #pragma weak MPI_T_event_callback_get_info = PMPI_T_event_callback_get_info
-int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
-                                   MPI_Info *info_used)
+int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used)
 {
   spx_fn = SPX_FN_T_event_callback_get_info;
   (void)event_registration;
@@ -199,8 +196,7 @@ int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, 
 }
 
 #pragma weak MPI_T_event_callback_set_info = PMPI_T_event_callback_set_info
-int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
-                                   MPI_Info info)
+int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info)
 {
   spx_fn = SPX_FN_T_event_callback_set_info;
   (void)event_registration;
@@ -228,9 +224,7 @@ int PMPI_T_event_get_index(const char *name, int *event_index)
 }
 
 #pragma weak MPI_T_event_get_info = PMPI_T_event_get_info
-int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[],
-                          MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info,
-                          char *desc, int *desc_len, int *bind)
+int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind)
 {
   spx_fn = SPX_FN_T_event_get_info;
   (void)event_index;
@@ -275,8 +269,7 @@ int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *e
 }
 
 #pragma weak MPI_T_event_handle_alloc = PMPI_T_event_handle_alloc
-int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info,
-                              MPI_T_event_registration *event_registration)
+int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration)
 {
   spx_fn = SPX_FN_T_event_handle_alloc;
   (void)event_index;
@@ -287,8 +280,7 @@ int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info,
 }
 
 #pragma weak MPI_T_event_handle_free = PMPI_T_event_handle_free
-int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data,
-                             MPI_T_event_free_cb_function free_cb_function)
+int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function)
 {
   spx_fn = SPX_FN_T_event_handle_free;
   (void)event_registration;
@@ -326,8 +318,7 @@ int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, vo
 }
 
 #pragma weak MPI_T_event_register_callback = PMPI_T_event_register_callback
-int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
-                                   MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function)
+int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function)
 {
   spx_fn = SPX_FN_T_event_register_callback;
   (void)event_registration;
@@ -339,8 +330,7 @@ int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, 
 }
 
 #pragma weak MPI_T_event_set_dropped_handler = PMPI_T_event_set_dropped_handler
-int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration,
-                                     MPI_T_event_dropped_cb_function dropped_cb_function)
+int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function)
 {
   spx_fn = SPX_FN_T_event_set_dropped_handler;
   (void)event_registration;
@@ -375,9 +365,7 @@ int PMPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
 }
 
 #pragma weak MPI_T_pvar_get_info = PMPI_T_pvar_get_info
-int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
-                         MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind,
-                         int *readonly, int *continuous, int *atomic)
+int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic)
 {
   spx_fn = SPX_FN_T_pvar_get_info;
   (void)pvar_index;
@@ -405,8 +393,7 @@ int PMPI_T_pvar_get_num(int *num_pvar)
 }
 
 #pragma weak MPI_T_pvar_handle_alloc = PMPI_T_pvar_handle_alloc
-int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle,
-                             int *count)
+int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count)
 {
   spx_fn = SPX_FN_T_pvar_handle_alloc;
   (void)session;
@@ -500,9 +487,7 @@ int PMPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, cons
 }
 
 #pragma weak MPI_T_source_get_info = PMPI_T_source_get_info
-int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len,
-                           MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks,
-                           MPI_Info *info)
+int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info)
 {
   spx_fn = SPX_FN_T_source_get_info;
   (void)source_index;

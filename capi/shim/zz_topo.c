@@ -9,13 +9,12 @@ int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxdims >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxdims", maxdims));
   spx_frame frame = {.fn = SPX_FN_Cart_coords,
-                     .a = {{.u = (uintptr_t)comm}, {.i = rank}, {.i = maxdims}, {.u = (uintptr_t)coords}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = rank}, {.i = maxdims}, {.u = (uintptr_t)coords}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Cart_create = PMPI_Cart_create
-int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
-                     MPI_Comm *comm_cart)
+int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
 {
   SPX_ENTER(SPX_FN_Cart_create);
   SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
@@ -24,12 +23,7 @@ int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int p
   SPX_CHECK(ndims <= 0 || periods, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "periods"));
   SPX_CHECK(comm_cart, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_cart"));
   spx_frame frame = {.fn = SPX_FN_Cart_create,
-                     .a = {{.u = (uintptr_t)comm_old},
-                           {.i = ndims},
-                           {.u = (uintptr_t)dims},
-                           {.u = (uintptr_t)periods},
-                           {.i = reorder},
-                           {.u = (uintptr_t)comm_cart}}};
+    .a = {{.u = (uintptr_t)comm_old}, {.i = ndims}, {.u = (uintptr_t)dims}, {.u = (uintptr_t)periods}, {.i = reorder}, {.u = (uintptr_t)comm_cart}}};
   return spx_go(&frame);
 }
 
@@ -40,11 +34,7 @@ int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coo
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxdims >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxdims", maxdims));
   spx_frame frame = {.fn = SPX_FN_Cart_get,
-                     .a = {{.u = (uintptr_t)comm},
-                           {.i = maxdims},
-                           {.u = (uintptr_t)dims},
-                           {.u = (uintptr_t)periods},
-                           {.u = (uintptr_t)coords}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = maxdims}, {.u = (uintptr_t)dims}, {.u = (uintptr_t)periods}, {.u = (uintptr_t)coords}}};
   return spx_go(&frame);
 }
 
@@ -58,11 +48,7 @@ int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[
   SPX_CHECK(ndims <= 0 || periods, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "periods"));
   SPX_CHECK(newrank, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newrank"));
   spx_frame frame = {.fn = SPX_FN_Cart_map,
-                     .a = {{.u = (uintptr_t)comm},
-                           {.i = ndims},
-                           {.u = (uintptr_t)dims},
-                           {.u = (uintptr_t)periods},
-                           {.u = (uintptr_t)newrank}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = ndims}, {.u = (uintptr_t)dims}, {.u = (uintptr_t)periods}, {.u = (uintptr_t)newrank}}};
   return spx_go(&frame);
 }
 
@@ -73,7 +59,7 @@ int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(rank, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rank"));
   spx_frame frame = {.fn = SPX_FN_Cart_rank,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)coords}, {.u = (uintptr_t)rank}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)coords}, {.u = (uintptr_t)rank}}};
   return spx_go(&frame);
 }
 
@@ -85,11 +71,7 @@ int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, in
   SPX_CHECK(rank_source, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rank_source"));
   SPX_CHECK(rank_dest, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rank_dest"));
   spx_frame frame = {.fn = SPX_FN_Cart_shift,
-                     .a = {{.u = (uintptr_t)comm},
-                           {.i = direction},
-                           {.i = disp},
-                           {.u = (uintptr_t)rank_source},
-                           {.u = (uintptr_t)rank_dest}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = direction}, {.i = disp}, {.u = (uintptr_t)rank_source}, {.u = (uintptr_t)rank_dest}}};
   return spx_go(&frame);
 }
 
@@ -100,7 +82,7 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Cart_sub,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)remain_dims}, {.u = (uintptr_t)newcomm}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)remain_dims}, {.u = (uintptr_t)newcomm}}};
   return spx_go(&frame);
 }
 
@@ -110,7 +92,8 @@ int PMPI_Cartdim_get(MPI_Comm comm, int *ndims)
   SPX_ENTER(SPX_FN_Cartdim_get);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(ndims, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "ndims"));
-  spx_frame frame = {.fn = SPX_FN_Cartdim_get, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)ndims}}};
+  spx_frame frame = {.fn = SPX_FN_Cartdim_get,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)ndims}}};
   return spx_go(&frame);
 }
 
@@ -119,79 +102,51 @@ int PMPI_Dims_create(int nnodes, int ndims, int dims[])
 {
   SPX_ENTER(SPX_FN_Dims_create);
   SPX_CHECK(ndims >= 0, spx_bad_negative(0, NULL, MPI_ERR_DIMS, "ndims", ndims));
-  spx_frame frame = {.fn = SPX_FN_Dims_create, .a = {{.i = nnodes}, {.i = ndims}, {.u = (uintptr_t)dims}}};
+  spx_frame frame = {.fn = SPX_FN_Dims_create,
+    .a = {{.i = nnodes}, {.i = ndims}, {.u = (uintptr_t)dims}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Dist_graph_create = PMPI_Dist_graph_create
-int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
-                           const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
   SPX_ENTER(SPX_FN_Dist_graph_create);
   SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_INFO, "info", info));
   SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, comm_old, MPI_ERR_ARG, "n", n));
   SPX_CHECK(n <= 0 || sources, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "sources"));
   SPX_CHECK(n <= 0 || degrees, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "degrees"));
   SPX_CHECK(comm_dist_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_dist_graph"));
   spx_frame frame = {.fn = SPX_FN_Dist_graph_create,
-                     .a = {{.u = (uintptr_t)comm_old},
-                           {.i = n},
-                           {.u = (uintptr_t)sources},
-                           {.u = (uintptr_t)degrees},
-                           {.u = (uintptr_t)destinations},
-                           {.u = (uintptr_t)weights},
-                           {.u = (uintptr_t)info},
-                           {.i = reorder},
-                           {.u = (uintptr_t)comm_dist_graph}}};
+    .a = {{.u = (uintptr_t)comm_old}, {.i = n}, {.u = (uintptr_t)sources}, {.u = (uintptr_t)degrees}, {.u = (uintptr_t)destinations}, {.u = (uintptr_t)weights}, {.u = (uintptr_t)info}, {.i = reorder}, {.u = (uintptr_t)comm_dist_graph}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Dist_graph_create_adjacent = PMPI_Dist_graph_create_adjacent
-int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
-                                    int outdegree, const int destinations[], const int destweights[], MPI_Info info,
-                                    int reorder, MPI_Comm *comm_dist_graph)
+int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
   SPX_ENTER(SPX_FN_Dist_graph_create_adjacent);
   SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
-  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info),
-            spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_INFO, "info", info));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_INFO, "info", info));
   SPX_CHECK(indegree >= 0, spx_bad_negative(SPX_K_COMM, comm_old, MPI_ERR_ARG, "indegree", indegree));
   SPX_CHECK(indegree <= 0 || sources, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "sources"));
   SPX_CHECK(outdegree >= 0, spx_bad_negative(SPX_K_COMM, comm_old, MPI_ERR_ARG, "outdegree", outdegree));
   SPX_CHECK(outdegree <= 0 || destinations, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "destinations"));
   SPX_CHECK(comm_dist_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_dist_graph"));
   spx_frame frame = {.fn = SPX_FN_Dist_graph_create_adjacent,
-                     .a = {{.u = (uintptr_t)comm_old},
-                           {.i = indegree},
-                           {.u = (uintptr_t)sources},
-                           {.u = (uintptr_t)sourceweights},
-                           {.i = outdegree},
-                           {.u = (uintptr_t)destinations},
-                           {.u = (uintptr_t)destweights},
-                           {.u = (uintptr_t)info},
-                           {.i = reorder},
-                           {.u = (uintptr_t)comm_dist_graph}}};
+    .a = {{.u = (uintptr_t)comm_old}, {.i = indegree}, {.u = (uintptr_t)sources}, {.u = (uintptr_t)sourceweights}, {.i = outdegree}, {.u = (uintptr_t)destinations}, {.u = (uintptr_t)destweights}, {.u = (uintptr_t)info}, {.i = reorder}, {.u = (uintptr_t)comm_dist_graph}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Dist_graph_neighbors = PMPI_Dist_graph_neighbors
-int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree,
-                              int destinations[], int destweights[])
+int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[])
 {
   SPX_ENTER(SPX_FN_Dist_graph_neighbors);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxindegree >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxindegree", maxindegree));
   SPX_CHECK(maxoutdegree >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxoutdegree", maxoutdegree));
   spx_frame frame = {.fn = SPX_FN_Dist_graph_neighbors,
-                     .a = {{.u = (uintptr_t)comm},
-                           {.i = maxindegree},
-                           {.u = (uintptr_t)sources},
-                           {.u = (uintptr_t)sourceweights},
-                           {.i = maxoutdegree},
-                           {.u = (uintptr_t)destinations},
-                           {.u = (uintptr_t)destweights}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = maxindegree}, {.u = (uintptr_t)sources}, {.u = (uintptr_t)sourceweights}, {.i = maxoutdegree}, {.u = (uintptr_t)destinations}, {.u = (uintptr_t)destweights}}};
   return spx_go(&frame);
 }
 
@@ -203,16 +158,13 @@ int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree
   SPX_CHECK(indegree, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "indegree"));
   SPX_CHECK(outdegree, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "outdegree"));
   SPX_CHECK(weighted, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "weighted"));
-  spx_frame frame = {
-      .fn = SPX_FN_Dist_graph_neighbors_count,
-      .a = {
-          {.u = (uintptr_t)comm}, {.u = (uintptr_t)indegree}, {.u = (uintptr_t)outdegree}, {.u = (uintptr_t)weighted}}};
+  spx_frame frame = {.fn = SPX_FN_Dist_graph_neighbors_count,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)indegree}, {.u = (uintptr_t)outdegree}, {.u = (uintptr_t)weighted}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Graph_create = PMPI_Graph_create
-int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder,
-                      MPI_Comm *comm_graph)
+int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *comm_graph)
 {
   SPX_ENTER(SPX_FN_Graph_create);
   SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
@@ -220,12 +172,7 @@ int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int
   SPX_CHECK(nnodes <= 0 || indx, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "indx"));
   SPX_CHECK(comm_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_graph"));
   spx_frame frame = {.fn = SPX_FN_Graph_create,
-                     .a = {{.u = (uintptr_t)comm_old},
-                           {.i = nnodes},
-                           {.u = (uintptr_t)indx},
-                           {.u = (uintptr_t)edges},
-                           {.i = reorder},
-                           {.u = (uintptr_t)comm_graph}}};
+    .a = {{.u = (uintptr_t)comm_old}, {.i = nnodes}, {.u = (uintptr_t)indx}, {.u = (uintptr_t)edges}, {.i = reorder}, {.u = (uintptr_t)comm_graph}}};
   return spx_go(&frame);
 }
 
@@ -236,9 +183,8 @@ int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int ed
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxindex >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxindex", maxindex));
   SPX_CHECK(maxedges >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxedges", maxedges));
-  spx_frame frame = {
-      .fn = SPX_FN_Graph_get,
-      .a = {{.u = (uintptr_t)comm}, {.i = maxindex}, {.i = maxedges}, {.u = (uintptr_t)indx}, {.u = (uintptr_t)edges}}};
+  spx_frame frame = {.fn = SPX_FN_Graph_get,
+    .a = {{.u = (uintptr_t)comm}, {.i = maxindex}, {.i = maxedges}, {.u = (uintptr_t)indx}, {.u = (uintptr_t)edges}}};
   return spx_go(&frame);
 }
 
@@ -251,11 +197,7 @@ int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[
   SPX_CHECK(nnodes <= 0 || indx, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "indx"));
   SPX_CHECK(newrank, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newrank"));
   spx_frame frame = {.fn = SPX_FN_Graph_map,
-                     .a = {{.u = (uintptr_t)comm},
-                           {.i = nnodes},
-                           {.u = (uintptr_t)indx},
-                           {.u = (uintptr_t)edges},
-                           {.u = (uintptr_t)newrank}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = nnodes}, {.u = (uintptr_t)indx}, {.u = (uintptr_t)edges}, {.u = (uintptr_t)newrank}}};
   return spx_go(&frame);
 }
 
@@ -266,7 +208,7 @@ int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbor
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxneighbors >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxneighbors", maxneighbors));
   spx_frame frame = {.fn = SPX_FN_Graph_neighbors,
-                     .a = {{.u = (uintptr_t)comm}, {.i = rank}, {.i = maxneighbors}, {.u = (uintptr_t)neighbors}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = rank}, {.i = maxneighbors}, {.u = (uintptr_t)neighbors}}};
   return spx_go(&frame);
 }
 
@@ -277,7 +219,7 @@ int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(nneighbors, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "nneighbors"));
   spx_frame frame = {.fn = SPX_FN_Graph_neighbors_count,
-                     .a = {{.u = (uintptr_t)comm}, {.i = rank}, {.u = (uintptr_t)nneighbors}}};
+    .a = {{.u = (uintptr_t)comm}, {.i = rank}, {.u = (uintptr_t)nneighbors}}};
   return spx_go(&frame);
 }
 
@@ -289,7 +231,7 @@ int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
   SPX_CHECK(nnodes, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "nnodes"));
   SPX_CHECK(nedges, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "nedges"));
   spx_frame frame = {.fn = SPX_FN_Graphdims_get,
-                     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)nnodes}, {.u = (uintptr_t)nedges}}};
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)nnodes}, {.u = (uintptr_t)nedges}}};
   return spx_go(&frame);
 }
 
@@ -299,6 +241,7 @@ int PMPI_Topo_test(MPI_Comm comm, int *status)
   SPX_ENTER(SPX_FN_Topo_test);
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(status, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "status"));
-  spx_frame frame = {.fn = SPX_FN_Topo_test, .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)status}}};
+  spx_frame frame = {.fn = SPX_FN_Topo_test,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)status}}};
   return spx_go(&frame);
 }

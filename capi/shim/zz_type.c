@@ -80,8 +80,7 @@ int PMPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Cou
 }
 
 #pragma weak MPI_Pack = PMPI_Pack
-int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position,
-              MPI_Comm comm)
+int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Pack);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -96,8 +95,7 @@ int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbu
 }
 
 #pragma weak MPI_Pack_c = PMPI_Pack_c
-int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize,
-                MPI_Count *position, MPI_Comm comm)
+int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Pack_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -112,8 +110,7 @@ int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, voi
 }
 
 #pragma weak MPI_Pack_external = PMPI_Pack_external
-int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf,
-                       MPI_Aint outsize, MPI_Aint *position)
+int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position)
 {
   SPX_ENTER(SPX_FN_Pack_external);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -127,8 +124,7 @@ int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_
 }
 
 #pragma weak MPI_Pack_external_c = PMPI_Pack_external_c
-int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf,
-                         MPI_Count outsize, MPI_Count *position)
+int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position)
 {
   SPX_ENTER(SPX_FN_Pack_external_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -238,7 +234,7 @@ int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_contiguous,
-                     .a = {{.i = count}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+    .a = {{.i = count}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -249,16 +245,13 @@ int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_contiguous_c,
-                     .wide = 1,
-                     .a = {{.i = count}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_contiguous_c, .wide = 1,
+    .a = {{.i = count}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_darray = PMPI_Type_create_darray
-int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[],
-                            const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
-                            MPI_Datatype *newtype)
+int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_darray);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -268,23 +261,12 @@ int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gs
   SPX_CHECK(ndims <= 0 || array_of_psizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_psizes"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_darray,
-                     .a = {{.i = size},
-                           {.i = rank},
-                           {.i = ndims},
-                           {.u = (uintptr_t)array_of_gsizes},
-                           {.u = (uintptr_t)array_of_distribs},
-                           {.u = (uintptr_t)array_of_dargs},
-                           {.u = (uintptr_t)array_of_psizes},
-                           {.i = order},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = size}, {.i = rank}, {.i = ndims}, {.u = (uintptr_t)array_of_gsizes}, {.u = (uintptr_t)array_of_distribs}, {.u = (uintptr_t)array_of_dargs}, {.u = (uintptr_t)array_of_psizes}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_darray_c = PMPI_Type_create_darray_c
-int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[],
-                              const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[],
-                              int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_darray_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -293,18 +275,8 @@ int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count arr
   SPX_CHECK(ndims <= 0 || array_of_dargs, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_dargs"));
   SPX_CHECK(ndims <= 0 || array_of_psizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_psizes"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_darray_c,
-                     .wide = 1,
-                     .a = {{.i = size},
-                           {.i = rank},
-                           {.i = ndims},
-                           {.u = (uintptr_t)array_of_gsizes},
-                           {.u = (uintptr_t)array_of_distribs},
-                           {.u = (uintptr_t)array_of_dargs},
-                           {.u = (uintptr_t)array_of_psizes},
-                           {.i = order},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_darray_c, .wide = 1,
+    .a = {{.i = size}, {.i = rank}, {.i = ndims}, {.u = (uintptr_t)array_of_gsizes}, {.u = (uintptr_t)array_of_distribs}, {.u = (uintptr_t)array_of_dargs}, {.u = (uintptr_t)array_of_psizes}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -313,7 +285,8 @@ int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_complex);
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_f90_complex, .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_f90_complex,
+    .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -322,7 +295,8 @@ int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_integer);
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_f90_integer, .a = {{.i = r}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_f90_integer,
+    .a = {{.i = r}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -331,13 +305,13 @@ int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_f90_real);
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_f90_real, .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_f90_real,
+    .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hindexed = PMPI_Type_create_hindexed
-int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
-                              MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -346,17 +320,12 @@ int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], cons
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed,
-                     .a = {{.i = count},
-                           {.u = (uintptr_t)array_of_blocklengths},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hindexed_block = PMPI_Type_create_hindexed_block
-int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[],
-                                    MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_block);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -365,17 +334,12 @@ int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint a
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block,
-                     .a = {{.i = count},
-                           {.i = blocklength},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hindexed_block_c = PMPI_Type_create_hindexed_block_c
-int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[],
-                                      MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_block_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -383,19 +347,13 @@ int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, co
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block_c,
-                     .wide = 1,
-                     .a = {{.i = count},
-                           {.i = blocklength},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_block_c, .wide = 1,
+    .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hindexed_c = PMPI_Type_create_hindexed_c
-int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
-                                const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hindexed_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -403,13 +361,8 @@ int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blockl
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_c,
-                     .wide = 1,
-                     .a = {{.i = count},
-                           {.u = (uintptr_t)array_of_blocklengths},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_hindexed_c, .wide = 1,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -421,31 +374,26 @@ int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Da
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {
-      .fn = SPX_FN_Type_create_hvector,
-      .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_hvector,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_hvector_c = PMPI_Type_create_hvector_c
-int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
-                               MPI_Datatype *newtype)
+int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_hvector_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {
-      .fn = SPX_FN_Type_create_hvector_c,
-      .wide = 1,
-      .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_hvector_c, .wide = 1,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_indexed_block = PMPI_Type_create_indexed_block
-int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype,
-                                   MPI_Datatype *newtype)
+int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_indexed_block);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -454,17 +402,12 @@ int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_o
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block,
-                     .a = {{.i = count},
-                           {.i = blocklength},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_indexed_block_c = PMPI_Type_create_indexed_block_c
-int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[],
-                                     MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_indexed_block_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -472,13 +415,8 @@ int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, con
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block_c,
-                     .wide = 1,
-                     .a = {{.i = count},
-                           {.i = blocklength},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_indexed_block_c, .wide = 1,
+    .a = {{.i = count}, {.i = blocklength}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -489,7 +427,7 @@ int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent,
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_resized,
-                     .a = {{.u = (uintptr_t)oldtype}, {.i = lb}, {.i = extent}, {.u = (uintptr_t)newtype}}};
+    .a = {{.u = (uintptr_t)oldtype}, {.i = lb}, {.i = extent}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -499,15 +437,13 @@ int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count ext
   SPX_ENTER(SPX_FN_Type_create_resized_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_resized_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)oldtype}, {.i = lb}, {.i = extent}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_resized_c, .wide = 1,
+    .a = {{.u = (uintptr_t)oldtype}, {.i = lb}, {.i = extent}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_struct = PMPI_Type_create_struct
-int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
-                            const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_struct);
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
@@ -516,18 +452,12 @@ int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const 
   SPX_CHECK(count <= 0 || array_of_types, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_types"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_struct,
-                     .a = {{.i = count},
-                           {.u = (uintptr_t)array_of_blocklengths},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)array_of_types},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_struct_c = PMPI_Type_create_struct_c
-int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
-                              const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[],
-                              MPI_Datatype *newtype)
+int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_struct_c);
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
@@ -535,19 +465,13 @@ int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklen
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(count <= 0 || array_of_types, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_types"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_struct_c,
-                     .wide = 1,
-                     .a = {{.i = count},
-                           {.u = (uintptr_t)array_of_blocklengths},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)array_of_types},
-                           {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_struct_c, .wide = 1,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_subarray = PMPI_Type_create_subarray
-int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[],
-                              const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_subarray);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -556,20 +480,12 @@ int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int a
   SPX_CHECK(ndims <= 0 || array_of_starts, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_starts"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_subarray,
-                     .a = {{.i = ndims},
-                           {.u = (uintptr_t)array_of_sizes},
-                           {.u = (uintptr_t)array_of_subsizes},
-                           {.u = (uintptr_t)array_of_starts},
-                           {.i = order},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = ndims}, {.u = (uintptr_t)array_of_sizes}, {.u = (uintptr_t)array_of_subsizes}, {.u = (uintptr_t)array_of_starts}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_create_subarray_c = PMPI_Type_create_subarray_c
-int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[],
-                                const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype,
-                                MPI_Datatype *newtype)
+int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_create_subarray_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -577,15 +493,8 @@ int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], con
   SPX_CHECK(ndims <= 0 || array_of_subsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_subsizes"));
   SPX_CHECK(ndims <= 0 || array_of_starts, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_starts"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_create_subarray_c,
-                     .wide = 1,
-                     .a = {{.i = ndims},
-                           {.u = (uintptr_t)array_of_sizes},
-                           {.u = (uintptr_t)array_of_subsizes},
-                           {.u = (uintptr_t)array_of_starts},
-                           {.i = order},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_create_subarray_c, .wide = 1,
+    .a = {{.i = ndims}, {.u = (uintptr_t)array_of_sizes}, {.u = (uintptr_t)array_of_subsizes}, {.u = (uintptr_t)array_of_starts}, {.i = order}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -595,7 +504,8 @@ int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
   SPX_ENTER(SPX_FN_Type_dup);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_dup, .a = {{.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_dup,
+    .a = {{.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -609,47 +519,27 @@ int PMPI_Type_free(MPI_Datatype *datatype)
 }
 
 #pragma weak MPI_Type_get_contents = PMPI_Type_get_contents
-int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
-                           int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[])
+int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[])
 {
   SPX_ENTER(SPX_FN_Type_get_contents);
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   spx_frame frame = {.fn = SPX_FN_Type_get_contents,
-                     .a = {{.u = (uintptr_t)datatype},
-                           {.i = max_integers},
-                           {.i = max_addresses},
-                           {.i = max_datatypes},
-                           {.u = (uintptr_t)array_of_integers},
-                           {.u = (uintptr_t)array_of_addresses},
-                           {.u = (uintptr_t)array_of_datatypes}}};
+    .a = {{.u = (uintptr_t)datatype}, {.i = max_integers}, {.i = max_addresses}, {.i = max_datatypes}, {.u = (uintptr_t)array_of_integers}, {.u = (uintptr_t)array_of_addresses}, {.u = (uintptr_t)array_of_datatypes}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_contents_c = PMPI_Type_get_contents_c
-int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses,
-                             MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[],
-                             MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[],
-                             MPI_Datatype array_of_datatypes[])
+int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[])
 {
   SPX_ENTER(SPX_FN_Type_get_contents_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
-  spx_frame frame = {.fn = SPX_FN_Type_get_contents_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)datatype},
-                           {.i = max_integers},
-                           {.i = max_addresses},
-                           {.i = max_large_counts},
-                           {.i = max_datatypes},
-                           {.u = (uintptr_t)array_of_integers},
-                           {.u = (uintptr_t)array_of_addresses},
-                           {.u = (uintptr_t)array_of_large_counts},
-                           {.u = (uintptr_t)array_of_datatypes}}};
+  spx_frame frame = {.fn = SPX_FN_Type_get_contents_c, .wide = 1,
+    .a = {{.u = (uintptr_t)datatype}, {.i = max_integers}, {.i = max_addresses}, {.i = max_large_counts}, {.i = max_datatypes}, {.u = (uintptr_t)array_of_integers}, {.u = (uintptr_t)array_of_addresses}, {.u = (uintptr_t)array_of_large_counts}, {.u = (uintptr_t)array_of_datatypes}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_envelope = PMPI_Type_get_envelope
-int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes,
-                           int *combiner)
+int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner)
 {
   SPX_ENTER(SPX_FN_Type_get_envelope);
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
@@ -658,17 +548,12 @@ int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_ad
   SPX_CHECK(num_datatypes, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_datatypes"));
   SPX_CHECK(combiner, spx_bad_null(0, NULL, MPI_ERR_ARG, "combiner"));
   spx_frame frame = {.fn = SPX_FN_Type_get_envelope,
-                     .a = {{.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)num_integers},
-                           {.u = (uintptr_t)num_addresses},
-                           {.u = (uintptr_t)num_datatypes},
-                           {.u = (uintptr_t)combiner}}};
+    .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)num_integers}, {.u = (uintptr_t)num_addresses}, {.u = (uintptr_t)num_datatypes}, {.u = (uintptr_t)combiner}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_get_envelope_c = PMPI_Type_get_envelope_c
-int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses,
-                             MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
+int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
 {
   SPX_ENTER(SPX_FN_Type_get_envelope_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
@@ -677,14 +562,8 @@ int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI
   SPX_CHECK(num_large_counts, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_large_counts"));
   SPX_CHECK(num_datatypes, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_datatypes"));
   SPX_CHECK(combiner, spx_bad_null(0, NULL, MPI_ERR_ARG, "combiner"));
-  spx_frame frame = {.fn = SPX_FN_Type_get_envelope_c,
-                     .wide = 1,
-                     .a = {{.u = (uintptr_t)datatype},
-                           {.u = (uintptr_t)num_integers},
-                           {.u = (uintptr_t)num_addresses},
-                           {.u = (uintptr_t)num_large_counts},
-                           {.u = (uintptr_t)num_datatypes},
-                           {.u = (uintptr_t)combiner}}};
+  spx_frame frame = {.fn = SPX_FN_Type_get_envelope_c, .wide = 1,
+    .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)num_integers}, {.u = (uintptr_t)num_addresses}, {.u = (uintptr_t)num_large_counts}, {.u = (uintptr_t)num_datatypes}, {.u = (uintptr_t)combiner}}};
   return spx_go(&frame);
 }
 
@@ -729,7 +608,7 @@ int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
   SPX_CHECK(type_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_name"));
   SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   spx_frame frame = {.fn = SPX_FN_Type_get_name,
-                     .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)type_name}, {.u = (uintptr_t)resultlen}}};
+    .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)type_name}, {.u = (uintptr_t)resultlen}}};
   return spx_go(&frame);
 }
 
@@ -774,13 +653,12 @@ int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, 
   SPX_CHECK(spx_get(SPX_K_TYPE, index_type), spx_bad_handle(0, NULL, SPX_K_TYPE, "index_type", index_type));
   SPX_CHECK(pair_type, spx_bad_null(0, NULL, MPI_ERR_ARG, "pair_type"));
   spx_frame frame = {.fn = SPX_FN_Type_get_value_index,
-                     .a = {{.u = (uintptr_t)value_type}, {.u = (uintptr_t)index_type}, {.u = (uintptr_t)pair_type}}};
+    .a = {{.u = (uintptr_t)value_type}, {.u = (uintptr_t)index_type}, {.u = (uintptr_t)pair_type}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_indexed = PMPI_Type_indexed
-int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[],
-                      MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_indexed);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -789,17 +667,12 @@ int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int ar
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_indexed,
-                     .a = {{.i = count},
-                           {.u = (uintptr_t)array_of_blocklengths},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_indexed_c = PMPI_Type_indexed_c
-int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
-                        const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_indexed_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -807,13 +680,8 @@ int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[]
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {.fn = SPX_FN_Type_indexed_c,
-                     .wide = 1,
-                     .a = {{.i = count},
-                           {.u = (uintptr_t)array_of_blocklengths},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_indexed_c, .wide = 1,
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -822,7 +690,8 @@ int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 {
   SPX_ENTER(SPX_FN_Type_match_size);
   SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
-  spx_frame frame = {.fn = SPX_FN_Type_match_size, .a = {{.i = typeclass}, {.i = size}, {.u = (uintptr_t)datatype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_match_size,
+    .a = {{.i = typeclass}, {.i = size}, {.u = (uintptr_t)datatype}}};
   return spx_go(&frame);
 }
 
@@ -832,7 +701,8 @@ int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
   SPX_ENTER(SPX_FN_Type_set_name);
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(type_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_name"));
-  spx_frame frame = {.fn = SPX_FN_Type_set_name, .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)type_name}}};
+  spx_frame frame = {.fn = SPX_FN_Type_set_name,
+    .a = {{.u = (uintptr_t)datatype}, {.u = (uintptr_t)type_name}}};
   return spx_go(&frame);
 }
 
@@ -874,31 +744,26 @@ int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtyp
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {
-      .fn = SPX_FN_Type_vector,
-      .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_vector,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Type_vector_c = PMPI_Type_vector_c
-int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
-                       MPI_Datatype *newtype)
+int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_vector_c);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {
-      .fn = SPX_FN_Type_vector_c,
-      .wide = 1,
-      .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_vector_c, .wide = 1,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
 #pragma weak MPI_Unpack = PMPI_Unpack
-int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype,
-                MPI_Comm comm)
+int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Unpack);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -913,8 +778,7 @@ int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int 
 }
 
 #pragma weak MPI_Unpack_c = PMPI_Unpack_c
-int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount,
-                  MPI_Datatype datatype, MPI_Comm comm)
+int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_Unpack_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
@@ -929,8 +793,7 @@ int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void
 }
 
 #pragma weak MPI_Unpack_external = PMPI_Unpack_external
-int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf,
-                         int outcount, MPI_Datatype datatype)
+int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_Unpack_external);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -944,8 +807,7 @@ int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insiz
 }
 
 #pragma weak MPI_Unpack_external_c = PMPI_Unpack_external_c
-int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf,
-                           MPI_Count outcount, MPI_Datatype datatype)
+int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_Unpack_external_c);
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -977,8 +839,7 @@ int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 }
 
 #pragma weak MPI_Type_hindexed = PMPI_Type_hindexed
-int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype,
-                       MPI_Datatype *newtype)
+int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_hindexed);
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
@@ -987,11 +848,7 @@ int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_hindexed,
-                     .a = {{.i = count},
-                           {.u = (uintptr_t)array_of_blocklengths},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)oldtype},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -1003,9 +860,8 @@ int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype 
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
-  spx_frame frame = {
-      .fn = SPX_FN_Type_hvector,
-      .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
+  spx_frame frame = {.fn = SPX_FN_Type_hvector,
+    .a = {{.i = count}, {.i = blocklength}, {.i = stride}, {.u = (uintptr_t)oldtype}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 
@@ -1020,8 +876,7 @@ int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 }
 
 #pragma weak MPI_Type_struct = PMPI_Type_struct
-int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[],
-                     MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
   SPX_ENTER(SPX_FN_Type_struct);
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
@@ -1030,11 +885,7 @@ int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_d
   SPX_CHECK(count <= 0 || array_of_types, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_types"));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_struct,
-                     .a = {{.i = count},
-                           {.u = (uintptr_t)array_of_blocklengths},
-                           {.u = (uintptr_t)array_of_displacements},
-                           {.u = (uintptr_t)array_of_types},
-                           {.u = (uintptr_t)newtype}}};
+    .a = {{.i = count}, {.u = (uintptr_t)array_of_blocklengths}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)array_of_types}, {.u = (uintptr_t)newtype}}};
   return spx_go(&frame);
 }
 

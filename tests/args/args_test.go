@@ -175,17 +175,16 @@ func (r *runs) read(rank int, path string) (last int, when string, done int) {
 	return last, "", done
 }
 
+var otherNames = map[string]string{
+	"comm_keyval": "keyval", "type_keyval": "keyval", "win_keyval": "keyval", "partition_low": "partition = ", "partition_high": "partition = ",
+	"array_of_partitions": "partition = ", "filename": "file \"", "datarep": "data representation \"", "service_name": "service \"", "port_name": "of a port",
+	"command": "program ", "array_of_maxprocs": "maxprocs", "array_of_info": "info handle",
+}
+
 // otherName is what messages call an argument that has different names in different functions, or whose value says enough.
 func otherName(arg string) string {
-	switch {
-	case strings.HasSuffix(arg, "keyval"):
-		return "keyval"
-	case strings.HasPrefix(arg, "partition_") || arg == "array_of_partitions":
-		return "partition = "
-	case arg == "filename":
-		return "file \""
-	case arg == "datarep":
-		return "data representation \""
+	if other := otherNames[arg]; other != "" {
+		return other
 	}
 	return arg
 }

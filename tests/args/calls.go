@@ -21,6 +21,8 @@ type call struct {
 	more            []attempt
 	ranks           int
 	keep            bool
+	second          string // the function that rank 1 calls in a right call
+	everybodyIsRoot bool
 	fails           string // the class that the right call has: it is never possible
 }
 
@@ -33,6 +35,8 @@ type rule struct {
 	more            []attempt
 	ranks           int
 	keep            bool
+	second          string
+	everybodyIsRoot bool
 	fails           string
 	mute            string // arguments whose wrong values need not be in the message
 }
@@ -88,6 +92,10 @@ func callOf(f *api.Function) call {
 		if r.fails != "" {
 			c.fails = r.fails
 		}
+		if r.second != "" {
+			c.second = r.second
+		}
+		c.everybodyIsRoot = c.everybodyIsRoot || r.everybodyIsRoot
 		if r.ranks != 0 {
 			c.ranks = r.ranks
 		}

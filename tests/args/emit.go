@@ -83,6 +83,9 @@ func makeUnit(f *api.Function) *unit {
 	}
 	w.WriteString("  }\n")
 	theCall := fmt.Sprintf("CALL(%s)(%s)", f.Name, strings.Join(args, ", "))
+	if c.second != "" {
+		theCall = fmt.Sprintf("me == 1 && what_%s[k] != 'w' ? %s : %s", f.Name, strings.Replace(theCall, f.Name, c.second, 1), theCall)
+	}
 	switch {
 	case f.Result == "void":
 		fmt.Fprintf(w, "  %s;\n  int rc = MPI_SUCCESS;\n", theCall)

@@ -123,7 +123,7 @@ func attempts(f *api.Function, c call) []attempt {
 			if c.mute[a.arg] {
 				a.says = ""
 			}
-			if p.Has("root_only") && a.kind == 'w' {
+			if p.Has("root_only") && !c.everybodyIsRoot && a.kind == 'w' {
 				a.kind = 's' // elsewhere it is not significant: the call would go on there
 			}
 			out = append(out, a)

@@ -41,6 +41,8 @@ static int ckey, tkey, wkey;
 static int rbuf[4096], sbuf[4096], winmem[4096];
 static char packed[4096];
 static char directory[512], filename[600];
+static char program[4096], *programs[] = {program}, *arguments[] = {"child", NULL}, **argument_lists[] = {arguments};
+static MPI_Info infos[1];
 static char long_text[2 * MPI_MAX_PORT_NAME + 2 * MPI_MAX_INFO_VAL];
 
 /* Arrays by the type of their elements: int (i_), MPI_Count (c_), MPI_Aint (m_). */
@@ -322,6 +324,23 @@ static char *file_there(const char *what)
   close(open(name, O_CREAT | O_RDWR, 0600));
   return name;
 }
+/* A port of rank 0. */
+static char port[MPI_MAX_PORT_NAME];
+static void open_port(int rank)
+{
+  if (me == rank) MUST(MPI_Open_port(MPI_INFO_NULL, port));
+}
+static void shared_port(void)
+{
+  open_port(0);
+  MUST(MPI_Bcast(port, sizeof port, MPI_CHAR, 0, comm));
+}
+static void close_port(int rank)
+{
+  if (me == rank) MUST(MPI_Close_port(port));
+}
+static char *service_made(void) { return name_made("service") + strlen(directory); }
+
 /* Two processes that call MPI_Comm_join have a socket between them. */
 static int joined(void)
 {
@@ -347,6 +366,17 @@ static void late(int sig)
   (void)sig;
   say("H\n");
   _exit(94);
+}
+
+/* What a process that was spawned does. */
+static int child(void)
+{
+  MPI_Comm parent;
+  MPI_Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) return 0;
+  MPI_Comm_disconnect(&parent);
+  MPI_Finalize();
+  return 1;
 }
 
 static void environment(void)
@@ -387,6 +417,7 @@ static void environment(void)
     raw_types[i] = uncommitted;
   }
   info = info_made();
+  infos[0] = info;
   session = session_made();
   MUST(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &ckey, NULL));
   MUST(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &tkey, NULL));
@@ -452,12 +483,14 @@ static const int unit_count;
 int main(int argc, char **argv)
 {
   MPI_Init(&argc, &argv);
+  if (child()) return 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   snprintf(directory, sizeof directory, "%s", argv[1]);
   snprintf(filename, sizeof filename, "%s/data", directory);
   char name[700];
   snprintf(name, sizeof name, "%s/report.%d", directory, me);
+  if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
   report = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
   signal(SIGALRM, late);
   environment();
