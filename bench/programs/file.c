@@ -10,7 +10,6 @@ enum { OWN_PART, INTERLEAVED, PIECE = 4096, CALLS = 8 };
 
 static void file_open(const row *r, size_t bytes)
 {
-  fill();
   snprintf(name, sizeof name, "%s/rows.data", folder);
   MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file);
   MPI_File_set_size(file, 0);

@@ -19,14 +19,14 @@ static MPI_Aint place(size_t bytes, long i)
 
 static void win_open(const row *r, size_t bytes)
 {
-  fill();
   if (r->arg == PUT_STRIDED) {
     MPI_Type_vector((int)(bytes / 16), 2, 4, MPI_DOUBLE, &strided);
     MPI_Type_commit(&strided);
   }
   MPI_Win_allocate(WIN_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-  for (size_t i = 0; i < WIN_BYTES; i++) base[i] = r->arg == GET ? pattern(rank, i) : 0;
-  if (r->arg == SUM) memset(out, 0, pool), ((double *)out)[0] = rank + 1;
+  memset(base, 0, WIN_BYTES);
+  for (size_t i = 0; i < bytes && r->arg == GET; i++) base[i] = pattern(rank, i);
+  if (r->arg == SUM) memset(out, 0, bytes), ((double *)out)[0] = rank + 1;
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(0, win);
 }

@@ -40,10 +40,11 @@ void failed(const row *r, size_t bytes)
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-void fill(void)
+void fill(size_t bytes)
 {
-  for (size_t i = 0; i < pool; i++) out[i] = pattern(rank, i);
-  memset(in, 0, pool);
+  if (bytes > pool) bytes = pool;
+  for (size_t i = 0; i < bytes; i++) out[i] = pattern(rank, i);
+  memset(in, 0, bytes);
 }
 
 /* Seconds of a batch, on rank 0: from when the first rank begins until the last has finished. */
@@ -68,6 +69,8 @@ static void measure(const row *r, size_t bytes)
 {
   long times = 1;
   double seconds[BATCHES];
+  fill((size_t)size * bytes + 4096);
+  MPI_Barrier(MPI_COMM_WORLD);
   if (r->open) r->open(r, bytes);
   r->run(r, bytes, 1);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -151,7 +154,8 @@ int main(int argc, char **argv)
     fprintf(stderr, "rows: needs 2 ranks, %zu bytes on each, and the thread level\n", 2 * pool);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  fill(); /* and so every page is there before anything is timed */
+  memset(out, 'o', pool); /* every page is there before anything is timed */
+  memset(in, 'i', pool);
   each(size, s, expression, measure);
   free(out);
   free(in);

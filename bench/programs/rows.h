@@ -39,8 +39,8 @@ static inline char *slot(char *base, size_t bytes, long i)
 double now(void);
 /* Uses the processor for that long. */
 void compute(double seconds);
-/* Fills all of out with a pattern of rank r's, clears in. */
-void fill(void);
+/* Gives the first bytes of out this rank's pattern, and clears as many of in. */
+void fill(size_t bytes);
 /* The byte that fill() of rank r has at the i-th place of its out. */
 static inline char pattern(int r, size_t i) { return (char)('a' + ((size_t)r * 7 + i / 8) % 23); }
 void failed(const row *r, size_t bytes);

@@ -45,7 +45,7 @@ static void type_open(const row *r, size_t bytes)
 {
   type = make(r->arg, bytes);
   spread = 2 * bytes + 64;
-  fill();
+  fill(spread);
 }
 
 static void type_close(const row *r, size_t bytes)

@@ -4,7 +4,11 @@
 #include "basic.h"
 #include "plan_run.h"
 
-enum { SMALL_TEMP = 16384 /* bytes of temporary memory that an idle run keeps */, ALIGN = 64 };
+enum {
+  SMALL_TEMP = 16384, /* bytes of temporary memory that an idle run keeps */
+  IDLE_RUN = 65536,   /* a run of more bytes is not kept: with a thousand ranks each would have megabytes */
+  ALIGN = 64
+};
 
 /* ---- plans --------------------------------------------------------------------------------------------------- */
 
@@ -22,6 +26,8 @@ spx_plan *spx_plan_new(uint32_t nsteps, uint32_t nwaits, uint32_t nslots, uint32
   p->waits = (int32_t *)(p->regions + nregions);
   return p;
 }
+
+size_t spx_plan_bytes(const spx_plan *p) { return sizeof *p + p->nsteps * sizeof(spx_step); }
 
 static void free_run(spx_run *run)
 {
@@ -171,10 +177,13 @@ void spx_run_end(spx_run *run)
     run->temp = NULL;
     run->temp_bytes = 0;
   }
-  spx_lock();
-  spx_run *spare = p->idle;
-  p->idle = run;
-  spx_unlock();
+  spx_run *spare = run;
+  if (p->nslots * sizeof(spx_transfer) <= IDLE_RUN) {
+    spx_lock();
+    spare = p->idle;
+    p->idle = run;
+    spx_unlock();
+  }
   if (spare) free_run(spare);
   spx_plan_unref(p);
 }

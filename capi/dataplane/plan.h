@@ -120,6 +120,7 @@ typedef struct spx_run spx_run;
 /* An empty plan with room for its parts, refs = 1; NULL: out of memory. */
 SPX_HIDDEN spx_plan *spx_plan_new(uint32_t nsteps, uint32_t nwaits, uint32_t nslots, uint32_t nregions);
 SPX_HIDDEN void spx_plan_unref(spx_plan *p);
+SPX_HIDDEN size_t spx_plan_bytes(const spx_plan *p); /* about its memory */
 static inline void spx_plan_ref(spx_plan *p)
 {
   if (SPX_UNLIKELY(spx_mt))

@@ -1,17 +1,19 @@
 /* coll_cache.c - the plans that a communicator has compiled. A warm call finds its plan here and never enters Go.
  *
  * WAYS plans share each of SETS places, the one unused longest gives way; beside that, the last plan of each operation is
- * remembered, which is what a loop needs. Collectives of one communicator are started by one thread at a time (MPI-5.0
+ * remembered, which is what a loop needs. Plans of many ranks are large: all of a cache together have at most MOST bytes, or there is
+ * but one. Collectives of one communicator are started by one thread at a time (MPI-5.0
  * 6.12), so the cache has no lock of its own. */
 #include <stdlib.h>
 #include "coll.h"
 
-enum { SETS = 16, WAYS = 4 };
+enum { SETS = 16, WAYS = 4, MOST = 512 << 10 };
 
 typedef struct cache {
   spx_plan *last[SPX_COLL_COUNT];
   spx_plan *place[SETS][WAYS];
   uint64_t clock;
+  size_t bytes; /* of the plans in place */
 } cache;
 
 static unsigned hash(const spx_plan_key *k)
@@ -45,6 +47,27 @@ static cache *cache_of(spx_comm *c)
   return c->plans;
 }
 
+/* Empties a place. */
+static void forget(cache *k, spx_plan **place)
+{
+  spx_plan *p = *place;
+  if (k->last[p->key.kind] == p) k->last[p->key.kind] = NULL;
+  k->bytes -= spx_plan_bytes(p);
+  *place = NULL;
+  spx_plan_unref(p);
+}
+
+/* Makes room for a plan of so many bytes: what was not used for longest goes. */
+static void make_room(cache *k, size_t bytes)
+{
+  while (k->bytes > 0 && k->bytes + bytes > MOST) {
+    spx_plan **oldest = NULL;
+    for (spx_plan **p = &k->place[0][0]; p < &k->place[0][0] + SETS * WAYS; p++)
+      if (*p && (!oldest || (*p)->used < (*oldest)->used)) oldest = p;
+    forget(k, oldest);
+  }
+}
+
 int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
 {
   cache *k = cache_of(c);
@@ -66,10 +89,9 @@ int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
     if (!p) {
       int err = compile(c, key, &p);
       if (err != MPI_SUCCESS) return err;
-      if (*victim) {
-        if (k->last[(*victim)->key.kind] == *victim) k->last[(*victim)->key.kind] = NULL;
-        spx_plan_unref(*victim);
-      }
+      if (*victim) forget(k, victim);
+      make_room(k, spx_plan_bytes(p));
+      k->bytes += spx_plan_bytes(p);
       *victim = p;
     }
     k->last[key->kind] = p;

@@ -31,12 +31,12 @@ func TestScale(t *testing.T) {
 				t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
 			}
 			t.Logf("%d ranks: %v", gate.ranks, o.Took)
-			for _, m := range regexp.MustCompile(`(?m)^memory (\S+) (\d+) \d+$`).FindAllStringSubmatch(o.Stdout, -1) {
+			for _, m := range regexp.MustCompile(`(?m)^memory (\S+) (\d+) = (.*)$`).FindAllStringSubmatch(o.Stdout, -1) {
 				total, err := strconv.ParseFloat(m[2], 64)
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("%s: %.0f MiB, %.0f KiB a rank", m[1], total/(1<<20), total/1024/float64(gate.ranks))
+				t.Logf("%s: %.0f MiB, %.0f KiB a rank (%s)", m[1], total/(1<<20), total/1024/float64(gate.ranks), m[3])
 				if total > gate.bytes {
 					t.Errorf("%s: %.0f bytes, want at most %.0f", m[1], total, gate.bytes)
 				}

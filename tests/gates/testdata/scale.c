@@ -2,7 +2,7 @@
  *
  *   scale [PEERS ...]     before the collectives, every rank exchanges a message with that many others, for each number
  *
- * Rank 0 prints "memory STAGE TOTAL RANKS": bytes of all ranks together (their proportional share of what they share, and their page tables).
+ * Rank 0 prints "memory STAGE TOTAL = ...": bytes of all ranks together, with their shares of what they share, and page tables.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -35,12 +35,16 @@ static double field(const char *file, const char *name)
 
 static void memory(const char *stage)
 {
-  double mine, all = 0;
+  double mine[4], all[4] = {0, 0, 0, 0};
   MPI_Barrier(MPI_COMM_WORLD);
-  mine = field("/proc/self/smaps_rollup", "Pss") + field("/proc/self/status", "VmPTE");
-  MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  mine[0] = field("/proc/self/smaps_rollup", "Pss_Anon");
+  mine[1] = field("/proc/self/smaps_rollup", "Pss_Shmem");
+  mine[2] = field("/proc/self/smaps_rollup", "Pss_File");
+  mine[3] = field("/proc/self/status", "VmPTE");
+  MPI_Reduce(mine, all, 4, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) {
-    printf("memory %s %.0f %d\n", stage, all, size);
+    printf("memory %s %.0f = %.0f own + %.0f shared + %.0f of files + %.0f of tables\n", stage,
+           all[0] + all[1] + all[2] + all[3], all[0], all[1], all[2], all[3]);
     fflush(stdout);
   }
 }
