@@ -8,6 +8,8 @@ package main
 import "C"
 
 import (
+	"runtime/debug"
+	"sync/atomic"
 	"unsafe"
 
 	"libspx/core/coll"
@@ -92,8 +94,20 @@ func planCollective(c *call) error {
 		return err
 	}
 	*at[*C.spx_plan](c.addr(2)) = out
+	planned(len(p.Steps))
 	return nil
 }
+
+// planned gives memory back to the system after so many steps have been compiled: with a thousand ranks a process compiles megabytes, and
+// what one process keeps for the next plan, a thousand keep.
+func planned(steps int) {
+	if plannedSteps.Add(int64(steps)) > 4096 {
+		plannedSteps.Store(0)
+		debug.FreeOSMemory()
+	}
+}
+
+var plannedSteps atomic.Int64
 
 // processors is how many processors the ranks of this host share.
 func processors() int {
