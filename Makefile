@@ -4,6 +4,7 @@
 #   build/obj/libspxc.a    the C data plane and the shims (capi/dataplane, capi/shim), compiled here and not by cgo
 #   build/lib/libspx.so    package ./capi (Go, cgo) with that archive linked in whole; soname libmpi_abi.so.1
 #   build/bin              every program of cmd/, and the names that MPI users expect
+#   build/libexec          the measuring program of bench/, for spxctl tune
 #   build/include          the public headers
 # Another build folder: make BUILD=/somewhere/else
 
@@ -57,7 +58,7 @@ build: deps-build ## builds everything into build/ (the default)
 	@flock $(BUILD)/.lock $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) BUILD=$(BUILD) build-unlocked
 
 .PHONY: build-unlocked
-build-unlocked: $(LIB) headers programs
+build-unlocked: $(LIB) headers programs $(BUILD)/libexec/libspx/rows
 
 .PHONY: generate
 generate: ## runs every generator (their output is checked in)
@@ -130,6 +131,12 @@ $(BUILD)/obj/programs: $(GO_SRC) $(wildcard $(ROOT)/cmd/*/*) $(ROOT)/scripts/mpi
 	@for l in mpiexec mpirun; do ln -sf spxrun $(BUILD)/bin/$$l; done
 	@$(ROOT)/scripts/install-wrappers $(BUILD)
 	@touch $@
+
+ROWS_SRC := $(filter-out %/limits.c,$(wildcard $(ROOT)/bench/programs/*.c))
+$(BUILD)/libexec/libspx/rows: $(ROWS_SRC) $(ROOT)/bench/programs/rows.h $(BUILD)/obj/programs $(LIB) | headers
+	@mkdir -p $(@D)
+	@echo "  cc    libexec/libspx/rows"
+	@$(BUILD)/bin/mpicc -O2 -pthread -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $(ROWS_SRC) -lm
 
 .PHONY: headers
 headers: $(PUBLIC)

@@ -1,7 +1,10 @@
-/* settings.c - where a setting's value comes from: MPI_T, the environment, or the preset. docs/settings.md. */
+/* settings.c - where a setting's value comes from: MPI_T, the environment, the machine's table (docs/tuning.md), or the preset.
+ * docs/settings.md. */
 #include "settings.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "dp.h"
 
 spx_settings spx_set;
@@ -16,6 +19,87 @@ static struct {
 } * told;
 
 static bool is_told(spx_setting_id id) { return told && told[id].is; }
+
+/* ---- the machine's table ------------------------------------------------------------------------------------- */
+
+#define TUNED_MAX 64
+static struct {
+  bool read;
+  int n;
+  struct {
+    char *name, *value;
+    char when; /* 'a': always; 'f', 'c': while ranks do not, or do, outnumber the processors */
+  } row[TUNED_MAX];
+} tuned; /* what it points to stays until the process ends */
+
+/* The table's file: SPX_TUNING names it; else the user's, else the system's. NULL: there is none. *sure: it is meant for this host. */
+static FILE *open_table(char *path, size_t room, bool *sure)
+{
+  const char *named = getenv("SPX_TUNING"), *home = getenv("HOME");
+  *sure = named && *named;
+  if (*sure && strcmp(named, "none") == 0) return NULL;
+  if (*sure) {
+    snprintf(path, room, "%s", named);
+    FILE *f = fopen(path, "re");
+    if (!f) spx_fatal(MPI_ERR_ARG, "SPX_TUNING=%s: this file cannot be read; 'none' means no table", named);
+    return f;
+  }
+  snprintf(path, room, "%s/.config/libspx/tuning", home ? home : "");
+  FILE *f = home ? fopen(path, "re") : NULL;
+  if (f) return f;
+  snprintf(path, room, "/etc/libspx/tuning");
+  return fopen(path, "re");
+}
+
+/* One line of the table, with at most four words; false: it is for another host, and so is all that follows. */
+static bool take_line(char *line, const char *path, int number, bool sure)
+{
+  char host[256] = "", *rest, *word[4], *end = strchr(line, '#');
+  int n = 0;
+  if (end) *end = 0;
+  for (char *w = strtok_r(line, " \t\r\n", &rest); w && n < 4; w = strtok_r(NULL, " \t\r\n", &rest)) word[n++] = w;
+  if (n == 0) return true;
+  if (n == 2 && strcmp(word[0], "host") == 0) {
+    gethostname(host, sizeof host - 1);
+    return sure || strcmp(word[1], "*") == 0 || strcmp(word[1], host) == 0;
+  }
+  if (n != 3 || (strcmp(word[0], "always") && strcmp(word[0], "free") && strcmp(word[0], "crowded")))
+    spx_fatal(
+        MPI_ERR_ARG,
+        "%s:%d: a line of the table is 'host NAME' or 'always|free|crowded VARIABLE VALUE' (SPX_TUNING=none: no table)",
+        path, number);
+  if (tuned.n == TUNED_MAX) return false;
+  tuned.row[tuned.n].when = word[0][0];
+  tuned.row[tuned.n].name = strdup(word[1]);
+  tuned.row[tuned.n].value = strdup(word[2]);
+  if (tuned.row[tuned.n].name && tuned.row[tuned.n].value) tuned.n++;
+  return true;
+}
+
+static void read_table(void)
+{
+  char path[4096], line[512];
+  bool sure;
+  int number = 0;
+  tuned.read = true;
+  FILE *f = open_table(path, sizeof path, &sure);
+  if (!f) return;
+  while (fgets(line, sizeof line, f) && take_line(line, path, ++number, sure)) {}
+  fclose(f);
+}
+
+/* What the environment says, else the table; NULL: neither. */
+static const char *given(const spx_setting *s)
+{
+  const char *env = getenv(s->name);
+  if (env && *env) return env;
+  if (!tuned.read) read_table();
+  char now = spx_segment && spx_segment->nprocs > spx_segment->ncpus ? 'c' : 'f';
+  for (int i = 0; i < tuned.n; i++)
+    if ((tuned.row[i].when == 'a' || tuned.row[i].when == now) && strcmp(tuned.row[i].name, s->name) == 0)
+      return tuned.row[i].value;
+  return env;
+}
 
 /* A number with K, M or G behind it. */
 static bool parse(const char *s, uint64_t *v)
@@ -41,7 +125,7 @@ uint64_t spx_setting_begin(spx_setting_id id, uint64_t preset, uint64_t limit)
 {
   const spx_setting *s = &spx_setting_table[id];
   if (is_told(id)) return clamp(s, told[id].number, limit);
-  const char *env = getenv(s->name);
+  const char *env = given(s);
   uint64_t v = preset;
   if (env && *env && !parse(env, &v))
     spx_fatal(MPI_ERR_ARG, "%s=%s: the value is to be a number%s", s->name, env,
@@ -54,7 +138,7 @@ const char *spx_setting_text(spx_setting_id id)
   const spx_setting *s = &spx_setting_table[id];
   if (is_told(id))
     return s->kind == SPX_SK_CHOICE ? (told[id].number ? s->choices[told[id].number] : "") : told[id].text;
-  const char *env = getenv(s->name);
+  const char *env = given(s);
   return env ? env : "";
 }
 

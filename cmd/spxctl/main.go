@@ -1,0 +1,20 @@
+// Spxctl is the tool beside spxrun for what concerns a machine and not one job. It owns the command line alone: `spxctl tune` measures
+// (tune.go) and writes the table that libspx reads when MPI starts (docs/tuning.md). It starts programs by spxrun and touches no job's memory.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	root := &cobra.Command{Use: "spxctl", Short: "libspx on this machine: tuning", SilenceUsage: true, SilenceErrors: true}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(tuneCommand())
+	if err := root.Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "spxctl:", err)
+		os.Exit(1)
+	}
+}
