@@ -91,6 +91,9 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 	if C.spx_comm_fill(c, C.int(m.Rank), C.int(m.Local.Size()), C.int(remoteSize), C.uint64_t(m.Ctx), peer, local) != 0 {
 		return nil, noMemory()
 	}
+	if parent != nil {
+		c.session = parent.c.session
+	}
 	if parent != nil && parent.c.errh != nil {
 		c.errh = parent.c.errh
 		C.spx_ref(&c.errh.o)

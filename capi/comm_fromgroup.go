@@ -36,6 +36,7 @@ func (c *call) finishFromGroup(m *comm.Made, info, errhandler, out int) error {
 	if err != nil {
 		return err
 	}
+	o.c.session = c.sessionBehind()
 	if in := c.info(info); in != nil {
 		o.setHints(in)
 	}

@@ -20,6 +20,7 @@ func (o *commObject) setHints(in *info.Info) {
 			o.hints.Merge(info.New(key, v))
 		}
 	}
+	keepKinds(o.hints, in)
 }
 
 // hintsNow returns all hints, those that were never set with their defaults.
@@ -34,6 +35,7 @@ func (o *commObject) hintsNow() *info.Info {
 		}
 		in.Merge(info.New(key, v))
 	}
+	mergeKinds(in, o.c.session, o.hints)
 	return in
 }
 

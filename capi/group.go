@@ -2,6 +2,21 @@ package main
 
 /*
 #include "comm.h"
+static uint32_t session_behind(uintptr_t handle)
+{
+  const void *h = (const void *)handle;
+  spx_obj *o;
+  if (handle < 0x1000) return 0;
+  if ((o = spx_get(SPX_K_SESSION, h))) return o->handle;
+  if ((o = spx_get(SPX_K_GROUP, h))) return ((spx_plain *)o)->session;
+  if ((o = spx_get(SPX_K_COMM, h))) return ((spx_comm *)o)->session;
+  return 0;
+}
+static void set_group_session(uintptr_t group, uint32_t session)
+{
+  spx_obj *o = group < 0x1000 ? NULL : spx_get(SPX_K_GROUP, (const void *)group);
+  if (o) ((spx_plain *)o)->session = session;
+}
 */
 import "C"
 
@@ -52,8 +67,22 @@ func (c *call) setGroup(i int, g *group.Group, err error) error {
 	if err != nil {
 		return err
 	}
+	if s := c.sessionBehind(); s != 0 && g.Size() > 0 {
+		C.set_group_session(C.uintptr_t(h), s)
+	}
 	c.setHandle(i, h)
 	return nil
+}
+
+// sessionBehind is the handle of the session that the arguments of the call come from, 0 when there is none: the session itself, a
+// communicator, or a group. The arguments that a group can come from are the first two.
+func (c *call) sessionBehind() C.uint32_t {
+	for i := range 2 {
+		if s := C.session_behind(C.uintptr_t(c.handle(i))); s != 0 {
+			return s
+		}
+	}
+	return 0
 }
 
 //spx:body MPI_Group_size

@@ -43,6 +43,7 @@ func (f *fileObject) setHints(in *info.Info) error {
 
 // keepHints adds the known keys of in to f.hints.
 func (f *fileObject) keepHints(in *info.Info) {
+	keepKinds(f.hints, in)
 	for _, key := range keptHints {
 		if v, ok := in.Get(key); ok {
 			f.hints.Merge(info.New(key, v))
@@ -99,6 +100,7 @@ func fileGetInfo(c *call) error {
 	f := c.file()
 	f.mu.Lock()
 	in := f.hints.Clone()
+	mergeKinds(in, f.comm.c.session, f.hints)
 	f.mu.Unlock()
 	in.Merge(info.New("cb_nodes", strconv.Itoa(f.tune.Aggregators), "cb_buffer_size", strconv.FormatInt(f.tune.Window, 10), "filename", f.name))
 	return f.onFile(c.setInfo(1, in))

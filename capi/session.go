@@ -54,7 +54,8 @@ const keyThreadLevel = "thread_level"
 
 func init() { internals[C.SPX_IN_SESSION_LEVEL] = sessionLevel }
 
-// sessionLevel reads the thread level that the info object in a[0] asks for into a[1].
+// sessionLevel reads the thread level that the info object in a[0] asks for into a[1], and makes the Go side of the session, whose index
+// a[2] gets: 0 when it needs none.
 func sessionLevel(c *call) error {
 	level := C.MPI_THREAD_SERIALIZED // MPI_THREAD_SINGLE is discouraged as a default; this one costs no lock either
 	if in := c.info(0); in != nil {
@@ -67,6 +68,13 @@ func sessionLevel(c *call) error {
 		}
 	}
 	*(*int64)(unsafe.Pointer(&c.f.a[1])) = int64(level)
+	*(*uint64)(unsafe.Pointer(&c.f.a[2])) = 0
+	if in := c.info(0); in != nil {
+		if text, ok := in.Get(info.KeyKinds); ok {
+			kinds := info.Kinds(text)
+			*(*uint64)(unsafe.Pointer(&c.f.a[2])) = uint64(sessionKinds.add(&kinds))
+		}
+	}
 	return nil
 }
 
@@ -80,6 +88,7 @@ func sessionGetInfo(c *call) error {
 			}
 		}
 	}
+	mergeKinds(in, C.uint32_t(c.handle(0)), in)
 	return c.setInfo(1, in)
 }
 

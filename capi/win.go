@@ -2,6 +2,11 @@ package main
 
 /*
 #include "win.h"
+static inline uint32_t win_session(uintptr_t handle)
+{
+  const spx_win *w = (const spx_win *)spx_get(SPX_K_WIN, (const void *)handle);
+  return w && w->comm ? w->comm->session : 0;
+}
 static inline void *win_go_function(void) { return (void *)spx_win_go; }
 */
 import "C"
@@ -124,6 +129,7 @@ func winSetInfo(c *call) error {
 			o.hints.Merge(info.New(h.key, v))
 		}
 	}
+	keepKinds(o.hints, in)
 	return nil
 }
 
@@ -142,6 +148,7 @@ func winGetInfo(c *call) error {
 		}
 		in.Merge(info.New(h.key, v))
 	}
+	mergeKinds(in, C.win_session(C.uintptr_t(c.handle(0))), o.hints)
 	o.mu.Unlock()
 	return c.onWin(0, c.setInfo(1, in))
 }

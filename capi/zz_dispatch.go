@@ -134,6 +134,7 @@ var bodies = [736]func(*call) error{
 	218: fileWriteShared,           // MPI_File_write_shared
 	219: fileWriteShared,           // MPI_File_write_shared_c
 	222: freeMem,                   // MPI_Free_mem
+	241: getHwResourceInfo,         // MPI_Get_hw_resource_info
 	245: graphCreate,               // MPI_Graph_create
 	246: graphGet,                  // MPI_Graph_get
 	247: graphMap,                  // MPI_Graph_map

@@ -120,13 +120,37 @@ func moduleRoot() (string, error) {
 	}
 }
 
-func printStatus(t *api.Tables, b *bodies) {
-	n := 0
+// isExtension tells whether a function is none of the standard's 662 (nor of those that MPI-3.0 removed).
+func isExtension(f *api.Function) bool {
+	return f.Header != "mpi.h" && f.Header != "mpi-legacy.h"
+}
+
+// lacking lists the functions without a body: those of the standard, and extensions.
+func lacking(t *api.Tables, b *bodies) (standard, extensions []*api.Function) {
 	for _, f := range t.Functions {
-		if b.of(f).where == unwritten {
-			n++
+		switch {
+		case b.of(f).where != unwritten:
+		case isExtension(f):
+			extensions = append(extensions, f)
+		default:
+			standard = append(standard, f)
+		}
+	}
+	return standard, extensions
+}
+
+func printStatus(t *api.Tables, b *bodies) {
+	standard, extensions := lacking(t, b)
+	count := map[string]int{}
+	for _, f := range t.Functions {
+		count[f.Header]++
+	}
+	for _, list := range [][]*api.Function{extensions, standard} {
+		for _, f := range list {
 			fmt.Printf("%-10s %s\n", f.Chapter, f.Name)
 		}
 	}
-	fmt.Printf("%d functions unwritten of %d\n", n, len(t.Functions))
+	all := len(t.Functions) - count["mpi.h"] - count["mpi-legacy.h"]
+	fmt.Printf("%d functions unwritten of the %d extensions (mpi-ext.h, mpisp.h, ulfm_dyprc.h)\n", len(extensions), all)
+	fmt.Printf("%d functions unwritten of the standard's %d (and of %d that it has removed)\n", len(standard), count["mpi.h"], count["mpi-legacy.h"])
 }

@@ -20,7 +20,8 @@ _Static_assert(sizeof(block) + 2 * ALIGN <= MPI_BSEND_OVERHEAD,
 
 typedef struct pool {
   struct pool *next;
-  spx_comm *owner;
+  spx_obj *owner; /* referenced; NULL: the process */
+  spx_kind kind;
   void *buf;
   int64_t size;
   bool automatic;
@@ -29,11 +30,20 @@ typedef struct pool {
 static pool *pools;
 static uint64_t serial; /* number of buffered sends: a request and the block that sends for it have the same */
 
-static pool *find_pool(const spx_comm *owner)
+static pool *find_pool(const spx_obj *owner)
 {
   pool *p = pools;
   while (p && p->owner != owner) p = p->next;
   return p;
+}
+
+/* The communicator's, else that of the session it comes from, else the process's (4.6). */
+static pool *pool_for(const spx_comm *c)
+{
+  pool *p = find_pool(&c->o);
+  const spx_obj *s = p || !c->session ? NULL : spx_get(SPX_K_SESSION, (void *)(uintptr_t)c->session);
+  if (s) p = find_pool(s);
+  return p ? p : find_pool(NULL);
 }
 
 static void free_block(pool *p, block *b)
@@ -97,8 +107,7 @@ static block *take(pool *p, uint64_t n)
 
 void spx_bsend_start(spx_request *r)
 {
-  pool *p = find_pool(r->comm);
-  if (!p) p = find_pool(NULL);
+  pool *p = pool_for(r->comm);
   if (!p) {
     spx_complete(r, MPI_ERR_BUFFER);
     return;
@@ -151,7 +160,7 @@ spx_request *spx_bsend_sender(const spx_request *r)
 
 /* ---- attaching ----------------------------------------------------------------------------------------------- */
 
-int spx_buffer_attach(spx_comm *owner, void *buf, int64_t size)
+int spx_buffer_attach(spx_kind kind, spx_obj *owner, void *buf, int64_t size)
 {
   int rc = MPI_SUCCESS;
   spx_lock();
@@ -160,13 +169,18 @@ int spx_buffer_attach(spx_comm *owner, void *buf, int64_t size)
     rc = find_pool(owner) ? MPI_ERR_BUFFER : MPI_ERR_NO_MEM;
     spx_detail(rc == MPI_ERR_BUFFER ? "a buffer is attached already: detach it first" : "no memory");
   } else {
-    *p = (pool){.next = pools, .owner = owner, .buf = buf, .size = size, .automatic = buf == MPI_BUFFER_AUTOMATIC};
+    *p = (pool){.next = pools,
+                .owner = owner,
+                .kind = kind,
+                .buf = buf,
+                .size = size,
+                .automatic = buf == MPI_BUFFER_AUTOMATIC};
     uint64_t skip = (uint64_t)(-(intptr_t)buf) & (ALIGN - 1);
     if (!p->automatic && (uint64_t)size >= skip + ROUND(sizeof(block)) + ALIGN) {
       p->first = (block *)((char *)buf + skip);
       *p->first = (block){.bytes = ((uint64_t)size - skip) & ~(uint64_t)(ALIGN - 1)};
     }
-    if (owner) spx_ref(&owner->o);
+    if (owner) spx_ref(owner);
     pools = p;
   }
   spx_unlock();
@@ -180,7 +194,7 @@ static void wait_for_all(pool *p)
   reclaim(p);
 }
 
-static pool *need_pool(const spx_comm *owner, int *rc)
+static pool *need_pool(const spx_obj *owner, int *rc)
 {
   pool *p = find_pool(owner);
   *rc = p ? MPI_SUCCESS : MPI_ERR_BUFFER;
@@ -195,11 +209,11 @@ static void remove_pool(pool *p)
       *q = p->next;
       break;
     }
-  if (p->owner) spx_unref(SPX_K_COMM, &p->owner->o);
+  if (p->owner) spx_unref(p->kind, p->owner);
   free(p);
 }
 
-int spx_buffer_detach(spx_comm *owner, void **buf, int64_t *size)
+int spx_buffer_detach(spx_obj *owner, void **buf, int64_t *size)
 {
   int rc;
   spx_lock();
@@ -214,7 +228,7 @@ int spx_buffer_detach(spx_comm *owner, void **buf, int64_t *size)
   return rc;
 }
 
-int spx_buffer_flush(spx_comm *owner)
+int spx_buffer_flush(spx_obj *owner)
 {
   int rc;
   spx_lock();
@@ -240,7 +254,7 @@ void spx_buffer_finish(void)
 typedef struct {
   spx_poller poller;
   spx_request *r;
-  spx_comm *owner;
+  spx_obj *owner;
 } flush;
 
 static int poll_flush(spx_poller *poller)
@@ -256,7 +270,7 @@ static int poll_flush(spx_poller *poller)
   return 1;
 }
 
-int spx_buffer_iflush(spx_comm *owner, spx_request **out)
+int spx_buffer_iflush(spx_obj *owner, spx_request **out)
 {
   int rc;
   spx_lock();

@@ -2,13 +2,13 @@
 #ifndef SPX_BSEND_H
 #define SPX_BSEND_H
 #include "spx.h"
-/* Owner of a buffer: a communicator, or NULL for the process. All return an MPI error code. */
+/* Owner of a buffer: a communicator or session (kind tells), or NULL for the process. All return an MPI error code. */
 /* buf is MPI_BUFFER_AUTOMATIC, or size bytes of the user's. */
-SPX_HIDDEN int spx_buffer_attach(spx_comm *owner, void *buf, int64_t size);
+SPX_HIDDEN int spx_buffer_attach(spx_kind kind, spx_obj *owner, void *buf, int64_t size);
 /* Waits for the messages in it. */
-SPX_HIDDEN int spx_buffer_detach(spx_comm *owner, void **buf, int64_t *size);
-SPX_HIDDEN int spx_buffer_flush(spx_comm *owner);
-SPX_HIDDEN int spx_buffer_iflush(spx_comm *owner, spx_request **r);
+SPX_HIDDEN int spx_buffer_detach(spx_obj *owner, void **buf, int64_t *size);
+SPX_HIDDEN int spx_buffer_flush(spx_obj *owner);
+SPX_HIDDEN int spx_buffer_iflush(spx_obj *owner, spx_request **r);
 /* For MPI_Finalize: waits for the messages in all buffers, and detaches them. */
 SPX_HIDDEN void spx_buffer_finish(void);
 #endif

@@ -35,6 +35,8 @@ static uint64_t accept(spx_request *r, uint64_t n)
   uint64_t cap = spx_capacity(r), take = n < cap ? n : cap;
   r->full = n;
   r->bytes = (int64_t)take;
+  r->comm->counts.received++;
+  r->comm->counts.received_bytes += take;
   r->error = n > cap ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
   return take;
 }
@@ -103,6 +105,7 @@ static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
   } else {
     e->cost = SPX_REC_BYTES(rec->len);
     memcpy(e->data, rec->data + prefix, payload);
+    spx_stat.unexpected_bytes += payload;
     if (prefix) {
       spx_rec_id id = id_of(rec);
       e->index = id.index;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "record.h"
 #include "spx.h"
+#include "stat.h"
 #if __has_include("mpi-ext.h")
 #include "mpi-ext.h"
 #endif
@@ -67,6 +68,14 @@ static inline spx_seg *spx_head(const spx_file *f) { return (spx_seg *)f->base; 
 static inline spx_proc *spx_file_proc(const spx_file *f, uint32_t i)
 {
   return (spx_proc *)(f->base + spx_head(f)->proc_off + i * spx_head(f)->proc_stride);
+}
+
+/* Counts a message of n bytes that c has sent. */
+static inline void spx_count_sent(const spx_comm *c, uint64_t n)
+{
+  spx_counts_of *k = &((spx_comm *)(uintptr_t)c)->counts;
+  k->sent++;
+  k->sent_bytes += n;
 }
 
 /* ---- sending side of a pair ---------------------------------------------------------------------------------- */
@@ -355,7 +364,12 @@ typedef struct {
 SPX_HIDDEN void spx_idle_attach(void);
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
 /* What has to be done with no lock held: the failure hook, requests freed before they were complete. */
-enum { SPX_DUE_HOOK = 1, SPX_DUE_REAP = 2, SPX_DUE_PLAN = 4 /* runs of plans that call user functions: plan.c */ };
+enum {
+  SPX_DUE_HOOK = 1,
+  SPX_DUE_REAP = 2,
+  SPX_DUE_PLAN = 4 /* runs of plans that call user functions: plan.c */,
+  SPX_DUE_EVENTS = 8 /* tools want to be told */
+};
 SPX_HIDDEN extern void (*spx_plan_due)(void);
 SPX_HIDDEN extern int spx_due;
 SPX_HIDDEN void spx_run_due(void);

@@ -97,6 +97,7 @@ static void bury(uint32_t i)
   spx_rx_drain(i); /* what it sent before it died is delivered */
   rx->dead = 1;
   spx_ndead++;
+  spx_note(SPX_EV_FAILURE, i, spx_proc_of(i)->world_rank, 0, 0);
   free(rx->ctrl);
   rx->ctrl = NULL;
   doom d = {.peer = i, .error = MPIX_ERR_PROC_FAILED};

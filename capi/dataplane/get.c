@@ -246,6 +246,9 @@ static void finish_get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   spx_rec_id id = {.index = rts->index, .gen = rts->gen};
   spx_tx_put(peer, SPX_REC_DONE, 0, 0, 0, &id, sizeof id);
+  spx_stat.gets++;
+  spx_stat.got_bytes += (uint64_t)r->bytes;
+  spx_note(SPX_EV_GET, peer, r->bytes, 0, 0);
   spx_complete(r, r->error);
 }
 
@@ -336,6 +339,8 @@ void spx_stream_start(spx_request *r, const spx_rec_cts *cts)
   r->aux[1] = 0;
   r->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
   r->aux[3] = cts->bytes;
+  spx_stat.streams++;
+  spx_stat.streamed_bytes += cts->bytes;
   spx_tx_stream(r->peer, r);
   spx_tx_drain();
 }

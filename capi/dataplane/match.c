@@ -214,7 +214,9 @@ void spx_unex_add(spx_unex *e)
 {
   if (SPX_UNLIKELY(spx_unex_count >= 2ull * unex_bins)) grow_unexpected();
   for (int by = 0; by < SPX_BY_COUNT; by++) unex_append(by, e);
-  spx_unex_count++;
+  spx_stat.unexpected++;
+  if (++spx_unex_count > spx_stat.unexpected_high) spx_stat.unexpected_high = spx_unex_count;
+  spx_note(SPX_EV_UNEXPECTED, e->src, e->tag, (int64_t)e->bytes, (int64_t)e->ctx);
 }
 
 void spx_unex_remove(spx_unex *e)

@@ -159,6 +159,8 @@ static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
   rec->len = sizeof rts;
   memcpy(rec->data, &rts, sizeof rts);
   r->state = SPX_S_SENT;
+  spx_stat.announced++;
+  spx_count_sent(r->comm, n);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_RTS);
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
   return true;
@@ -185,6 +187,7 @@ bool spx_send_try(spx_request *r)
   case EAGER_SENT: break;
   }
   r->seq = tx->seq - 1;
+  spx_count_sent(r->comm, n);
   if (sync)
     r->state = SPX_S_SENT;
   else {
@@ -200,6 +203,7 @@ static void send_self(spx_request *r)
   uint64_t n = spx_capacity(r);
   r->bytes = (int64_t)n;
   r->seq = self_seq++;
+  spx_count_sent(r->comm, n);
   spx_request *to = spx_match_posted(r->ctx, r->comm->rank, r->want_tag);
   if (to) {
     to->src = r->comm->rank;
@@ -261,7 +265,9 @@ static inline bool send_short(const void *buf, int64_t count, const spx_type *t,
   if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow || peer == spx_me ||
                    c->revoked))
     return false;
-  return write_eager(tx, buf, count, t, n, c->ctx + ctx_kind, tag, c->rank, NULL) == EAGER_SENT;
+  if (write_eager(tx, buf, count, t, n, c->ctx + ctx_kind, tag, c->rank, NULL) != EAGER_SENT) return false;
+  spx_count_sent(c, n);
+  return true;
 }
 
 int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,

@@ -1,9 +1,9 @@
 /* part.c - partitioned communication over messages. MPI-5.0, chapter 5.
  *
  * MPI_Psend_init tells the receiver of itself in one short message (context SPX_CTX_PART, the user's tag), which MPI_Precv_init
- * receives: so the order of the initializations decides what belongs together, by the matching rules of all messages. It names
- * a context of this send alone, in which the data go: message m holds partitions [m * group, (m + 1) * group) of the sender and
- * has m for its tag. group is 1 up to MESSAGES_MAX partitions. A message leaves when its last partition is ready, whether the
+ * receives: so the order of the initializations decides what belongs together, by the matching rules of all messages. It has
+ * a number that no other partitioned send of the process has, which is in the tags of the data (context SPX_CTX_PART_DATA): message m
+ * holds partitions [m * group, (m + 1) * group) of the sender. group is 1 up to MESSAGES_MAX partitions. A message leaves when its last partition is ready, whether the
  * receiver has started or not; the receiver, whose partitions may be others, sees from the bytes which of its own are whole.
  * The messages are persistent requests, started again by each MPI_Start.
  */
@@ -11,11 +11,12 @@
 #include "dp.h"
 #include "part.h"
 
-#define MESSAGES_MAX 4096
-#define OWN_CTX      (1ull << 63) /* contexts of sends: this, the sender's process, and a serial number */
+#define MESSAGES_BITS 12
+#define MESSAGES_MAX  (1 << MESSAGES_BITS)
+#define SERIAL_MASK   ((1u << (31 - MESSAGES_BITS)) - 1)
 
 typedef struct {
-  uint64_t ctx;
+  uint64_t serial;
   uint64_t bytes; /* of a partition of the sender */
   uint64_t partitions;
 } intro;
@@ -28,6 +29,7 @@ typedef struct {
 
 typedef struct part {
   spx_poller poller;
+  struct part *next; /* sends: list of all of the process */
   spx_request *user;
   spx_request *hello; /* receive: of the intro, until it has come */
   intro *from;        /* receive: the intro's memory */
@@ -44,7 +46,8 @@ typedef struct part {
   int failed; /* message whose error is the operation's, or -1 */
 } part;
 
-static uint32_t serial; /* of the sends of this process */
+static uint32_t serial; /* of the next send of this process */
+static part *sends;
 
 static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
 
@@ -64,7 +67,18 @@ static int no_memory(void)
   return MPI_ERR_NO_MEM;
 }
 
-static int make_sends(part *p, uint64_t ctx)
+/* The message's request, prepared. */
+static int make_message(part *p, int32_t i, spx_req_kind kind, void *buf, int64_t count, spx_type *t)
+{
+  spx_request *u = p->user;
+  int32_t tag = (int32_t)(p->from->serial << MESSAGES_BITS) | i;
+  int err =
+      spx_persistent(kind, buf, count, t, u->want_src, tag, u->comm, SPX_CTX_PART_DATA, SPX_M_STANDARD, &p->m[i].r);
+  if (err == MPI_SUCCESS) p->m[i].r->flags |= SPX_RF_INTERNAL;
+  return err;
+}
+
+static int make_sends(part *p)
 {
   spx_request *u = p->user;
   if (!(p->m = calloc((size_t)p->n, sizeof *p->m))) return no_memory();
@@ -73,11 +87,8 @@ static int make_sends(part *p, uint64_t ctx)
     int64_t first = (int64_t)i * p->group;
     int64_t parts = first + p->group <= p->partitions ? p->group : p->partitions - first;
     char *at = (char *)u->buf + first * each * u->type->extent;
-    int err = spx_persistent(SPX_R_SEND, at, parts * each, u->type, u->want_src, i, u->comm, SPX_CTX_PART,
-                             SPX_M_STANDARD, &p->m[i].r);
+    int err = make_message(p, i, SPX_R_SEND, at, parts * each, u->type);
     if (err != MPI_SUCCESS) return err;
-    p->m[i].r->ctx = ctx;
-    p->m[i].r->flags |= SPX_RF_INTERNAL;
   }
   return MPI_SUCCESS;
 }
@@ -100,11 +111,7 @@ static int make_receive(part *p, int32_t i, uint64_t at, uint64_t n)
     if (!(to = p->m[i].bounce = malloc(n ? n : 1))) return no_memory();
     t = byte_type();
   }
-  int err = spx_persistent(SPX_R_RECV, to, count, t, u->want_src, i, u->comm, SPX_CTX_PART, SPX_M_STANDARD, &p->m[i].r);
-  if (err != MPI_SUCCESS) return err;
-  p->m[i].r->ctx = p->from->ctx;
-  p->m[i].r->flags |= SPX_RF_INTERNAL;
-  return MPI_SUCCESS;
+  return make_message(p, i, SPX_R_RECV, to, count, t);
 }
 
 static void sizes_differ(const part *p)
@@ -175,6 +182,7 @@ static void end(part *p)
   if (u->kind == SPX_R_PART_RECV)
     for (int32_t i = 0; p->failed < 0 && i < p->n; i++) unload(p, i);
   u->bytes = u->want_src == MPI_PROC_NULL || p->failed >= 0 ? 0 : (int64_t)spx_capacity(u);
+  if (u->want_src == MPI_PROC_NULL) u->tag = MPI_ANY_TAG;
   spx_complete(u, p->failed >= 0 ? p->m[p->failed].r->error : MPI_SUCCESS);
 }
 
@@ -283,7 +291,10 @@ static void free_intro(spx_request *r) { free(r->priv); }
 
 static void let_go_of_hello(part *p)
 {
-  if (!p->hello) return;
+  if (!p->hello) {
+    free(p->from);
+    return;
+  }
   p->hello->priv = p->from;
   p->hello->release = free_intro;
   if (spx_is_done(p->hello))
@@ -299,6 +310,11 @@ static void release(spx_request *r)
   if (!p) return;
   spx_lock();
   r->priv = NULL;
+  for (part **q = &sends; *q; q = &(*q)->next)
+    if (*q == p) {
+      *q = p->next;
+      break;
+    }
   free_messages(p);
   let_go_of_hello(p);
   free(p->ready);
@@ -308,35 +324,42 @@ static void release(spx_request *r)
 
 /* ---- initialization ------------------------------------------------------------------------------------------- */
 
+/* A number that no other send of this process has. */
+static uint32_t new_serial(void)
+{
+  for (;;) {
+    uint32_t s = serial++ & SERIAL_MASK;
+    const part *p = serial <= SERIAL_MASK ? NULL : sends; /* none has been given out twice so far */
+    while (p && p->from->serial != s) p = p->next;
+    if (!p) return s;
+  }
+}
+
 /* Sends the intro, or prepares to get it. */
-static int introduce(part *p, uint64_t ctx)
+static int introduce(part *p)
 {
   spx_request *u = p->user;
   if (u->want_src == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (!(p->from = malloc(sizeof *p->from))) return no_memory();
-  *p->from = (intro){ctx, p->bytes, (uint64_t)p->partitions};
-  int err;
   if (u->kind == SPX_R_PART_SEND)
-    err = spx_isend(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm, SPX_CTX_PART,
-                    SPX_M_STANDARD, SPX_RF_INTERNAL, &p->hello);
-  else
-    err = spx_irecv(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm, SPX_CTX_PART,
-                    SPX_RF_INTERNAL, &p->hello);
-  if (err != MPI_SUCCESS) free(p->from);
-  return err;
+    return spx_isend(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm, SPX_CTX_PART,
+                     SPX_M_STANDARD, SPX_RF_INTERNAL, &p->hello);
+  return spx_irecv(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm, SPX_CTX_PART,
+                   SPX_RF_INTERNAL, &p->hello);
 }
 
 static int init(part *p)
 {
-  spx_request *u = p->user;
-  uint64_t ctx = OWN_CTX | (uint64_t)spx_me << 32 | serial++;
-  if (u->kind == SPX_R_PART_SEND) {
+  if (!(p->from = calloc(1, sizeof *p->from))) return no_memory();
+  if (p->user->kind == SPX_R_PART_SEND) {
+    *p->from = (intro){new_serial(), p->bytes, (uint64_t)p->partitions};
+    p->next = sends;
+    sends = p;
     if (!(p->ready = calloc((size_t)p->partitions, 1))) return no_memory();
     plan_messages(p, (uint64_t)p->partitions, p->bytes);
-    int err = make_sends(p, ctx);
+    int err = make_sends(p);
     if (err != MPI_SUCCESS) return err;
   }
-  return introduce(p, ctx);
+  return introduce(p);
 }
 
 int spx_part_init(spx_req_kind kind, void *buf, int partitions, int64_t count, spx_type *t, int rank, int tag,

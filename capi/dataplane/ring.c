@@ -89,6 +89,7 @@ int spx_tx_init(uint32_t peer)
   tx->file = f;
   tx->epoch = f->epoch;
   tx->head = tx->tail = tx->sent = tx->matched = spx_position(tx->epoch);
+  spx_stat.connections++;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
   return MPI_SUCCESS;
 }
@@ -174,6 +175,7 @@ bool spx_tx_open_ring(spx_tx *tx)
   if (!move_to(tx, base, (uint32_t)bytes)) return false;
   *g = (spx_ring){.state = RING_ACTIVE, .peer = (uint32_t)(tx - spx_txs), .seen = tx->head, .backed = true};
   tx->ring = k;
+  spx_stat.rings++;
   return true;
 }
 

@@ -137,8 +137,12 @@ enum {
   SPX_CTX_ENGINE = 2 /* the Go engine's own messages */,
   SPX_CTX_FT = 3,
   SPX_CTX_PART = 4 /* partitioned communication: what a sender tells its receiver of itself */,
+  SPX_CTX_PART_DATA = 5 /* its data */,
   SPX_CTX_STEP = 8
 };
+typedef struct {
+  uint64_t sent, sent_bytes, received, received_bytes;
+} spx_counts_of; /* messages of this process, those of collectives included */
 typedef struct spx_comm {
   spx_obj o;
   int32_t rank, size;  /* in the local group */
@@ -151,11 +155,14 @@ typedef struct spx_comm {
   _Atomic uint32_t revoked;
   _Atomic uint32_t failed_seen; /* acknowledged failures: wildcard receives are allowed again (ULFM) */
   uint32_t coll_seq;            /* number of collectives started: their tag */
+  spx_counts_of counts;
+  struct spx_comm *counted_next, **counted_prev; /* list of those that count (stat.c) */
   struct spx_errh *errh;
   void *plans; /* cache of compiled collectives, owned by coll.c */
   struct spx_comm
       *inner; /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
   struct spx_attrs *attrs; /* values for MPI_Comm_get_attr, owned by shim/attr.c */
+  uint32_t session;        /* handle of the session that its group comes from; 0: the World Model */
   char name[MPI_MAX_OBJECT_NAME];
 } spx_comm;
 SPX_HIDDEN extern spx_comm *spx_world, *spx_self; /* NULL before MPI_Init and after MPI_Finalize */
@@ -222,6 +229,7 @@ typedef struct spx_message {
 /* ---- objects that only the engine knows ---------------------------------------------------------------------- */
 typedef struct spx_plain {
   spx_obj o;
+  uint32_t session; /* group: handle of the session that it comes from, or 0 */
   struct spx_errh *errh;
 } spx_plain; /* group, info, win, file, session */
 

@@ -80,7 +80,9 @@ void spx_ring_bell(uint32_t i)
 {
   spx_proc *p = spx_home(i);
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST)) futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
+  if (!__atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST)) return;
+  futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
+  __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
 
 void spx_ring_self(void)
@@ -162,6 +164,7 @@ void spx_run_due(void)
   int d = unlock_all();
   if ((due & SPX_DUE_HOOK) && spx_ft_hook) spx_ft_hook();
   if ((due & SPX_DUE_PLAN) && spx_plan_due) spx_plan_due();
+  if ((due & SPX_DUE_EVENTS) && spx_events_due) spx_events_due();
   while (list) {
     spx_request *r = list;
     list = r->next;
@@ -217,11 +220,14 @@ static bool sleep_on_bell(uint32_t value, uint64_t ns)
 {
   struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
   sleepers++;
+  uint64_t began = now_ns();
   int d = unlock_all();
   long rc = futex(&spx_proc_of(spx_me)->bell, FUTEX_WAIT, value, ns == FOREVER ? NULL : &t);
   bool over = rc != 0 && errno == ETIMEDOUT;
   relock(d);
   sleepers--;
+  spx_stat.sleeps++;
+  spx_stat.sleep_ns += now_ns() - began;
   return over;
 }
 
@@ -286,6 +292,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     if (!pace.busy) spx_load_slice(false);
   }
   if (spx_pace_act(&pace, w->empty) != SPX_IDLE_PARK) {
+    spx_stat.yields++;
     int d = unlock_all();
     sched_yield();
     relock(d);

@@ -1,5 +1,6 @@
 /* comm.c - descriptors of communicators, and the functions that only read them (MPI-5.0, 7.4.1 and 7.6.1). */
 #include "comm.h"
+#include "stat.h"
 #include <stdlib.h>
 #include <string.h>
 #include "coll.h"
@@ -54,6 +55,7 @@ void spx_ranks_free(uint32_t *ranks)
 
 int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx, uint32_t *peer, uint32_t *local)
 {
+  spx_stat_comm(c);
   c->rank = rank;
   c->size = size;
   c->remote_size = remote_size;
@@ -79,6 +81,7 @@ void spx_comm_set_ctx(spx_comm *c, uint64_t ctx)
 /* May run inside the data plane: frees memory, and nothing else. */
 static void release(spx_comm *c)
 {
+  spx_stat_gone(c);
   if (c->ctx) spx_comm_dropped(c->ctx);
   if (c->inner) spx_unref(SPX_K_COMM, &c->inner->o);
   if (c->local != c->peer) spx_ranks_free(c->peer);

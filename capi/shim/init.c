@@ -4,6 +4,7 @@
  * Sessions that come and go before keep it; while none is there the process counts as finalized, and may exit. */
 #define _GNU_SOURCE
 #include "init.h"
+#include "bsend.h"
 #include "dp.h"
 #include "error.h"
 #include "runtime.h"
@@ -118,6 +119,7 @@ int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *se
   }
   if (err) return spx_raise_by(errhandler, err, "MPI_Session_init", spx_detail_text());
   s->errh = spx_errh_ref(errhandler);
+  s->o.go = (uint32_t)f.a[2].u;
   *session = (MPI_Session)(uintptr_t)s->o.handle;
   return MPI_SUCCESS;
 }
@@ -214,6 +216,9 @@ int spx_c_Session_finalize(MPI_Session *session)
   if (!s)
     return spx_raise(0, NULL, MPI_ERR_SESSION, "MPI_Session_finalize",
                      "session is %p, which is no session, or was finalized", (void *)*session);
+  void *buf;
+  int64_t size;
+  spx_buffer_detach(&s->o, &buf, &size); /* if there is one */
   drain();
   if (s->errh) spx_unref(SPX_K_ERRH, &s->errh->o);
   s->errh = NULL;

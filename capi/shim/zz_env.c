@@ -105,8 +105,10 @@ int PMPI_Free_mem(void *base)
 int PMPI_Get_hw_resource_info(MPI_Info *hw_info)
 {
   spx_fn = SPX_FN_Get_hw_resource_info;
-  (void)hw_info;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(hw_info, spx_bad_null(0, NULL, MPI_ERR_ARG, "hw_info"));
+  spx_frame frame = {.fn = SPX_FN_Get_hw_resource_info,
+    .a = {{.u = (uintptr_t)hw_info}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Get_library_version = PMPI_Get_library_version

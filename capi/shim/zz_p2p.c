@@ -926,57 +926,55 @@ int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
 int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size)
 {
   SPX_ENTER(SPX_FN_Session_attach_buffer);
-  (void)session;
-  (void)buffer;
-  (void)size;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_SESSION, session, MPI_ERR_ARG, "size", size));
+  return spx_c_Session_attach_buffer(session, buffer, size);
 }
 
 #pragma weak MPI_Session_attach_buffer_c = PMPI_Session_attach_buffer_c
 int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size)
 {
   SPX_ENTER(SPX_FN_Session_attach_buffer_c);
-  (void)session;
-  (void)buffer;
-  (void)size;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_SESSION, session, MPI_ERR_ARG, "size", size));
+  return spx_c_Session_attach_buffer(session, buffer, size);
 }
 
 #pragma weak MPI_Session_detach_buffer = PMPI_Session_detach_buffer
 int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size)
 {
   SPX_ENTER(SPX_FN_Session_detach_buffer);
-  (void)session;
-  (void)buffer_addr;
-  (void)size;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "buffer_addr"));
+  SPX_CHECK(size, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "size"));
+  return spx_c_Session_detach_buffer(session, buffer_addr, (spx_count_out){size, 0});
 }
 
 #pragma weak MPI_Session_detach_buffer_c = PMPI_Session_detach_buffer_c
 int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size)
 {
   SPX_ENTER(SPX_FN_Session_detach_buffer_c);
-  (void)session;
-  (void)buffer_addr;
-  (void)size;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "buffer_addr"));
+  SPX_CHECK(size, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "size"));
+  return spx_c_Session_detach_buffer(session, buffer_addr, (spx_count_out){size, 1});
 }
 
 #pragma weak MPI_Session_flush_buffer = PMPI_Session_flush_buffer
 int PMPI_Session_flush_buffer(MPI_Session session)
 {
   SPX_ENTER(SPX_FN_Session_flush_buffer);
-  (void)session;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  return spx_c_Session_flush_buffer(session);
 }
 
 #pragma weak MPI_Session_iflush_buffer = PMPI_Session_iflush_buffer
 int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Session_iflush_buffer);
-  (void)session;
-  (void)request;
-  return spx_unwritten(SPX_K_SESSION, session);
+  SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
+  SPX_CHECK(request, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "request"));
+  return spx_c_Session_iflush_buffer(session, request);
 }
 
 #pragma weak MPI_Ssend = PMPI_Ssend

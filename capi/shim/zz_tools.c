@@ -6,515 +6,355 @@
 int PMPI_T_category_changed(int *update_number)
 {
   spx_fn = SPX_FN_T_category_changed;
-  (void)update_number;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_changed(update_number);
 }
 
 #pragma weak MPI_T_category_get_categories = PMPI_T_category_get_categories
 int PMPI_T_category_get_categories(int cat_index, int len, int indices[])
 {
   spx_fn = SPX_FN_T_category_get_categories;
-  (void)cat_index;
-  (void)len;
-  (void)indices;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_get_categories(cat_index, len, indices);
 }
 
 #pragma weak MPI_T_category_get_cvars = PMPI_T_category_get_cvars
 int PMPI_T_category_get_cvars(int cat_index, int len, int indices[])
 {
   spx_fn = SPX_FN_T_category_get_cvars;
-  (void)cat_index;
-  (void)len;
-  (void)indices;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_get_cvars(cat_index, len, indices);
 }
 
 #pragma weak MPI_T_category_get_events = PMPI_T_category_get_events
 int PMPI_T_category_get_events(int cat_index, int len, int indices[])
 {
   spx_fn = SPX_FN_T_category_get_events;
-  (void)cat_index;
-  (void)len;
-  (void)indices;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_get_events(cat_index, len, indices);
 }
 
 #pragma weak MPI_T_category_get_index = PMPI_T_category_get_index
 int PMPI_T_category_get_index(const char *name, int *cat_index)
 {
   spx_fn = SPX_FN_T_category_get_index;
-  (void)name;
-  (void)cat_index;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_get_index(name, cat_index);
 }
 
 #pragma weak MPI_T_category_get_info = PMPI_T_category_get_info
 int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories)
 {
   spx_fn = SPX_FN_T_category_get_info;
-  (void)cat_index;
-  (void)name;
-  (void)name_len;
-  (void)desc;
-  (void)desc_len;
-  (void)num_cvars;
-  (void)num_pvars;
-  (void)num_categories;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_get_info(cat_index, name, name_len, desc, desc_len, num_cvars, num_pvars, num_categories);
 }
 
 #pragma weak MPI_T_category_get_num = PMPI_T_category_get_num
 int PMPI_T_category_get_num(int *num_cat)
 {
   spx_fn = SPX_FN_T_category_get_num;
-  (void)num_cat;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_get_num(num_cat);
 }
 
 #pragma weak MPI_T_category_get_num_events = PMPI_T_category_get_num_events
 int PMPI_T_category_get_num_events(int cat_index, int *num_events)
 {
   spx_fn = SPX_FN_T_category_get_num_events;
-  (void)cat_index;
-  (void)num_events;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_get_num_events(cat_index, num_events);
 }
 
 #pragma weak MPI_T_category_get_pvars = PMPI_T_category_get_pvars
 int PMPI_T_category_get_pvars(int cat_index, int len, int indices[])
 {
   spx_fn = SPX_FN_T_category_get_pvars;
-  (void)cat_index;
-  (void)len;
-  (void)indices;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_category_get_pvars(cat_index, len, indices);
 }
 
 #pragma weak MPI_T_cvar_get_index = PMPI_T_cvar_get_index
 int PMPI_T_cvar_get_index(const char *name, int *cvar_index)
 {
   spx_fn = SPX_FN_T_cvar_get_index;
-  (void)name;
-  (void)cvar_index;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_cvar_get_index(name, cvar_index);
 }
 
 #pragma weak MPI_T_cvar_get_info = PMPI_T_cvar_get_info
 int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
 {
   spx_fn = SPX_FN_T_cvar_get_info;
-  (void)cvar_index;
-  (void)name;
-  (void)name_len;
-  (void)verbosity;
-  (void)datatype;
-  (void)enumtype;
-  (void)desc;
-  (void)desc_len;
-  (void)bind;
-  (void)scope;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_cvar_get_info(cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope);
 }
 
 #pragma weak MPI_T_cvar_get_num = PMPI_T_cvar_get_num
 int PMPI_T_cvar_get_num(int *num_cvar)
 {
   spx_fn = SPX_FN_T_cvar_get_num;
-  (void)num_cvar;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_cvar_get_num(num_cvar);
 }
 
 #pragma weak MPI_T_cvar_handle_alloc = PMPI_T_cvar_handle_alloc
 int PMPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count)
 {
   spx_fn = SPX_FN_T_cvar_handle_alloc;
-  (void)cvar_index;
-  (void)obj_handle;
-  (void)handle;
-  (void)count;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_cvar_handle_alloc(cvar_index, obj_handle, handle, count);
 }
 
 #pragma weak MPI_T_cvar_handle_free = PMPI_T_cvar_handle_free
 int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle)
 {
   spx_fn = SPX_FN_T_cvar_handle_free;
-  (void)handle;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_cvar_handle_free(handle);
 }
 
 #pragma weak MPI_T_cvar_read = PMPI_T_cvar_read
 int PMPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf)
 {
   spx_fn = SPX_FN_T_cvar_read;
-  (void)handle;
-  (void)buf;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_cvar_read(handle, buf);
 }
 
 #pragma weak MPI_T_cvar_write = PMPI_T_cvar_write
 int PMPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf)
 {
   spx_fn = SPX_FN_T_cvar_write;
-  (void)handle;
-  (void)buf;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_cvar_write(handle, buf);
 }
 
 #pragma weak MPI_T_enum_get_info = PMPI_T_enum_get_info
 int PMPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
 {
   spx_fn = SPX_FN_T_enum_get_info;
-  (void)enumtype;
-  (void)num;
-  (void)name;
-  (void)name_len;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_enum_get_info(enumtype, num, name, name_len);
 }
 
 #pragma weak MPI_T_enum_get_item = PMPI_T_enum_get_item
 int PMPI_T_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, int *name_len)
 {
   spx_fn = SPX_FN_T_enum_get_item;
-  (void)enumtype;
-  (void)indx;
-  (void)value;
-  (void)name;
-  (void)name_len;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_enum_get_item(enumtype, indx, value, name, name_len);
 }
 
 #pragma weak MPI_T_event_callback_get_info = PMPI_T_event_callback_get_info
 int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used)
 {
   spx_fn = SPX_FN_T_event_callback_get_info;
-  (void)event_registration;
-  (void)cb_safety;
-  (void)info_used;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_callback_get_info(event_registration, cb_safety, info_used);
 }
 
 #pragma weak MPI_T_event_callback_set_info = PMPI_T_event_callback_set_info
 int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info)
 {
   spx_fn = SPX_FN_T_event_callback_set_info;
-  (void)event_registration;
-  (void)cb_safety;
-  (void)info;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_callback_set_info(event_registration, cb_safety, info);
 }
 
 #pragma weak MPI_T_event_copy = PMPI_T_event_copy
 int PMPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer)
 {
   spx_fn = SPX_FN_T_event_copy;
-  (void)event_instance;
-  (void)buffer;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_copy(event_instance, buffer);
 }
 
 #pragma weak MPI_T_event_get_index = PMPI_T_event_get_index
 int PMPI_T_event_get_index(const char *name, int *event_index)
 {
   spx_fn = SPX_FN_T_event_get_index;
-  (void)name;
-  (void)event_index;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_get_index(name, event_index);
 }
 
 #pragma weak MPI_T_event_get_info = PMPI_T_event_get_info
 int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind)
 {
   spx_fn = SPX_FN_T_event_get_info;
-  (void)event_index;
-  (void)name;
-  (void)name_len;
-  (void)verbosity;
-  (void)array_of_datatypes;
-  (void)array_of_displacements;
-  (void)num_elements;
-  (void)enumtype;
-  (void)info;
-  (void)desc;
-  (void)desc_len;
-  (void)bind;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_get_info(event_index, name, name_len, verbosity, array_of_datatypes, array_of_displacements, num_elements, enumtype, info, desc, desc_len, bind);
 }
 
 #pragma weak MPI_T_event_get_num = PMPI_T_event_get_num
 int PMPI_T_event_get_num(int *num_events)
 {
   spx_fn = SPX_FN_T_event_get_num;
-  (void)num_events;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_get_num(num_events);
 }
 
 #pragma weak MPI_T_event_get_source = PMPI_T_event_get_source
 int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index)
 {
   spx_fn = SPX_FN_T_event_get_source;
-  (void)event_instance;
-  (void)source_index;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_get_source(event_instance, source_index);
 }
 
 #pragma weak MPI_T_event_get_timestamp = PMPI_T_event_get_timestamp
 int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp)
 {
   spx_fn = SPX_FN_T_event_get_timestamp;
-  (void)event_instance;
-  (void)event_timestamp;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_get_timestamp(event_instance, event_timestamp);
 }
 
 #pragma weak MPI_T_event_handle_alloc = PMPI_T_event_handle_alloc
 int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration)
 {
   spx_fn = SPX_FN_T_event_handle_alloc;
-  (void)event_index;
-  (void)obj_handle;
-  (void)info;
-  (void)event_registration;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_handle_alloc(event_index, obj_handle, info, event_registration);
 }
 
 #pragma weak MPI_T_event_handle_free = PMPI_T_event_handle_free
 int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function)
 {
   spx_fn = SPX_FN_T_event_handle_free;
-  (void)event_registration;
-  (void)user_data;
-  (void)free_cb_function;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_handle_free(event_registration, user_data, free_cb_function);
 }
 
 #pragma weak MPI_T_event_handle_get_info = PMPI_T_event_handle_get_info
 int PMPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used)
 {
   spx_fn = SPX_FN_T_event_handle_get_info;
-  (void)event_registration;
-  (void)info_used;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_handle_get_info(event_registration, info_used);
 }
 
 #pragma weak MPI_T_event_handle_set_info = PMPI_T_event_handle_set_info
 int PMPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info)
 {
   spx_fn = SPX_FN_T_event_handle_set_info;
-  (void)event_registration;
-  (void)info;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_handle_set_info(event_registration, info);
 }
 
 #pragma weak MPI_T_event_read = PMPI_T_event_read
 int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer)
 {
   spx_fn = SPX_FN_T_event_read;
-  (void)event_instance;
-  (void)element_index;
-  (void)buffer;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_read(event_instance, element_index, buffer);
 }
 
 #pragma weak MPI_T_event_register_callback = PMPI_T_event_register_callback
 int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function)
 {
   spx_fn = SPX_FN_T_event_register_callback;
-  (void)event_registration;
-  (void)cb_safety;
-  (void)info;
-  (void)user_data;
-  (void)event_cb_function;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_register_callback(event_registration, cb_safety, info, user_data, event_cb_function);
 }
 
 #pragma weak MPI_T_event_set_dropped_handler = PMPI_T_event_set_dropped_handler
 int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function)
 {
   spx_fn = SPX_FN_T_event_set_dropped_handler;
-  (void)event_registration;
-  (void)dropped_cb_function;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_event_set_dropped_handler(event_registration, dropped_cb_function);
 }
 
 #pragma weak MPI_T_finalize = PMPI_T_finalize
 int PMPI_T_finalize(void)
 {
   spx_fn = SPX_FN_T_finalize;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_finalize();
 }
 
 #pragma weak MPI_T_init_thread = PMPI_T_init_thread
 int PMPI_T_init_thread(int required, int *provided)
 {
   spx_fn = SPX_FN_T_init_thread;
-  (void)required;
-  (void)provided;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_init_thread(required, provided);
 }
 
 #pragma weak MPI_T_pvar_get_index = PMPI_T_pvar_get_index
 int PMPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
 {
   spx_fn = SPX_FN_T_pvar_get_index;
-  (void)name;
-  (void)var_class;
-  (void)pvar_index;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_get_index(name, var_class, pvar_index);
 }
 
 #pragma weak MPI_T_pvar_get_info = PMPI_T_pvar_get_info
 int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic)
 {
   spx_fn = SPX_FN_T_pvar_get_info;
-  (void)pvar_index;
-  (void)name;
-  (void)name_len;
-  (void)verbosity;
-  (void)var_class;
-  (void)datatype;
-  (void)enumtype;
-  (void)desc;
-  (void)desc_len;
-  (void)bind;
-  (void)readonly;
-  (void)continuous;
-  (void)atomic;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_get_info(pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind, readonly, continuous, atomic);
 }
 
 #pragma weak MPI_T_pvar_get_num = PMPI_T_pvar_get_num
 int PMPI_T_pvar_get_num(int *num_pvar)
 {
   spx_fn = SPX_FN_T_pvar_get_num;
-  (void)num_pvar;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_get_num(num_pvar);
 }
 
 #pragma weak MPI_T_pvar_handle_alloc = PMPI_T_pvar_handle_alloc
 int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count)
 {
   spx_fn = SPX_FN_T_pvar_handle_alloc;
-  (void)session;
-  (void)pvar_index;
-  (void)obj_handle;
-  (void)handle;
-  (void)count;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_handle_alloc(session, pvar_index, obj_handle, handle, count);
 }
 
 #pragma weak MPI_T_pvar_handle_free = PMPI_T_pvar_handle_free
 int PMPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 {
   spx_fn = SPX_FN_T_pvar_handle_free;
-  (void)session;
-  (void)handle;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_handle_free(session, handle);
 }
 
 #pragma weak MPI_T_pvar_read = PMPI_T_pvar_read
 int PMPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
   spx_fn = SPX_FN_T_pvar_read;
-  (void)session;
-  (void)handle;
-  (void)buf;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_read(session, handle, buf);
 }
 
 #pragma weak MPI_T_pvar_readreset = PMPI_T_pvar_readreset
 int PMPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
   spx_fn = SPX_FN_T_pvar_readreset;
-  (void)session;
-  (void)handle;
-  (void)buf;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_readreset(session, handle, buf);
 }
 
 #pragma weak MPI_T_pvar_reset = PMPI_T_pvar_reset
 int PMPI_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
   spx_fn = SPX_FN_T_pvar_reset;
-  (void)session;
-  (void)handle;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_reset(session, handle);
 }
 
 #pragma weak MPI_T_pvar_session_create = PMPI_T_pvar_session_create
 int PMPI_T_pvar_session_create(MPI_T_pvar_session *session)
 {
   spx_fn = SPX_FN_T_pvar_session_create;
-  (void)session;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_session_create(session);
 }
 
 #pragma weak MPI_T_pvar_session_free = PMPI_T_pvar_session_free
 int PMPI_T_pvar_session_free(MPI_T_pvar_session *session)
 {
   spx_fn = SPX_FN_T_pvar_session_free;
-  (void)session;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_session_free(session);
 }
 
 #pragma weak MPI_T_pvar_start = PMPI_T_pvar_start
 int PMPI_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
   spx_fn = SPX_FN_T_pvar_start;
-  (void)session;
-  (void)handle;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_start(session, handle);
 }
 
 #pragma weak MPI_T_pvar_stop = PMPI_T_pvar_stop
 int PMPI_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
   spx_fn = SPX_FN_T_pvar_stop;
-  (void)session;
-  (void)handle;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_stop(session, handle);
 }
 
 #pragma weak MPI_T_pvar_write = PMPI_T_pvar_write
 int PMPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf)
 {
   spx_fn = SPX_FN_T_pvar_write;
-  (void)session;
-  (void)handle;
-  (void)buf;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_pvar_write(session, handle, buf);
 }
 
 #pragma weak MPI_T_source_get_info = PMPI_T_source_get_info
 int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info)
 {
   spx_fn = SPX_FN_T_source_get_info;
-  (void)source_index;
-  (void)name;
-  (void)name_len;
-  (void)desc;
-  (void)desc_len;
-  (void)ordering;
-  (void)ticks_per_second;
-  (void)max_ticks;
-  (void)info;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_source_get_info(source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks, info);
 }
 
 #pragma weak MPI_T_source_get_num = PMPI_T_source_get_num
 int PMPI_T_source_get_num(int *num_sources)
 {
   spx_fn = SPX_FN_T_source_get_num;
-  (void)num_sources;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_source_get_num(num_sources);
 }
 
 #pragma weak MPI_T_source_get_timestamp = PMPI_T_source_get_timestamp
 int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp)
 {
   spx_fn = SPX_FN_T_source_get_timestamp;
-  (void)source_index;
-  (void)timestamp;
-  return MPI_T_ERR_NOT_SUPPORTED;
+  return spx_c_T_source_get_timestamp(source_index, timestamp);
 }

@@ -80,6 +80,11 @@ var whatOptions = []*option{
 	{names: []string{"configfile", "app"}, meta: "FILE", nargs: 1, group: groupWhat,
 		help:  "read programs with their options from FILE, one per line; # starts a comment",
 		apply: func(p *parser, v []string) error { return p.config(v[0]) }},
+	{names: []string{"memory-alloc-kinds"}, meta: "LIST", nargs: 1, group: groupWhat,
+		help: "memory allocation kinds that are asked for, as system,mpi:alloc_mem",
+		apply: func(p *parser, v []string) error {
+			return setVariable(&p.global, []string{"SPX_MEMORY_ALLOC_KINDS", v[0]})
+		}},
 	{names: []string{"initial-errhandler"}, meta: "NAME", nargs: 1, group: groupWhat,
 		help: "initial error handler: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
 		apply: func(p *parser, v []string) error {

@@ -124,7 +124,7 @@ func Read(root string, allowed []int) []CPU {
 			continue
 		}
 		data, _ := os.ReadFile(filepath.Join(dir, "cpulist"))
-		for _, c := range parseList(string(data)) {
+		for _, c := range ParseList(string(data)) {
 			node[c] = n
 		}
 	}
@@ -152,8 +152,8 @@ func readInt(file string, otherwise int) int {
 
 const most = 1 << 16 // processors that a host can have
 
-// parseList reads a list as the kernel writes it: 0-3,8. What is no processor is passed over.
-func parseList(text string) (out []int) {
+// ParseList reads a list as the kernel writes it: 0-3,8. What is no processor is passed over.
+func ParseList(text string) (out []int) {
 	for _, part := range strings.Split(strings.TrimSpace(text), ",") {
 		from, to, ranged := strings.Cut(part, "-")
 		a, err := strconv.Atoi(from)

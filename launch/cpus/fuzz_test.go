@@ -14,7 +14,7 @@ func FuzzKernelText(f *testing.F) {
 	f.Add("max 100000")
 	f.Add("150000 100000")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, c := range parseList(text) {
+		for _, c := range ParseList(text) {
 			if c < 0 || c > most {
 				t.Errorf("%q has the processor %d", text, c)
 			}

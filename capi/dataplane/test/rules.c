@@ -1,6 +1,6 @@
 /* Single rules: order between exact and wildcard receives, probes, truncation, cancelling, synchronous sends, buffered sends,
  * persistent requests, revocation, control messages. MPI-5.0 3.4 to 3.9. */
-// sources: segment.c peers.c settings.c handles.c ring.c match.c p2p.c deliver.c get.c wait.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: segment.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c get.c wait.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
 // sanitize: address,undefined
 #include "job.h"
 #include "../bsend.h"
@@ -128,8 +128,8 @@ static void buffered(spx_comm *c)
   int64_t size;
   if (c->rank == 0) {
     CHECK(go(c, msg, N, 1, SPX_M_BUFFERED) == MPI_ERR_BUFFER);
-    CHECK(spx_buffer_attach(NULL, room + 1, sizeof room - 1) == 0);
-    CHECK(spx_buffer_attach(NULL, room, sizeof room) == MPI_ERR_BUFFER);
+    CHECK(spx_buffer_attach(0, NULL, room + 1, sizeof room - 1) == 0);
+    CHECK(spx_buffer_attach(0, NULL, room, sizeof room) == MPI_ERR_BUFFER);
     for (int i = 0; i < 12; i++) {
       memset(msg, i, N);
       CHECK(go(c, msg, N, 1, SPX_M_BUFFERED) == 0);

@@ -1,6 +1,6 @@
 /* Random traffic between all pairs: sizes around every threshold, all modes, contiguous and not, wildcards, probes, with and
  * without the get protocol, with little credit; order and content are checked. MPI-5.0 3.5 (order), 3.7, 3.8. */
-// sources: segment.c peers.c settings.c handles.c ring.c match.c p2p.c deliver.c get.c wait.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: segment.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c get.c wait.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"
@@ -152,7 +152,7 @@ static void body(spx_comm *c)
   size_t most = (size_t)c->size * BURST;
   spx_request **out = calloc(most, sizeof *out), **in = calloc(most, sizeof *in);
   uint8_t **obuf = calloc(most, sizeof *obuf), **ibuf = calloc(most, sizeof *ibuf);
-  spx_buffer_attach(NULL, MPI_BUFFER_AUTOMATIC, 0);
+  spx_buffer_attach(0, NULL, MPI_BUFFER_AUTOMATIC, 0);
   for (int round = 0; round < ROUNDS; round++) {
     int how = round % 5;
     if (how == 3) post_all(c, round, in, ibuf);

@@ -85,6 +85,35 @@ static void to_itself(void)
   MPI_Request_free(&r[1]);
 }
 
+/* Sends have numbers, which come again after 2^19: not to one that is alive. */
+static void many_sends(void)
+{
+  int a[2] = {1, 2}, b[2] = {0, 0}, x;
+  MPI_Request r[4], q;
+  for (int k = 0; k < 2; k++) {
+    MPI_Psend_init(&a[k], 1, 1, MPI_INT, 0, 2, MPI_COMM_SELF, MPI_INFO_NULL, &r[k]);
+    MPI_Precv_init(&b[k], 1, 1, MPI_INT, 0, 2, MPI_COMM_SELF, MPI_INFO_NULL, &r[2 + k]);
+    for (int i = 0; k == 0 && i < (1 << 19) - 1; i++) {
+      MPI_Psend_init(&x, 1, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, MPI_INFO_NULL, &q);
+      MPI_Request_free(&q);
+    }
+  }
+  MPI_Start(&r[0]);
+  MPI_Start(&r[3]); /* the other one */
+  MPI_Pready(0, r[0]);
+  MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+  int here;
+  MPI_Parrived(r[3], 0, &here);
+  CHECK(!here);
+  MPI_Start(&r[1]);
+  MPI_Pready(0, r[1]);
+  MPI_Start(&r[2]);
+  MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+  MPI_Waitall(2, &r[2], MPI_STATUSES_IGNORE);
+  CHECK(b[0] == 1 && b[1] == 2);
+  for (int k = 0; k < 4; k++) MPI_Request_free(&r[k]);
+}
+
 static void wrong_arguments(void)
 {
   int a[4] = {0}, here, one = 1, list[2] = {0, 9};
@@ -149,6 +178,7 @@ int main(int argc, char **argv)
   inactive();
   after_a_freed_one();
   to_itself();
+  many_sends();
   wrong_arguments();
   MPI_Finalize();
   return check_status();

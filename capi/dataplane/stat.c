@@ -1,0 +1,95 @@
+/* stat.c - counters of the data plane that are not kept where they are counted, and the queue of events for tools. MPI-5.0, 16.3. */
+#include "stat.h"
+#include <time.h>
+#include "dp.h"
+
+#define QUEUE 1024
+
+spx_stats spx_stat;
+uint32_t spx_events_wanted;
+void (*spx_events_due)(void);
+static spx_event queue[QUEUE];
+static uint32_t first, count;
+static uint64_t lost[SPX_EVENTS];
+
+/* ---- messages ------------------------------------------------------------------------------------------------ */
+
+static void add(spx_counts_of *to, const spx_counts_of *c)
+{
+  to->sent += c->sent;
+  to->sent_bytes += c->sent_bytes;
+  to->received += c->received;
+  to->received_bytes += c->received_bytes;
+}
+
+static spx_comm *counted; /* all communicators, with a handle or only in use */
+
+void spx_stat_comm(spx_comm *c)
+{
+  spx_lock();
+  c->counted_next = counted;
+  c->counted_prev = &counted;
+  if (counted) counted->counted_prev = &c->counted_next;
+  counted = c;
+  spx_unlock();
+}
+
+void spx_stat_messages(spx_counts_of *sum)
+{
+  spx_lock();
+  *sum = spx_stat.gone;
+  for (const spx_comm *c = counted; c; c = c->counted_next) add(sum, &c->counts);
+  spx_unlock();
+}
+
+void spx_stat_gone(spx_comm *c)
+{
+  spx_lock();
+  add(&spx_stat.gone, &c->counts);
+  if (c->counted_prev) {
+    *c->counted_prev = c->counted_next;
+    if (c->counted_next) c->counted_next->counted_prev = c->counted_prev;
+  }
+  spx_unlock();
+}
+
+/* ---- events -------------------------------------------------------------------------------------------------- */
+
+int64_t spx_event_clock(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void spx_event_add(spx_event_kind kind, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+  if (count == QUEUE) {
+    lost[kind]++;
+    return;
+  }
+  queue[(first + count++) % QUEUE] = (spx_event){kind, spx_event_clock(), {a, b, c, d}};
+  spx_due |= SPX_DUE_EVENTS;
+}
+
+bool spx_event_take(spx_event *e)
+{
+  spx_lock();
+  bool any = count > 0;
+  if (any) {
+    *e = queue[first];
+    first = (first + 1) % QUEUE;
+    count--;
+  }
+  spx_unlock();
+  return any;
+}
+
+uint64_t spx_event_lost(spx_event_kind kind)
+{
+  spx_lock();
+  uint64_t n = lost[kind];
+  lost[kind] = 0;
+  spx_unlock();
+  return n;
+}
