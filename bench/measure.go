@@ -133,6 +133,11 @@ func (b *bench) measure(s set) (done bool, err error) {
 		}
 		b.result.Rounds = append(b.result.Rounds, round{Set: s.key, Ranks: s.ranks, At: time.Now().UTC().Format("2006-01-02 15:04"), Commit: commit(b.root), US: us})
 		fmt.Printf("%s: round %d of %d\n", s.key, b.result.counted(s), want)
+		if b.out != "" {
+			if err := b.result.save(b.out); err != nil {
+				return false, err
+			}
+		}
 	}
 	if n := b.result.counted(s); n < min(enough, want) {
 		return false, fmt.Errorf("%s: only %d of %d rounds were undisturbed in %v (thrown away: %v): the machine is busy; -foreign and -stolen set the bounds",
@@ -243,10 +248,11 @@ func (b *bench) runOne(s set, impl string) (string, shares, error) {
 	if impl == "base" {
 		library = "spx"
 	}
-	args := []string{filepath.Join(b.root, "scripts/peers"), "run", library, "-n", strconv.Itoa(s.ranks)}
+	args := []string{filepath.Join(b.root, "scripts/peers"), "run", library}
 	if s.program == "hpcc" {
-		return b.runHPCC(args, env, s.ranks)
+		return b.runHPCC(append(args, "-e", "OPENBLAS_NUM_THREADS=1", "-L", filepath.Join(b.dir, "hpcc/lib"), "-n", strconv.Itoa(s.ranks)), env, s.ranks)
 	}
+	args = append(args, "-n", strconv.Itoa(s.ranks))
 	args = append(args, b.rowsProgram, "-t", fmt.Sprint(b.batchMS), "-s", s.program, "-f", b.dir)
 	return b.watched(append(args, expression(s.rows)), env)
 }

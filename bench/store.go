@@ -167,7 +167,8 @@ func (r *result) encode() ([]byte, error) {
 	return bytes.Replace(data, []byte("\"Rounds\": []"), append(append([]byte("\"Rounds\": [\n"), bytes.Join(lines, []byte(",\n"))...), ']'), 1), nil
 }
 
-func (r *result) write(dir string) error {
+// save writes results.json alone: after every round, so that nothing is lost.
+func (r *result) save(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
@@ -175,7 +176,19 @@ func (r *result) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"results.json": data, "README.md": []byte(r.markdown(true))}
+	fresh := filepath.Join(dir, "results.json.new")
+	if err := os.WriteFile(fresh, data, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(fresh, filepath.Join(dir, "results.json"))
+}
+
+// write writes results.json, the page and the plots.
+func (r *result) write(dir string) error {
+	if err := r.save(dir); err != nil {
+		return err
+	}
+	files := map[string][]byte{"README.md": []byte(r.markdown(true))}
 	for name, svg := range r.plots() {
 		files[name] = []byte(svg)
 	}
