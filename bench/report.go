@@ -184,7 +184,11 @@ func (r *result) table(key string) string {
 		rounds = max(rounds, len(r.values(key, row, impls[0])))
 	}
 	ranks, kind, _ := strings.Cut(key, " ")
-	fmt.Fprintf(&b, "\n## %s ranks%s, %d rounds\n\n| row | bytes | %s |", ranks, map[bool]string{true: ", " + kind}[kind != ""], rounds, strings.Join(impls, " | "))
+	fmt.Fprintf(&b, "\n## %s ranks%s, %d rounds\n\n", ranks, map[bool]string{true: ", " + kind}[kind != ""], rounds)
+	if rounds < enough {
+		b.WriteString("**Too few rounds for an interval: read orders of magnitude.**\n\n")
+	}
+	fmt.Fprintf(&b, "| row | bytes | %s |", strings.Join(impls, " | "))
 	if with {
 		b.WriteString(" spx / base |")
 	}
