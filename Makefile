@@ -36,6 +36,10 @@ GO_SRC := $(shell find $(ROOT) \( -name .git -o -name build -o -name tests -o -n
 EXPORT_MAP := $(ROOT)/capi/zz_export.map
 LIB := $(BUILD)/lib/libspx.so
 PUBLIC := $(patsubst $(ROOT)/include/%,$(BUILD)/include/%,$(wildcard $(ROOT)/include/*.h))
+FORTRAN := $(BUILD)/lib/libspxf.so
+ifeq ($(origin FC),default)
+FC := gfortran
+endif
 
 ##@ Building
 .PHONY: help
@@ -58,7 +62,7 @@ build: deps-build ## builds everything into build/ (the default)
 	@flock $(BUILD)/.lock $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) BUILD=$(BUILD) build-unlocked
 
 .PHONY: build-unlocked
-build-unlocked: $(LIB) headers programs $(BUILD)/libexec/libspx/rows
+build-unlocked: $(LIB) headers programs $(BUILD)/libexec/libspx/rows $(FORTRAN)
 
 .PHONY: generate
 generate: ## runs every generator (their output is checked in)
@@ -119,6 +123,18 @@ $(LIB): $(BUILD)/obj/libspxc.a $(EXPORT_MAP) $(HDR_STAMP) $(GO_SRC) $(ROOT)/Make
 	@ln -sf libspx.so $(BUILD)/lib/libmpi_abi.so.1
 	@ln -sf libmpi_abi.so.1 $(BUILD)/lib/libmpi_abi.so
 	@touch $@
+
+# ---- Fortran: routines in C, modules by the compiler FC ---------------------------------------------------------------
+FORTRAN_SRC := $(wildcard $(ROOT)/fortran/lib/*)
+FORTRAN_OBJ := $(BUILD)/obj/fortran
+
+$(FORTRAN): $(FORTRAN_SRC) $(ROOT)/include/mpif.h $(LIB) $(ROOT)/Makefile
+	@mkdir -p $(FORTRAN_OBJ) $(BUILD)/include
+	@echo "  fc    lib/libspxf.so"
+	@cp $(ROOT)/include/mpif.h $(BUILD)/include/mpif.h
+	@$(ROOT)/scripts/build-fortran "$(CC)" "$(FC)" $(BUILD)
+	@ln -sf libspxf.so $(BUILD)/lib/libmpifort_abi.so.1
+	@ln -sf libmpifort_abi.so.1 $(BUILD)/lib/libmpifort_abi.so
 
 # ---- programs, headers ---------------------------------------------------------------------------------------------
 # go build relinks only what has changed; the programs need no cgo.

@@ -36,9 +36,11 @@ type Function struct {
 	Proto    string  // C prototype
 	Params   []Param // in the order of the C prototype
 	Variadic bool
-	Header   string // file that declares it
-	Removed  string // version of the standard that deprecated or removed it
-	Note     string // a sentence for the header
+	// Fortran77 and Fortran08 tell whether mpif.h and module mpi, and module mpi_f08, have it.
+	Fortran77, Fortran08 bool
+	Header               string // file that declares it
+	Removed              string // version of the standard that deprecated or removed it
+	Note                 string // a sentence for the header
 }
 
 // A Param is one parameter of a function.
@@ -105,6 +107,7 @@ func (t *Tables) Small(f *Function) *Function {
 func (t *Tables) loadFunctions(file string) error {
 	return rows(file, 10, func(f []string) error {
 		fn := &Function{Name: f[0], Chapter: f[1], Count: f[2], State: f[3], BodyOf: f[4], Proto: f[5], Header: headerOf(file, f[0]), Removed: f[8], Note: f[9]}
+		fn.Fortran77, fn.Fortran08 = strings.Contains(f[7], "f90"), strings.Contains(f[7], "f08")
 		if err := fn.parse(f[5], f[6]); err != nil {
 			return fmt.Errorf("%s: %s: %w", file, fn.Name, err)
 		}

@@ -1,0 +1,53 @@
+/* What the routines of mpif.h and module mpi share. Conventions of the compiler: names in lower case with an underscore, arguments by address,
+   lengths of strings as size_t after all arguments, LOGICAL as INTEGER with 0 for .FALSE. (gfortran; ifx and flang with their presets).
+
+   Handles are INTEGERs with the value of MPI_Comm_toint and the like. A status is 8 INTEGERs, in memory the same as MPI_Status. */
+#ifndef SPXF_F77_H
+#define SPXF_F77_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define PASTE(a, b) a##b
+#ifdef SPX_PROFILE
+#define F77(name) pmpi_##name##_
+#define CALL(name) PASTE(PMPI_, name)
+#else
+#define F77(name) mpi_##name##_
+#define CALL(name) PASTE(MPI_, name)
+#endif
+
+/* A local array of n entries, on the stack if it is small. The entries' number is n_NAME. */
+#define SPXF_ARRAY(type, name, n)                                            \
+  int n_##name = spxf_length(n);                                             \
+  type small_##name[32];                                                     \
+  type *name = n_##name <= 32 ? small_##name : malloc(sizeof(type) * (size_t)n_##name)
+#define SPXF_FREE(name) \
+  if ((name) != small_##name) free(name)
+
+static inline int spxf_length(MPI_Fint n) { return n < 0 ? 0 : n; }
+
+/* Sentinels are COMMON blocks of mpif.h and variables of module mpi; these turn their addresses into the values of C. */
+void *spxf_buffer(void *buffer);
+MPI_Status *spxf_status(MPI_Fint *status);
+MPI_Status *spxf_statuses(MPI_Fint *statuses);
+MPI_Fint *spxf_weights(MPI_Fint *weights);
+MPI_Fint *spxf_errcodes(MPI_Fint *errcodes);
+int spxf_no_argv(const void *argv);
+int spxf_no_argvs(const void *argvs);
+
+/* Strings: without leading and trailing blanks, to be freed; and back, filled up with blanks. */
+char *spxf_string(const char *text, size_t length);
+void spxf_fill(char *text, size_t length, const char *from);
+/* An array of strings of one length, up to the first blank one or count (if not negative): ended by NULL, freed by spxf_free_strings. */
+char **spxf_strings(const char *text, size_t length, int count, int stride);
+void spxf_free_strings(char **strings);
+
+/* Numbers of entries in arrays that have one for each process. */
+int spxf_peers(MPI_Fint comm);
+int spxf_neighbors(MPI_Fint comm, int out);
+int spxf_cart_dims(MPI_Fint comm);
+void spxf_count_from_1(MPI_Fint *indices, MPI_Fint n, int err);
+
+#endif
