@@ -5,12 +5,14 @@
 
 #include "f77.h"
 
-typedef void spxf_copy_fn(MPI_Fint *handle, MPI_Fint *keyval, MPI_Aint *extra, MPI_Aint *in, MPI_Aint *out, MPI_Fint *flag, MPI_Fint *ierror);
+typedef void spxf_copy_fn(MPI_Fint *handle, MPI_Fint *keyval, MPI_Aint *extra, MPI_Aint *in, MPI_Aint *out,
+                          MPI_Fint *flag, MPI_Fint *ierror);
 typedef void spxf_delete_fn(MPI_Fint *handle, MPI_Fint *keyval, MPI_Aint *value, MPI_Aint *extra, MPI_Fint *ierror);
 typedef void spxf_query_fn(MPI_Aint *extra, MPI_Fint *status, MPI_Fint *ierror);
 typedef void spxf_free_fn(MPI_Aint *extra, MPI_Fint *ierror);
 typedef void spxf_cancel_fn(MPI_Aint *extra, MPI_Fint *complete, MPI_Fint *ierror);
-typedef void spxf_conversion_fn(void *user, MPI_Fint *datatype, MPI_Fint *count, void *file, MPI_Offset *position, MPI_Aint *extra, MPI_Fint *ierror);
+typedef void spxf_conversion_fn(void *user, MPI_Fint *datatype, MPI_Fint *count, void *file, MPI_Offset *position,
+                                MPI_Aint *extra, MPI_Fint *ierror);
 typedef void spxf_extent_fn(MPI_Fint *datatype, MPI_Aint *extent, MPI_Aint *extra, MPI_Fint *ierror);
 
 /* The extra state of a keyval; it lives as long as the process, because attributes may outlive the keyval. */
@@ -32,7 +34,8 @@ struct spxf_grequest {
   spxf_cancel_fn *cancel;
   MPI_Aint *extra;
 };
-struct spxf_grequest *spxf_grequest(spxf_query_fn *query, spxf_free_fn *release, spxf_cancel_fn *cancel, MPI_Aint *extra);
+struct spxf_grequest *spxf_grequest(spxf_query_fn *query, spxf_free_fn *release, spxf_cancel_fn *cancel,
+                                    MPI_Aint *extra);
 int spxf_query(void *state, MPI_Status *status);
 int spxf_release(void *state);
 int spxf_cancel(void *state, int complete);
@@ -43,7 +46,8 @@ struct spxf_datarep {
   spxf_extent_fn *extent;
   MPI_Aint *extra;
 };
-struct spxf_datarep *spxf_datarep(spxf_conversion_fn *read, spxf_conversion_fn *write, spxf_extent_fn *extent, MPI_Aint *extra);
+struct spxf_datarep *spxf_datarep(spxf_conversion_fn *read, spxf_conversion_fn *write, spxf_extent_fn *extent,
+                                  MPI_Aint *extra);
 int spxf_read(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offset position, void *state);
 int spxf_write(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offset position, void *state);
 int spxf_extent(MPI_Datatype datatype, MPI_Aint *extent, void *state);

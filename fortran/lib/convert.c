@@ -16,37 +16,48 @@ SENTINEL(mpi_abi_weights_empty_);
 SENTINEL(mpi_abi_argv_null_);
 SENTINEL(mpi_abi_argvs_null_);
 
-void *spxf_buffer(void *buffer) {
+void *spxf_buffer(void *buffer)
+{
   if (buffer == mpi_abi_bottom_) return MPI_BOTTOM;
   if (buffer == mpi_abi_in_place_) return MPI_IN_PLACE;
   if (buffer == mpi_abi_buffer_automatic_) return MPI_BUFFER_AUTOMATIC;
   return buffer;
 }
 
-MPI_Status *spxf_status(MPI_Fint *status) { return status == mpi_abi_status_ignore_ ? MPI_STATUS_IGNORE : (MPI_Status *)status; }
+MPI_Status *spxf_status(MPI_Fint *status)
+{
+  return status == mpi_abi_status_ignore_ ? MPI_STATUS_IGNORE : (MPI_Status *)status;
+}
 
-MPI_Status *spxf_statuses(MPI_Fint *statuses) {
+MPI_Status *spxf_statuses(MPI_Fint *statuses)
+{
   return statuses == mpi_abi_statuses_ignore_ ? MPI_STATUSES_IGNORE : (MPI_Status *)statuses;
 }
 
-MPI_Fint *spxf_weights(MPI_Fint *weights) {
+MPI_Fint *spxf_weights(MPI_Fint *weights)
+{
   if (weights == mpi_abi_unweighted_) return MPI_UNWEIGHTED;
   if (weights == mpi_abi_weights_empty_) return MPI_WEIGHTS_EMPTY;
   return weights;
 }
 
-MPI_Fint *spxf_errcodes(MPI_Fint *errcodes) { return errcodes == mpi_abi_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : errcodes; }
+MPI_Fint *spxf_errcodes(MPI_Fint *errcodes)
+{
+  return errcodes == mpi_abi_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : errcodes;
+}
 
 int spxf_no_argv(const void *argv) { return argv == mpi_abi_argv_null_; }
 
 int spxf_no_argvs(const void *argvs) { return argvs == mpi_abi_argvs_null_; }
 
-static size_t trimmed(const char *text, size_t length) {
+static size_t trimmed(const char *text, size_t length)
+{
   while (length > 0 && text[length - 1] == ' ') length--;
   return length;
 }
 
-char *spxf_string(const char *text, size_t length) {
+char *spxf_string(const char *text, size_t length)
+{
   length = trimmed(text, length);
   while (length > 0 && *text == ' ') text++, length--;
   char *s = malloc(length + 1);
@@ -57,14 +68,16 @@ char *spxf_string(const char *text, size_t length) {
   return s;
 }
 
-void spxf_fill(char *text, size_t length, const char *from) {
+void spxf_fill(char *text, size_t length, const char *from)
+{
   size_t n = strlen(from);
   if (n > length) n = length;
   memcpy(text, from, n);
   memset(text + n, ' ', length - n);
 }
 
-char **spxf_strings(const char *text, size_t length, int count, int stride) {
+char **spxf_strings(const char *text, size_t length, int count, int stride)
+{
   size_t step = length * (size_t)stride;
   int n = 0;
   if (count >= 0)
@@ -76,12 +89,14 @@ char **spxf_strings(const char *text, size_t length, int count, int stride) {
   return list;
 }
 
-void spxf_free_strings(char **strings) {
+void spxf_free_strings(char **strings)
+{
   for (char **s = strings; s && *s; s++) free(*s);
   free(strings);
 }
 
-int spxf_peers(MPI_Fint comm) {
+int spxf_peers(MPI_Fint comm)
+{
   int inter = 0, n = 0;
   MPI_Comm c = MPI_Comm_fromint(comm);
   if (PMPI_Comm_test_inter(c, &inter) != MPI_SUCCESS) return 0;
@@ -89,13 +104,13 @@ int spxf_peers(MPI_Fint comm) {
   return n;
 }
 
-int spxf_neighbors(MPI_Fint comm, int out) {
+int spxf_neighbors(MPI_Fint comm, int out)
+{
   MPI_Comm c = MPI_Comm_fromint(comm);
   int kind = MPI_UNDEFINED, n = 0, in = 0, weighted, rank;
   if (PMPI_Topo_test(c, &kind) != MPI_SUCCESS) return 0;
   switch (kind) {
-  case MPI_CART:
-    return PMPI_Cartdim_get(c, &n) == MPI_SUCCESS ? 2 * n : 0;
+  case MPI_CART: return PMPI_Cartdim_get(c, &n) == MPI_SUCCESS ? 2 * n : 0;
   case MPI_GRAPH:
     return PMPI_Comm_rank(c, &rank) == MPI_SUCCESS && PMPI_Graph_neighbors_count(c, rank, &n) == MPI_SUCCESS ? n : 0;
   case MPI_DIST_GRAPH:
@@ -104,12 +119,14 @@ int spxf_neighbors(MPI_Fint comm, int out) {
   return 0;
 }
 
-int spxf_cart_dims(MPI_Fint comm) {
+int spxf_cart_dims(MPI_Fint comm)
+{
   int n = 0;
   return PMPI_Cartdim_get(MPI_Comm_fromint(comm), &n) == MPI_SUCCESS ? n : 0;
 }
 
-void spxf_count_from_1(MPI_Fint *indices, MPI_Fint n, int err) {
+void spxf_count_from_1(MPI_Fint *indices, MPI_Fint n, int err)
+{
   if (err == MPI_SUCCESS || err == MPI_ERR_IN_STATUS)
     for (MPI_Fint i = 0; i < n; i++) indices[i]++;
 }

@@ -11,19 +11,19 @@
 
 #define PASTE(a, b) a##b
 #ifdef SPX_PROFILE
-#define F77(name) pmpi_##name##_
+#define F77(name)  pmpi_##name##_
 #define CALL(name) PASTE(PMPI_, name)
 #else
-#define F77(name) mpi_##name##_
+#define F77(name)  mpi_##name##_
 #define CALL(name) PASTE(MPI_, name)
 #endif
 
 /* A local array of n entries, on the stack if it is small. The entries' number is n_NAME. */
-#define SPXF_ARRAY(type, name, n)                                            \
-  int n_##name = spxf_length(n);                                             \
-  type small_##name[32];                                                     \
+#define SPXF_ARRAY(type, name, n)                                                                                      \
+  int n_##name = spxf_length(n);                                                                                       \
+  type small_##name[32];                                                                                               \
   type *name = n_##name <= 32 ? small_##name : malloc(sizeof(type) * (size_t)n_##name)
-#define SPXF_FREE(name) \
+#define SPXF_FREE(name)                                                                                                \
   if ((name) != small_##name) free(name)
 
 static inline int spxf_length(MPI_Fint n) { return n < 0 ? 0 : n; }

@@ -6,17 +6,23 @@
 
 void F77(init)(MPI_Fint *ierror) { *ierror = CALL(Init)(NULL, NULL); }
 
-void F77(init_thread)(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror) { *ierror = CALL(Init_thread)(NULL, NULL, *required, provided); }
+void F77(init_thread)(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror)
+{
+  *ierror = CALL(Init_thread)(NULL, NULL, *required, provided);
+}
 
 void F77(pcontrol)(MPI_Fint *level) { CALL(Pcontrol)(*level); }
 
-void F77(info_create_env)(MPI_Fint *info, MPI_Fint *ierror) {
+void F77(info_create_env)(MPI_Fint *info, MPI_Fint *ierror)
+{
   MPI_Info c_info = MPI_INFO_NULL;
   if ((*ierror = CALL(Info_create_env)(0, NULL, &c_info)) == MPI_SUCCESS) *info = MPI_Info_toint(c_info);
 }
 
 /* Info values: Fortran's length does not count the zero of C. */
-void F77(info_get)(MPI_Fint *info, char *key, MPI_Fint *valuelen, char *value, MPI_Fint *flag, MPI_Fint *ierror, size_t l_key, size_t l_value) {
+void F77(info_get)(MPI_Fint *info, char *key, MPI_Fint *valuelen, char *value, MPI_Fint *flag, MPI_Fint *ierror,
+                   size_t l_key, size_t l_value)
+{
   char *c_key = spxf_string(key, l_key);
   char c_value[MPI_MAX_INFO_VAL + 1] = "";
   int c_flag = 0, most = *valuelen < MPI_MAX_INFO_VAL ? *valuelen : MPI_MAX_INFO_VAL;
@@ -29,7 +35,9 @@ void F77(info_get)(MPI_Fint *info, char *key, MPI_Fint *valuelen, char *value, M
   free(c_key);
 }
 
-void F77(info_get_string)(MPI_Fint *info, char *key, MPI_Fint *buflen, char *value, MPI_Fint *flag, MPI_Fint *ierror, size_t l_key, size_t l_value) {
+void F77(info_get_string)(MPI_Fint *info, char *key, MPI_Fint *buflen, char *value, MPI_Fint *flag, MPI_Fint *ierror,
+                          size_t l_key, size_t l_value)
+{
   char *c_key = spxf_string(key, l_key);
   int c_flag = 0, room = *buflen > 0 ? *buflen + 1 : 0;
   char *c_value = malloc((size_t)room + 1);
@@ -44,7 +52,9 @@ void F77(info_get_string)(MPI_Fint *info, char *key, MPI_Fint *buflen, char *val
   free(c_key);
 }
 
-void F77(session_get_nth_pset)(MPI_Fint *session, MPI_Fint *info, MPI_Fint *n, MPI_Fint *pset_len, char *pset_name, MPI_Fint *ierror, size_t l_name) {
+void F77(session_get_nth_pset)(MPI_Fint *session, MPI_Fint *info, MPI_Fint *n, MPI_Fint *pset_len, char *pset_name,
+                               MPI_Fint *ierror, size_t l_name)
+{
   int room = *pset_len > 0 ? *pset_len + 1 : 0;
   char *name = malloc((size_t)room + 1);
   *name = 0;
@@ -57,38 +67,45 @@ void F77(session_get_nth_pset)(MPI_Fint *session, MPI_Fint *info, MPI_Fint *n, M
 }
 
 /* The address that is detached cannot be returned in an array of the caller's: BUFFER_ADDR stays as it is (MPI-5.0, 3.6.1). */
-void F77(buffer_detach)(void *buffer, MPI_Fint *size, MPI_Fint *ierror) {
+void F77(buffer_detach)(void *buffer, MPI_Fint *size, MPI_Fint *ierror)
+{
   void *was;
   (void)buffer;
   *ierror = CALL(Buffer_detach)(&was, size);
 }
 
-void F77(comm_detach_buffer)(MPI_Fint *comm, void *buffer, MPI_Fint *size, MPI_Fint *ierror) {
+void F77(comm_detach_buffer)(MPI_Fint *comm, void *buffer, MPI_Fint *size, MPI_Fint *ierror)
+{
   void *was;
   (void)buffer;
   *ierror = CALL(Comm_detach_buffer)(MPI_Comm_fromint(*comm), &was, size);
 }
 
-void F77(session_detach_buffer)(MPI_Fint *session, void *buffer, MPI_Fint *size, MPI_Fint *ierror) {
+void F77(session_detach_buffer)(MPI_Fint *session, void *buffer, MPI_Fint *size, MPI_Fint *ierror)
+{
   void *was;
   (void)buffer;
   *ierror = CALL(Session_detach_buffer)(MPI_Session_fromint(*session), &was, size);
 }
 
-void F77(comm_spawn)(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *errcodes,
-                     MPI_Fint *ierror, size_t l_command, size_t l_argv) {
+void F77(comm_spawn)(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm,
+                     MPI_Fint *intercomm, MPI_Fint *errcodes, MPI_Fint *ierror, size_t l_command, size_t l_argv)
+{
   char *c_command = spxf_string(command, l_command);
   char **c_argv = spxf_no_argv(argv) ? MPI_ARGV_NULL : spxf_strings(argv, l_argv, -1, 1);
   MPI_Comm made = MPI_COMM_NULL;
-  *ierror = CALL(Comm_spawn)(c_command, c_argv, *maxprocs, MPI_Info_fromint(*info), *root, MPI_Comm_fromint(*comm), &made, spxf_errcodes(errcodes));
+  *ierror = CALL(Comm_spawn)(c_command, c_argv, *maxprocs, MPI_Info_fromint(*info), *root, MPI_Comm_fromint(*comm),
+                             &made, spxf_errcodes(errcodes));
   if (*ierror == MPI_SUCCESS) *intercomm = MPI_Comm_toint(made);
   spxf_free_strings(c_argv);
   free(c_command);
 }
 
 /* ARRAY_OF_ARGV(COUNT, *): the arguments of command i are row i, so that each is COUNT strings after the one before. */
-void F77(comm_spawn_multiple)(MPI_Fint *count, char *commands, char *argvs, MPI_Fint *maxprocs, MPI_Fint *infos, MPI_Fint *root, MPI_Fint *comm,
-                              MPI_Fint *intercomm, MPI_Fint *errcodes, MPI_Fint *ierror, size_t l_commands, size_t l_argvs) {
+void F77(comm_spawn_multiple)(MPI_Fint *count, char *commands, char *argvs, MPI_Fint *maxprocs, MPI_Fint *infos,
+                              MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *errcodes, MPI_Fint *ierror,
+                              size_t l_commands, size_t l_argvs)
+{
   int rank = -1;
   PMPI_Comm_rank(MPI_Comm_fromint(*comm), &rank);
   int n = rank == *root ? spxf_length(*count) : 0; /* significant at the root alone */
@@ -101,7 +118,8 @@ void F77(comm_spawn_multiple)(MPI_Fint *count, char *commands, char *argvs, MPI_
   SPXF_ARRAY(MPI_Info, c_infos, n);
   for (int i = 0; i < n; i++) c_infos[i] = MPI_Info_fromint(infos[i]);
   MPI_Comm made = MPI_COMM_NULL;
-  *ierror = CALL(Comm_spawn_multiple)(*count, c_commands, c_argvs, maxprocs, c_infos, *root, MPI_Comm_fromint(*comm), &made, spxf_errcodes(errcodes));
+  *ierror = CALL(Comm_spawn_multiple)(*count, c_commands, c_argvs, maxprocs, c_infos, *root, MPI_Comm_fromint(*comm),
+                                      &made, spxf_errcodes(errcodes));
   if (*ierror == MPI_SUCCESS) *intercomm = MPI_Comm_toint(made);
   SPXF_FREE(c_infos);
   for (int i = 0; c_argvs && i < n; i++) spxf_free_strings(c_argvs[i]);
@@ -111,18 +129,26 @@ void F77(comm_spawn_multiple)(MPI_Fint *count, char *commands, char *argvs, MPI_
 
 /* Attributes: the value is an INTEGER(KIND=MPI_ADDRESS_KIND), in C the pointer with that value. Those that libspx sets are numbers behind pointers in C
    (MPI-5.0, 19.3.7), but for the base of a window. */
-static int predefined(MPI_Fint keyval) {
+static int predefined(MPI_Fint keyval)
+{
   switch (keyval) {
-  case MPI_TAG_UB: case MPI_IO: case MPI_HOST: case MPI_WTIME_IS_GLOBAL: case MPI_UNIVERSE_SIZE: case MPI_LASTUSEDCODE: case MPI_APPNUM:
-  case MPI_WIN_CREATE_FLAVOR: case MPI_WIN_MODEL: case MPI_WIN_DISP_UNIT:
-    return 1;
-  case MPI_WIN_SIZE:
-    return 2;
+  case MPI_TAG_UB:
+  case MPI_IO:
+  case MPI_HOST:
+  case MPI_WTIME_IS_GLOBAL:
+  case MPI_UNIVERSE_SIZE:
+  case MPI_LASTUSEDCODE:
+  case MPI_APPNUM:
+  case MPI_WIN_CREATE_FLAVOR:
+  case MPI_WIN_MODEL:
+  case MPI_WIN_DISP_UNIT: return 1;
+  case MPI_WIN_SIZE: return 2;
   }
   return 0;
 }
 
-static MPI_Aint attribute(MPI_Fint keyval, void *value) {
+static MPI_Aint attribute(MPI_Fint keyval, void *value)
+{
   switch (predefined(keyval)) {
   case 1: return *(int *)value;
   case 2: return *(MPI_Aint *)value;
@@ -130,20 +156,26 @@ static MPI_Aint attribute(MPI_Fint keyval, void *value) {
   return (MPI_Aint)value;
 }
 
-#define ATTRIBUTES(object, type, convert)                                                                                                 \
-  void F77(object##_get_attr)(MPI_Fint * handle, MPI_Fint * keyval, MPI_Aint * value, MPI_Fint * flag, MPI_Fint * ierror) {               \
-    void *v = NULL;                                                                                                                       \
-    int found = 0;                                                                                                                        \
-    *ierror = CALL(type##_get_attr)(convert(*handle), *keyval, &v, &found);                                                               \
-    if (*ierror != MPI_SUCCESS) return;                                                                                                   \
-    *flag = found != 0;                                                                                                                   \
-    if (found) *value = attribute(*keyval, v);                                                                                            \
-  }                                                                                                                                       \
-  void F77(object##_set_attr)(MPI_Fint * handle, MPI_Fint * keyval, MPI_Aint * value, MPI_Fint * ierror) {                                \
-    *ierror = CALL(type##_set_attr)(convert(*handle), *keyval, (void *)*value);                                                           \
-  }                                                                                                                                       \
-  void F77(object##_create_keyval)(spxf_copy_fn * copy, spxf_delete_fn * delete, MPI_Fint * keyval, MPI_Aint * extra, MPI_Fint * ierror) { \
-    *ierror = CALL(type##_create_keyval)(spxf_##object##_copy(copy), spxf_##object##_delete(delete), keyval, spxf_keyval(copy, delete, *extra)); \
+#define ATTRIBUTES(object, type, convert)                                                                              \
+  void F77(object##_get_attr)(MPI_Fint * handle, MPI_Fint * keyval, MPI_Aint * value, MPI_Fint * flag,                 \
+                              MPI_Fint * ierror)                                                                       \
+  {                                                                                                                    \
+    void *v = NULL;                                                                                                    \
+    int found = 0;                                                                                                     \
+    *ierror = CALL(type##_get_attr)(convert(*handle), *keyval, &v, &found);                                            \
+    if (*ierror != MPI_SUCCESS) return;                                                                                \
+    *flag = found != 0;                                                                                                \
+    if (found) *value = attribute(*keyval, v);                                                                         \
+  }                                                                                                                    \
+  void F77(object##_set_attr)(MPI_Fint * handle, MPI_Fint * keyval, MPI_Aint * value, MPI_Fint * ierror)               \
+  {                                                                                                                    \
+    *ierror = CALL(type##_set_attr)(convert(*handle), *keyval, (void *)*value);                                        \
+  }                                                                                                                    \
+  void F77(object##_create_keyval)(spxf_copy_fn * copy, spxf_delete_fn * delete, MPI_Fint * keyval, MPI_Aint * extra,  \
+                                   MPI_Fint * ierror)                                                                  \
+  {                                                                                                                    \
+    *ierror = CALL(type##_create_keyval)(spxf_##object##_copy(copy), spxf_##object##_delete(delete), keyval,           \
+                                         spxf_keyval(copy, delete, *extra));                                           \
   }
 
 ATTRIBUTES(comm, Comm, MPI_Comm_fromint)
@@ -151,7 +183,8 @@ ATTRIBUTES(type, Type, MPI_Type_fromint)
 ATTRIBUTES(win, Win, MPI_Win_fromint)
 
 /* The forms of MPI-1: values are INTEGERs. */
-void F77(attr_get)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *flag, MPI_Fint *ierror) {
+void F77(attr_get)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *flag, MPI_Fint *ierror)
+{
   void *v = NULL;
   int found = 0;
   *ierror = CALL(Comm_get_attr)(MPI_Comm_fromint(*comm), *keyval, &v, &found);
@@ -160,24 +193,29 @@ void F77(attr_get)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *
   if (found) *value = (MPI_Fint)attribute(*keyval, v);
 }
 
-void F77(attr_put)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *ierror) {
+void F77(attr_put)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *ierror)
+{
   *ierror = CALL(Comm_set_attr)(MPI_Comm_fromint(*comm), *keyval, (void *)(MPI_Aint)*value);
 }
 
-void F77(keyval_create)(spxf_copy_fn *copy, spxf_delete_fn *delete, MPI_Fint *keyval, MPI_Fint *extra, MPI_Fint *ierror) {
-  *ierror = CALL(Comm_create_keyval)(spxf_old_copy(copy), spxf_old_delete(delete), keyval, spxf_keyval(copy, delete, *extra));
+void F77(keyval_create)(spxf_copy_fn *copy, spxf_delete_fn *delete, MPI_Fint *keyval, MPI_Fint *extra, MPI_Fint *ierror)
+{
+  *ierror =
+      CALL(Comm_create_keyval)(spxf_old_copy(copy), spxf_old_delete(delete), keyval, spxf_keyval(copy, delete, *extra));
 }
 
 /* A reduction gets INTEGERs, and an error handler does: both are called with addresses of handles, whose low half is the INTEGER. */
-void F77(op_create)(MPI_User_function *function, MPI_Fint *commute, MPI_Fint *op, MPI_Fint *ierror) {
+void F77(op_create)(MPI_User_function *function, MPI_Fint *commute, MPI_Fint *op, MPI_Fint *ierror)
+{
   MPI_Op made = MPI_OP_NULL;
   if ((*ierror = CALL(Op_create)(function, *commute != 0, &made)) == MPI_SUCCESS) *op = MPI_Op_toint(made);
 }
 
-#define ERRHANDLER(object, type)                                                                            \
-  void F77(object##_create_errhandler)(type##_errhandler_function * fn, MPI_Fint * handler, MPI_Fint * ierror) { \
-    MPI_Errhandler made = MPI_ERRHANDLER_NULL;                                                              \
-    if ((*ierror = CALL_ERRHANDLER(type)(fn, &made)) == MPI_SUCCESS) *handler = MPI_Errhandler_toint(made);  \
+#define ERRHANDLER(object, type)                                                                                       \
+  void F77(object##_create_errhandler)(type##_errhandler_function * fn, MPI_Fint * handler, MPI_Fint * ierror)         \
+  {                                                                                                                    \
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;                                                                         \
+    if ((*ierror = CALL_ERRHANDLER(type)(fn, &made)) == MPI_SUCCESS) *handler = MPI_Errhandler_toint(made);            \
   }
 #ifdef SPX_PROFILE
 #define CALL_ERRHANDLER(type) P##type##_create_errhandler
@@ -189,9 +227,14 @@ ERRHANDLER(win, MPI_Win)
 ERRHANDLER(file, MPI_File)
 ERRHANDLER(session, MPI_Session)
 
-void F77(errhandler_create)(MPI_Comm_errhandler_function *fn, MPI_Fint *handler, MPI_Fint *ierror) { F77(comm_create_errhandler)(fn, handler, ierror); }
+void F77(errhandler_create)(MPI_Comm_errhandler_function *fn, MPI_Fint *handler, MPI_Fint *ierror)
+{
+  F77(comm_create_errhandler)(fn, handler, ierror);
+}
 
-void F77(grequest_start)(spxf_query_fn *query, spxf_free_fn *release, spxf_cancel_fn *cancel, MPI_Aint *extra, MPI_Fint *request, MPI_Fint *ierror) {
+void F77(grequest_start)(spxf_query_fn *query, spxf_free_fn *release, spxf_cancel_fn *cancel, MPI_Aint *extra,
+                         MPI_Fint *request, MPI_Fint *ierror)
+{
   MPI_Request made = MPI_REQUEST_NULL;
   struct spxf_grequest *state = spxf_grequest(query, release, cancel, extra);
   *ierror = CALL(Grequest_start)(spxf_query, spxf_release, spxf_cancel, state, &made);
@@ -201,11 +244,13 @@ void F77(grequest_start)(spxf_query_fn *query, spxf_free_fn *release, spxf_cance
     free(state);
 }
 
-void F77(register_datarep)(char *name, spxf_conversion_fn *read, spxf_conversion_fn *write, spxf_extent_fn *extent, MPI_Aint *extra, MPI_Fint *ierror,
-                           size_t l_name) {
+void F77(register_datarep)(char *name, spxf_conversion_fn *read, spxf_conversion_fn *write, spxf_extent_fn *extent,
+                           MPI_Aint *extra, MPI_Fint *ierror, size_t l_name)
+{
   char *c_name = spxf_string(name, l_name);
   struct spxf_datarep *state = spxf_datarep(read, write, extent, extra);
-  *ierror = CALL(Register_datarep)(c_name, state->read ? spxf_read : MPI_CONVERSION_FN_NULL, state->write ? spxf_write : MPI_CONVERSION_FN_NULL, spxf_extent, state);
+  *ierror = CALL(Register_datarep)(c_name, state->read ? spxf_read : MPI_CONVERSION_FN_NULL,
+                                   state->write ? spxf_write : MPI_CONVERSION_FN_NULL, spxf_extent, state);
   if (*ierror != MPI_SUCCESS) free(state);
   free(c_name);
 }
