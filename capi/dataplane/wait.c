@@ -258,7 +258,6 @@ static uint64_t passed(uint64_t start)
 {
   uint64_t now = now_ns(), ns = now - start;
   if (SPX_LIKELY(ns < SPX_IDLE_AWAY) || spx_load_foreign(now)) spx_pace_passed(&pace, now, ns);
-  if (SPX_UNLIKELY(pace.busy)) spx_load_slice(true);
   return now;
 }
 
@@ -299,6 +298,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     passed(start);
     return;
   }
+  if (pace.busy) spx_load_slice(true);
   park(value, ns);
   spx_pace_slept(&pace, now_ns() - start);
   w->empty = 0;
