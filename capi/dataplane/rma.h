@@ -73,7 +73,8 @@ typedef struct spx_win {
   int *starts; /* targets of MPI_Win_start that have to be told of MPI_Win_complete */
   int nstarts;
   uint32_t quiet;                   /* flushes since the last look at the network of rings */
-  int mail;                         /* there are mailboxes */
+  int mail;                         /* mail is the only way to some process */
+  int boxed;                        /* there are mailboxes */
   uint64_t file_offset, file_bytes; /* part of the memory file */
   char *map;
   spx_win_cell *cells;
@@ -98,7 +99,7 @@ SPX_HIDDEN void spx_file_drop(uint64_t offset, uint64_t bytes);
 SPX_HIDDEN char *spx_file_map(uint64_t offset, uint64_t bytes);
 SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
 /* Bytes that cells, rows and mailboxes of n processes need, and where they are in w->map. */
-SPX_HIDDEN uint64_t spx_win_control_bytes(int n, int mail);
+SPX_HIDDEN uint64_t spx_win_control_bytes(int n, int boxed);
 SPX_HIDDEN void spx_win_control_set(spx_win *w);
 SPX_HIDDEN void spx_latch_slow(uint32_t *latch);
 static inline void spx_latch(uint32_t *latch)
@@ -119,7 +120,15 @@ SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, co
                             void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
 /* Is that memory of this process attached to the dynamic window? Called with spx_lock held. */
 SPX_HIDDEN bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size);
-/* One process may be asked by mail: starts and stops answering. */
+/* Who is dead, or has no memory there: the detail text, and the class. */
+SPX_HIDDEN int spx_rma_lost(const spx_win *w, int target);
+SPX_HIDDEN int spx_rma_no_memory(int target, uint64_t addr);
+
+/* ---- rma_mail.c: through the owner ---- */
+/* spx_rma_move by mail. *moved: bytes that were moved, fewer than m when the target did not answer in time and the kernel can do it. */
+SPX_HIDDEN int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
+                               void *lbuf, const spx_type *ltype, int64_t lat, int64_t m, int64_t *moved);
+/* This process answers mail: starts and stops it. */
 SPX_HIDDEN void spx_rma_serve(spx_win *w);
 SPX_HIDDEN void spx_rma_serve_end(spx_win *w);
 /* May the memory of that process be read and written by the kernel for us? 0: no, or not known. */

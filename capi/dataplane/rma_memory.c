@@ -69,9 +69,9 @@ void spx_file_unmap(char *map, uint64_t bytes) { munmap(map, bytes); }
 
 static uint64_t row_bytes(int n) { return ROUND((uint64_t)n * 5, SPX_LINE); }
 
-uint64_t spx_win_control_bytes(int n, int mail)
+uint64_t spx_win_control_bytes(int n, int boxed)
 {
-  uint64_t each = sizeof(spx_win_cell) + row_bytes(n) + (mail ? SPX_MAILBOX_BYTES : 0);
+  uint64_t each = sizeof(spx_win_cell) + row_bytes(n) + (boxed ? SPX_MAILBOX_BYTES : 0);
   return ROUND(each * (uint64_t)n, PAGE);
 }
 
@@ -80,7 +80,7 @@ void spx_win_control_set(spx_win *w)
   w->row_bytes = row_bytes(w->size);
   w->cells = (spx_win_cell *)w->map;
   w->rows = w->map + (uint64_t)w->size * sizeof(spx_win_cell);
-  w->boxes = w->mail ? w->rows + (uint64_t)w->size * w->row_bytes : NULL;
+  w->boxes = w->boxed ? w->rows + (uint64_t)w->size * w->row_bytes : NULL;
 }
 
 /* ---- latches ------------------------------------------------------------------------------------------------- */

@@ -55,7 +55,7 @@ static int own_comm(spx_win *w, spx_comm *comm)
 /* Where the memory of each process is in the window's part of the file, behind the cells; its end. */
 static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
 {
-  uint64_t end = spx_win_control_bytes(w->size, w->mail);
+  uint64_t end = spx_win_control_bytes(w->size, w->boxed);
   if (!allocates(w->flavor)) return end;
   int apart = w->flavor == MPI_WIN_FLAVOR_ALLOCATE;
   for (int i = 0; i < w->size; i++) apart |= all[i].apart != 0;
@@ -107,15 +107,21 @@ static void set_targets(spx_win *w, const share *all, const uint64_t *at)
   if (w->targets[w->rank].here) w->base = w->targets[w->rank].here;
 }
 
+enum {
+  BOXES_MAX = 64
+}; /* processes that get mailboxes also when the kernel lets them reach each other: for short runs */
+
 /* Does the kernel let all of us reach all of the others? */
 static int ask_for_mail(spx_win *w)
 {
   int64_t mail = 0;
-  if (w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+  bool reached = w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+  if (reached)
     for (int i = 0; i < w->size; i++)
       if (i != w->rank && !spx_may_read(w->comm->peer[i])) mail = 1;
   int err = greatest(w, &mail);
   w->mail = mail != 0;
+  w->boxed = mail || (reached && w->size > 1 && w->size <= BOXES_MAX);
   return err;
 }
 
@@ -139,7 +145,7 @@ static int set_up(spx_win *w, const share *mine)
   if (err == MPI_SUCCESS) {
     set_targets(w, all, at);
     spx_win_control_set(w);
-    if (w->mail) spx_rma_serve(w);
+    if (w->boxed) spx_rma_serve(w);
     err = spx_win_barrier(w);
   }
   free(all);
@@ -149,7 +155,7 @@ static int set_up(spx_win *w, const share *mine)
 /* Frees what a window has; nobody uses it any more. */
 static void destroy(spx_win *w)
 {
-  if (w->mail && w->boxes) spx_rma_serve_end(w);
+  if (w->boxed && w->boxes) spx_rma_serve_end(w);
   if (w->map) spx_file_unmap(w->map, w->file_bytes);
   if (w->map && w->rank == 0) spx_file_drop(w->file_offset, w->file_bytes);
   for (spx_attached *a = w->attached, *next; a; a = next) {
@@ -268,9 +274,9 @@ int64_t spx_win_go(spx_word *a)
 {
   spx_win *w = spx_win_of((MPI_Win)a[0].p);
   int err = spx_win_barrier(w);
-  if (w->mail && err == MPI_SUCCESS) { /* nobody looks at its mailbox when the memory goes */
+  if (w->boxed && err == MPI_SUCCESS) { /* nobody looks at its mailbox when the memory goes */
     spx_rma_serve_end(w);
-    w->mail = 0;
+    w->boxed = 0;
     err = spx_win_barrier(w);
   }
   destroy(w); /* also when a member has failed: there is nothing more to be done with it */
