@@ -54,29 +54,48 @@ func (l library) ready(t *testing.T) string {
 	}
 	recipe := fmt.Sprintf("%q %v %v %v\n%x\n", l.steps, l.env, l.version, l.change, sha256.Sum256(header))
 	stamp := filepath.Join(all, l.name+".built")
-	if made, err := os.ReadFile(stamp); err == nil && string(made) == recipe {
+	mark := func(done int) { // a build that was interrupted goes on with the step at which it was
+		if err := os.WriteFile(stamp, fmt.Appendf(nil, "%s%d\n", recipe, done), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start, done := time.Now(), -1
+	if made, err := os.ReadFile(stamp); err == nil {
+		if steps, same := strings.CutPrefix(string(made), recipe); same {
+			done, _ = strconv.Atoi(strings.TrimSpace(steps))
+		}
+	}
+	if done < 0 {
+		os.Remove(stamp)
+		l.unpack(t, all, dir)
+		mark(0)
+		done = 0
+	}
+	if done == len(l.steps) {
 		return dir
 	}
-	start := time.Now()
-	os.Remove(stamp)
-	harness.Unpack(t, harness.Source(t, l.pkg, l.version), all, l.folder)
-	l.edit(t, filepath.Join(all, l.folder))
-	if l.apart {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, step := range l.steps {
-		harness.Tool{Dir: dir, Env: l.env, Limit: l.limit, Log: filepath.Join(all, fmt.Sprintf("%s.build%d.log", l.name, i+1))}.Must(t, step...)
-	}
-	if err := os.WriteFile(stamp, []byte(recipe), 0o666); err != nil {
-		t.Fatal(err)
+	for i, step := range l.steps[done:] {
+		harness.Tool{Dir: dir, Env: l.env, Limit: l.limit, Log: filepath.Join(all, fmt.Sprintf("%s.build%d.log", l.name, done+i+1))}.Must(t, step...)
+		mark(done + i + 1)
 	}
 	t.Logf("%s %s built in %.0f s", l.name, l.version, time.Since(start).Seconds())
 	return dir
+}
+
+// unpack lays out fresh sources, and the folder to build in.
+func (l library) unpack(t *testing.T, all, dir string) {
+	t.Helper()
+	harness.Unpack(t, harness.Source(t, l.pkg, l.version), all, l.folder)
+	l.edit(t, filepath.Join(all, l.folder))
+	if !l.apart {
+		return
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // edit changes sources where they do not fit this machine; what is to be changed must be there.
