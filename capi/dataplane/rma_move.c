@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/uio.h>
+#include <time.h>
 #include "dp.h"
 #include "plan.h"
 #include "rma.h"
@@ -41,7 +42,8 @@ static void copy(void *to, const spx_type *tt, int64_t tat, const void *from, co
 
 /* ---- by the kernel ------------------------------------------------------------------------------------------- */
 
-/* The target is dead, but maybe nobody has said so yet: the error comes when the failure that it tells of can be asked for. */
+/* The target is gone, but maybe nobody has said so yet: the error comes when the failure that it tells of can be asked for. One that has left
+ * in peace rings no bell: it is looked for every millisecond. */
 int spx_rma_lost(const spx_win *w, int target)
 {
   uint32_t proc = w->targets[target].proc;
@@ -49,7 +51,9 @@ int spx_rma_lost(const spx_win *w, int target)
     uint32_t ticket = spx_ticket();
     if (spx_proc_dead(proc) || __atomic_load_n(&spx_proc_of(proc)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED)
       break;
-    spx_wait_event(ticket, 0);
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    spx_wait_event(ticket, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + 1000000);
   }
   spx_detail("rank %d of the window has failed", target);
   return MPIX_ERR_PROC_FAILED;

@@ -105,7 +105,7 @@ static void make_window(spx_comm *c, way how)
   w->rank = c->rank;
   w->size = PROCS;
   w->flavor = how == MAPPED ? MPI_WIN_FLAVOR_ALLOCATE : MPI_WIN_FLAVOR_CREATE;
-  w->mail = how == MAIL;
+  w->mail = w->boxed = how == MAIL;
   w->bytes = sizeof(memory);
   if (c->rank == 0) {
     CHECK(spx_file_take(control + PROCS * sizeof(memory), &place[0]) == 0);

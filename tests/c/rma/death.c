@@ -89,6 +89,8 @@ int main(int argc, char **argv)
     else
       CHECK_CLASS(MPI_Win_fence(0, w), MPIX_ERR_PROC_FAILED);
   }
+  int flag = 1;
+  MPIX_Comm_agree(c, &flag); /* the living stay until all have done: their memory is reached without them */
   MPI_Finalize();
   return check_status();
 }
