@@ -2,13 +2,18 @@ package main
 
 /*
 #include "comm.h"
-static uintptr_t drain_function(void) { return (uintptr_t)spx_comm_drain; }
+static uintptr_t farewell_function(void) { return (uintptr_t)spx_comm_farewell; }
 */
 import "C"
 
 import (
+	"slices"
+	"strings"
+	"unsafe"
+
 	"libspx/core/comm"
 	"libspx/core/group"
+	"libspx/core/ident"
 	"libspx/core/info"
 	"libspx/core/mpierr"
 )
@@ -88,8 +93,9 @@ func commSplitType(c *call) error {
 	in := c.info(3)
 	switch kind := c.int(1); kind {
 	case C.MPI_COMM_TYPE_SHARED:
+		color = old.sharedColor()
 	case C.MPI_COMM_TYPE_HW_GUIDED, C.MPI_COMM_TYPE_RESOURCE_GUIDED:
-		color = guidedColor(in)
+		color = old.guidedColor(in)
 	case C.MPI_COMM_TYPE_HW_UNGUIDED, C.MPI_UNDEFINED:
 		color = group.Undefined
 	default:
@@ -99,19 +105,36 @@ func commSplitType(c *call) error {
 	return c.created(4, m, old, err)
 }
 
-// guidedColor returns the color of this process for the resource that info names, group.Undefined when it is not known.
-func guidedColor(in *info.Info) int {
+// sharedColor is the same for those that share memory with this process: those of its job, for jobs have files of their own.
+func (o *commObject) sharedColor() int {
+	if o.c.flags&C.SPX_C_FAR == 0 {
+		return 0
+	}
+	return slices.IndexFunc(o.Group().IDs(), func(id ident.ProcID) bool { return id.Job == world.me.Job })
+}
+
+// guidedColor returns the color of this process for the resource or the process set that info names, group.Undefined when it is not
+// known or this process is not in it.
+func (o *commObject) guidedColor(in *info.Info) int {
 	if in == nil {
 		return group.Undefined
 	}
 	if kind, ok := in.Get("mpi_hw_resource_type"); ok && kind == "mpi_shared_memory" {
-		return 0
+		return o.sharedColor()
 	}
-	if pset, ok := in.Get("mpi_pset_name"); ok && pset == "mpi://WORLD" {
-		return 0
+	if name, ok := in.Get("mpi_pset_name"); ok {
+		if strings.EqualFold(name, psetSelf) {
+			return o.Rank
+		}
+		if g, err := pset(name); err == nil && g.Has(world.me) {
+			return o.sharedWorld(g)
+		}
 	}
 	return group.Undefined
 }
+
+// sharedWorld is the same for those of o that are in this process's set g: the rank of the first of them.
+func (o *commObject) sharedWorld(g *group.Group) int { return slices.IndexFunc(o.Group().IDs(), g.Has) }
 
 //spx:body MPI_Comm_create
 func commCreate(c *call) error {
@@ -219,13 +242,22 @@ func commFree(c *call) error {
 	})
 }
 
-// commDisconnect is MPI_Comm_free after what was sent on the communicator has left this process.
+// commDisconnect is MPI_Comm_free after all have come, and what was sent on the communicator has left this process. Those that are
+// connected in no other way are independent then: no one's end is the others' concern (MPI-5.0, 11.10.4).
 //
 //spx:body MPI_Comm_disconnect
 func commDisconnect(c *call) error {
 	h := *at[uintptr](c.addr(0))
-	if o := commOf(h); o != nil && o.isPredefined() {
+	o := commOf(h)
+	if o == nil {
+		return commFree(c)
+	}
+	if o.isPredefined() {
 		return raisedOn(C.SPX_K_COMM, h, mpierr.New(mpierr.Comm, "MPI_COMM_WORLD and MPI_COMM_SELF cannot be disconnected"))
 	}
-	return c.callOut(coInternal, uintptr(C.drain_function()), nil, func(int64) error { return commFree(c) })
+	first := uint64(0)
+	if o.First {
+		first = 1
+	}
+	return c.callOut(coInternal, uintptr(C.farewell_function()), []uint64{uint64(uintptr(unsafe.Pointer(o.c))), first}, func(int64) error { return commFree(c) })
 }

@@ -153,6 +153,37 @@ spx_seg *spx_file_of(uint64_t job)
   return f ? spx_head(f) : NULL;
 }
 
+static bool is_used(const spx_file *f)
+{
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
+    const spx_proc *p = spx_proc_of(i);
+    if (peers[i].file == f && peers[i].held) return true;
+    if (p->home_job == f->job && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED) return true;
+  }
+  return false;
+}
+
+/* Lets go of the files of jobs that have ended. */
+static void sweep(void)
+{
+  for (spx_file **at = &spx_own.next, *f; (f = *at);) {
+    if (is_used(f)) {
+      at = &f->next;
+      continue;
+    }
+    for (uint32_t i = 0; i < spx_map.nprocs; i++) {
+      if (peers[i].file != f) continue;
+      spx_tx_forget(i);
+      spx_rx_forget(i);
+      peers[i].file = NULL;
+    }
+    *at = f->next;
+    munmap(f->base, f->bytes);
+    close(f->fd);
+    free(f);
+  }
+}
+
 int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
 {
   spx_seg head;
@@ -178,6 +209,7 @@ int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
   f->epoch = (uint16_t)p->incarnation;
   __atomic_store_n(&p->owner_state, spx_proc_of(spx_me)->owner_state, __ATOMIC_RELEASE);
   spx_lock();
+  sweep();
   f->next = spx_own.next;
   spx_own.next = f;
   spx_unlock();

@@ -20,7 +20,7 @@ const char *spx_whoami(void)
   if (spx_segment && spx_state != SPX_BEFORE_INIT) {
     for (int i = 0; i < 4; i++) snprintf(job + 2 * i, 3, "%02x", spx_segment->job_id[i]);
     snprintf(text, 160, "rank %u of %u on %s (pid %d, job %s)", spx_proc_of(spx_me)->world_rank,
-             spx_segment->world_size, host, (int)getpid(), job);
+             spx_world ? (uint32_t)spx_world->size : spx_segment->world_size, host, (int)getpid(), job);
   } else {
     const char *rank = getenv("SPX_RANK");
     snprintf(text, 160, "%s%s on %s (pid %d)", rank ? "rank " : "a process", rank ? rank : "", host, (int)getpid());
@@ -76,16 +76,28 @@ void spx_end_job(int code, const char *text)
   _exit(exit_status(code));
 }
 
+/* A process of this job that lives is not in c. */
+static bool leaves_some(const spx_comm *c)
+{
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
+    const spx_proc *p = spx_proc_of(i);
+    bool in = p->home_job != 0 || __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_STARTED;
+    for (int k = 0; k < c->size && !in; k++) in = c->local[k] == i;
+    if (!in) return true;
+  }
+  return false;
+}
+
 void spx_end_comm(spx_comm *c, int code, const char *text)
 {
-  if (!c || !spx_segment || (uint32_t)c->size >= spx_segment->nprocs || (c->flags & SPX_C_INTER))
-    spx_end_job(code, text);
+  if (!c || !spx_segment || (c->flags & SPX_C_INTER) || !leaves_some(c)) spx_end_job(code, text);
   flush_output();
   print(text);
   spx_publish_owner(SPX_OWNER_ABORTED);
   for (int i = 0; i < c->size; i++) {
     spx_proc *p = spx_proc_of(c->local[i]);
-    if (c->local[i] != spx_me && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && p->pid)
+    if (c->local[i] != spx_me && p->home_job == 0 &&
+        __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && p->pid)
       kill((pid_t)p->pid, SIGKILL);
   }
   _exit(exit_status(code));

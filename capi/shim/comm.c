@@ -3,6 +3,7 @@
 #include "stat.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "coll.h"
 #include "dp.h"
 #include "runtime.h"
@@ -151,15 +152,76 @@ int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t n, int64_t 
   return err;
 }
 
-int64_t spx_comm_drain(spx_word *unused)
+static void drain(void)
 {
-  (void)unused;
   for (;;) {
     uint32_t ticket = spx_ticket();
     spx_progress();
-    if (!spx_tx_waiting()) return 0;
+    if (!spx_tx_waiting()) return;
     spx_wait_event(ticket, 0);
   }
+}
+
+#define FAREWELL_TAG (-7)
+#define LOOK_NS      2000000u /* who finalizes rings no bell: how often to look */
+
+/* Process u of both groups, the deciding one first, as a rank of *via. */
+static int member(spx_comm *c, int first, int u, spx_comm **via)
+{
+  int ours = first ? 0 : c->remote_size;
+  *via = c;
+  if (!(c->flags & SPX_C_INTER)) return u;
+  if (u < ours || u >= ours + c->size) return u < ours ? u : u - c->size;
+  *via = c->inner;
+  return u - ours;
+}
+
+static bool has_left(uint32_t peer)
+{
+  return spx_proc_dead(peer) ||
+         __atomic_load_n(&spx_proc_of(peer)->owner_state, __ATOMIC_ACQUIRE) >= SPX_OWNER_FINALIZED;
+}
+
+/* Waits for r, or until its sender is gone without a word. */
+static void hear(spx_request *r, uint32_t peer)
+{
+  for (bool left = false; !atomic_load_explicit(&r->done, memory_order_acquire);) {
+    struct timespec now;
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    if (atomic_load_explicit(&r->done, memory_order_acquire)) break;
+    if (left) { /* nothing of it is on its way any more */
+      spx_cancel(r);
+      spx_wait(r);
+      break;
+    }
+    left = has_left(peer);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    spx_wait_event(ticket, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + (left ? 1 : LOOK_NS));
+  }
+  spx_request_free(r);
+}
+
+/* A barrier in which those that are gone, or useless because the communicator was revoked, are not waited for. */
+int64_t spx_comm_farewell(spx_word *a)
+{
+  spx_comm *c = a[0].p;
+  int first = (int)a[1].i, n = c->size + ((c->flags & SPX_C_INTER) ? c->remote_size : 0);
+  int me = (c->flags & SPX_C_INTER) && !first ? c->remote_size + c->rank : c->rank;
+  for (int step = 1; step < n; step *= 2) {
+    spx_comm *to, *from;
+    int dest = member(c, first, (me + step) % n, &to), source = member(c, first, (me - step + n) % n, &from);
+    spx_request *in = NULL, *out = NULL;
+    if (spx_irecv(NULL, 0, byte_type(), source, FAREWELL_TAG, from, SPX_CTX_ENGINE, SPX_RF_INTERNAL, &in) != 0)
+      in = NULL;
+    if (spx_isend(NULL, 0, byte_type(), dest, FAREWELL_TAG, to, SPX_CTX_ENGINE, SPX_M_STANDARD, SPX_RF_INTERNAL,
+                  &out) != 0)
+      out = NULL;
+    if (in) hear(in, from->peer[source]);
+    if (out) hear(out, to->peer[dest]);
+  }
+  drain();
+  return 0;
 }
 
 /* ---- bodies ---- */

@@ -1,0 +1,128 @@
+/* Two jobs that were started apart find each other by a published name, connect, talk as if they were one, disconnect, and connect
+ * again. The second job is an spxrun of its own, or a process without a launcher. */
+// run: n=1,3 timeout=40
+// run: n=2 args=alone timeout=40
+// run: n=2 args=many timeout=60
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../check.h"
+
+static char name[100];
+
+/* Starts the other job; the launcher is the program of our agent. */
+static pid_t start_other(char *self, const char *how, const char *ranks)
+{
+  char launcher[64];
+  pid_t p = fork();
+  if (p != 0) return p;
+  snprintf(launcher, sizeof launcher, "/proc/%s/exe", getenv("SPX_AGENT"));
+  if (strcmp(how, "alone") == 0) {
+    static const char *place[] = {
+        "SPX_FD", "SPX_JOB", "SPX_PROC", "SPX_RANK", "SPX_SIZE", "SPX_AGENT", "OMPI_COMM_WORLD_SIZE"};
+    for (unsigned i = 0; i < sizeof place / sizeof *place; i++) unsetenv(place[i]);
+    execl(self, self, "client", how, name, NULL);
+  }
+  execl(launcher, "spxrun", "-n", ranks, self, "client", how, name, NULL);
+  _exit(127);
+}
+
+/* Messages of all sizes between all of both groups, and collectives over the merged communicator. */
+static void talk(MPI_Comm inter, int high)
+{
+  static const int bytes[] = {0, 1, 64, 5000, 70000, 2000000};
+  int rank, size, remote;
+  MPI_Comm all;
+  char *out = malloc(2000000), *in = malloc(2000000);
+  MPI_Intercomm_merge(inter, high, &all);
+  MPI_Comm_rank(all, &rank);
+  MPI_Comm_size(all, &size);
+  MPI_Comm_remote_size(inter, &remote);
+  for (int k = 0; k < 6; k++)
+    for (int d = 1; d < size; d++) {
+      int to = (rank + d) % size, from = (rank - d + size) % size, n, good;
+      MPI_Status st;
+      memset(out, rank * 31 + k, (size_t)bytes[k]);
+      MPI_Sendrecv(out, bytes[k], MPI_CHAR, to, k, in, 2000000, MPI_CHAR, from, k, all, &st);
+      MPI_Get_count(&st, MPI_CHAR, &n);
+      good = n == bytes[k];
+      for (int i = 0; i < n; i += 101) good &= in[i] == (char)(from * 31 + k);
+      CHECK(good);
+    }
+  for (int n = 1; n <= 100000; n *= 100) {
+    int *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b), good = 1;
+    for (int i = 0; i < n; i++) a[i] = rank + i;
+    MPI_Allreduce(a, b, n, MPI_INT, MPI_SUM, all);
+    for (int i = 0; i < n; i++) good &= b[i] == size * (size - 1) / 2 + size * i;
+    MPI_Bcast(a, n, MPI_INT, size - 1, all);
+    for (int i = 0; i < n; i++) good &= a[i] == size - 1 + i;
+    CHECK(good);
+    free(a);
+    free(b);
+  }
+  MPI_Comm dup, half;
+  MPI_Comm_dup(all, &dup);
+  MPI_Comm_split(dup, rank % 2, rank, &half);
+  MPI_Barrier(half);
+  MPI_Comm_free(&half);
+  MPI_Comm_free(&dup);
+  MPI_Comm_free(&all);
+  MPI_Barrier(inter);
+  free(out);
+  free(in);
+}
+
+static void client(const char *how)
+{
+  char port[MPI_MAX_PORT_NAME];
+  MPI_Comm server;
+  int times = strcmp(how, "many") == 0 ? 1 : 3;
+  MPI_Lookup_name(name, MPI_INFO_NULL, port);
+  for (int i = 0; i < times; i++) {
+    MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &server);
+    talk(server, 1);
+    MPI_Comm_disconnect(&server);
+  }
+}
+
+static void server(char *self, const char *how)
+{
+  char port[MPI_MAX_PORT_NAME];
+  MPI_Comm other;
+  int rank, jobs = strcmp(how, "many") == 0 ? 20 : 1, times = jobs > 1 ? 1 : 3;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Publish_name(name, MPI_INFO_NULL, port);
+  }
+  for (int j = 0; j < jobs; j++) {
+    pid_t p = rank == 0 ? start_other(self, how, "2") : 0;
+    for (int i = 0; i < times; i++) {
+      MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
+      talk(other, 0);
+      MPI_Comm_disconnect(&other);
+    }
+    int status = 0;
+    if (p) CHECK(waitpid(p, &status, 0) == p && status == 0);
+  }
+  if (rank == 0) {
+    MPI_Unpublish_name(name, MPI_INFO_NULL, port);
+    MPI_Close_port(port);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  int is_client = argc > 2 && strcmp(argv[1], "client") == 0;
+  const char *how = is_client ? argv[2] : argc > 1 ? argv[1] : "spxrun";
+  MPI_Init(&argc, &argv);
+  snprintf(name, sizeof name, "%s", is_client ? argv[3] : "");
+  if (!is_client) snprintf(name, sizeof name, "test service of %s", getenv("SPX_JOB"));
+  if (is_client)
+    client(how);
+  else
+    server(argv[0], how);
+  MPI_Finalize();
+  return check_status();
+}
