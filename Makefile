@@ -89,7 +89,7 @@ $(BUILD)/obj/cflags: FORCE
 $(BUILD)/obj/%.o: $(ROOT)/capi/%.c $(BUILD)/obj/cflags
 	@mkdir -p $(@D)
 	@echo "  cc    capi/$*.c"
-	@$(CC) $(SPX_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(SPX_CFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 # The list of objects is a prerequisite, so that a source that was removed leaves the archive.
 $(BUILD)/obj/objects: FORCE

@@ -1,9 +1,6 @@
-/* Spawning, merging, and what the spawned processes see of themselves.
- *
- * run: n=1,3
- */
+/* Spawning, merging, and what the spawned processes see of themselves. */
+// run: n=1,3
 #include "../check.h"
-#include <string.h>
 int main(int argc, char **argv)
 {
   MPI_Comm parent, inter, all;
@@ -39,5 +36,5 @@ int main(int argc, char **argv)
     CHECK(parent == MPI_COMM_NULL);
   }
   MPI_Finalize();
-  return 0;
+  return check_status();
 }
