@@ -85,15 +85,17 @@ static void meet(uint32_t i)
   spx_tx *tx = &spx_txs[i];
   spx_rx *rx = &spx_rxs[i];
   uint32_t life = life_of(i);
-  if (spx_rx_stale(i, rx)) spx_rx_forget(i);
+  if (spx_rx_stale(i, rx)) {
+    spx_rx_forget(i);
+    uint8_t *row = (uint8_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride);
+    __atomic_store_n(row + i, 1, __ATOMIC_RELEASE); /* what it has written before we knew it was passed over */
+  }
   if (tx->life != life) {
     spx_tx_forget(i);
     tx->life = life;
     if (rx->dead) tx->slow |= SPX_TX_DEAD;
   }
   tx->slow &= ~(uint32_t)SPX_TX_CLOSED;
-  uint8_t *row = (uint8_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride);
-  __atomic_store_n(row + i, 1, __ATOMIC_RELEASE); /* it may have written before we knew it */
 }
 
 void spx_peer_hold(uint32_t i)

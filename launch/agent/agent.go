@@ -136,8 +136,8 @@ func (a *agent) run() (status int, err error) {
 		return 0, err
 	}
 	a.listen()
-	if err := a.openService(); err != nil {
-		return 0, err
+	if err := a.openService(); err != nil && a.spec.Verbose { // all else works without
+		a.say(fmt.Sprintf("no processes can be spawned, and no ports opened: %v", err))
 	}
 	a.start(files)
 	a.loop()
