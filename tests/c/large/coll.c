@@ -28,19 +28,37 @@ static int both(const char *p, int a, int b)
   return 1;
 }
 
-static void reduce(void)
+static void allreduce(void)
 {
   fill(from, N, 1 + 2 * me);
   fill(to, N, 8);
   MPI_Allreduce_c(from, to, N, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
   CHECK(both(to, 1, 3));
-  fill(to, N, 8);
-  MPI_Reduce_c(from, to, N, MPI_BYTE, MPI_BOR, 1, MPI_COMM_WORLD);
-  CHECK(me == 0 || both(to, 1, 3));
-  MPI_Scan_c(from, to, N, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
-  CHECK(me == 0 ? same(to, N, 1) : both(to, 1, 3));
-  MPI_Exscan_c(from, to, N, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
-  CHECK(me == 0 || same(to, N, 1));
+}
+
+static void nothing(void *in, void *inout, MPI_Count *len, MPI_Datatype *t)
+{
+  (void)in, (void)inout, (void)len, (void)t;
+}
+
+/* Reductions of more than 2^32 elements that have no bytes. */
+static void empty_elements(void)
+{
+  MPI_Count n = ((MPI_Count)1 << 32) + 7, counts[2] = {n, 2 * n};
+  MPI_Datatype none;
+  MPI_Op op;
+  MPI_Type_contiguous(0, MPI_INT, &none);
+  MPI_Type_commit(&none);
+  MPI_Op_create_c(nothing, 1, &op);
+  CHECK(MPI_Reduce_c(from, to, n, none, op, 1, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(MPI_Scan_c(from, to, n, none, op, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(MPI_Exscan_c(from, to, n, none, op, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(MPI_Reduce_scatter_c(from, to, counts, none, op, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(MPI_Reduce_scatter_block_c(from, to, n, none, op, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(MPI_Alltoall_c(from, n, none, to, n, none, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(MPI_Scatter_c(from, n, none, to, n, none, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+  MPI_Op_free(&op);
+  MPI_Type_free(&none);
 }
 
 /* N bytes of each: what rank 1 sends stands behind what rank 0 sends, more than 2^31 bytes from the beginning. */
@@ -60,7 +78,7 @@ static void gather(void)
 /* Few bytes at large displacements, and many at small ones. */
 static void displacements(void)
 {
-  MPI_Count none[2] = {0, 0}, counts[2] = {me ? 0 : 3, 3}, large_counts[2] = {N, 0};
+  MPI_Count large_counts[2] = {N, 0};
   MPI_Aint displs[2] = {0, N - 3};
   fill(from, N, 1);
   fill(to, N, 7);
@@ -74,7 +92,6 @@ static void displacements(void)
   fill(to, N, 7);
   MPI_Allgatherv_c(from, me ? 0 : N, MPI_BYTE, to, large_counts, (MPI_Aint[]){0, 0}, MPI_BYTE, MPI_COMM_WORLD);
   CHECK(same(to, N, 1));
-  (void)none, (void)counts;
   /* Rank 0 sends N bytes to rank 1, which sends 3 bytes back. */
   fill(to, N, 7);
   MPI_Count send[2] = {me ? 3 : 0, me ? 0 : N}, recv[2] = {me ? N : 0, me ? 0 : 3};
@@ -107,11 +124,13 @@ int main(int argc, char **argv)
     const char *name;
     void (*run)(void);
   } steps[] = {{"bcast", bcast},
-               {"reduce", reduce},
+               {"allreduce", allreduce},
                {"gather", gather},
                {"displacements", displacements},
-               {"large_elements", large_elements}};
+               {"large_elements", large_elements},
+               {"empty_elements", empty_elements}};
   MPI_Init(&argc, &argv);
+  small_memory();
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   from = large(N);
   to = large(N);
@@ -119,10 +138,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], steps[i].name)) continue;
     double start = MPI_Wtime();
     steps[i].run();
-    if (me == 0)
-      printf("%s: %.1f s, at most %lld MiB\n", steps[i].name, MPI_Wtime() - start, (long long)(most_memory() >> 20));
+    if (me == 0) printf("%s: %.1f s\n", steps[i].name, MPI_Wtime() - start);
+    fflush(stdout);
   }
-  CHECK(most_memory() < (int64_t)1 << 30);
   MPI_Finalize();
   return check_status();
 }

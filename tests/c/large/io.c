@@ -14,6 +14,7 @@ int main(int argc, char **argv)
   MPI_Request r;
   MPI_Offset offset, beyond = ((MPI_Offset)1 << 33) + 5;
   MPI_Init(&argc, &argv);
+  small_memory();
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   const char *dir = getenv("TMPDIR");
   snprintf(name, sizeof name, "%s/spx-large-%d", dir ? dir : "/tmp", (int)getpid());
@@ -32,12 +33,13 @@ int main(int argc, char **argv)
   }
   MPI_File_sync(f);
   MPI_Barrier(MPI_COMM_WORLD);
-  fill(buf, N, 1);
-  CHECK(MPI_File_read_at_c(f, 0, buf, N, MPI_BYTE, &s) == MPI_SUCCESS);
-  CHECK(MPI_Get_count_c(&s, MPI_BYTE, &large_count) == MPI_SUCCESS && large_count == N);
-  CHECK(MPI_Get_count(&s, MPI_BYTE, &small) == MPI_SUCCESS && small == MPI_UNDEFINED);
-  CHECK(!memcmp(buf + N - 3, "end", 3) && buf[N - 4] == 0 && buf[REPEAT - 1] == 0);
-  if (me == 1) {
+  if (me == 0) {
+    fill(buf, N, 1);
+    CHECK(MPI_File_read_at_c(f, 0, buf, N, MPI_BYTE, &s) == MPI_SUCCESS);
+    CHECK(MPI_Get_count_c(&s, MPI_BYTE, &large_count) == MPI_SUCCESS && large_count == N);
+    CHECK(MPI_Get_count(&s, MPI_BYTE, &small) == MPI_SUCCESS && small == MPI_UNDEFINED);
+    CHECK(!memcmp(buf + N - 3, "end", 3) && buf[N - 4] == 0 && buf[REPEAT - 1] == 0);
+  } else {
     fill(buf, N, 1);
     CHECK(MPI_File_iread_at_c(f, 0, buf, N, MPI_BYTE, &r) == MPI_SUCCESS);
     MPI_Wait(&r, &s);
@@ -58,7 +60,6 @@ int main(int argc, char **argv)
   CHECK(MPI_File_read_at_c(f, 0, buf, 2, MPI_BYTE, &s) == MPI_SUCCESS && !memcmp(buf, "ee", 2));
   MPI_Type_free(&tile);
   MPI_File_close(&f);
-  CHECK(most_memory() < (int64_t)1 << 30);
   MPI_Finalize();
   return check_status();
 }
