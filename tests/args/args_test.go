@@ -43,6 +43,9 @@ func parts(t *testing.T, tables *api.Tables) map[string][]*unit {
 		if _, no := exempt[f.Name]; no || missing[f.Name] || f.Header == "mpisp.h" || f.Header == "ulfm_dyprc.h" {
 			continue
 		}
+		if f.Chapter == "tools" {
+			continue // codes of their own, no error handlers, handles that are made another way: not described in rules.go yet
+		}
 		out[f.Chapter] = append(out[f.Chapter], makeUnit(f))
 	}
 	return out
