@@ -229,9 +229,9 @@ typedef struct spx_message {
 /* ---- objects that only the engine knows ---------------------------------------------------------------------- */
 typedef struct spx_plain {
   spx_obj o;
-  uint32_t session; /* group: handle of the session that it comes from, or 0 */
-  struct spx_errh *errh;
-} spx_plain; /* group, info, win, file, session */
+  struct spx_errh *errh; /* here also in spx_win */
+  uint32_t session;      /* group: handle of the session that it comes from, or 0 */
+} spx_plain;             /* group, info, win, file, session */
 
 /* ---- entering and leaving (shim/runtime.c) --------------------------------------------------------------------
  * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame
