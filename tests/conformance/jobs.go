@@ -27,6 +27,11 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 				close(finished[i])
 				continue
 			}
+			if r.ctx.Err() != nil {
+				results[i] = result{line: l, verdict: skipped, why: "interrupted"}
+				close(finished[i])
+				continue
+			}
 			weight := min(l.ranks, jobs)
 			room.take(weight)
 			go func() {
@@ -35,7 +40,9 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 					defer files.Unlock()
 				}
 				results[i] = r.run(l)
-				r.progress.add(results[i])
+				if r.ctx.Err() == nil {
+					r.progress.add(results[i])
+				}
 				room.put(weight)
 				close(finished[i])
 			}()

@@ -14,11 +14,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -95,12 +99,17 @@ func run(o options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	start := time.Now()
-	r := &runner{spx: spx, tree: s.tree(), limit: o.limit, most: o.most, cma: o.cma, progress: so}
+	r := &runner{ctx: ctx, spx: spx, tree: s.tree(), limit: o.limit, most: o.most, cma: o.cma, progress: so}
 	var results []result
 	for range o.repeat {
 		results = append(results, r.runAll(tests, o.jobs, func(res *result) {
 			expect(res, list)
+			if ctx.Err() != nil {
+				return
+			}
 			if res.verdict != passed || o.lines != "" {
 				fmt.Printf("%-8s %6.1f s  %s  %s\n", res.verdict, res.seconds, res.line.name(), res.why)
 			}
@@ -108,6 +117,9 @@ func run(o options) (bool, error) {
 				fmt.Print(res.output)
 			}
 		})...)
+	}
+	if ctx.Err() != nil {
+		return false, errors.New("interrupted; -resume (make conformance RESUME=1) goes on")
 	}
 	if err := writeReport(o.out, results); err != nil {
 		return false, err
