@@ -1,6 +1,8 @@
 package main
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -78,5 +80,50 @@ func TestMissingFunction(t *testing.T) {
 	}
 	if got := missingFunction("MPI_Send: MPI_ERR_RANK\n"); got != "" {
 		t.Errorf("missingFunction found %q in an ordinary error", got)
+	}
+}
+
+func TestExpect(t *testing.T) {
+	list := []expectation{{"io/a", "because", false}, {"perf/b 2", "slow", true}}
+	tests := []struct {
+		text      string
+		got, want verdict
+	}{
+		{"io/a", failed, expected},
+		{"io/a", passed, unexpected},
+		{"io/a", skipped, skipped},
+		{"io/ab", failed, failed},
+		{"perf/b", failed, expected},
+		{"perf/b", passed, passed},
+		{"perf/b 3", failed, failed},
+	}
+	for _, test := range tests {
+		dir, rest, _ := strings.Cut(test.text, "/")
+		l, _, err := parseLine(dir, rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := result{line: l, verdict: test.got}
+		expect(&res, list)
+		if res.verdict != test.want {
+			t.Errorf("%s, %s: %s, want %s", test.text, test.got, res.verdict, test.want)
+		}
+	}
+}
+
+func TestResume(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "progress.tsv")
+	l, _, _ := parseLine("io", "a 2 arg=x")
+	for _, resume := range []bool{false, true} {
+		p, err := openProgress(path, resume)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, ok := p.known(l)
+		if ok != resume || ok && (r.verdict != failed || r.seconds != 1.5 || r.why != "a b") {
+			t.Errorf("resume %v: known %v, %+v", resume, ok, r)
+		}
+		p.add(result{line: l, verdict: failed, seconds: 1.5, why: "a\tb"})
+		p.file.Close()
 	}
 }

@@ -97,7 +97,7 @@ var twins = map[string]string{"MPIR_CVAR_CH4_COMM_CONNECT_TIMEOUT": "SPX_CONNECT
 // spxrun runs the line's program. spxrun itself knows the time limit, as a launcher of the suite has to; if it does not keep
 // it, the job gets SIGTERM, then SIGKILL.
 func (r *runner) spxrun(dir string, l testLine, limit time.Duration) (out string, status int, late bool) {
-	ctx, cancel := context.WithTimeout(r.ctx, limit+5*time.Second)
+	ctx, cancel := context.WithTimeout(r.ctx, limit+30*time.Second)
 	defer cancel()
 	args := append([]string{"-n", fmt.Sprint(l.ranks), "./" + l.program}, l.args...)
 	cmd := exec.CommandContext(ctx, filepath.Join(r.spx, "bin/spxrun"), args...)
