@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -16,7 +18,6 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 	finished := make([]chan struct{}, len(tests))
 	room := tokens{free: jobs}
 	room.changed.L = &room.mu
-	var files sync.Mutex
 	for i := range finished {
 		finished[i] = make(chan struct{})
 	}
@@ -36,8 +37,7 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 			room.take(weight)
 			go func() {
 				if writesFiles(l.dir) {
-					files.Lock()
-					defer files.Unlock()
+					defer lockFiles(r.tree)()
 				}
 				results[i] = r.run(l)
 				if r.ctx.Err() == nil {
@@ -62,6 +62,17 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 
 // writesFiles tells the folders whose programs write files of fixed names beside themselves.
 func writesFiles(dir string) bool { return dir == "io" || strings.HasSuffix(dir, "/io") }
+
+// lockFiles keeps other lines that write files away, those of other runs with the same cache, too, until the function that it
+// returns is called.
+func lockFiles(tree string) (unlock func()) {
+	f, err := os.OpenFile(filepath.Join(tree, ".files"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return func() {}
+	}
+	syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+	return func() { f.Close() }
+}
 
 // tokens counts processors that are free.
 type tokens struct {
