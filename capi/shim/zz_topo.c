@@ -18,9 +18,6 @@ int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int p
 {
   SPX_ENTER(SPX_FN_Cart_create);
   SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
-  SPX_CHECK(ndims >= 0, spx_bad_negative(SPX_K_COMM, comm_old, MPI_ERR_DIMS, "ndims", ndims));
-  SPX_CHECK(ndims <= 0 || dims, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "dims"));
-  SPX_CHECK(ndims <= 0 || periods, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "periods"));
   SPX_CHECK(comm_cart, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_cart"));
   spx_frame frame = {.fn = SPX_FN_Cart_create,
     .a = {{.u = (uintptr_t)comm_old}, {.i = ndims}, {.u = (uintptr_t)dims}, {.u = (uintptr_t)periods}, {.i = reorder}, {.u = (uintptr_t)comm_cart}}};
@@ -113,9 +110,6 @@ int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const 
   SPX_ENTER(SPX_FN_Dist_graph_create);
   SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_INFO, "info", info));
-  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, comm_old, MPI_ERR_ARG, "n", n));
-  SPX_CHECK(n <= 0 || sources, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "sources"));
-  SPX_CHECK(n <= 0 || degrees, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "degrees"));
   SPX_CHECK(comm_dist_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_dist_graph"));
   spx_frame frame = {.fn = SPX_FN_Dist_graph_create,
     .a = {{.u = (uintptr_t)comm_old}, {.i = n}, {.u = (uintptr_t)sources}, {.u = (uintptr_t)degrees}, {.u = (uintptr_t)destinations}, {.u = (uintptr_t)weights}, {.u = (uintptr_t)info}, {.i = reorder}, {.u = (uintptr_t)comm_dist_graph}}};
@@ -128,10 +122,6 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int s
   SPX_ENTER(SPX_FN_Dist_graph_create_adjacent);
   SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_INFO, "info", info));
-  SPX_CHECK(indegree >= 0, spx_bad_negative(SPX_K_COMM, comm_old, MPI_ERR_ARG, "indegree", indegree));
-  SPX_CHECK(indegree <= 0 || sources, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "sources"));
-  SPX_CHECK(outdegree >= 0, spx_bad_negative(SPX_K_COMM, comm_old, MPI_ERR_ARG, "outdegree", outdegree));
-  SPX_CHECK(outdegree <= 0 || destinations, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "destinations"));
   SPX_CHECK(comm_dist_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_dist_graph"));
   spx_frame frame = {.fn = SPX_FN_Dist_graph_create_adjacent,
     .a = {{.u = (uintptr_t)comm_old}, {.i = indegree}, {.u = (uintptr_t)sources}, {.u = (uintptr_t)sourceweights}, {.i = outdegree}, {.u = (uintptr_t)destinations}, {.u = (uintptr_t)destweights}, {.u = (uintptr_t)info}, {.i = reorder}, {.u = (uintptr_t)comm_dist_graph}}};
@@ -168,8 +158,6 @@ int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int
 {
   SPX_ENTER(SPX_FN_Graph_create);
   SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
-  SPX_CHECK(nnodes >= 0, spx_bad_negative(SPX_K_COMM, comm_old, MPI_ERR_ARG, "nnodes", nnodes));
-  SPX_CHECK(nnodes <= 0 || indx, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "indx"));
   SPX_CHECK(comm_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_graph"));
   spx_frame frame = {.fn = SPX_FN_Graph_create,
     .a = {{.u = (uintptr_t)comm_old}, {.i = nnodes}, {.u = (uintptr_t)indx}, {.u = (uintptr_t)edges}, {.i = reorder}, {.u = (uintptr_t)comm_graph}}};

@@ -46,10 +46,14 @@ int main(int argc, char **argv)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (int k = 0; k < 1000; k++) round_of(rank);
   long before = resident();
-  for (int k = 0; k < 3000; k++) round_of(rank);
-  long grown = resident() - before;
-  if (grown > 2048) fprintf(stderr, "rank %d: %ld KiB more after 3000 rounds\n", rank, grown);
-  CHECK(grown <= 2048);
+  long grown = 0;
+  for (int part = 0; part < 4; part++) { /* the engine's heap breathes by 2 or 3 MiB: the least of four counts */
+    for (int k = 0; k < 2000; k++) round_of(rank);
+    long now = resident() - before;
+    if (part == 0 || now < grown) grown = now;
+  }
+  if (grown > 1024) fprintf(stderr, "rank %d: at least %ld KiB more after 2000 to 8000 rounds\n", rank, grown);
+  CHECK(grown <= 1024);
   MPI_Finalize();
   return check_status();
 }
