@@ -217,29 +217,36 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   return GET_DONE;
 }
 
+/* Has the sender's end been told here already? Then nobody tells it again: what waits for it now would wait for ever. */
+static bool known_gone(uint32_t peer)
+{
+  return spx_rxs[peer].dead || __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
+}
+
 /* The sender is gone, but nobody has said so yet: the receive fails when the agent publishes the death, so that an error never
  * comes before the failure it tells of can be asked for. */
 static void await_death(spx_request *r, uint32_t peer)
 {
   uint32_t index, gen;
-  bool told =
-      spx_rxs[peer].dead || __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
-  if (told || !spx_id_new(r, &index, &gen))
+  if (known_gone(peer) || !spx_id_new(r, &index, &gen))
     spx_complete(r, MPIX_ERR_PROC_FAILED);
   else
     r->state = SPX_S_DATA;
 }
 
-static void ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
+/* False if the receive is over instead; it may be freed then. */
+static bool ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   spx_rec_cts cts = {.index = rts->index, .gen = rts->gen, .bytes = (uint64_t)r->bytes};
   r->aux[1] = 0;
-  if (!spx_id_new(r, &cts.rx_index, &cts.rx_gen)) {
-    spx_complete(r, MPI_ERR_NO_MEM);
-    return;
+  bool gone = known_gone(peer); /* the announcement came before the sender died, and the receive is posted only now */
+  if (gone || !spx_id_new(r, &cts.rx_index, &cts.rx_gen)) {
+    spx_complete(r, gone ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
+    return false;
   }
   r->state = SPX_S_DATA;
   spx_tx_put(peer, SPX_REC_CTS, 0, 0, 0, &cts, sizeof cts);
+  return true;
 }
 
 static void finish_get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
@@ -266,7 +273,6 @@ static uint64_t now_ns(void)
 
 static void wait_for_data(spx_request *r, const spx_rec_rts *rts)
 {
-  if (r->state != SPX_S_DATA) return;
   r->state = SPX_S_ASKED;
   r->aux[2] = (uint64_t)rts->gen << 32 | rts->index;
   r->aux[3] = rts->addr;
@@ -317,8 +323,7 @@ int spx_get_impatient(bool at_once)
 void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   if ((uint64_t)r->bytes > spx_set.eager_max && (uint64_t)r->bytes <= spx_set.stream_max && can_get(peer, rts)) {
-    ask_for_data(r, peer, rts);
-    wait_for_data(r, rts);
+    if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;
   }
   get_result result = r->bytes == 0 ? GET_DONE : get(r, peer, rts);
