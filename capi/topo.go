@@ -68,10 +68,10 @@ func (c *call) arranged(out int, m *comm.Made, t topo.Topology, err error) error
 	return nil
 }
 
-// array reads n int entries of argument i, called name. Errors: class when n is negative, MPI_ERR_ARG when the array is missing.
-func (c *call) array(i, n int, name string, class mpierr.Class) ([]int, error) {
+// array reads n int entries of argument i, called name; length is what the caller calls n. Errors: class when n is negative, MPI_ERR_ARG when the array is missing.
+func (c *call) array(i, n int, name, length string, class mpierr.Class) ([]int, error) {
 	if n < 0 {
-		return nil, mpierr.New(class, "the length of %s is %d: it must be 0 or more", name, n)
+		return nil, mpierr.New(class, "%s is %d: it is the length of %s, and must be 0 or more", length, n, name)
 	}
 	if n > 0 && c.addr(i) == 0 {
 		return nil, mpierr.New(mpierr.Arg, "%s is NULL, but %d entries are wanted", name, n)
@@ -81,11 +81,11 @@ func (c *call) array(i, n int, name string, class mpierr.Class) ([]int, error) {
 
 // grid reads the arguments ndims, dims, periods of a grid over argument 0.
 func (c *call) grid() (*topo.Cart, error) {
-	dims, err := c.array(2, c.int(1), "dims", mpierr.Dims)
+	dims, err := c.array(2, c.int(1), "dims", "ndims", mpierr.Dims)
 	if err != nil {
 		return nil, err
 	}
-	flags, err := c.array(3, c.int(1), "periods", mpierr.Dims)
+	flags, err := c.array(3, c.int(1), "periods", "ndims", mpierr.Dims)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func cartSub(c *call) error {
 	if err != nil {
 		return c.onComm(0, err)
 	}
-	keep, err := c.array(1, len(cart.Dims), "remain_dims", mpierr.Dims)
+	keep, err := c.array(1, len(cart.Dims), "remain_dims", "the number of dimensions", mpierr.Dims)
 	var sub *topo.Cart
 	var number, rank int
 	if err == nil {
@@ -130,7 +130,7 @@ func cartSub(c *call) error {
 
 // graph reads the arguments nnodes, index, edges of a graph over argument 0.
 func (c *call) graph() (*topo.Graph, error) {
-	index, err := c.array(2, c.int(1), "indx", mpierr.Arg)
+	index, err := c.array(2, c.int(1), "indx", "nnodes", mpierr.Arg)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (c *call) graph() (*topo.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	edges, err := c.array(3, n, "edges", mpierr.Arg)
+	edges, err := c.array(3, n, "edges", "the last entry of indx", mpierr.Arg)
 	if err != nil {
 		return nil, err
 	}
@@ -165,18 +165,18 @@ func (c *call) weights(i, n int, name string) (list []int, weighted bool, err er
 		}
 		return nil, true, nil
 	}
-	list, err = c.array(i, n, name, mpierr.Arg)
+	list, err = c.array(i, n, name, "the degree", mpierr.Arg)
 	return list, true, err
 }
 
 // adjacent reads the arguments of MPI_Dist_graph_create_adjacent.
 func (c *call) adjacent() (*topo.DistGraph, error) {
 	in, out := c.int(1), c.int(4)
-	sources, err := c.array(2, in, "sources", mpierr.Arg)
+	sources, err := c.array(2, in, "sources", "indegree", mpierr.Arg)
 	if err != nil {
 		return nil, err
 	}
-	dests, err := c.array(5, out, "destinations", mpierr.Arg)
+	dests, err := c.array(5, out, "destinations", "outdegree", mpierr.Arg)
 	if err != nil {
 		return nil, err
 	}
@@ -208,17 +208,17 @@ func (c *call) contribution() (*topo.Contribution, error) {
 	var g topo.Contribution
 	var err error
 	n := c.int(1)
-	if g.Sources, err = c.array(2, n, "sources", mpierr.Arg); err != nil {
+	if g.Sources, err = c.array(2, n, "sources", "n", mpierr.Arg); err != nil {
 		return nil, err
 	}
-	if g.Degrees, err = c.array(3, n, "degrees", mpierr.Arg); err != nil {
+	if g.Degrees, err = c.array(3, n, "degrees", "n", mpierr.Arg); err != nil {
 		return nil, err
 	}
 	ends, err := topo.EndCount(g.Degrees)
 	if err != nil {
 		return nil, err
 	}
-	if g.Dests, err = c.array(4, ends, "destinations", mpierr.Arg); err != nil {
+	if g.Dests, err = c.array(4, ends, "destinations", "the sum of degrees", mpierr.Arg); err != nil {
 		return nil, err
 	}
 	if g.Weights, g.Weighted, err = c.weights(5, ends, "weights"); err != nil {

@@ -76,7 +76,7 @@ func topoTest(c *call) error {
 //spx:body MPI_Dims_create
 func dimsCreate(c *call) error {
 	n := c.int(1)
-	dims, err := c.array(2, n, "dims", mpierr.Dims)
+	dims, err := c.array(2, n, "dims", "ndims", mpierr.Dims)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func cartGet(c *call) error {
 //spx:body MPI_Cart_rank
 func cartRank(c *call) error {
 	return c.onCart(func(t *topo.Cart) error {
-		coords, err := c.array(1, len(t.Dims), "coords", mpierr.Arg)
+		coords, err := c.array(1, len(t.Dims), "coords", "maxdims", mpierr.Arg)
 		if err != nil {
 			return err
 		}
