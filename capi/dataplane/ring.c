@@ -185,6 +185,8 @@ static void activate(spx_tx *tx)
   tx->active = 1;
   tx->next = active;
   active = tx;
+  /* A thread that sleeps, or is about to, has told the others that nothing waits for room: it must tell them anew. */
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(spx_me)->sleeping, __ATOMIC_RELAXED))) spx_ring_self();
 }
 
 static void append(spx_tx *tx, spx_txitem *it)
