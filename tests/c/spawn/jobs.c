@@ -2,8 +2,7 @@
  * again. The second job is an spxrun of its own, or a process without a launcher. */
 // run: n=1,3 timeout=40
 // run: n=2 args=alone timeout=40
-// Not run by itself, for a defect that is known: beside other work two jobs that connect again and again may wait for each
-// other for ever (spxrun -n 2 jobs many, with two busy loops: docs/dynamic-processes.md).
+// run: n=2 args=many timeout=60
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -3,8 +3,7 @@
 // run: n=2 timeout=40
 // run: n=2 args=parent timeout=40
 // run: n=2 args=abort timeout=40 status=9 stdout~"survived"
-// Not run by itself, for a defect that is known: the parent's last line is lost now and then when its children abort
-// (spxrun -n 1 ulfm apart: docs/dynamic-processes.md).
+// run: n=1 args=apart timeout=40 status=6 stdout~"the parent goes on" stderr~"MPI_ERR_RANK"
 #include <mpi-ext.h>
 #include <signal.h>
 #include <stdlib.h>
