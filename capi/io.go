@@ -36,7 +36,7 @@ type fileObject struct {
 	mu     sync.Mutex // guards what follows
 	hints  *info.Info
 	view   fileView
-	pos    int64 // individual pointer, in etypes
+	alone  bool // collective reads need no others: the same on all processes
 	atomic bool
 	split  *splitAccess // the split collective that is active, or nil
 }
@@ -132,13 +132,19 @@ func fileName(name string) string {
 
 // open does all that needs undoing by discard. Rank 0 opens first, since it may create the file.
 func (f *fileObject) open(in *info.Info) error {
-	if err := io.AgreeOn(f.peers(), "amode", int64(f.mode), io.CheckMode(f.mode)); err != nil {
+	bytes := named().byName["MPI_BYTE"]
+	v, err := io.NewView(0, bytes.t, bytes.t)
+	f.view = fileView{v, bytes, bytes, nativeRep}
+	if err == nil {
+		err = io.CheckMode(f.mode)
+	}
+	if err := io.AgreeOn(f.peers(), "amode", int64(f.mode), err); err != nil {
 		return err
 	}
 	if err := f.setHints(in); err != nil {
 		return err
 	}
-	rank, err := f.comm.Rank, error(nil)
+	rank := f.comm.Rank
 	if rank == 0 {
 		err = f.openHere(f.mode)
 	}
@@ -151,15 +157,18 @@ func (f *fileObject) open(in *info.Info) error {
 	if f.shared, err = shareCounter(f.peers(), err); err != nil {
 		return err
 	}
-	if err := f.begin(); err != nil {
-		return err
-	}
 	f.obj, err = newObject(C.SPX_K_FILE)
 	if err := io.Agree(f.peers(), err); err != nil {
 		return err
 	}
 	C.spx_io_inherit(f.obj)
+	if err := f.begin(); err != nil {
+		return err
+	}
 	f.obj._go = C.uint32_t(files.add(f))
+	f.mu.Lock()
+	f.publish()
+	f.mu.Unlock()
 	return nil
 }
 
@@ -171,16 +180,13 @@ func (f *fileObject) openHere(mode int) error {
 	return err
 }
 
-// begin sets the view that a file begins with, and the pointers.
+// begin sets the pointers that a file begins with.
 func (f *fileObject) begin() error {
-	bytes := named().byName["MPI_BYTE"]
-	v, err := io.NewView(0, bytes.t, bytes.t)
-	f.view = fileView{v, bytes, bytes, nativeRep}
-	if err != nil || f.mode&io.Append == 0 {
-		return err
+	if f.mode&io.Append == 0 {
+		return nil
 	}
 	size, err := f.backend.Size()
-	f.pos = size
+	*f.pos() = size
 	if f.comm.Rank == 0 {
 		f.shared.Set(size)
 	}
@@ -214,6 +220,7 @@ func fileClose(c *call) error {
 	}
 	err := f.backend.Close()
 	f.backend = nil
+	f.publish()
 	err = io.Agree(f.peers(), err)
 	if f.mode&io.DeleteOnClose != 0 {
 		var gone error
@@ -309,6 +316,7 @@ func fileSetAtomicity(c *call) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.atomic = on != 0
+	f.publish()
 	return nil
 }
 

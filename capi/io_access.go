@@ -6,6 +6,8 @@ package main
 import "C"
 
 import (
+	"sync/atomic"
+
 	"libspx/core/io"
 	"libspx/core/mpierr"
 )
@@ -43,19 +45,25 @@ type splitAccess struct {
 // transfer is one data access under way.
 type transfer struct {
 	form
-	f    *fileObject
-	v    fileView
-	m    userMemory
-	off  int64 // explicit offset, in etypes
-	out  int   // the argument after the datatype: status or request
-	buf  uintptr
-	fail error // of the arguments
+	f      *fileObject
+	v      fileView
+	alone  bool // it is a collective read in which nobody needs the others
+	atomic bool
+	m      userMemory
+	off    int64 // explicit offset, in etypes
+	out    int   // the argument after the datatype: status or request
+	buf    uintptr
+	fail   error // of the arguments
 }
 
 // access is the body of all functions that move data, but for the second halves of split collectives.
 func (c *call) access(k form) error {
 	f := c.file()
-	t := &transfer{form: k, f: f, v: f.viewNow()}
+	t := &transfer{form: k, f: f}
+	f.mu.Lock()
+	t.v, t.atomic = f.view, f.atomic
+	t.alone = f.alone && !f.atomic && k.at != ordered && !k.write
+	f.mu.Unlock()
 	i := 1
 	if k.at == explicit {
 		t.off, i = c.int64(1), 2
@@ -84,7 +92,9 @@ func (c *call) access(k form) error {
 }
 
 // together tells whether all processes meet in this call.
-func (t *transfer) together() bool { return (t.collective || t.at == ordered) && !t.nonblock }
+func (t *transfer) together() bool {
+	return (t.collective || t.at == ordered) && !t.nonblock && !t.alone
+}
 
 func (t *transfer) check() error {
 	f := t.f
@@ -92,7 +102,7 @@ func (t *transfer) check() error {
 	split := f.split
 	f.mu.Unlock()
 	switch {
-	case split != nil && t.together():
+	case split != nil && t.collective && !t.nonblock:
 		return mpierr.New(mpierr.IO, "the split collective operation %s is active on this file: end it first", split.name)
 	case t.write && f.mode&io.ReadOnly != 0:
 		return mpierr.New(mpierr.ReadOnly, "the file \"%s\" was opened with MPI_MODE_RDONLY and cannot be written", f.name)
@@ -126,10 +136,7 @@ func (t *transfer) position(n int64) (pos int64, err error) {
 		}
 		return t.off * each, nil
 	case individual:
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		pos = f.pos
-		f.pos += n / each
+		pos = atomic.AddInt64(f.pos(), n/each) - n/each
 	case shared:
 		pos = f.shared.Add(n / each)
 	case ordered:
@@ -145,19 +152,16 @@ func (t *transfer) move(m io.Memory) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	f.mu.Lock()
-	atomic := f.atomic
-	f.mu.Unlock()
 	if t.together() {
 		if t.fail != nil {
 			m = io.Bytes(nil)
 		}
-		return io.AccessAll(f.peers(), f.tune, f.backend, t.v.View, m, pos, t.write, atomic, t.fail)
+		return io.AccessAll(f.peers(), f.tune, f.backend, t.v.View, m, pos, t.write, t.atomic, t.fail)
 	}
 	if t.fail != nil {
 		return 0, t.fail
 	}
-	return io.Access(f.backend, t.v.View, m, pos, t.write, atomic)
+	return io.Access(f.backend, t.v.View, m, pos, t.write, t.atomic)
 }
 
 // finish tells the result, in bytes of the buffer.
@@ -166,6 +170,7 @@ func (t *transfer) finish(c *call, bytes int64) error {
 	case t.begin:
 		t.f.mu.Lock()
 		t.f.split = &splitAccess{t.name, t.buf, bytes}
+		t.f.publish()
 		t.f.mu.Unlock()
 	case t.nonblock:
 		r := C.spx_io_request(C.int64_t(bytes))
@@ -194,6 +199,7 @@ func (c *call) end(name string) error {
 	default:
 		C.spx_io_status(C.uintptr_t(c.addr(2)), C.int64_t(s.bytes))
 		f.split = nil
+		f.publish()
 	}
 	return nil
 }

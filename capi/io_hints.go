@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 
 	"libspx/core/info"
@@ -33,12 +34,23 @@ func (f *fileObject) setHints(in *info.Info) error {
 			mode = io.CollectiveAlways
 		}
 	}
-	f.mu.Unlock()
-	all, err := io.GatherInts(f.peers(), nodes, window, mode)
-	if err == nil {
-		f.tune = io.Hints{Aggregators: int(all[0][0]), Window: all[0][1], Mode: int(all[0][2])}
+	alone := int64(0)
+	if _, _, _, ok := f.view.Simple(); ok {
+		alone = 1
 	}
-	return err
+	f.mu.Unlock()
+	all, err := io.GatherInts(f.peers(), nodes, window, mode, alone)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tune = io.Hints{Aggregators: int(all[0][0]), Window: all[0][1], Mode: int(all[0][2])}
+	f.alone = f.tune.Mode != io.CollectiveAlways && !slices.ContainsFunc(all, func(x []int64) bool { return x[3] == 0 })
+	if f.obj != nil {
+		f.publish()
+	}
+	return nil
 }
 
 // keepHints adds the known keys of in to f.hints.

@@ -132,9 +132,9 @@ func fileSeek(c *call) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	to, err := f.seekTo(f.view, f.pos, c.int64(1), c.int(2))
+	to, err := f.seekTo(f.view, atomic.LoadInt64(f.pos()), c.int64(1), c.int(2))
 	if err == nil {
-		f.pos = to
+		atomic.StoreInt64(f.pos(), to)
 	}
 	return f.onFile(err)
 }
@@ -145,9 +145,7 @@ func fileGetPosition(c *call) error {
 	if err := f.noSequential(); err != nil {
 		return f.onFile(err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c.setInt64(1, f.pos)
+	c.setInt64(1, atomic.LoadInt64(f.pos()))
 	return nil
 }
 

@@ -6,6 +6,8 @@ package main
 import "C"
 
 import (
+	"sync/atomic"
+
 	"libspx/core/datatype"
 	"libspx/core/io"
 	"libspx/core/mpierr"
@@ -84,7 +86,9 @@ func (f *fileObject) adopt(v fileView, err error) error {
 		return err
 	}
 	f.mu.Lock()
-	f.view, f.pos = v, 0
+	f.view, f.alone = v, false // setHints, which follows, finds out
+	atomic.StoreInt64(f.pos(), 0)
+	f.publish()
 	f.mu.Unlock()
 	if f.comm.Rank == 0 {
 		f.shared.Set(0)

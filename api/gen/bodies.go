@@ -120,6 +120,17 @@ func (b *bodies) of(f *api.Function) body {
 	return body{where: unwritten, fn: f}
 }
 
+// goOf is the Go body that a shim or a C body may enter: that of the function or of its small form; "" for none.
+func (b *bodies) goOf(f *api.Function) string {
+	if g := b.goFns[f.Name]; g != "" || f.Count != "large" {
+		return g
+	}
+	if small := b.t.Small(f); small != nil && len(small.Params) == len(f.Params) && b.c[ident(small)] {
+		return b.goFns[small.Name]
+	}
+	return ""
+}
+
 // ident is the part of C identifiers that stands for a function: Send for MPI_Send, X_Comm_agree for MPIX_Comm_agree.
 func ident(f *api.Function) string {
 	for prefix, short := range map[string]string{"MPI_": "", "MPIX_": "X_", "MPISP_": "SP_", "ulfm_": ""} {

@@ -78,6 +78,24 @@ func typeSize(c *call) error { return nil }
 	}
 }
 
+// A C body may enter the Go body of the same function, in the small form and the large one.
+func TestBothBodies(t *testing.T) {
+	tt := tables(t)
+	b, err := findBodies(tree(t, map[string]string{
+		"capi/shim/a.c": "int spx_c_File_read(MPI_File fh)\n{\n}\n",
+		"capi/a.go":     "package main\n\n//spx:body MPI_File_read\nfunc fileRead(c *call) error { return nil }\n",
+	}), tt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"MPI_File_read": "fileRead", "MPI_File_read_c": "fileRead", "MPI_File_write": "", "MPI_File_write_c": ""} {
+		f := tt.Function(name)
+		if got := b.goOf(f); got != want || want != "" && b.of(f).where != inC {
+			t.Errorf("%s: Go body %q, place %d", name, got, b.of(f).where)
+		}
+	}
+}
+
 func TestBodyOfNothingIsAnError(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"C function":        {"capi/shim/a.c": "int spx_c_Sendd(int a)\n{\n"},

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "file.h"
 #include "rma.h"
 #include "spx.h"
 
@@ -24,7 +25,7 @@ const uint32_t spx_slab_stride[SPX_K_COUNT] = {
     [SPX_K_TYPE] = ROUND(sizeof(spx_type)),     [SPX_K_OP] = ROUND(sizeof(spx_op)),
     [SPX_K_ERRH] = ROUND(sizeof(spx_errh)),     [SPX_K_REQ] = ROUND(sizeof(spx_request)),
     [SPX_K_MSG] = ROUND(sizeof(spx_message)),   [SPX_K_INFO] = ROUND(sizeof(spx_plain)),
-    [SPX_K_WIN] = ROUND(sizeof(spx_win)),       [SPX_K_FILE] = ROUND(sizeof(spx_plain)),
+    [SPX_K_WIN] = ROUND(sizeof(spx_win)),       [SPX_K_FILE] = ROUND(sizeof(spx_fh)),
     [SPX_K_SESSION] = ROUND(sizeof(spx_plain)),
 };
 

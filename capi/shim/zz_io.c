@@ -160,9 +160,7 @@ int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MP
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iread(fh, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iread_all = PMPI_File_iread_all
@@ -205,9 +203,7 @@ int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_at,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iread_at(fh, offset, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iread_at_all = PMPI_File_iread_at_all
@@ -250,9 +246,7 @@ int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count co
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_at_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iread_at(fh, offset, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iread_c = PMPI_File_iread_c
@@ -265,9 +259,7 @@ int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype data
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iread(fh, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iread_shared = PMPI_File_iread_shared
@@ -280,9 +272,7 @@ int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datat
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_shared,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iread_shared(fh, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iread_shared_c = PMPI_File_iread_shared_c
@@ -295,9 +285,7 @@ int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Dataty
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iread_shared_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iread_shared(fh, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iwrite = PMPI_File_iwrite
@@ -310,9 +298,7 @@ int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datat
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iwrite(fh, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iwrite_all = PMPI_File_iwrite_all
@@ -355,9 +341,7 @@ int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int cou
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_at,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iwrite_at(fh, offset, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iwrite_at_all = PMPI_File_iwrite_at_all
@@ -400,9 +384,7 @@ int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_C
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_at_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iwrite_at(fh, offset, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iwrite_c = PMPI_File_iwrite_c
@@ -415,9 +397,7 @@ int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Dataty
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iwrite(fh, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iwrite_shared = PMPI_File_iwrite_shared
@@ -430,9 +410,7 @@ int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatyp
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_shared,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iwrite_shared(fh, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_iwrite_shared_c = PMPI_File_iwrite_shared_c
@@ -445,9 +423,7 @@ int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI
   SPX_CHECK(request, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_iwrite_shared_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)request}}};
-  return spx_go(&frame);
+  return spx_c_File_iwrite_shared(fh, buf, count, t_datatype, request);
 }
 
 #pragma weak MPI_File_open = PMPI_File_open
@@ -482,9 +458,7 @@ int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_all = PMPI_File_read_all
@@ -496,9 +470,7 @@ int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_all,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read_all(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_all_begin = PMPI_File_read_all_begin
@@ -538,9 +510,7 @@ int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype d
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_all_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read_all(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_all_end = PMPI_File_read_all_end
@@ -562,9 +532,7 @@ int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_at,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read_at(fh, offset, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_at_all = PMPI_File_read_at_all
@@ -576,9 +544,7 @@ int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, 
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_at_all,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read_at_all(fh, offset, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_at_all_begin = PMPI_File_read_at_all_begin
@@ -618,9 +584,7 @@ int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_at_all_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read_at_all(fh, offset, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_at_all_end = PMPI_File_read_at_all_end
@@ -642,9 +606,7 @@ int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count cou
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_at_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read_at(fh, offset, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_c = PMPI_File_read_c
@@ -656,9 +618,7 @@ int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datat
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_ordered = PMPI_File_read_ordered
@@ -736,9 +696,7 @@ int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype dataty
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_shared,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read_shared(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_read_shared_c = PMPI_File_read_shared_c
@@ -750,9 +708,7 @@ int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatyp
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_read_shared_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_read_shared(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_seek = PMPI_File_seek
@@ -841,9 +797,7 @@ int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype dataty
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_all = PMPI_File_write_all
@@ -921,9 +875,7 @@ int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int coun
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_at,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write_at(fh, offset, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_at_all = PMPI_File_write_at_all
@@ -1001,9 +953,7 @@ int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Co
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_at_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write_at(fh, offset, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_c = PMPI_File_write_c
@@ -1015,9 +965,7 @@ int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatyp
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_ordered = PMPI_File_write_ordered
@@ -1095,9 +1043,7 @@ int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_shared,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write_shared(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_shared_c = PMPI_File_write_shared_c
@@ -1109,9 +1055,7 @@ int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_shared_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write_shared(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_Register_datarep = PMPI_Register_datarep

@@ -77,6 +77,21 @@ func (v *View) inspect() error {
 	return nil
 }
 
+// simpleRun is the shortest run, in bytes, that is worth a system call of its own wherever the next one is.
+const simpleRun = 4096
+
+// Simple describes a view that is one piece from offset first on (run 0), or long runs of bytes, stride apart, the first one at first.
+// Processes with such views gain nothing from reading together.
+func (v *View) Simple() (first, run, stride int64, ok bool) {
+	switch {
+	case v.plain:
+		return v.Disp + v.first, 0, 0, true
+	case v.lone && !v.tangled && v.size >= simpleRun:
+		return v.Disp + v.first, v.size, v.extent, true
+	}
+	return 0, 0, 0, false
+}
+
 // ordered tells whether offsets go up, without overlap, over positions [from, to).
 func (v *View) ordered(from, to int64) bool {
 	return !v.Overlaps && (!v.tangled || from >= to || from/v.size == (to-1)/v.size)

@@ -223,6 +223,9 @@ func (f *File) Lock(from, to int64, exclusive bool) (func(), error) {
 	}, nil
 }
 
+// Descriptor is the file's descriptor in this process.
+func (f *File) Descriptor() int { return f.fd }
+
 // Close gives the descriptors back.
 func (f *File) Close() error {
 	f.mapping.Do(func() { f.mapFd = -1 })

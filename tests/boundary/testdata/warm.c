@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
+static int rank, size, rounds, all_rounds;
 
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
@@ -57,6 +57,56 @@ static void collectives(void)
   MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
 }
 
+/* A file in long pieces, each rank its own: by explicit offset, by pointer, with and without a request, together. */
+static void files(void)
+{
+  static MPI_File f = MPI_FILE_NULL;
+  static char piece[4096];
+  MPI_Request r;
+  MPI_Status st;
+  MPI_Offset at = rank * (MPI_Offset)sizeof piece;
+  if (f == MPI_FILE_NULL) {
+    MPI_File_open(MPI_COMM_WORLD, "warm-files.data", MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
+                  MPI_INFO_NULL, &f);
+    MPI_Datatype run, tile;
+    MPI_Type_contiguous((int)sizeof piece, MPI_BYTE, &run);
+    MPI_Type_create_resized(run, 0, size * (MPI_Aint)sizeof piece, &tile);
+    MPI_Type_commit(&tile);
+    MPI_File_set_view(f, at, MPI_BYTE, tile, "native", MPI_INFO_NULL);
+    MPI_Type_free(&run);
+    MPI_Type_free(&tile);
+  }
+  MPI_File_write_at(f, 0, piece, sizeof piece, MPI_BYTE, &st);
+  MPI_File_iread_at(f, 0, piece, sizeof piece, MPI_BYTE, &r);
+  MPI_Wait(&r, &st);
+  MPI_File_read_at_all(f, 0, piece, sizeof piece, MPI_BYTE, &st);
+  MPI_File_write(f, piece, sizeof piece, MPI_BYTE, &st);
+  MPI_File_write_shared(f, piece, 16, MPI_BYTE, &st);
+  if (++rounds == all_rounds) MPI_File_close(&f);
+}
+
+/* Every one-sided operation, and what closes epochs but groups. */
+static void onesided(void)
+{
+  static MPI_Win win = MPI_WIN_NULL;
+  static long *mine, one = 1, old, none;
+  int to = (rank + 1) % size;
+  if (win == MPI_WIN_NULL) MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win);
+  MPI_Put(&one, 1, MPI_LONG, to, 0, 1, MPI_LONG, win);
+  MPI_Win_flush(to, win);
+  MPI_Get(&old, 1, MPI_LONG, to, 0, 1, MPI_LONG, win);
+  MPI_Win_unlock(to, win);
+  MPI_Win_lock_all(0, win);
+  MPI_Accumulate(&one, 1, MPI_LONG, to, 1, 1, MPI_LONG, MPI_SUM, win);
+  MPI_Fetch_and_op(&one, &old, MPI_LONG, to, 2, MPI_MAX, win);
+  MPI_Compare_and_swap(&one, &none, &old, MPI_LONG, to, 3, win);
+  MPI_Win_unlock_all(win);
+  MPI_Win_fence(0, win);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+  if (++rounds == all_rounds) MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv)
 {
   MPI_Init(&argc, &argv);
@@ -65,8 +115,11 @@ int main(int argc, char **argv)
   void (*loop)(void) = !strcmp(argv[1], "barrier")       ? barrier
                        : !strcmp(argv[1], "pingpong")    ? pingpong
                        : !strcmp(argv[1], "collectives") ? collectives
+                       : !strcmp(argv[1], "files")       ? files
+                       : !strcmp(argv[1], "onesided")    ? onesided
                                                          : nonblocking;
-  for (int i = 0; i < 10 + atoi(argv[2]); i++) loop();
+  all_rounds = 10 + atoi(argv[2]);
+  for (int i = 0; i < all_rounds; i++) loop();
   MPI_Finalize();
   return 0;
 }

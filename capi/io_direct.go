@@ -1,0 +1,56 @@
+package main
+
+/*
+#include "file.h"
+#include "io.h"
+*/
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"libspx/core/io"
+)
+
+// The part of a file that the C side knows (dataplane/file.h): simple accesses are done there (shim/file.c) and never come here.
+
+func (f *fileObject) fh() *C.spx_fh { return (*C.spx_fh)(unsafe.Pointer(f.obj)) }
+
+// pos is the individual pointer, in etypes. The C side (shim/file.c) moves it, too.
+func (f *fileObject) pos() *int64 { return (*int64)(unsafe.Pointer(&f.fh().pos)) }
+
+// descriptor is what a backend has whose files the C side may read and write with system calls.
+type descriptor interface{ Descriptor() int }
+
+// publish tells the C side which accesses it may do by itself (dataplane/file.h). With f.mu held, whenever something that this depends on
+// has changed.
+func (f *fileObject) publish() {
+	h := f.fh()
+	ways := (*uint32)(unsafe.Pointer(&h.ways))
+	atomic.StoreUint32(ways, 0)
+	d, ok := f.backend.(descriptor)
+	if !ok || f.atomic || !f.view.rep.plain() {
+		return
+	}
+	first, run, stride, ok := f.view.Simple()
+	if !ok {
+		return
+	}
+	h.fd, h.etype, h.shared = C.int(d.Descriptor()), C.int64_t(f.view.Etype), (*C.int64_t)(unsafe.Pointer(f.shared.number()))
+	h.first, h.run, h.stride = C.int64_t(first), C.int64_t(run), C.int64_t(stride)
+	may := uint32(0)
+	if f.mode&io.WriteOnly == 0 {
+		may |= C.SPX_FILE_READ
+	}
+	if f.mode&io.ReadOnly == 0 {
+		may |= C.SPX_FILE_WRITE
+	}
+	if f.mode&io.Sequential == 0 {
+		may |= C.SPX_FILE_POINTER
+	}
+	if f.alone && f.split == nil {
+		may |= C.SPX_FILE_READ_ALL
+	}
+	atomic.StoreUint32(ways, may)
+}
