@@ -114,8 +114,14 @@ func hasFar(g *group.Group) bool {
 	return false
 }
 
+// meetings lets one thread at a time become acquainted: a file that was adopted is in use only once its processes have numbers here.
+var meetings sync.Mutex
+
 // meetFar makes processes of other jobs known here: we become a guest of each job, they become guests of ours.
 func meetFar(ids []ident.ProcID) error {
+	meetings.Lock()
+	defer meetings.Unlock()
+	C.spx_files_sweep()
 	var peers []service.Peer
 	for _, id := range ids {
 		head, err := farFile(id.Job)

@@ -79,17 +79,26 @@ static void mark_all(uint32_t i, uint8_t value)
   if (peers[i].file) mark(peers[i].file, peers[i].there, value);
 }
 
+/* It may have written, and may be waiting for room, before we knew where its bell is. */
+static void rehome(uint32_t i)
+{
+  spx_rx *rx = &spx_rxs[i];
+  spx_proc *home = spx_home(i);
+  if (!rx->base || rx->proc == home) return;
+  rx->proc = home;
+  spx_ring_bell(i);
+}
+
 /* Sets up both directions for the process that has this number now. */
 static void meet(uint32_t i)
 {
   spx_tx *tx = &spx_txs[i];
   spx_rx *rx = &spx_rxs[i];
   uint32_t life = life_of(i);
-  if (spx_rx_stale(i, rx)) {
-    spx_rx_forget(i);
-    uint8_t *row = (uint8_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride);
-    __atomic_store_n(row + i, 1, __ATOMIC_RELEASE); /* what it has written before we knew it was passed over */
-  }
+  if (spx_rx_stale(i, rx)) spx_rx_forget(i);
+  rehome(i);
+  if (!rx->dead && __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
+    spx_map.seen_deaths = UINT64_MAX; /* it was nobody's concern when it died: spx_notice_deaths looks again */
   if (tx->life != life) {
     spx_tx_forget(i);
     tx->life = life;
@@ -165,9 +174,9 @@ static bool is_used(const spx_file *f)
   return false;
 }
 
-/* Lets go of the files of jobs that have ended. */
-static void sweep(void)
+void spx_files_sweep(void)
 {
+  spx_lock();
   for (spx_file **at = &spx_own.next, *f; (f = *at);) {
     if (is_used(f)) {
       at = &f->next;
@@ -184,6 +193,7 @@ static void sweep(void)
     close(f->fd);
     free(f);
   }
+  spx_unlock();
 }
 
 int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
@@ -211,7 +221,6 @@ int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
   f->epoch = (uint16_t)p->incarnation;
   __atomic_store_n(&p->owner_state, spx_proc_of(spx_me)->owner_state, __ATOMIC_RELEASE);
   spx_lock();
-  sweep();
   f->next = spx_own.next;
   spx_own.next = f;
   spx_unlock();
@@ -224,6 +233,7 @@ void spx_peer_place(uint32_t i, uint64_t job, uint32_t there)
   peers[i].file = file_of(job);
   peers[i].there = there;
   peers[i].life = life_of(i);
+  rehome(i);
   spx_unlock();
 }
 

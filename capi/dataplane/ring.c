@@ -381,6 +381,11 @@ void spx_tx_forget(uint32_t peer)
 
 /* ---- receiving ----------------------------------------------------------------------------------------------- */
 
+static uint64_t *dirty_row(void)
+{
+  return (uint64_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride);
+}
+
 void spx_rx_init(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
@@ -402,7 +407,9 @@ void spx_rx_forget(uint32_t peer)
     }
   if (rx->dead) spx_ndead--;
   free(rx->ctrl);
+  bool passed_over = rx->base != NULL; /* what the next process of this number may have written already */
   memset(rx, 0, sizeof *rx);
+  if (passed_over) __atomic_store_n((uint8_t *)dirty_row() + peer, 1, __ATOMIC_RELEASE);
 }
 
 void spx_rx_owe(uint32_t peer)
@@ -459,11 +466,6 @@ static void consume(uint32_t peer, spx_rx *rx, uint32_t bytes)
   if (rx->pos == rx->size) rx->pos = 0;
   rx->consumed += bytes;
   if (rx->consumed - rx->published >= rx->size / 4) publish_tail(peer, rx);
-}
-
-static uint64_t *dirty_row(void)
-{
-  return (uint64_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride);
 }
 
 static void make_hot(uint32_t peer)

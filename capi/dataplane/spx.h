@@ -416,6 +416,8 @@ SPX_HIDDEN void spx_peer_hold(uint32_t i);
 SPX_HIDDEN void spx_peer_release(uint32_t i);
 /* Adopts the memory file of another job, in which this process is the guest number me. It stays. Returns an MPI error code. */
 SPX_HIDDEN int spx_file_adopt(int memfd, uint32_t me, uint64_t job);
+/* Lets go of the files of jobs that have ended. Not between spx_file_adopt and spx_peer_place. */
+SPX_HIDDEN void spx_files_sweep(void);
 /* The head of an adopted file; NULL: there is none of that job. */
 SPX_HIDDEN spx_seg *spx_file_of(uint64_t job);
 /* The number i in our own file stands for the process there of an adopted file. */
