@@ -1,5 +1,6 @@
-// Command gen makes the Fortran interface from the table of package api: the routines mpi_*_ that mpif.h and module mpi call
-// (fortran/lib/zz_f77.c), mpif.h itself, and the module (fortran/lib/zz_mpi.f90). What no rule covers is written by hand in fortran/lib/special.c.
+// Command gen makes the Fortran interface from the table of package api, in fortran/lib: the routines mpi_*_ that mpif.h and module mpi call (zz_f77.c), mpif.h
+// itself, module mpi (zz_mpi.f90); of module mpi_f08 constants and types (zz_f08_types.f90), interfaces (zz_mpi_f08.f90), the procedures with choice buffers
+// (zz_f08ts.f90) and what is behind them (zz_cdesc.c). What no rule covers is written by hand in fortran/lib/special.c.
 //
 //	go run ./fortran/gen
 package main
@@ -40,7 +41,17 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"fortran/lib/zz_mpi.f90": module, "fortran/lib/zz_f77.c": wrappers, "include/mpif.h": header} {
+	files := map[string]string{"fortran/lib/zz_mpi.f90": module, "fortran/lib/zz_f77.c": wrappers, "include/mpif.h": header, "fortran/lib/zz_f08_types.f90": moduleTypes(t)}
+	if files["fortran/lib/zz_mpi_f08.f90"], err = moduleF08(t); err != nil {
+		return err
+	}
+	if files["fortran/lib/zz_f08ts.f90"], err = shells(t); err != nil {
+		return err
+	}
+	if files["fortran/lib/zz_cdesc.c"], err = descriptors(t); err != nil {
+		return err
+	}
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 			return err
 		}

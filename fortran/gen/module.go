@@ -136,6 +136,10 @@ func declare(f *api.Function, p *api.Param, kind func(string) string) ([]string,
 		return []string{"integer" + intent + " :: " + n + shape}, nil
 	}
 	switch {
+	case p.Kind == "FUNCTION":
+		return []string{"external :: " + n}, nil
+	case p.Kind == "EXTRA_STATE2" || p.Kind == "ATTRIBUTE_VAL_10": // of MPI-1
+		return []string{"integer" + intent + " :: " + n}, nil
 	case p.Kind == "C_BUFFER":
 		return []string{kind("MPI_ADDRESS_KIND") + ", intent(out) :: " + n}, nil
 	case p.Kind == "STATUS" && p.Array():

@@ -103,6 +103,13 @@ void mpi_conversion_fn_null_(void *user, MPI_Fint *datatype, MPI_Fint *count, vo
   *ierror = MPI_SUCCESS;
 }
 
+void mpi_conversion_fn_null_c_(void *user, MPI_Fint *datatype, MPI_Count *count, void *file, MPI_Offset *position,
+                               MPI_Aint *extra, MPI_Fint *ierror)
+{
+  (void)user, (void)datatype, (void)count, (void)file, (void)position, (void)extra;
+  *ierror = MPI_SUCCESS;
+}
+
 #define CHOOSE(object, type, TYPE)                                                                                     \
   type##_copy_attr_function *spxf_##object##_copy(spxf_copy_fn *copy)                                                  \
   {                                                                                                                    \
@@ -169,8 +176,22 @@ struct spxf_datarep *spxf_datarep(spxf_conversion_fn *read, spxf_conversion_fn *
 {
   struct spxf_datarep *d = malloc(sizeof *d);
   if (d)
-    *d = (struct spxf_datarep){read == mpi_conversion_fn_null_ ? NULL : read,
-                               write == mpi_conversion_fn_null_ ? NULL : write, extent, extra};
+    *d = (struct spxf_datarep){.read = read == mpi_conversion_fn_null_ ? NULL : read,
+                               .write = write == mpi_conversion_fn_null_ ? NULL : write,
+                               .extent = extent,
+                               .extra = extra};
+  return d;
+}
+
+struct spxf_datarep *spxf_datarep_c(spxf_conversion_c_fn *read, spxf_conversion_c_fn *write, spxf_extent_fn *extent,
+                                    MPI_Aint *extra)
+{
+  struct spxf_datarep *d = malloc(sizeof *d);
+  if (d)
+    *d = (struct spxf_datarep){.read_c = read == mpi_conversion_fn_null_c_ ? NULL : read,
+                               .write_c = write == mpi_conversion_fn_null_c_ ? NULL : write,
+                               .extent = extent,
+                               .extra = extra};
   return d;
 }
 
@@ -190,6 +211,24 @@ int spxf_read(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offs
 int spxf_write(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offset position, void *state)
 {
   return convert(((struct spxf_datarep *)state)->write, user, datatype, count, file, position, state);
+}
+
+static int convert_c(spxf_conversion_c_fn *fn, void *user, MPI_Datatype datatype, MPI_Count count, void *file,
+                     MPI_Offset position, struct spxf_datarep *d)
+{
+  MPI_Fint type = MPI_Type_toint(datatype), err = MPI_SUCCESS;
+  fn(user, &type, &count, file, &position, d->extra, &err);
+  return err;
+}
+
+int spxf_read_c(void *user, MPI_Datatype datatype, MPI_Count count, void *file, MPI_Offset position, void *state)
+{
+  return convert_c(((struct spxf_datarep *)state)->read_c, user, datatype, count, file, position, state);
+}
+
+int spxf_write_c(void *user, MPI_Datatype datatype, MPI_Count count, void *file, MPI_Offset position, void *state)
+{
+  return convert_c(((struct spxf_datarep *)state)->write_c, user, datatype, count, file, position, state);
 }
 
 int spxf_extent(MPI_Datatype datatype, MPI_Aint *extent, void *state)

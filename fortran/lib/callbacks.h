@@ -13,6 +13,8 @@ typedef void spxf_free_fn(MPI_Aint *extra, MPI_Fint *ierror);
 typedef void spxf_cancel_fn(MPI_Aint *extra, MPI_Fint *complete, MPI_Fint *ierror);
 typedef void spxf_conversion_fn(void *user, MPI_Fint *datatype, MPI_Fint *count, void *file, MPI_Offset *position,
                                 MPI_Aint *extra, MPI_Fint *ierror);
+typedef void spxf_conversion_c_fn(void *user, MPI_Fint *datatype, MPI_Count *count, void *file, MPI_Offset *position,
+                                  MPI_Aint *extra, MPI_Fint *ierror);
 typedef void spxf_extent_fn(MPI_Fint *datatype, MPI_Aint *extent, MPI_Aint *extra, MPI_Fint *ierror);
 
 /* The extra state of a keyval; it lives as long as the process, because attributes may outlive the keyval. */
@@ -43,13 +45,18 @@ int spxf_cancel(void *state, int complete);
 /* A data representation lives as long as the process. read and write are NULL for MPI_CONVERSION_FN_NULL. */
 struct spxf_datarep {
   spxf_conversion_fn *read, *write;
+  spxf_conversion_c_fn *read_c, *write_c; /* with large counts */
   spxf_extent_fn *extent;
   MPI_Aint *extra;
 };
 struct spxf_datarep *spxf_datarep(spxf_conversion_fn *read, spxf_conversion_fn *write, spxf_extent_fn *extent,
                                   MPI_Aint *extra);
+struct spxf_datarep *spxf_datarep_c(spxf_conversion_c_fn *read, spxf_conversion_c_fn *write, spxf_extent_fn *extent,
+                                    MPI_Aint *extra);
 int spxf_read(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offset position, void *state);
 int spxf_write(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offset position, void *state);
+int spxf_read_c(void *user, MPI_Datatype datatype, MPI_Count count, void *file, MPI_Offset position, void *state);
+int spxf_write_c(void *user, MPI_Datatype datatype, MPI_Count count, void *file, MPI_Offset position, void *state);
 int spxf_extent(MPI_Datatype datatype, MPI_Aint *extent, void *state);
 
 #endif

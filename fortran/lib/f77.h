@@ -5,6 +5,7 @@
 #ifndef SPXF_F77_H
 #define SPXF_F77_H
 
+#include <limits.h>
 #include <mpi.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,11 +13,24 @@
 #define PASTE(a, b) a##b
 #ifdef SPX_PROFILE
 #define F77(name)  pmpi_##name##_
+#define F08(name)  pmpi_##name##_f08_
 #define CALL(name) PASTE(PMPI_, name)
 #else
 #define F77(name)  mpi_##name##_
+#define F08(name)  mpi_##name##_f08_
 #define CALL(name) PASTE(MPI_, name)
 #endif
+
+/* In memory the arguments of module mpi_f08 are those of module mpi: a handle is a structure of one INTEGER, and a missing ierror is NULL. So a routine without
+   choice buffers is the same under two names (MPI-5.0, 20.1.5); one with choice buffers is called by what reads descriptors. */
+#define TEXT(x)           TEXT_(x)
+#define TEXT_(x)          #x
+#define SAME_IN_F08(name) extern __typeof(F77(name)) F08(name) __attribute__((alias(TEXT(F77(name)))));
+
+/* For routines that use ierror themselves. */
+#define OPTIONAL_IERROR                                                                                                \
+  MPI_Fint unused;                                                                                                     \
+  if (!ierror) ierror = &unused
 
 /* A local array of n entries, on the stack if it is small. The entries' number is n_NAME. */
 #define SPXF_ARRAY(type, name, n)                                                                                      \
@@ -26,7 +40,7 @@
 #define SPXF_FREE(name)                                                                                                \
   if ((name) != small_##name) free(name)
 
-static inline int spxf_length(MPI_Fint n) { return n < 0 ? 0 : n; }
+static inline int spxf_length(MPI_Count n) { return n < 0 ? 0 : n > INT_MAX ? INT_MAX : (int)n; }
 
 /* Sentinels are COMMON blocks of mpif.h and variables of module mpi; these turn their addresses into the values of C. */
 void *spxf_buffer(void *buffer);
