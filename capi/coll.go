@@ -4,6 +4,7 @@ package main
 #include <stdlib.h>
 #include "plan.h"
 #include "settings.h"
+#include "share.h"
 */
 import "C"
 
@@ -32,7 +33,17 @@ var (
 	_ = [1]int{}[C.SPX_P_WAIT-int(coll.OpWait)]
 	_ = [1]int{}[C.SPX_P_COPY-int(coll.OpCopy)]
 	_ = [1]int{}[C.SPX_P_REDUCE-int(coll.OpReduce)]
+	_ = [1]int{}[C.SPX_P_POST-int(coll.OpPost)]
+	_ = [1]int{}[C.SPX_P_FOLD-int(coll.OpFold)]
 	_ = [1]int{}[C.SPX_PF_LOCAL-int(coll.FlagLocal)]
+	_ = [1]int{}[C.SPX_PF_WAKE_ALL-int(coll.FlagWakeAll)]
+	_ = [1]int{}[C.SPX_PF_WAKE_ROOT-int(coll.FlagWakeRoot)]
+	_ = [1]int{}[C.SPX_PF_SHORT-int(coll.FlagShort)]
+	_ = [1]int{}[C.SPX_PF_LONG-int(coll.FlagLong)]
+	_ = [1]int{}[C.SPX_PB_CELL-int(coll.BufCell)]
+	_ = [1]int{}[C.SPX_PB_PART-int(coll.BufPart)]
+	_ = [1]int{}[C.SPX_SHARE_CELL-int(coll.CellBytes)]
+	_ = [1]int{}[C.SPX_SHARE_PARTS-int(coll.Parts)]
 	_ = [1]int{}[C.SPX_PB_RECV-int(coll.BufRecv)]
 	_ = [1]int{}[C.SPX_PB_TEMP-int(coll.BufTemp)]
 	_ = [1]int{}[C.SPX_PM_INDEX-int(coll.Index)]
@@ -80,6 +91,8 @@ func planCollective(c *call) error {
 	}
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
+	} else if key.persistent == 0 && C.spx_share_offered(comm) != 0 {
+		a.Shared = C.SPX_SHARE_PART
 	}
 	if comm.flags&C.SPX_C_TOPO != 0 && a.Kind >= coll.NeighborAllgather {
 		n := comms.get(uint32(comm.o._go)).topo.Neighbors(a.Rank)
@@ -145,6 +158,7 @@ func storePlan(p *coll.Plan, nprefix int) (*C.spx_plan, error) {
 	if out == nil {
 		return nil, fail(int(mpierr.NoMem), "no memory for a plan of %d steps", len(p.Steps))
 	}
+	out.ticks, out.signature, out.limit = C.uint32_t(p.Ticks), C.uint32_t(p.Signature), C.int64_t(p.Limit)
 	out.unit, out.nprefix = C.int64_t(p.Unit), C.uint32_t(nprefix)
 	for i, b := range []byte(p.Algorithm) {
 		if i < len(out.algorithm)-1 {

@@ -52,7 +52,7 @@ type Segment struct {
 }
 
 type geometry struct {
-	maxProcs, procOff, dirtyOff, dirtyStride, heldOff, heldStride, chanOff, chanRow, ringOff, ringRow, ringBytes, sdescOff, sdescRow, total int
+	maxProcs, procOff, dirtyOff, dirtyStride, heldOff, heldStride, shareOff, chanOff, chanRow, ringOff, ringRow, ringBytes, sdescOff, sdescRow, total int
 }
 
 const pageBytes = 4096
@@ -75,7 +75,8 @@ func geometryFor(maxProcs, worldSize int) geometry {
 	g.dirtyOff = roundUp(g.procOff+maxProcs*procBytes, pageBytes)
 	g.dirtyStride = roundUp(maxProcs, cLine)
 	g.heldOff, g.heldStride = roundUp(g.dirtyOff+maxProcs*g.dirtyStride, pageBytes), g.dirtyStride
-	g.chanOff = roundUp(g.heldOff+maxProcs*g.heldStride, pageBytes)
+	g.shareOff = roundUp(g.heldOff+maxProcs*g.heldStride, pageBytes)
+	g.chanOff = roundUp(g.shareOff+cShareEntries*berthBytes, pageBytes)
 	g.chanRow = roundUp(maxProcs*cChanBytes, pageBytes)
 	g.sdescOff = g.chanOff + maxProcs*g.chanRow
 	g.sdescRow = roundUp(cSdescPerProc*8, pageBytes)
@@ -116,7 +117,7 @@ func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 	s.put32(segOffRingsPerProc, cRingsPerProc)
 	for _, f := range []struct{ off, value int }{
 		{segOffProcOff, g.procOff}, {segOffProcStride, procBytes}, {segOffDirtyOff, g.dirtyOff}, {segOffDirtyStride, g.dirtyStride},
-		{segOffHeldOff, g.heldOff}, {segOffHeldStride, g.heldStride},
+		{segOffHeldOff, g.heldOff}, {segOffHeldStride, g.heldStride}, {segOffShareOff, g.shareOff},
 		{segOffChanOff, g.chanOff}, {segOffChanRow, g.chanRow}, {segOffRingOff, g.ringOff}, {segOffRingRow, g.ringRow},
 		{segOffSdescOff, g.sdescOff}, {segOffSdescRow, g.sdescRow},
 	} {
@@ -131,8 +132,10 @@ func mapSegment(file *os.File, g geometry) (*Segment, error) {
 	if err := file.Truncate(int64(g.total)); err != nil {
 		return nil, fmt.Errorf("shm: size %d: %w", g.total, err)
 	}
-	if err := syscall.Fallocate(int(file.Fd()), 0, 0, int64(g.procOff)); err != nil {
-		return nil, fmt.Errorf("shm: no memory for %d processes: %w", g.maxProcs, err)
+	for _, part := range [][2]int{{0, g.procOff}, {g.shareOff, g.chanOff - g.shareOff}} {
+		if err := syscall.Fallocate(int(file.Fd()), 0, int64(part[0]), int64(part[1])); err != nil {
+			return nil, fmt.Errorf("shm: no memory for %d processes: %w", g.maxProcs, err)
+		}
 	}
 	mem, err := syscall.Mmap(int(file.Fd()), 0, g.chanOff, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {

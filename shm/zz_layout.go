@@ -10,6 +10,7 @@ const (
 	cRingsPerProc   = 0x40
 	cRingBytes      = 0x10000
 	cSdescPerProc   = 0x400
+	cShareEntries   = 0x1001
 	cMailboxBytes   = 0x9000
 	cSegWithFt      = 0x1
 	cAgentEmpty     = 0x0
@@ -49,7 +50,8 @@ const (
 	segOffFlags        = 140
 	segOffHeldOff      = 144
 	segOffHeldStride   = 152
-	segOffUniverseSize = 160
+	segOffShareOff     = 160
+	segOffUniverseSize = 168
 	segOffDeathSeq     = 208
 	segOffAbortClaim   = 272
 	segOffAbortCode    = 276
@@ -87,4 +89,11 @@ const (
 	chanOffMatched = 8
 	chanOffData    = 64
 	chanBytes      = 256
+)
+
+// Offsets in spx_berth.
+const (
+	berthOffCtx   = 0
+	berthOffPlace = 8
+	berthBytes    = 16
 )

@@ -17,6 +17,7 @@
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
 #define SPX_RING_BYTES     65536
 #define SPX_SDESC_PER_PROC 1024  /* get-protocol send descriptors a process may have at once */
+#define SPX_SHARE_ENTRIES  4097  /* communicators that have shared memory for collectives at once, and the first world (share.h) */
 #define SPX_MAILBOX_BYTES  36864 /* of a window, for each process, where process_vm_readv is forbidden (rma_move.c) */
 
 /* Offset 0. Written by the agent before the first process starts, unless another writer is named. */
@@ -37,8 +38,9 @@ typedef struct spx_seg {
   uint32_t ncpus;                 /* processors that this job may use here (cpuset and quota) */
   uint32_t flags;                 /* SPX_SEG_* */
   uint64_t held_off, held_stride; /* one byte per process, a row per holder: 1 while it can send to it (peers.c) */
+  uint64_t share_off;             /* spx_berth[SPX_SHARE_ENTRIES]; 0: there are none */
   uint32_t universe_size;         /* MPI_UNIVERSE_SIZE */
-  uint8_t pad0[44];
+  uint8_t pad0[36];
   /* own lines */
   uint32_t death_seq; /* +1 by the agent after it has published a death (spx_proc.agent_state), or added processes */
   uint8_t pad1[60];
@@ -104,6 +106,12 @@ typedef struct spx_chan {
   uint8_t pad[48];
   uint8_t data[SPX_CHAN_BYTES - SPX_LINE];
 } spx_chan;
+
+/* Where the shared memory of a communicator is. The maker of the context writes ctx from 0, who leaves last takes it back. */
+typedef struct spx_berth {
+  uint64_t ctx;
+  uint64_t place; /* 0: not chosen yet, by the first to use it; bit 0: some member could not get memory */
+} spx_berth;
 
 #ifndef SPX_GENERATING
 _Static_assert(sizeof(spx_proc) == 3 * SPX_LINE, "spx_proc");

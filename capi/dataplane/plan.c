@@ -51,29 +51,34 @@ void spx_plan_unref(spx_plan *p)
 
 /* ---- binding ------------------------------------------------------------------------------------------------- */
 
-static spx_type *byte_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
-
-typedef struct {
-  char *at;
-  int64_t count;
-  spx_type *type;
-} piece;
-
-/* Beside the count 0 the caller may have MPI_DATATYPE_NULL: any type will do. */
 /* Datatype i of a w form; where the count is 0, anything may stand there. */
 static spx_type *type_at(const MPI_Datatype *types, spx_type *const *held, int i)
 {
   spx_type *t = held ? held[i] : (spx_type *)spx_get(SPX_K_TYPE, types[i]);
-  return SPX_LIKELY(t != NULL) ? t : byte_type();
+  return SPX_LIKELY(t != NULL) ? t : spx_byte_type();
+}
+
+/* A place in shared memory: of as many bytes as the other side has, if the ref does not say. */
+static spx_piece shared(const spx_run *run, const spx_operand *f)
+{
+  const spx_share *sh = run->c->comm->share;
+  uint32_t tick = run->tick + (uint32_t)f->b;
+  spx_type *t = f->type == SPX_PT_BYTE ? spx_byte_type() : f->type == SPX_PT_SEND ? run->c->stype : run->c->rtype;
+  if (f->buf == SPX_PB_CELL)
+    return (spx_piece){(char *)spx_share_cell(sh, (uint32_t)f->a, tick)->data + f->off, f->count, t};
+  spx_piece p = {spx_share_part(sh, tick) + f->off, f->count, t};
+  if (f->mode == SPX_PM_PREFIX) p.at += run->prefix[f->a] * run->plan->unit;
+  return p;
 }
 
 /* Where a ref is, once the caller's arrays are known. */
-static piece resolve(const spx_run *run, const spx_operand *f)
+spx_piece spx_run_resolve(const spx_run *run, const spx_operand *f)
 {
   const spx_coll *c = run->c;
   int sends = f->buf == SPX_PB_SEND;
-  spx_type *t = f->type == SPX_PT_BYTE ? byte_type() : f->type == SPX_PT_SEND ? c->stype : c->rtype;
-  piece p = {run->base[f->buf] + f->off, f->count, t};
+  if (spx_is_shared(f)) return shared(run, f);
+  spx_type *t = f->type == SPX_PT_BYTE ? spx_byte_type() : f->type == SPX_PT_SEND ? c->stype : c->rtype;
+  spx_piece p = {run->base[f->buf] + f->off, f->count, t};
   if (SPX_LIKELY(f->mode == SPX_PM_FIXED)) return p;
   if (f->mode == SPX_PM_OWN)
     p.count = sends ? c->sown : c->rown;
@@ -161,6 +166,7 @@ int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
   run->poisoned = run->busy = 0;
   run->user = NULL;
   spx_plan_ref(p);
+  if (p->ticks) spx_share_begin(run);
   int err = bind(run);
   *out = run;
   if (err == MPI_SUCCESS) return err;
@@ -196,10 +202,10 @@ static void start(spx_run *run, const spx_step *s)
   spx_transfer *x = &run->xfer[s->slot];
   spx_request *r = &x->r;
   spx_comm *c = run->c->comm;
-  piece p = resolve(run, &s->x);
+  spx_piece p = spx_run_resolve(run, &s->x);
   x->expect = p.count * p.type->size;
   x->seen = 0;
-  if (s->x.mode != SPX_PM_FIXED && x->expect == 0) {
+  if ((s->x.mode != SPX_PM_FIXED && x->expect == 0) || (s->flags & SPX_PF_LONG && x->expect <= run->plan->limit)) {
     r->error = MPI_SUCCESS;
     x->seen = 1;
     atomic_store_explicit(&r->done, 1, memory_order_relaxed);
@@ -207,7 +213,7 @@ static void start(spx_run *run, const spx_step *s)
   }
   int sends = s->op == SPX_P_SEND, local = s->flags & SPX_PF_LOCAL;
   if (SPX_UNLIKELY(run->poisoned) && sends) {
-    p.type = byte_type();
+    p.type = spx_byte_type();
     p.count = x->expect == 0;
     p.at = (char *)run;
   }
@@ -237,7 +243,7 @@ static void start(spx_run *run, const spx_step *s)
   spx_unlock();
 }
 
-static void fail(spx_run *run, int error)
+void spx_run_fail(spx_run *run, int error)
 {
   if (run->error == MPI_SUCCESS) run->error = error;
   if (error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED || error == MPIX_ERR_PROC_FAILED_PENDING)
@@ -260,19 +266,19 @@ static void settle(spx_run *run, spx_transfer *x)
     spx_detail("rank %d sent %lld bytes where this process expects %lld: the counts and datatypes of the processes do "
                "not match",
                r->want_src, (long long)r->bytes, (long long)x->expect);
-    fail(run, MPI_ERR_TRUNCATE);
+    spx_run_fail(run, MPI_ERR_TRUNCATE);
     return;
   } else {
     spx_request_detail(r);
-    fail(run, r->error);
+    spx_run_fail(run, r->error);
     return;
   }
   spx_detail("rank %d reports that a process has failed", r->want_src);
-  fail(run, r->error);
+  spx_run_fail(run, r->error);
 }
 
 /* Copies between datatypes; one of them is mostly without gaps. */
-static void copy(piece from, piece to)
+void spx_piece_copy(spx_piece from, spx_piece to)
 {
   int64_t n = from.count * from.type->size, room = to.count * to.type->size;
   if (n > room) n = room;
@@ -294,11 +300,22 @@ static void copy(piece from, piece to)
   }
 }
 
+static void copy(spx_run *run, const spx_step *s)
+{
+  spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
+  bool from_shared = spx_is_shared(&s->x), to_shared = spx_is_shared(&s->y);
+  int64_t n = spx_piece_bytes(from_shared ? to : from);
+  if (s->flags && (n > run->plan->limit) == !!(s->flags & SPX_PF_SHORT)) return;
+  if (from_shared) from.count = n;
+  if (to_shared) to.count = n;
+  spx_piece_copy(from, to);
+}
+
 static void reduce(spx_run *run, const spx_step *s)
 {
-  piece in = resolve(run, &s->x), inout = resolve(run, &s->y);
+  spx_piece in = spx_run_resolve(run, &s->x), inout = spx_run_resolve(run, &s->y);
   int err = spx_reduce(in.at, inout.at, in.count, in.type, run->c->op);
-  if (SPX_UNLIKELY(err != MPI_SUCCESS)) fail(run, err);
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) spx_run_fail(run, err);
 }
 
 /* The first transfer of a wait step that is not complete, or NULL. */
@@ -313,7 +330,7 @@ static spx_transfer *pending(spx_run *run, const spx_step *s)
   return NULL;
 }
 
-spx_transfer *spx_run_advance(spx_run *run)
+bool spx_run_advance(spx_run *run)
 {
   const spx_plan *p = run->plan;
   for (; run->pc < p->nsteps; run->pc++) {
@@ -322,24 +339,35 @@ spx_transfer *spx_run_advance(spx_run *run)
     case SPX_P_SEND:
     case SPX_P_RECV: start(run, s); break;
     case SPX_P_WAIT: {
-      spx_transfer *x = pending(run, s);
-      if (x) return x;
+      if ((run->blocked = pending(run, s)) != NULL) return false;
       break;
     }
     case SPX_P_COPY:
-      if (!run->poisoned) copy(resolve(run, &s->x), resolve(run, &s->y));
+      if (!run->poisoned) copy(run, s);
       break;
     case SPX_P_REDUCE:
       if (!run->poisoned) reduce(run, s);
       break;
+    default:
+      if (!run->poisoned && !spx_share_step(run, s)) {
+        run->blocked = NULL;
+        return false;
+      }
     }
+  }
+  if (p->ticks && !run->ended && !spx_share_end(run)) {
+    run->blocked = NULL;
+    return false;
   }
   for (; run->settled < p->nslots; run->settled++) {
     spx_transfer *x = &run->xfer[run->settled];
-    if (!spx_is_done(&x->r)) return x;
+    if (!spx_is_done(&x->r)) {
+      run->blocked = x;
+      return false;
+    }
     settle(run, x);
   }
-  return NULL;
+  return true;
 }
 
 /* ---- blocking ------------------------------------------------------------------------------------------------ */
@@ -349,7 +377,13 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
   spx_run *run;
   int err = spx_run_new(p, c, spx_plan_tag(c->comm), &run);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
-  for (spx_transfer *x; (x = spx_run_advance(run)) != NULL;) spx_wait(&x->r);
+  for (uint32_t idle = 0, at = 0; !spx_run_advance(run); at = run->pc) {
+    if (run->pc != at) idle = 0;
+    if (run->blocked)
+      spx_wait(&run->blocked->r);
+    else
+      spx_share_idle(run, &idle);
+  }
   err = run->error;
   spx_run_end(run);
   return err;

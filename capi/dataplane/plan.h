@@ -38,12 +38,30 @@ typedef enum {
   SPX_COLL_NEIGHBOR_ALLTOALLW,
   SPX_COLL_COUNT
 } spx_coll_kind;
-enum { SPX_P_SEND = 1, SPX_P_RECV, SPX_P_WAIT, SPX_P_COPY, SPX_P_REDUCE }; /* spx_step.op */
-enum { SPX_PF_LOCAL = 1 };                          /* spx_step.flags: peer is of the local group */
-enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP }; /* spx_operand.buf */
-enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN }; /* spx_operand.mode */
-enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                               /* spx_operand.type */
-#define SPX_PLAN_REGIONS 64                                                       /* a plan has no more; Go checks */
+enum { /* spx_step.op */
+       SPX_P_SEND = 1,
+       SPX_P_RECV,
+       SPX_P_WAIT,
+       SPX_P_COPY,
+       SPX_P_REDUCE,
+       SPX_P_POST,
+       SPX_P_AWAIT,
+       SPX_P_ROOM,
+       SPX_P_THROUGH,
+       SPX_P_COLLECT,
+       SPX_P_FOLD /* in shared memory (share.h) */
+};
+enum { /* spx_step.flags, see core/coll.FlagLocal */
+       SPX_PF_LOCAL = 1,
+       SPX_PF_WAKE_ALL = 2,
+       SPX_PF_WAKE_ROOT = 4,
+       SPX_PF_SHORT = 8,
+       SPX_PF_LONG = 16
+};
+enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP, SPX_PB_CELL = 254, SPX_PB_PART = 255 }; /* spx_operand.buf */
+enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN };         /* spx_operand.mode */
+enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                                       /* spx_operand.type */
+#define SPX_PLAN_REGIONS 64 /* a plan has no more; Go checks */
 
 /* A piece of a buffer, see core/coll.Ref. */
 typedef struct spx_operand {
@@ -57,8 +75,8 @@ typedef struct spx_step {
   uint8_t op, flags;
   uint16_t pad;
   int32_t peer;
-  int32_t slot;     /* SEND, RECV: number of the transfer */
-  int32_t first, n; /* WAIT: waits[first .. first+n) */
+  int32_t slot;     /* SEND, RECV: number of the transfer; in shared memory: the tick, from the operation's first */
+  int32_t first, n; /* WAIT: waits[first .. first+n); in shared memory: ranks */
   int32_t pad2;
   spx_operand x, y;
 } spx_step;
@@ -71,7 +89,8 @@ typedef struct spx_region {
 
 /* What a plan depends on. Compared bytewise: fill it from zero. */
 typedef struct spx_plan_key {
-  uint8_t kind, in_place, commute, pad;
+  uint8_t kind, in_place, commute;
+  uint8_t persistent; /* ranks may start it in another order than others: no shared memory */
   uint8_t s_contig, r_contig;
   uint16_t size_class; /* see core/coll.Args */
   int32_t root, pad2;
@@ -84,6 +103,9 @@ typedef struct spx_plan {
   _Atomic int32_t refs; /* the cache's, and one a run */
   uint32_t nsteps, nslots, nregions;
   uint32_t nprefix;     /* number of the caller's receive counts whose running sums are needed, 0: none */
+  uint32_t ticks;       /* of shared memory */
+  uint32_t signature;   /* of posts; 0: none */
+  int64_t limit;        /* bytes: of SPX_PF_SHORT */
   int64_t unit;         /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
   uint64_t used;        /* clock of the cache */
   struct spx_run *idle; /* a run kept for the next time */

@@ -67,15 +67,20 @@ static spx_run *with_user; /* runs that may call the user's function now, out of
 /* Goes on with a run that nobody else drives now; false: it has ended. The lock is held, or not: see run_with_user. */
 static int go_on(spx_run *run)
 {
-  run->blocked = spx_run_advance(run);
-  return run->blocked != NULL;
+  if (run->parked) spx_share_park(run, false);
+  bool more = !spx_run_advance(run);
+  if (more && !run->blocked) spx_share_park(run, true);
+  return more;
 }
+
+/* What a run waits for may be there. */
+static bool is_due(spx_run *run) { return run->blocked ? spx_is_done(&run->blocked->r) : spx_share_ready(run); }
 
 /* User functions are never called with the lock held: with several threads such runs are left to spx_plan_due. */
 static int poll_run(spx_poller *p)
 {
   spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
-  if (run->busy || !spx_is_done(&run->blocked->r)) return 0;
+  if (run->busy || !is_due(run)) return 0;
   run->busy = 1;
   if (SPX_UNLIKELY(spx_mt && run->c->op && !run->c->op->predef)) {
     run->next = with_user;
@@ -104,7 +109,7 @@ static void run_with_user(void)
     do {
       more = go_on(run);
       spx_lock();
-      again = more && spx_is_done(&run->blocked->r);
+      again = more && is_due(run);
       if (!again) run->busy = 0;
       if (!more) spx_poller_del(&run->poller);
       spx_unlock();
@@ -128,8 +133,7 @@ static int start_request(spx_request *r)
   run->user = r;
   run->poller.poll = poll_run;
   spx_plan_due = run_with_user;
-  run->blocked = spx_run_advance(run);
-  if (run->blocked)
+  if (go_on(run))
     spx_poller_add(&run->poller);
   else
     finish(run);

@@ -1,12 +1,14 @@
 /* plan_run.h - a plan on its way: what the files of the executor share.
  *
  *   plan.c          binding, steps, blocking runs      plan_request.c  nonblocking and persistent runs
- *   plan_temp.c     temporary memory
+ *   plan_share.c    steps in shared memory              plan_temp.c     temporary memory
  */
 #ifndef SPX_PLAN_RUN_H
 #define SPX_PLAN_RUN_H
+#include "basic.h"
 #include "dp.h"
 #include "plan.h"
+#include "share.h"
 
 enum { SPX_PLAN_LOCAL_TAG = 1 << 30 /* set in the tags of messages within the local group of an intercommunicator */ };
 
@@ -22,12 +24,19 @@ struct spx_run {
   const spx_coll *c;     /* stays until the run has ended: on the stack of a blocking call, or with the request */
   spx_request *user;     /* nonblocking: the caller's request */
   struct spx_run *next;  /* in with_user */
-  spx_transfer *blocked; /* what the run waits for */
+  spx_transfer *blocked; /* what the run waits for; NULL: something in shared memory */
   uint32_t pc, settled;  /* next step; transfers below settled are over */
   int32_t error, tag;
-  int poisoned;    /* a peer has failed or the communicator is revoked: no more data */
-  int busy;        /* somebody drives it now */
-  int64_t *prefix; /* running sums of the receive counts */
+  int poisoned; /* a peer has failed or the communicator is revoked: no more data */
+  int busy;     /* somebody drives it now */
+  /* shared memory */
+  uint32_t tick;      /* the operation's first */
+  uint32_t seen, low; /* AWAIT under way: ranks that have posted; what all of these are through with */
+  uint8_t ended;      /* the ticks of the operation are over */
+  uint8_t waited;     /* the AWAIT under way was not complete at once */
+  uint8_t noticed;    /* what the run sleeps for is there */
+  uint8_t parked;     /* SPX_PARKED_*: counted in the head of the shared memory */
+  int64_t *prefix;    /* running sums of the receive counts */
   void *temp;
   size_t temp_bytes;
   char *base[SPX_PB_TEMP + SPX_PLAN_REGIONS];
@@ -39,8 +48,37 @@ static inline int32_t spx_plan_tag(spx_comm *c) { return (int32_t)(c->coll_seq++
 
 /* A run of p, ready to advance. */
 SPX_HIDDEN int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out);
-/* Goes on as far as possible: NULL at the end, else what has to complete first. */
-SPX_HIDDEN spx_transfer *spx_run_advance(spx_run *run);
+/* Goes on as far as possible: true at the end; else run->blocked is what has to complete first. */
+SPX_HIDDEN bool spx_run_advance(spx_run *run);
 /* Gives a run back that is at its end. */
 SPX_HIDDEN void spx_run_end(spx_run *run);
+/* An error of the run; some poison it. */
+SPX_HIDDEN void spx_run_fail(spx_run *run, int error);
+
+/* A piece of a buffer, bound. */
+typedef struct spx_piece {
+  char *at;
+  int64_t count;
+  spx_type *type;
+} spx_piece;
+SPX_HIDDEN spx_piece spx_run_resolve(const spx_run *run, const spx_operand *f);
+/* Copies between datatypes. */
+SPX_HIDDEN void spx_piece_copy(spx_piece from, spx_piece to);
+static inline spx_type *spx_byte_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
+static inline int64_t spx_piece_bytes(spx_piece p) { return p.count * p.type->size; }
+static inline bool spx_is_shared(const spx_operand *f) { return f->buf >= SPX_PB_CELL; }
+
+/* ---- plan_share.c -------------------------------------------------------------------------------------------- */
+/* Takes the ticks of a run that begins. An error is the run's. */
+SPX_HIDDEN void spx_share_begin(spx_run *run);
+/* Carries out a step in shared memory; false: not yet. */
+SPX_HIDDEN bool spx_share_step(spx_run *run, const spx_step *s);
+/* The run has no more steps; false: an earlier operation has to end first. */
+SPX_HIDDEN bool spx_share_end(spx_run *run);
+/* Whether it is worth while to advance a run that waits for something in shared memory. */
+SPX_HIDDEN bool spx_share_ready(spx_run *run);
+/* One step of waiting, blocking, of a run that waits for something in shared memory; idle counts them, from 0. */
+SPX_HIDDEN void spx_share_idle(spx_run *run, uint32_t *idle);
+/* A run behind a request begins to wait for something in shared memory, or is over it. */
+SPX_HIDDEN void spx_share_park(spx_run *run, bool on);
 #endif

@@ -189,6 +189,12 @@ static void replace(const void *in, void *inout, int64_t count, const spx_type *
   }
 }
 
+spx_red_fn spx_reduce_kernel(const spx_op *op, const spx_type *t)
+{
+  int o = op_index(op->predef), class = spx_red_class_of(t);
+  return o >= 0 && class >= 0 && class < SPX_RC_COUNT ? kernels()[class][o] : NULL;
+}
+
 int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, const spx_op *op)
 {
   if (count <= 0) return MPI_SUCCESS;

@@ -92,6 +92,7 @@ typedef struct spx_win {
 
 /* ---- rma_memory.c: memory and locks ---- */
 /* Takes bytes of zeroed memory at the end of the job's memory file: *offset; or an errno. */
+SPX_HIDDEN uint64_t spx_file_reserve(uint64_t bytes); /* addresses alone; the caller allocates what it uses */
 SPX_HIDDEN int spx_file_take(uint64_t bytes, uint64_t *offset);
 /* Gives the memory back; nobody uses it any more. */
 SPX_HIDDEN void spx_file_drop(uint64_t offset, uint64_t bytes);

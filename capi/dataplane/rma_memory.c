@@ -34,14 +34,19 @@ static uint64_t available(void)
   return kb ? kb << 10 : UINT64_MAX;
 }
 
+uint64_t spx_file_reserve(uint64_t bytes)
+{
+  uint64_t before = __atomic_fetch_add(&spx_segment->win_bytes, ROUND(bytes, PAGE), __ATOMIC_RELAXED);
+  return ROUND(spx_segment->total_bytes, PAGE) + before;
+}
+
 int spx_file_take(uint64_t bytes, uint64_t *offset)
 {
   *offset = 0;
   if (bytes == 0) return 0;
   if (bytes > SMALL && (bytes > MOST || bytes > available())) return ENOMEM;
   bytes = ROUND(bytes, PAGE);
-  uint64_t before = __atomic_fetch_add(&spx_segment->win_bytes, bytes, __ATOMIC_RELAXED);
-  *offset = ROUND(spx_segment->total_bytes, PAGE) + before;
+  *offset = spx_file_reserve(bytes);
   int rc;
   do rc = fallocate(spx_map.fd, 0, (off_t)*offset, (off_t)bytes);
   while (rc != 0 && errno == EINTR);

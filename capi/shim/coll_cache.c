@@ -112,7 +112,7 @@ void spx_coll_comm_free(spx_comm *c)
   free(k);
 }
 
-int spx_collective(const spx_coll *c, spx_how how)
+static int collective(const spx_coll *c, spx_how how)
 {
   spx_plan *p;
   spx_request *r = NULL;
@@ -131,4 +131,12 @@ int spx_collective(const spx_coll *c, spx_how how)
   }
   if (how.request) *how.request = (MPI_Request)(uintptr_t)r->o.handle;
   return MPI_SUCCESS;
+}
+
+int spx_collective(const spx_coll *c, spx_how how)
+{
+  if (SPX_LIKELY(!how.persistent)) return collective(c, how);
+  spx_coll persistent = *c;
+  persistent.key.persistent = 1;
+  return collective(&persistent, how);
 }

@@ -7,6 +7,7 @@
 #include "coll.h"
 #include "dp.h"
 #include "runtime.h"
+#include "share.h"
 #include "shim.h"
 
 _Static_assert(SPX_HANDLE_COMM_NULL == (uintptr_t)MPI_COMM_NULL && SPX_HANDLE_COMM_WORLD == (uintptr_t)MPI_COMM_WORLD &&
@@ -84,6 +85,7 @@ static void release(spx_comm *c)
 {
   spx_stat_gone(c);
   if (c->ctx) spx_comm_dropped(c->ctx);
+  spx_share_leave(c);
   if (c->inner) spx_unref(SPX_K_COMM, &c->inner->o);
   if (c->local != c->peer) spx_ranks_free(c->peer);
   spx_ranks_free(c->local);

@@ -80,6 +80,8 @@ type Args struct {
 	SizeClass int
 	Commute   bool // the operation commutes; everywhere
 	CPUs      int  // processors that the ranks of a host share; everywhere
+	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has none; everywhere.
+	Shared int64
 	// Force names an algorithm; empty: the table chooses. Everywhere.
 	Force string
 	// Sources and Dests are whom this rank receives from and sends to in neighbourhood collectives, in the order of the blocks;
@@ -156,6 +158,9 @@ func Compile(a Args) (*Plan, error) {
 	}
 	b.p.Algorithm = alg.name
 	alg.build(b)
+	if b.p.Ticks > 0 {
+		b.p.Signature = b.signature()
+	}
 	return &b.p, nil
 }
 

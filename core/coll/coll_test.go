@@ -147,7 +147,11 @@ func forEach(t *testing.T, k Kind, build func(s *scenario, force string)) {
 }
 
 func (s *scenario) args(force string) Args {
-	return Args{Force: force, CPUs: []int{1, 64}[s.n%2], Root: s.rng.IntN(s.n)}
+	a := Args{Force: force, CPUs: []int{1, 64}[s.n%2], Root: s.rng.IntN(s.n)}
+	if s.rng.IntN(2) == 0 || force == "shared" {
+		a.Shared = testPart
+	}
+	return a
 }
 
 // count is mostly small, sometimes zero, sometimes long.

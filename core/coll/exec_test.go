@@ -23,6 +23,7 @@ type memory struct {
 
 // proc is one rank: its call, its plan and what the plan's symbols mean.
 type proc struct {
+	net              *network
 	args             Args
 	plan             *Plan
 	mem              []memory // by Buf
@@ -35,7 +36,24 @@ type proc struct {
 	op               func(lo, hi []byte) // on the data bytes of an element: hi = lo op hi
 	pc               int
 	done             []bool
+	through          int32 // tick
 }
+
+// sharedMemory is what the ranks of a group share. Cells and parts are poisoned when they may be used again, so that who reads too
+// late or writes too early computes something else.
+type sharedMemory struct {
+	cells [][]cell // by rank and tick modulo cellDepth
+	parts [Parts]memory
+	owner [Parts]int32
+}
+
+type cell struct {
+	tick      int32
+	signature uint32
+	data      []byte
+}
+
+const cellDepth = 8
 
 type message struct {
 	from, to     *proc
@@ -50,6 +68,7 @@ type network struct {
 	flying       []*message
 	rng          *rand.Rand
 	eager        bool
+	shared       sharedMemory
 }
 
 // bind makes the temporary regions.
@@ -78,7 +97,18 @@ func (p *proc) bind() {
 
 // resolve gives the memory, datatype, offset and count of a ref.
 func (p *proc) resolve(r Ref) (m memory, t layout, off, count int64) {
-	m, t, off, count = p.mem[r.Buf], p.types[r.Type], r.Off, r.Count
+	switch t, off, count = p.types[r.Type], r.Off, r.Count; r.Buf {
+	case BufCell:
+		m = memory{data: p.net.shared.cells[r.A][r.B%cellDepth].data}
+	case BufPart:
+		m = p.net.shared.parts[r.B%Parts]
+		if r.Mode == Prefix {
+			off += p.prefix[r.A] * p.plan.Unit
+		}
+		return m, t, off, count
+	default:
+		m = p.mem[r.Buf]
+	}
 	counts, displs, types := p.rCounts, p.rDispls, p.rTypes
 	if r.Buf == BufSend {
 		counts, displs, types = p.sCounts, p.sDispls, p.sTypes
@@ -154,7 +184,10 @@ func (n *network) step(p *proc) bool {
 	case OpSend, OpRecv:
 		n.start(p, s)
 	case OpCopy:
-		p.unpack(s.Y, p.pack(s.X))
+		if n := p.size(dataSide(s)); s.Flags&FlagShort != 0 && n > p.plan.Limit || s.Flags&FlagLong != 0 && n <= p.plan.Limit {
+			break
+		}
+		p.share(s.X, s.Y)
 	case OpReduce:
 		lo, hi := p.pack(s.X), p.pack(s.Y)
 		if len(lo) != len(hi) {
@@ -165,12 +198,15 @@ func (n *network) step(p *proc) bool {
 		}
 		p.unpack(s.Y, hi)
 	}
+	if s.Op >= OpPost && !n.stepShared(p, s) {
+		return false
+	}
 	p.pc++
 	return true
 }
 
 func (n *network) start(p *proc, s Step) {
-	if s.X.Mode != Fixed && p.size(s.X) == 0 {
+	if size := p.size(s.X); s.X.Mode != Fixed && size == 0 || s.Flags&FlagLong != 0 && size <= p.plan.Limit {
 		p.done[s.Slot] = true
 		return
 	}
@@ -244,7 +280,9 @@ func (n *network) deliver(i int) {
 // run carries out all plans. It returns the number of messages, or says who is stuck.
 func (n *network) run() (int, error) {
 	n.sends, n.recvs = map[[2]int][]*message{}, map[[2]int][]*message{}
+	n.share()
 	for _, p := range n.procs {
+		p.net = n
 		p.bind()
 	}
 	messages := 0

@@ -10,9 +10,19 @@ const (
 	OpWait   Op = 3 // waits for the sends and receives Plan.Waits[First:First+N], by slot
 	OpCopy   Op = 4 // copies X to Y, from one datatype into another
 	OpReduce Op = 5 // Y = X op Y; X holds the operand of the lower ranks
+
+	// In shared memory (shared.go); Slot is the tick, counted from the operation's first.
+	OpPost    Op = 6  // copies X to Y and posts the tick
+	OpAwait   Op = 7  // waits for the posts of the others of the ranks [First, First+N)
+	OpRoom    Op = 8  // waits until Y.Count bytes at Y may be written
+	OpThrough Op = 9  // this rank has read all that it wants of the ticks up to this one
+	OpCollect Op = 10 // copies X of each rank in [First, First+N) but Peer, X.Count bytes apart, to the block of that rank in Y
+	OpFold    Op = 11 // Y = X of rank First op ... op X of rank First+N-1, X.Count bytes apart
 )
 
-// Buf names a buffer that is bound when the plan is run. BufTemp and above are the plan's own regions of temporary memory.
+// Buf names a buffer that is bound when the plan is run. BufTemp and above are the plan's own regions of temporary memory, but for
+// BufCell, the cell of rank A in tick B, and BufPart, the part of tick B. With the mode Prefix, the blocks before A lie before
+// what is meant in a part.
 type Buf uint8
 
 // The buffers.
@@ -20,6 +30,8 @@ const (
 	BufSend Buf = 0
 	BufRecv Buf = 1
 	BufTemp Buf = 2
+	BufCell Buf = 254
+	BufPart Buf = 255
 )
 
 // Mode says how a Ref finds its offset and count.
@@ -56,7 +68,11 @@ type Ref struct {
 
 // Flags of a step.
 const (
-	FlagLocal = 1 // intercommunicator: Peer is a rank of the local group
+	FlagLocal    = 1  // intercommunicator: Peer is a rank of the local group
+	FlagWakeAll  = 2  // OpPost: all ranks may wait for it
+	FlagWakeRoot = 4  // OpPost: rank Peer may wait for it and those of all others
+	FlagShort    = 8  // only what has at most Plan.Limit bytes
+	FlagLong     = 16 // only what has more
 )
 
 // Step is one entry of a plan.
@@ -65,8 +81,8 @@ type Step struct {
 	Flags uint8
 	Peer  int32
 	Slot  int32 // OpSend, OpRecv: number of the transfer, by which waits name it
-	First int32 // OpWait
-	N     int32 // OpWait
+	First int32 // OpWait: in Plan.Waits; in shared memory: a rank
+	N     int32
 	X, Y  Ref
 }
 
@@ -86,6 +102,9 @@ type Plan struct {
 	Regions   []Region
 	Unit      int64  // bytes of TypeByte that a unit of the caller's receive counts stands for, in Prefix refs
 	Algorithm string // for diagnosis
+	Ticks     int32  // of shared memory
+	Limit     int64  // see FlagShort
+	Signature uint32 // ranks whose posts have another take part in another operation
 }
 
 // builder collects the steps of a plan.

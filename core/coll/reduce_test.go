@@ -40,8 +40,11 @@ func reductions(t *testing.T, k Kind) {
 			length = total
 		}
 		operands := make([][]byte, s.n)
+		lt := s.pick() // of all: MPI-5.0 6.9.1
+		if a.Shared > 0 && s.rng.IntN(4) > 0 {
+			lt = plain
+		}
 		for i := range s.n {
-			lt := s.pick()
 			a.InPlace = inPlace && (k != Reduce || i == a.Root)
 			a.SCount, a.RCount, a.SizeClass = c, c, sizeClass(4*total)
 			if k == ReduceScatter {

@@ -24,29 +24,55 @@ func packable(a *Args) bool    { return a.Size > 1 && a.data()*int64(a.Size) < 1
 func bytesDivide(a *Args) bool { return a.Size > 1 && a.data() >= int64(a.Size) }
 func smallOnHost(a *Args) bool { return a.crowded() && a.data() <= 8192 }
 
+// Shared memory: at most so many pieces or ticks, so that plans stay short.
+func shared(a *Args) bool { return a.Shared > 0 && a.Size > 1 && a.slotBytes() >= 64 }
+func piecewise(per func(*Args) int64) func(*Args) bool {
+	const most = 256
+	return func(a *Args) bool { return shared(a) && per(a) > 0 && a.data() <= per(a)*most }
+}
+func inPart(a *Args) bool      { return shared(a) && a.data() <= a.Shared }
+func inSlot(a *Args) bool      { return shared(a) && a.data() <= a.slotBytes() }
+func blockPiece(a *Args) int64 { return a.slotBytes() / int64(a.Size) &^ 7 }
+func foldPiece(a *Args) int64  { return a.slotBytes() / int64(a.Size) / a.RType.Size * a.RType.Size }
+func outOfPlace(a *Args) bool  { return !a.InPlace }
+func foldable(a *Args) bool    { return a.RType.Contig && a.RType.Size > 0 && a.RType.Size <= 64 }
+func both(p, q func(*Args) bool) func(*Args) bool {
+	return func(a *Args) bool { return p(a) && q(a) }
+}
+
 // algorithms by operation. The first is the one that always works.
 var algorithms = [Kinds][]algorithm{
 	Barrier: {
 		{"tree", barrierTree, always},
 		{"fan", fan(flat, barrierTree), always},
 		{"dissemination", barrierDissemination, always},
+		{"shared", barrierShared, shared},
 	},
 	Bcast: {
 		{"binomial", bcastBinomial, always},
 		{"fan", fan(flat, bcastBinomial), always},
 		{"scatter_allgather", bcastScatterAllgather, bytesDivide},
 		{"chain", bcastChain, several},
+		{"shared", bcastShared, piecewise(func(a *Args) int64 { return min(a.Shared, 32<<10) })},
 	},
 	Gather: {
 		{"linear", gatherLinear, always},
 		{"binomial", gatherBinomial, packable},
+		{"shared", gatherShared, piecewise((*Args).slotBytes)},
 	},
-	Gatherv: {{"linear", gathervLinear, always}},
+	Gatherv: {
+		{"linear", gathervLinear, always},
+		{"shared", gathervShared, shared},
+	},
 	Scatter: {
 		{"linear", scatterLinear, always},
 		{"binomial", scatterBinomial, packable},
+		{"shared", scatterShared, piecewise((*Args).slotBytes)},
 	},
-	Scatterv: {{"linear", scattervLinear, always}},
+	Scatterv: {
+		{"linear", scattervLinear, always},
+		{"shared", scattervShared, shared},
+	},
 	Allgather: {
 		{"ring", allgatherRing, always},
 		{"linear", allgatherLinear, always},
@@ -54,50 +80,62 @@ var algorithms = [Kinds][]algorithm{
 		{"bruck", allgatherBruck, packable},
 		{"gather_bcast", allgatherGatherBcast, always},
 		{"fan", fan(flat, allgatherGatherBcast), always},
+		{"shared", allgatherShared, piecewise((*Args).slotBytes)},
 	},
 	Allgatherv: {
 		{"ring", allgathervRing, always},
 		{"linear", allgathervLinear, always},
 		{"gather_bcast", allgathervGatherBcast, always},
 		{"fan", fan(flat, allgathervGatherBcast), always},
+		{"shared", allgathervShared, inPart},
 	},
 	Alltoall: {
 		{"linear", alltoallLinear, always},
 		{"pairwise", alltoallPairwise, always},
 		{"bruck", alltoallBruck, packable},
+		{"shared", alltoallShared, piecewise(blockPiece)},
 	},
-	Alltoallv: {{"linear", alltoallvLinear, always}},
+	Alltoallv: {
+		{"linear", alltoallvLinear, always},
+		{"shared", alltoallvShared, both(shared, outOfPlace)},
+	},
 	Alltoallw: {{"linear", alltoallvLinear, always}},
 	Reduce: {
 		{"binomial", reduceBinomial, always},
 		{"fan", fan(flat, reduceBinomial), always},
 		{"rabenseifner", reduceRabenseifner, halvable},
+		{"shared", reduceShared, both(foldable, piecewise((*Args).slotBytes))},
 	},
 	Allreduce: {
 		{"reduce_bcast", allreduceReduceBcast, always},
 		{"fan", fan(flat, allreduceReduceBcast), always},
 		{"recursive_doubling", allreduceDoubling, always},
 		{"rabenseifner", allreduceRabenseifner, halvable},
+		{"shared", reduceShared, both(foldable, piecewise((*Args).slotBytes))},
 	},
 	ReduceScatterBlock: {
 		{"reduce_scatter", reduceThenScatter, always},
 		{"fan", fan(flat, reduceThenScatter), always},
 		{"pairwise", reduceScatterPairwise, commutes},
+		{"shared", reduceScatterShared, both(foldable, piecewise(foldPiece))},
 	},
 	ReduceScatter: {
 		{"reduce_scatter", reduceThenScatter, always},
 		{"fan", fan(flat, reduceThenScatter), always},
 		{"pairwise", reduceScatterPairwise, commutes},
+		{"shared", reduceScatterShared, both(foldable, inSlot)},
 	},
 	Scan: {
 		{"linear", scanLinear, always},
 		{"fan", scanFan, always},
 		{"recursive_doubling", scanDoubling, always},
+		{"shared", scanShared, both(foldable, inSlot)},
 	},
 	Exscan: {
 		{"linear", scanLinear, always},
 		{"fan", scanFan, always},
 		{"recursive_doubling", scanDoubling, always},
+		{"shared", scanShared, both(foldable, inSlot)},
 	},
 	NeighborAllgather:  {{"direct", neighborAllgather, always}},
 	NeighborAllgatherv: {{"direct", neighborAllgatherv, always}},
@@ -126,61 +164,77 @@ const (
 // flat tree, 66 over a binomial one); else it is the number of rounds. For long data it is the number of bytes that pass
 // through one rank.
 var table = []rule{
+	{Barrier, 64, anyBytes, always, "shared"},
 	{Barrier, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Barrier, anyRanks, anyBytes, always, "dissemination"},
 
+	{Bcast, 64, anyBytes, always, "shared"},
 	{Bcast, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Bcast, anyRanks, 64 << 10, always, "binomial"},
 	{Bcast, 4, anyBytes, always, "binomial"},
 	{Bcast, anyRanks, anyBytes, always, "scatter_allgather"},
 	{Bcast, anyRanks, anyBytes, always, "binomial"},
 
+	{Gather, 64, anyBytes, always, "shared"},
 	{Gather, 64, anyBytes, always, "linear"},
 	{Gather, anyRanks, 2048, always, "binomial"},
 	{Gather, anyRanks, anyBytes, always, "linear"},
+	{Gatherv, 64, anyBytes, always, "shared"},
 	{Gatherv, anyRanks, anyBytes, always, "linear"},
+	{Scatter, 64, anyBytes, always, "shared"},
 	{Scatter, 64, anyBytes, always, "linear"},
 	{Scatter, anyRanks, 2048, always, "binomial"},
 	{Scatter, anyRanks, anyBytes, always, "linear"},
+	{Scatterv, 64, anyBytes, always, "shared"},
 	{Scatterv, anyRanks, anyBytes, always, "linear"},
 
+	{Allgather, 64, anyBytes, always, "shared"},
 	{Allgather, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Allgather, anyRanks, 8192, powerOfTwo, "recursive_doubling"},
 	{Allgather, anyRanks, 1024, always, "bruck"},
 	{Allgather, anyRanks, anyBytes, always, "ring"},
+	{Allgatherv, 64, anyBytes, always, "shared"},
 	{Allgatherv, anyRanks, 256 << 10, (*Args).crowded, "fan"},
 	{Allgatherv, 64, anyBytes, (*Args).crowded, "linear"},
 	{Allgatherv, anyRanks, 64 << 10, always, "gather_bcast"},
 	{Allgatherv, anyRanks, anyBytes, always, "ring"},
 
+	{Alltoall, 64, anyBytes, always, "shared"},
 	{Alltoall, 4, anyBytes, always, "linear"},
 	{Alltoall, 64, anyBytes, (*Args).crowded, "linear"},
 	{Alltoall, anyRanks, 256, always, "bruck"},
 	{Alltoall, anyRanks, anyBytes, always, "linear"},
+	{Alltoallv, 64, anyBytes, always, "shared"},
 	{Alltoallv, anyRanks, anyBytes, always, "linear"},
 	{Alltoallw, anyRanks, anyBytes, always, "linear"},
 
+	{Reduce, 64, anyBytes, always, "shared"},
 	{Reduce, anyRanks, 64 << 10, (*Args).crowded, "fan"},
 	{Reduce, anyRanks, 1 << 20, (*Args).crowded, "binomial"},
 	{Reduce, anyRanks, 64 << 10, always, "binomial"},
 	{Reduce, anyRanks, anyBytes, always, "rabenseifner"},
 	{Reduce, anyRanks, anyBytes, always, "binomial"},
+	{Allreduce, 64, anyBytes, always, "shared"},
 	{Allreduce, 2, 32 << 10, always, "recursive_doubling"},
 	{Allreduce, anyRanks, 1 << 20, (*Args).crowded, "fan"},
 	{Allreduce, anyRanks, 32 << 10, always, "recursive_doubling"},
 	{Allreduce, anyRanks, anyBytes, always, "rabenseifner"},
 	{Allreduce, anyRanks, anyBytes, always, "recursive_doubling"},
 
+	{ReduceScatterBlock, 64, anyBytes, always, "shared"},
 	{ReduceScatterBlock, anyRanks, anyBytes, smallOnHost, "fan"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "reduce_scatter"},
+	{ReduceScatter, 64, anyBytes, always, "shared"},
 	{ReduceScatter, anyRanks, anyBytes, smallOnHost, "fan"},
 	{ReduceScatter, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
 
+	{Scan, 64, anyBytes, always, "shared"},
 	{Scan, 64, 1024, (*Args).crowded, "fan"},
 	{Scan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Scan, anyRanks, anyBytes, always, "recursive_doubling"},
+	{Exscan, 64, anyBytes, always, "shared"},
 	{Exscan, 64, 1024, (*Args).crowded, "fan"},
 	{Exscan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Exscan, anyRanks, anyBytes, always, "recursive_doubling"},

@@ -51,6 +51,10 @@ type Contexts struct {
 	origin Origin
 	proc   uint64
 	next   atomic.Uint64
+
+	// OnTake, unless nil, is called with each context that is dealt out for a communicator of one group, before anybody else
+	// can know it. Set it before the first is dealt out.
+	OnTake func(ctx uint64)
 }
 
 // NewContexts returns the dealer of a process. Process numbers are unique in the job, and never given twice (spx_proc.serial).
@@ -61,7 +65,13 @@ func NewContexts(o Origin, proc uint32) *Contexts {
 }
 
 // Take returns the first of n new contexts, which lie CtxStep apart.
-func (x *Contexts) Take(n int) uint64 { return x.ctx(x.next.Add(uint64(n)) - uint64(n)) }
+func (x *Contexts) Take(n int) uint64 {
+	ctx := x.ctx(x.next.Add(uint64(n)) - uint64(n))
+	if n == 1 && x.OnTake != nil {
+		x.OnTake(ctx)
+	}
+	return ctx
+}
 
 func (x *Contexts) ctx(counter uint64) uint64 {
 	return (uint64(x.origin) + x.proc<<counterBits + counter) & contextMask * CtxStep

@@ -1,0 +1,360 @@
+/* plan_share.c - the steps of a plan in the shared memory of its communicator (share.h).
+ *
+ * The operations of a communicator take turns: one begins when the one before has ended here. Who has posted looks whether somebody sleeps
+ * who waits for it; where ranks outnumber processors, a fence stands between, so that of a post and a sleeper's last look one
+ * sees the other. Elsewhere nobody sleeps soon, and who does looks again after a while (wait.c).
+ *
+ * After a death, a revocation or a lack of memory no operation of the communicator can end properly: those who wait notice by
+ * themselves, so a run that fails needs to tell nobody.
+ */
+#include <sched.h>
+#include "plan_run.h"
+#include "reduce.h"
+
+enum { FOLD_BYTES = 16384 /* of a vector that is reduced at a time: it stays in the nearest cache */ };
+enum { SPX_PARKED_NOT, SPX_PARKED_POST, SPX_PARKED_ROOM };
+
+static uint32_t load(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static bool is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
+
+void spx_share_begin(spx_run *run)
+{
+  spx_comm *c = run->c->comm;
+  run->ended = run->waited = run->parked = 0;
+  run->seen = 0;
+  if (SPX_UNLIKELY(!c->share)) {
+    int err = spx_share_attach(c);
+    if (err != MPI_SUCCESS) {
+      run->ended = 1;
+      run->poisoned = 1;
+      spx_run_fail(run, err);
+      return;
+    }
+  }
+  spx_share *sh = c->share;
+  run->tick = sh->next;
+  sh->next += run->plan->ticks;
+}
+
+static void give_up(spx_run *run, int error)
+{
+  if (error == MPIX_ERR_PROC_FAILED) spx_detail("a process of the communicator has failed");
+  if (error == MPIX_ERR_REVOKED) spx_detail("the communicator has been revoked");
+  if (error == MPI_ERR_NO_MEM) spx_detail("a process of the communicator has no memory for collectives");
+  spx_run_fail(run, error);
+  run->poisoned = 1;
+}
+
+/* Nothing to be seen yet: false, or true when there never will be. */
+static bool not_yet(spx_run *run)
+{
+  spx_comm *c = run->c->comm;
+  int error = spx_share_trouble(c, c->share);
+  if (SPX_LIKELY(error == MPI_SUCCESS)) return false;
+  give_up(run, error);
+  return true;
+}
+
+static bool is_turn(const spx_run *run, spx_share *sh)
+{
+  return atomic_load_explicit(&sh->finished, memory_order_acquire) + 1 == run->tick;
+}
+
+/* ---- room ---------------------------------------------------------------------------------------------------- */
+
+/* All ranks are through with tick. */
+static bool all_through(spx_share *sh, uint32_t tick)
+{
+  if (SPX_LIKELY(!is_before(sh->safe, tick))) return true;
+  uint32_t low = sh->through;
+  for (uint32_t i = 0; i < sh->n; i++) {
+    uint32_t t = i == sh->me ? sh->through : load(&sh->lines[i].through);
+    if (is_before(t, low)) low = t;
+  }
+  sh->safe = low;
+  return !is_before(low, tick);
+}
+
+static bool has_room(spx_share *sh, uint32_t tick, bool bulk)
+{
+  return all_through(sh, tick - (bulk ? SPX_SHARE_PARTS : sh->depth));
+}
+
+static void set_through(spx_run *run, spx_share *sh, uint32_t tick)
+{
+  sh->through = tick;
+  __atomic_store_n(&sh->lines[sh->me].through, tick, __ATOMIC_RELEASE);
+  if (sh->crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (SPX_UNLIKELY(load(&sh->head->wants_room))) spx_share_ring(run->c->comm, sh);
+}
+
+/* ---- posts --------------------------------------------------------------------------------------------------- */
+
+/* Everybody but the one who waits has posted. */
+static bool all_posted(const spx_share *sh, uint32_t tick, uint32_t but)
+{
+  for (uint32_t i = 0; i < sh->n; i++)
+    if (i != but && load(&spx_share_cell(sh, i, tick)->tick) != tick) return false;
+  return true;
+}
+
+static void wake(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
+{
+  const spx_comm *c = run->c->comm;
+  if (s->flags & SPX_PF_WAKE_ALL)
+    spx_share_ring(c, sh);
+  else if (s->flags & SPX_PF_WAKE_ROOT) {
+    uint32_t proc = c->peer[s->peer];
+    if (__atomic_load_n(&spx_proc_of(proc)->sleeping, __ATOMIC_RELAXED) && all_posted(sh, tick, (uint32_t)s->peer))
+      spx_ring_bell(proc);
+  }
+}
+
+static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
+{
+  bool bulk = s->y.buf == SPX_PB_PART;
+  if (SPX_UNLIKELY(!has_room(sh, tick, bulk))) return not_yet(run);
+  if (spx_is_shared(&s->y)) {
+    spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
+    int64_t n = to.count = spx_piece_bytes(from);
+    if (!(s->flags & SPX_PF_SHORT) || n <= run->plan->limit) {
+      if (bulk) {
+        int err = spx_share_allocate(run->c->comm, sh, tick, (uint64_t)(to.at - spx_share_part(sh, tick)), (uint64_t)n);
+        if (SPX_UNLIKELY(err != MPI_SUCCESS)) return give_up(run, err), true;
+      }
+      if (from.type->flags & SPX_T_CONTIG && !bulk)
+        spx_copy_short(to.at, from.at, (uint64_t)n);
+      else
+        spx_piece_copy(from, to);
+    }
+  }
+  spx_cell *cell = spx_share_cell(sh, sh->me, tick);
+  cell->signature = run->plan->signature;
+  cell->through = sh->through;
+  __atomic_store_n(&cell->tick, tick, __ATOMIC_RELEASE);
+  if (sh->crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (SPX_UNLIKELY(load(&sh->head->parked))) wake(run, sh, s, tick);
+  return true;
+}
+
+static void mismatch(spx_run *run, uint32_t rank)
+{
+  spx_detail(
+      "rank %u takes part in another operation, or with another root or size of data: the calls of the processes do "
+      "not match",
+      rank);
+  run->poisoned = 1;
+  spx_run_fail(run, MPI_ERR_TRUNCATE);
+}
+
+static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
+{
+  uint32_t i = (uint32_t)s->first + run->seen, end = (uint32_t)(s->first + s->n);
+  if (run->seen == 0) run->low = sh->through;
+  for (; i < end; i++) {
+    if (i == sh->me) continue;
+    const spx_cell *cell = spx_share_cell(sh, i, tick);
+    if (load(&cell->tick) != tick) {
+      run->seen = i - (uint32_t)s->first;
+      run->waited = 1;
+      return not_yet(run);
+    }
+    if (SPX_UNLIKELY(cell->signature != run->plan->signature)) return mismatch(run, i), true;
+    if (is_before(cell->through, run->low)) run->low = cell->through;
+  }
+  if (end - (uint32_t)s->first == sh->n) {
+    if (is_before(sh->safe, run->low)) sh->safe = run->low;
+    if (SPX_UNLIKELY(!run->waited && load(&sh->head->parked))) spx_share_ring(run->c->comm, sh); /* nobody was later */
+  }
+  run->seen = 0;
+  run->waited = 0;
+  return true;
+}
+
+/* ---- data ---------------------------------------------------------------------------------------------------- */
+
+/* Data of several ranks: at `at`, `stride` bytes apart. */
+typedef struct {
+  const char *at;
+  int64_t stride;
+} column;
+
+/* What x is for all ranks; x->count is the distance from rank to rank. */
+static column column_of(const spx_run *run, const spx_operand *x)
+{
+  const spx_share *sh = run->c->comm->share;
+  uint32_t tick = run->tick + (uint32_t)x->b;
+  if (x->buf == SPX_PB_CELL)
+    return (column){(char *)spx_share_cell(sh, 0, tick)->data + x->off, (int64_t)(sh->depth * sizeof(spx_cell))};
+  column c = {spx_share_part(sh, tick) + x->off, x->count};
+  if (x->mode == SPX_PM_PREFIX && x->count) c.at += run->prefix[x->a] * run->plan->unit;
+  return c;
+}
+
+static void collect(spx_run *run, const spx_step *s)
+{
+  column from = column_of(run, &s->x);
+  bool end_to_end = s->x.mode == SPX_PM_PREFIX;
+  spx_operand y = s->y;
+  y.a = s->first;
+  spx_piece to = spx_run_resolve(run, &y);
+  int64_t step = to.count * to.type->extent;
+  if (y.mode == SPX_PM_FIXED) to.at += s->first * step;
+  for (int32_t i = s->first; i < s->first + s->n; i++, to.at += step) {
+    if (i == s->peer) continue;
+    if (y.mode != SPX_PM_FIXED) {
+      y.a = i;
+      to = spx_run_resolve(run, &y);
+      step = 0;
+    }
+    int64_t n = spx_piece_bytes(to);
+    if (s->flags & SPX_PF_SHORT && n > run->plan->limit) continue;
+    const char *at = from.at + (end_to_end ? run->prefix[i] * run->plan->unit : i * from.stride);
+    if (to.type->flags & SPX_T_CONTIG && n >= 0 && n <= 32)
+      spx_copy_short(to.at, at, (uint64_t)n);
+    else
+      spx_piece_copy((spx_piece){(char *)(uintptr_t)at, n, spx_byte_type()}, to);
+  }
+}
+
+/* From the last rank down, so that each operand is on the left of what is there. */
+static void fold(spx_run *run, const spx_step *s)
+{
+  spx_piece y = spx_run_resolve(run, &s->y);
+  column from = column_of(run, &s->x);
+  spx_red_fn kernel = spx_reduce_kernel(run->c->op, y.type);
+  int64_t size = y.type->size, most = FOLD_BYTES / size;
+  for (int64_t at = 0; at < y.count; at += most) {
+    int64_t n = y.count - at < most ? y.count - at : most;
+    char *to = y.at + at * size;
+    int32_t i = s->first + s->n - 1;
+    const char *in = from.at + at * size + i * from.stride;
+    memcpy(to, in, (size_t)(n * size));
+    while (--i >= s->first) {
+      in -= from.stride;
+      if (SPX_LIKELY(kernel != NULL))
+        kernel(in, to, n);
+      else
+        spx_reduce(in, to, n, y.type, run->c->op);
+    }
+  }
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------- */
+
+static bool room(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
+{
+  if (SPX_UNLIKELY(!has_room(sh, tick, true))) return not_yet(run);
+  if (s->y.count == 0) return true;
+  int err = spx_share_allocate(run->c->comm, sh, tick, (uint64_t)s->y.off, (uint64_t)s->y.count);
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) give_up(run, err);
+  return true;
+}
+
+bool spx_share_step(spx_run *run, const spx_step *s)
+{
+  spx_comm *c = run->c->comm;
+  spx_share *sh = c->share;
+  uint32_t tick = run->tick + (uint32_t)s->slot;
+  if (SPX_UNLIKELY(!is_turn(run, sh))) return not_yet(run);
+  if (SPX_UNLIKELY(spx_ndead != sh->seen_dead || sh->error || c->revoked) && not_yet(run)) return true;
+  switch (s->op) {
+  case SPX_P_POST: return post(run, sh, s, tick);
+  case SPX_P_AWAIT: return await(run, sh, s, tick);
+  case SPX_P_ROOM: return room(run, sh, s, tick);
+  case SPX_P_THROUGH: set_through(run, sh, tick); return true;
+  case SPX_P_COLLECT: collect(run, s); return true;
+  default: fold(run, s); return true;
+  }
+}
+
+bool spx_share_end(spx_run *run)
+{
+  spx_share *sh = run->c->comm->share;
+  if (!is_turn(run, sh)) return false;
+  uint32_t last = run->tick + run->plan->ticks - 1;
+  if (sh->through != last) set_through(run, sh, last);
+  atomic_store_explicit(&sh->finished, last, memory_order_release);
+  run->ended = 1;
+  return true;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------- */
+
+static const spx_step *step_of(const spx_run *run)
+{
+  return run->pc < run->plan->nsteps ? &run->plan->steps[run->pc] : NULL;
+}
+
+bool spx_share_ready(spx_run *run)
+{
+  spx_comm *c = run->c->comm;
+  spx_share *sh = c->share;
+  const spx_step *s = step_of(run);
+  if (!is_turn(run, sh)) return false;
+  if (!s || run->poisoned || spx_share_trouble(c, sh) != MPI_SUCCESS) return true;
+  uint32_t tick = run->tick + (uint32_t)s->slot;
+  if (s->op != SPX_P_AWAIT) return has_room(sh, tick, s->op == SPX_P_ROOM || s->y.buf == SPX_PB_PART);
+  return load(&spx_share_cell(sh, (uint32_t)s->first + run->seen, tick)->tick) == tick;
+}
+
+void spx_share_park(spx_run *run, bool on)
+{
+  spx_share_head *h = run->c->comm->share->head;
+  const spx_step *s = step_of(run);
+  if (on) run->parked = s && s->op != SPX_P_AWAIT ? SPX_PARKED_ROOM : SPX_PARKED_POST;
+  uint32_t by = on ? 1 : UINT32_MAX;
+  if (run->parked == SPX_PARKED_ROOM) __atomic_fetch_add(&h->wants_room, by, __ATOMIC_SEQ_CST);
+  __atomic_fetch_add(&h->parked, by, __ATOMIC_SEQ_CST);
+  if (!on) run->parked = SPX_PARKED_NOT;
+}
+
+/* Tells once that there is something to do, to whoever polls: that may be another thread, which would otherwise find an event
+ * every time, and never let go of the lock. The bell is for the thread that sleeps. */
+static int look(spx_poller *p)
+{
+  spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
+  if (run->noticed || !spx_share_ready(run)) return 0;
+  run->noticed = 1;
+  if (spx_mt) spx_ring_self();
+  return 1;
+}
+
+/* Sleeps until the bell rings, unless there is something to do. */
+static void sleep_once(spx_run *run)
+{
+  spx_idle w = {.empty = spx_set.spin + spx_set.yield};
+  run->poller.poll = look;
+  run->noticed = 0;
+  spx_lock();
+  uint32_t bell = load(&spx_proc_of(spx_me)->bell);
+  spx_share_park(run, true);
+  spx_poller_add(&run->poller);
+  spx_idle_step(&w, bell);
+  spx_poller_del(&run->poller);
+  spx_share_park(run, false);
+  if (SPX_UNLIKELY(spx_due)) spx_run_due();
+  spx_unlock();
+}
+
+void spx_share_idle(spx_run *run, uint32_t *idle)
+{
+  enum { POLL_EVERY = 64 };
+  uint32_t k = ++*idle;
+  if (k <= spx_set.spin && k % POLL_EVERY) {
+    __builtin_ia32_pause();
+    return;
+  }
+  spx_lock();
+  int n = spx_poll(k > spx_set.spin);
+  if (SPX_UNLIKELY(spx_due)) spx_run_due();
+  if (n == 0) spx_rx_settle();
+  spx_unlock();
+  if (n || k <= spx_set.spin) return;
+  if (k <= spx_set.spin + spx_set.yield) {
+    sched_yield();
+    return;
+  }
+  sleep_once(run);
+  *idle = spx_set.spin;
+}

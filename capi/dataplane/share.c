@@ -1,0 +1,202 @@
+/* share.c - the memory that the processes of a communicator share for its collectives: making, finding and giving it back. */
+#define _GNU_SOURCE
+#include "share.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "rma.h"
+
+enum { PAGE = 4096, NEAR = 4 /* entries that a context may have */, BROKEN = 1, PIECE = 65536 };
+#define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
+
+typedef struct {
+  uint64_t lines, cells, bulk, bytes;
+  uint32_t depth;
+} shape;
+
+static shape shape_of(uint32_t n)
+{
+  shape s = {.depth = n <= 64 ? 64 : 16};
+  s.lines = ROUND(sizeof(spx_share_head) + n, PAGE);
+  s.cells = s.lines + ROUND((uint64_t)n * sizeof(spx_share_line), PAGE);
+  s.bulk = s.cells + ROUND((uint64_t)n * s.depth * sizeof(spx_cell), PAGE);
+  s.bytes = s.bulk + (uint64_t)SPX_SHARE_PARTS * SPX_SHARE_PART;
+  return s;
+}
+
+/* ---- the table of places ------------------------------------------------------------------------------------- */
+
+/* The entries that may be a context's; NULL: there is no table. The first entry of the table is that of the job's first world. */
+static spx_berth *entries_of(uint64_t ctx)
+{
+  if (!spx_segment || !spx_segment->share_off) return NULL;
+  uint64_t h = ctx / SPX_CTX_STEP * 0x9e3779b97f4a7c15ull >> 32;
+  spx_berth *table = (spx_berth *)((char *)spx_segment + spx_segment->share_off);
+  return table + 1 + h % ((SPX_SHARE_ENTRIES - 1) / NEAR) * NEAR;
+}
+
+void spx_share_offer(uint64_t ctx)
+{
+  spx_berth *e = entries_of(ctx);
+  for (int i = 0; e && i < NEAR; i++) {
+    uint64_t was = 0;
+    if (__atomic_compare_exchange_n(&e[i].ctx, &was, ctx, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+  }
+}
+
+/* MPI_COMM_WORLD of those that the job was started with, which nobody offers. */
+static bool is_first_world(const spx_comm *c)
+{
+  return c->flags & SPX_C_WORLD && c->size == (int)spx_segment->world_size && spx_proc_of(spx_me)->world_id == 0;
+}
+
+/* The entry of c, or NULL: nobody has offered one, or a member is of another job and has another memory file. */
+static spx_berth *offered(const spx_comm *c)
+{
+  if (c->size < 2 || c->flags & SPX_C_INTER || !c->ctx) return NULL;
+  spx_berth *e = entries_of(c->ctx);
+  if (!e) return NULL;
+  if (is_first_world(c)) return (spx_berth *)((char *)spx_segment + spx_segment->share_off);
+  int k = 0;
+  while (k < NEAR && __atomic_load_n(&e[k].ctx, __ATOMIC_ACQUIRE) != c->ctx) k++;
+  if (k == NEAR) return NULL;
+  for (int i = 0; i < c->size; i++)
+    if (spx_proc_of(c->peer[i])->home_job) return NULL;
+  return &e[k];
+}
+
+int spx_share_offered(const spx_comm *c) { return offered(c) != NULL; }
+
+/* The place in the file of what the entry stands for; who comes first chooses it. */
+static uint64_t place_of(spx_berth *e, uint64_t bytes)
+{
+  uint64_t place = __atomic_load_n(&e->place, __ATOMIC_ACQUIRE);
+  if (place) return place & ~(uint64_t)BROKEN;
+  uint64_t mine = spx_file_reserve(bytes);
+  if (__atomic_compare_exchange_n(&e->place, &place, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return mine;
+  return place & ~(uint64_t)BROKEN;
+}
+
+/* ---- attaching and leaving ----------------------------------------------------------------------------------- */
+
+static bool allocate(uint64_t from, uint64_t bytes)
+{
+  int rc;
+  do rc = fallocate(spx_map.fd, 0, (off_t)from, (off_t)bytes);
+  while (rc != 0 && errno == EINTR);
+  return rc == 0;
+}
+
+static int no_memory(const spx_comm *c)
+{
+  spx_berth *e = offered(c);
+  if (e) __atomic_fetch_or(&e->place, BROKEN, __ATOMIC_RELEASE);
+  spx_detail("no memory for the collectives of a communicator of %d processes", c->size);
+  return MPI_ERR_NO_MEM;
+}
+
+int spx_share_attach(spx_comm *c)
+{
+  if (c->share) return MPI_SUCCESS;
+  spx_berth *e = offered(c);
+  spx_share *sh = e ? calloc(1, sizeof *sh) : NULL;
+  if (!sh) return no_memory(c);
+  shape s = shape_of((uint32_t)c->size);
+  uint64_t place = place_of(e, s.bytes);
+  if (__atomic_load_n(&e->place, __ATOMIC_ACQUIRE) & BROKEN) {
+    free(sh);
+    return no_memory(c);
+  }
+  sh->entry = e;
+  sh->map = allocate(place, s.bulk) ? spx_file_map(place, s.bytes) : NULL;
+  if (!sh->map) {
+    free(sh);
+    return no_memory(c);
+  }
+  sh->bytes = s.bytes;
+  sh->head = (spx_share_head *)sh->map;
+  sh->lines = (spx_share_line *)(sh->map + s.lines);
+  sh->cells = (spx_cell *)(sh->map + s.cells);
+  sh->bulk = sh->map + s.bulk;
+  sh->n = (uint32_t)c->size;
+  sh->me = (uint32_t)c->rank;
+  sh->depth = s.depth;
+  sh->crowded = spx_set.spin == 0;
+  sh->next = 1;
+  c->share = sh;
+  return MPI_SUCCESS;
+}
+
+int spx_share_allocate(spx_comm *c, spx_share *sh, uint32_t tick, uint64_t off, uint64_t bytes)
+{
+  uint64_t first = (uint64_t)(tick % SPX_SHARE_PARTS) * SPX_SHARE_PART + off, end = first + bytes;
+  _Static_assert((uint64_t)SPX_SHARE_PARTS * SPX_SHARE_PART / PIECE == 64, "pieces in a word");
+  for (uint64_t k = first / PIECE; k * PIECE < end; k++) {
+    if (SPX_LIKELY(sh->allocated >> k & 1)) continue;
+    uint64_t place = __atomic_load_n(&sh->entry->place, __ATOMIC_RELAXED) & ~(uint64_t)BROKEN;
+    if (!allocate(place + (uint64_t)(sh->bulk - sh->map) + k * PIECE, PIECE)) return no_memory(c);
+    sh->allocated |= UINT64_C(1) << k;
+  }
+  return MPI_SUCCESS;
+}
+
+/* A member that will never touch the memory again, though it has not said so. */
+static bool is_gone(uint32_t proc)
+{
+  const spx_proc *p = spx_proc_of(proc);
+  uint32_t agent = __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE);
+  return agent == SPX_AGENT_DEAD || agent == SPX_AGENT_EXITED;
+}
+
+void spx_share_leave(spx_comm *c)
+{
+  spx_share *sh = c->share;
+  spx_berth *e = offered(c);
+  uint64_t place = e ? __atomic_load_n(&e->place, __ATOMIC_ACQUIRE) & ~(uint64_t)BROKEN : 0;
+  c->share = NULL;
+  if (e && !place && !is_first_world(c) && c->rank == 0)
+    __atomic_store_n(&e->ctx, 0, __ATOMIC_RELEASE); /* nobody has used it, nobody will */
+  if (place) {
+    shape s = shape_of((uint32_t)c->size);
+    spx_share_head *head = sh ? sh->head : (spx_share_head *)spx_file_map(place, s.lines);
+    if (head && (sh || allocate(place, s.lines))) {
+      __atomic_store_n(&head->left[c->rank], 1, __ATOMIC_SEQ_CST);
+      __atomic_thread_fence(__ATOMIC_SEQ_CST);
+      int here = 0;
+      for (int i = 0; i < c->size && !here; i++)
+        here = !__atomic_load_n(&head->left[i], __ATOMIC_SEQ_CST) && !is_gone(c->peer[i]);
+      uint64_t was = __atomic_load_n(&e->place, __ATOMIC_RELAXED);
+      if (!here && (was & ~(uint64_t)BROKEN) == place &&
+          __atomic_compare_exchange_n(&e->place, &was, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        spx_file_drop(place, s.bytes);
+        if (!is_first_world(c)) __atomic_store_n(&e->ctx, 0, __ATOMIC_RELEASE);
+      }
+    }
+    if (head && !sh) spx_file_unmap((char *)head, s.lines);
+  }
+  if (sh) {
+    spx_file_unmap(sh->map, sh->bytes);
+    free(sh);
+  }
+}
+
+/* ---- in use -------------------------------------------------------------------------------------------------- */
+
+int spx_share_trouble(const spx_comm *c, spx_share *sh)
+{
+  if (SPX_UNLIKELY(__atomic_load_n(&c->revoked, __ATOMIC_RELAXED))) return sh->error = MPIX_ERR_REVOKED;
+  if (sh->error != MPI_SUCCESS) return sh->error;
+  if (SPX_UNLIKELY(spx_ndead != sh->seen_dead)) {
+    sh->seen_dead = spx_ndead;
+    if (spx_comm_failures(c) > 0) sh->error = MPIX_ERR_PROC_FAILED;
+  } else if (SPX_UNLIKELY(__atomic_load_n(&sh->entry->place, __ATOMIC_RELAXED) & BROKEN))
+    sh->error = MPI_ERR_NO_MEM;
+  return sh->error;
+}
+
+void spx_share_ring(const spx_comm *c, const spx_share *sh)
+{
+  for (uint32_t i = 0; i < sh->n; i++)
+    if (i != sh->me) spx_bell_if_sleeping(spx_proc_of(c->peer[i]), c->peer[i]);
+}

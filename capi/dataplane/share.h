@@ -1,0 +1,87 @@
+/* share.h - the memory that the processes of a communicator share for its collectives.
+ *
+ * It lies behind the parts of the job's memory file that are laid out in layout.h, as windows do, and holds
+ *
+ *   head    who has left; how many wait in the kernel
+ *   lines   one a rank: the tick up to which it has read all that it wants
+ *   cells   `depth` a rank, used in turn: a tick, and up to SPX_SHARE_CELL bytes of data
+ *   bulk    SPX_SHARE_PARTS parts, used in turn, for longer data
+ *
+ * Time counts in ticks, equally many at all ranks in each operation (core/coll/shared.go). Each cell and line has one writer.
+ * A process writes a cell or a part again when the lines of all ranks say that what it held before has been read. The memory
+ * that is used grows with the number of ranks (4 KiB each, 1 KiB above 64 ranks) and has at most 4 MiB of bulk.
+ *
+ * The process that makes a context offers memory for it by an entry in the table of layout.h before any other process
+ * knows the context, so that all members agree whether there is some. Who uses it first gives it its place. The
+ * member that leaves last, not counting the dead, gives it back.
+ */
+#ifndef SPX_SHARE_H
+#define SPX_SHARE_H
+#include "dp.h"
+
+enum { SPX_SHARE_PARTS = 4, SPX_SHARE_PART = 1 << 20, SPX_SHARE_CELL = 48 };
+
+typedef struct spx_cell { /* the owner writes; tick last */
+  uint32_t tick;
+  uint32_t signature;
+  uint32_t through; /* as the owner's line when this was posted */
+  uint32_t pad;
+  uint8_t data[SPX_SHARE_CELL];
+} spx_cell;
+
+typedef struct spx_share_line { /* the owner writes */
+  uint32_t through;
+  uint8_t pad[SPX_LINE - 4];
+} spx_share_line;
+
+typedef struct spx_share_head {
+  uint32_t
+      parked; /* processes that wait for a post or for room without polling; a killed one stays counted: then posts ask */
+  uint32_t wants_room; /* of these, who wait for room */
+  uint8_t pad[SPX_LINE - 8];
+  uint8_t left[]; /* one a rank */
+} spx_share_head;
+
+/* What a process knows of the shared memory of one communicator. Used by the run whose turn it is. */
+typedef struct spx_share {
+  char *map, *bulk;
+  uint64_t bytes;
+  spx_share_head *head;
+  spx_share_line *lines;
+  spx_cell *cells;
+  spx_berth *entry;
+  uint32_t n, me, depth;
+  uint32_t crowded;          /* ranks outnumber processors: a post looks at once whether somebody sleeps */
+  uint32_t next;             /* the first tick of the next operation */
+  _Atomic uint32_t finished; /* the last tick of the operations that are over here */
+  uint32_t through;          /* own line */
+  uint32_t safe;             /* all ranks are through with this tick */
+  uint32_t seen_dead;
+  int32_t error;      /* it can be used no more */
+  uint64_t allocated; /* bulk memory by pieces of 64 KiB */
+} spx_share;
+
+/* 1 when all members agree that the communicator has shared memory. */
+SPX_HIDDEN int spx_share_offered(const spx_comm *c);
+/* Makes an entry for a context that this process has just made and told nobody of. */
+SPX_HIDDEN void spx_share_offer(uint64_t ctx);
+/* Attaches to the memory of c, once: c->share; MPI_ERR_NO_MEM, which the other members learn of. */
+SPX_HIDDEN int spx_share_attach(spx_comm *c);
+/* This process leaves c. May run inside the data plane. */
+SPX_HIDDEN void spx_share_leave(spx_comm *c);
+/* Why no more posts may come: sh->error. Cheap enough for an unsuccessful look. */
+SPX_HIDDEN int spx_share_trouble(const spx_comm *c, spx_share *sh);
+/* Bulk memory of a tick, from off to off+bytes, is there: MPI_ERR_NO_MEM. */
+SPX_HIDDEN int spx_share_allocate(spx_comm *c, spx_share *sh, uint32_t tick, uint64_t off, uint64_t bytes);
+/* Rings those members that sleep. */
+SPX_HIDDEN void spx_share_ring(const spx_comm *c, const spx_share *sh);
+
+static inline spx_cell *spx_share_cell(const spx_share *sh, uint32_t rank, uint32_t tick)
+{
+  return &sh->cells[rank * sh->depth + (tick & (sh->depth - 1))];
+}
+static inline char *spx_share_part(const spx_share *sh, uint32_t tick)
+{
+  return sh->bulk + (uint64_t)(tick % SPX_SHARE_PARTS) * SPX_SHARE_PART;
+}
+#endif

@@ -1,0 +1,529 @@
+package coll
+
+// Schedules over the memory that the ranks of a communicator share (capi/dataplane/share.h).
+//
+// Time in that memory counts in ticks. In each tick a rank may post once: a word that says so, with up to CellBytes beside it in
+// a cell of its own, or more data in the part of the bulk memory that the tick has. Others wait for the post, and read. A
+// cell and a part are used again some ticks later, when every rank has said that it is through with the tick before. All
+// ranks count the same number of ticks in an operation, whatever they do in it.
+
+// CellBytes is what fits beside the word that a rank posts; Parts is the number of parts of the bulk memory.
+const (
+	CellBytes = 48
+	Parts     = 4
+)
+
+// post makes tick known, with the data that `data` names (Count 0: none) put at `to`. flags: FlagWakeAll, FlagWakeRoot.
+func (b *builder) post(tick int32, data, to Ref, flags uint8) {
+	b.p.Steps = append(b.p.Steps, Step{Op: OpPost, Flags: flags, Peer: int32(b.Root), Slot: tick, X: data, Y: to})
+}
+
+// await waits until the others of the ranks [from, to) have posted tick.
+func (b *builder) await(tick int32, from, to int) {
+	if to > from {
+		b.p.Steps = append(b.p.Steps, Step{Op: OpAwait, Slot: tick, First: int32(from), N: int32(to - from)})
+	}
+}
+
+// room waits until bytes from `to` on, in the part of a tick, may be written. Posts with data do so themselves.
+func (b *builder) room(tick int32, to Ref, bytes int64) {
+	to.Count = bytes
+	b.p.Steps = append(b.p.Steps, Step{Op: OpRoom, Slot: tick, Y: to})
+}
+
+// through says that this rank has read what it wanted of all ticks up to this one.
+func (b *builder) through(tick int32) {
+	b.p.Steps = append(b.p.Steps, Step{Op: OpThrough, Slot: tick})
+}
+
+// collect copies what the ranks [from, to) have in shared memory (src, stride bytes apart where it is bulk memory) into blocks
+// that follow each other in `into`, or into the caller's blocks; all but skip's.
+func (b *builder) collect(from, to, skip int, src Ref, stride int64, into Ref, flags uint8) {
+	src.Count = stride
+	b.p.Steps = append(b.p.Steps, Step{Op: OpCollect, Flags: flags, Peer: int32(skip), First: int32(from), N: int32(to - from), X: src, Y: into})
+}
+
+// fold reduces what the ranks [from, to) have in shared memory, in their order, into `into`.
+func (b *builder) fold(from, to int, src Ref, stride int64, into Ref) {
+	src.Count = stride
+	b.p.Steps = append(b.p.Steps, Step{Op: OpFold, First: int32(from), N: int32(to - from), X: src, Y: into})
+}
+
+// ticks takes the next n ticks of the operation.
+func (b *builder) ticks(n int32) int32 {
+	t := b.p.Ticks
+	b.p.Ticks += n
+	return t
+}
+
+// cellOf is a rank's cell in a tick, in steps over several ranks the first's.
+func cellOf(rank int, tick int32) Ref {
+	return Ref{Buf: BufCell, Type: TypeByte, A: int32(rank), B: tick}
+}
+
+// partAt is a place in the part of a tick.
+func partAt(tick int32, off int64) Ref { return Ref{Buf: BufPart, Type: TypeByte, B: tick, Off: off} }
+
+// slotBytes is the share of a part that each rank may have for itself.
+func (a *Args) slotBytes() int64 { return a.Shared / int64(a.Size) &^ 63 }
+
+// place is where a rank puts up to n bytes in a tick: its cell, or its slot of the part; and how far apart such places are.
+func (b *builder) place(rank int, tick int32, n int64) (at Ref, stride int64) {
+	if n <= CellBytes {
+		return cellOf(rank, tick), 0
+	}
+	slot := b.slotBytes()
+	return partAt(tick, int64(rank)*slot), slot
+}
+
+// operand is where this rank's data for a reduction or an in-place operation are.
+func (b *builder) operand(n int64) Ref {
+	if b.InPlace {
+		return b.recvRef(0, n)
+	}
+	return b.sendRef(0, n)
+}
+
+func barrierShared(b *builder) {
+	t := b.ticks(1)
+	b.post(t, Ref{}, Ref{}, 0)
+	b.await(t, 0, b.Size)
+}
+
+// chunkOf is how much of long data is put into a part at once: where ranks wait for their turn to run, as much as there is room for.
+func (b *builder) chunkOf() int64 {
+	if b.crowded() {
+		return b.Shared / 2
+	}
+	return min(b.Shared, 32<<10)
+}
+
+// bcastShared: the root puts the data into its cell or, in pieces, into the parts.
+func bcastShared(b *builder) {
+	n, whole := b.RCount*b.RType.Size, b.recvRef(0, b.RCount)
+	if n <= CellBytes {
+		t := b.ticks(1)
+		if b.Rank == b.Root {
+			b.post(t, whole, cellOf(b.Rank, t), FlagWakeAll)
+		} else {
+			b.await(t, b.Root, b.Root+1)
+			b.copy(cellOf(b.Root, t), whole)
+		}
+		return
+	}
+	at, finish := func(from, to int64) Ref { return whole }, func() {}
+	chunk := b.chunkOf()
+	if n > chunk {
+		at, finish = b.stream()
+	}
+	for from := int64(0); from < n; from += chunk {
+		t := b.ticks(1)
+		if b.Rank == b.Root {
+			b.post(t, at(from, min(from+chunk, n)), partAt(t, 0), FlagWakeAll)
+		} else {
+			b.await(t, b.Root, b.Root+1)
+			b.copy(partAt(t, 0), at(from, min(from+chunk, n)))
+		}
+		b.through(t)
+	}
+	finish()
+}
+
+// packed gives n elements of a buffer as a run of bytes: where they are, or the packed form in temporary memory, filled now when
+// they are `given`. The returned function puts it back where it belongs.
+func (b *builder) packed(r Ref, t Type, given bool) (at func(from, to int64) Ref, finish func()) {
+	n := r.Count * t.Size
+	if t.Contig {
+		return func(from, to int64) Ref { return bytesAt(r.Buf, r.Off+from, to-from) }, func() {}
+	}
+	tmp := b.region(n, 0)
+	all := bytesAt(tmp, 0, n)
+	if given {
+		b.copy(r, all)
+	}
+	return func(from, to int64) Ref { return bytesAt(tmp, from, to-from) }, func() { b.copy(all, r) }
+}
+
+// pieces calls do for each piece of a block of n bytes, at most `most` long.
+func pieces(n, most int64, do func(from, to int64)) {
+	for from := int64(0); from < n; from += most {
+		do(from, min(from+most, n))
+	}
+}
+
+// allgatherShared: every rank puts its block, or a piece of it, into its place, and copies those of all.
+func allgatherShared(b *builder) {
+	n := b.data()
+	mine := b.sendRef(0, b.SCount)
+	if b.InPlace {
+		mine = b.blocks(b.Rank, b.Rank+1)
+	}
+	if n <= b.slotBytes() {
+		t := b.ticks(1)
+		skip := -1
+		if b.InPlace {
+			skip = b.Rank
+		}
+		to, _ := b.place(b.Rank, t, n)
+		from, stride := b.place(0, t, n)
+		b.post(t, mine, to, 0)
+		b.await(t, 0, b.Size)
+		b.collect(0, b.Size, skip, from, stride, b.blocks(0, 1), 0)
+		return
+	}
+	t := b.SType
+	if b.InPlace {
+		t = b.RType
+	}
+	out, _ := b.packed(mine, t, true)
+	in, finish := b.packed(b.blocks(0, b.Size), b.RType, b.InPlace)
+	slot := b.slotBytes()
+	pieces(n, slot, func(from, to int64) {
+		t := b.ticks(1)
+		b.post(t, out(from, to), partAt(t, int64(b.Rank)*slot), 0)
+		b.await(t, 0, b.Size)
+		for i := range b.Size {
+			if i != b.Rank || !b.InPlace {
+				b.copy(partAt(t, int64(i)*slot), in(int64(i)*n+from, int64(i)*n+to))
+			}
+		}
+		b.through(t)
+	})
+	finish()
+}
+
+// gatherShared: every rank puts its block into its place; the root copies them.
+func gatherShared(b *builder) {
+	n := b.data()
+	if n <= b.slotBytes() {
+		t := b.ticks(1)
+		to, _ := b.place(b.Rank, t, n)
+		from, stride := b.place(0, t, n)
+		if b.Rank != b.Root {
+			b.post(t, b.sendRef(0, b.SCount), to, FlagWakeRoot)
+			return
+		}
+		b.own(b.sendRef(0, b.SCount), b.blocks(b.Rank, b.Rank+1))
+		b.await(t, 0, b.Size)
+		b.collect(0, b.Size, b.Rank, from, stride, b.blocks(0, 1), 0)
+		return
+	}
+	slot := b.slotBytes()
+	if b.Rank != b.Root {
+		out, _ := b.packed(b.sendRef(0, b.SCount), b.SType, true)
+		pieces(n, slot, func(from, to int64) {
+			t := b.ticks(1)
+			b.post(t, out(from, to), partAt(t, int64(b.Rank)*slot), FlagWakeRoot)
+			b.through(t)
+		})
+		return
+	}
+	b.own(b.sendRef(0, b.SCount), b.blocks(b.Rank, b.Rank+1))
+	in, finish := b.packed(b.blocks(0, b.Size), b.RType, true)
+	pieces(n, slot, func(from, to int64) {
+		t := b.ticks(1)
+		b.await(t, 0, b.Size)
+		for i := range b.Size {
+			if i != b.Rank {
+				b.copy(partAt(t, int64(i)*slot), in(int64(i)*n+from, int64(i)*n+to))
+			}
+		}
+		b.through(t)
+	})
+	finish()
+}
+
+// scatterShared: the root puts the blocks of all into a part; each rank copies its own.
+func scatterShared(b *builder) {
+	n := b.data()
+	slot := min(b.slotBytes(), (n+63)&^63)
+	whole := b.sendRef(0, b.SCount*int64(b.Size))
+	mine := b.recvRef(0, b.RCount)
+	if total := n * int64(b.Size); total <= CellBytes {
+		t := b.ticks(1)
+		if b.Rank == b.Root {
+			b.post(t, whole, cellOf(b.Root, t), FlagWakeAll)
+			b.own(b.part(whole, int64(b.Rank)*b.SCount, int64(b.Rank+1)*b.SCount), mine)
+			return
+		}
+		from := cellOf(b.Root, t)
+		from.Off = int64(b.Rank) * n
+		b.await(t, b.Root, b.Root+1)
+		b.copy(from, mine)
+		return
+	}
+	if b.Rank != b.Root {
+		in, finish := func(from, to int64) Ref { return mine }, func() {}
+		if n > b.slotBytes() {
+			in, finish = b.packed(mine, b.RType, false)
+		}
+		pieces(n, slot, func(from, to int64) {
+			t := b.ticks(1)
+			b.await(t, b.Root, b.Root+1)
+			b.copy(partAt(t, int64(b.Rank)*slot), in(from, to))
+			b.through(t)
+		})
+		finish()
+		return
+	}
+	out := func(i int, from, to int64) Ref { return b.part(whole, int64(i)*b.SCount, int64(i+1)*b.SCount) }
+	if n > b.slotBytes() {
+		all, _ := b.packed(whole, b.SType, true)
+		out = func(i int, from, to int64) Ref { return all(int64(i)*n+from, int64(i)*n+to) }
+	}
+	pieces(n, slot, func(from, to int64) {
+		t := b.ticks(1)
+		b.room(t, partAt(t, 0), slot*int64(b.Size))
+		for i := range b.Size {
+			if i != b.Root {
+				b.copy(out(i, from, to), partAt(t, int64(i)*slot))
+			}
+		}
+		b.post(t, Ref{}, Ref{}, FlagWakeAll)
+		b.through(t)
+	})
+	b.own(b.part(whole, int64(b.Rank)*b.SCount, int64(b.Rank+1)*b.SCount), mine)
+}
+
+// alltoallShared: every rank puts its blocks, or a piece of each, into its place; each takes what is for it.
+func alltoallShared(b *builder) {
+	n, size := b.data(), int64(b.Size)
+	whole, t := b.sendRef(0, b.SCount*size), b.SType
+	if b.InPlace {
+		whole, t = b.recvRef(0, b.RCount*size), b.RType
+	}
+	if n*size <= b.slotBytes() {
+		t := b.ticks(1)
+		to, _ := b.place(b.Rank, t, n*size)
+		from, stride := b.place(0, t, n*size)
+		from.Off += int64(b.Rank) * n
+		b.post(t, whole, to, 0)
+		b.await(t, 0, b.Size)
+		b.collect(0, b.Size, -1, from, stride, b.incoming(0), 0)
+		return
+	}
+	out, _ := b.packed(whole, t, true)
+	in, finish := b.packed(b.recvRef(0, b.RCount*size), b.RType, b.InPlace)
+	slot := b.slotBytes()
+	most := slot / size &^ 7
+	pieces(n, most, func(from, to int64) {
+		t := b.ticks(1)
+		b.room(t, partAt(t, int64(b.Rank)*slot), slot)
+		for i := range size {
+			b.copy(out(i*n+from, i*n+to), partAt(t, int64(b.Rank)*slot+i*most))
+		}
+		b.post(t, Ref{}, Ref{}, 0)
+		b.await(t, 0, b.Size)
+		for i := range size {
+			b.copy(partAt(t, i*slot+int64(b.Rank)*most), in(i*n+from, i*n+to))
+		}
+		b.through(t)
+	})
+	finish()
+}
+
+// slice is the elements of a vector of n that this rank reduces for all.
+func (b *builder) slice(n int64) (from, to int64) {
+	edge := func(i int64) int64 { return n * i / int64(b.Size) }
+	return edge(int64(b.Rank)), edge(int64(b.Rank) + 1)
+}
+
+// wholeFold is the most bytes of a vector that every rank that wants the result reduces by itself.
+const wholeFold = 4096
+
+// reduceShared serves MPI_Reduce and MPI_Allreduce. Short vectors: every rank posts its own, who wants the result reduces them
+// all. Long ones, piece by piece: each rank reduces a slice of the piece of all, in a second tick the slices are fetched.
+func reduceShared(b *builder) {
+	size, n := b.RType.Size, b.RCount*b.RType.Size
+	dst := b.recvRef(0, b.RCount)
+	wants, wake := true, uint8(0)
+	if b.Kind == Reduce {
+		wants, wake = b.Rank == b.Root, FlagWakeRoot
+	}
+	if n <= min(wholeFold, b.slotBytes()) || n <= CellBytes {
+		t := b.ticks(1)
+		to, _ := b.place(b.Rank, t, n)
+		from, stride := b.place(0, t, n)
+		b.post(t, b.operand(b.RCount), to, wake)
+		if wants {
+			b.await(t, 0, b.Size)
+			b.fold(0, b.Size, from, stride, dst)
+		}
+		return
+	}
+	slot := b.slotBytes()
+	most := slot / size
+	pieces(b.RCount, most, func(from, to int64) {
+		t := b.ticks(2)
+		b.post(t, b.part(b.operand(b.RCount), from, to), partAt(t, int64(b.Rank)*slot), 0)
+		b.await(t, 0, b.Size)
+		lo, hi := b.slice(to - from)
+		sum := partAt(t+1, lo*size)
+		b.room(t+1, sum, (hi-lo)*size)
+		sum.Type, sum.Count = TypeRecv, hi-lo
+		b.fold(0, b.Size, partAt(t, lo*size), slot, sum)
+		b.through(t)
+		b.post(t+1, Ref{}, Ref{}, wake)
+		if wants {
+			b.await(t+1, 0, b.Size)
+			b.copy(partAt(t+1, 0), b.part(dst, from, to))
+		}
+		b.through(t + 1)
+	})
+}
+
+// scanShared: every rank posts its operand; each reduces those of the ranks up to itself, or below it.
+func scanShared(b *builder) {
+	n := b.RCount * b.RType.Size
+	t := b.ticks(1)
+	to, _ := b.place(b.Rank, t, n)
+	from, stride := b.place(0, t, n)
+	last := b.Rank
+	if b.Kind == Scan {
+		last++
+	}
+	b.post(t, b.operand(b.RCount), to, FlagWakeAll)
+	if last > 0 {
+		b.await(t, 0, b.Rank+1)
+		b.fold(0, last, from, stride, b.recvRef(0, b.RCount))
+	}
+}
+
+// reduceScatterShared: every rank posts all blocks, and reduces its own of all.
+func reduceScatterShared(b *builder) {
+	slot := b.slotBytes()
+	if b.Kind == ReduceScatter {
+		t := b.ticks(1)
+		b.post(t, b.input(), partAt(t, int64(b.Rank)*slot), 0)
+		b.await(t, 0, b.Size)
+		from := partAt(t, 0)
+		from.Mode, from.A = Prefix, int32(b.Rank)
+		b.fold(0, b.Size, from, slot, b.result())
+		return
+	}
+	n, count, es := int64(b.Size), b.RCount, b.RType.Size
+	in, dst := b.input(), b.recvRef(0, count)
+	if bytes := n * count * es; bytes <= slot {
+		t := b.ticks(1)
+		to, _ := b.place(b.Rank, t, bytes)
+		from, stride := b.place(0, t, bytes)
+		from.Off += int64(b.Rank) * count * es
+		b.post(t, in, to, 0)
+		b.await(t, 0, b.Size)
+		b.fold(0, b.Size, from, stride, dst)
+		return
+	}
+	most := slot / n / es
+	pieces(count, most, func(from, to int64) {
+		t := b.ticks(1)
+		b.room(t, partAt(t, int64(b.Rank)*slot), slot)
+		for i := range n {
+			b.copy(b.part(in, i*count+from, i*count+to), partAt(t, int64(b.Rank)*slot+i*most*es))
+		}
+		b.post(t, Ref{}, Ref{}, 0)
+		b.await(t, 0, b.Size)
+		b.fold(0, b.Size, partAt(t, int64(b.Rank)*most*es), slot, b.part(dst, from, to))
+		b.through(t)
+	})
+}
+
+// allgathervShared: the blocks lie end to end in a part.
+func allgathervShared(b *builder) {
+	t := b.ticks(1)
+	mine, skip := ownSend(), -1
+	if b.InPlace {
+		mine, skip = recvBlock(b.Rank), b.Rank
+	}
+	at := func(i int) Ref {
+		r := partAt(t, 0)
+		r.Mode, r.A = Prefix, int32(i)
+		return r
+	}
+	b.post(t, mine, at(b.Rank), 0)
+	b.await(t, 0, b.Size)
+	b.collect(0, b.Size, skip, at(0), 0, recvBlock(0), 0)
+}
+
+// Of blocks whose sizes only two ranks know, those that fit go through shared memory, the others as messages: Limit tells
+// them apart at both ends.
+
+func gathervShared(b *builder) {
+	t, slot := b.ticks(1), b.slotBytes()
+	b.p.Limit = slot
+	if b.Rank != b.Root {
+		b.post(t, ownSend(), partAt(t, int64(b.Rank)*slot), FlagWakeRoot|FlagShort)
+		b.transfer(OpSend, b.Root, ownSend(), FlagLong)
+		return
+	}
+	for i := 1; i < b.Size; i++ {
+		b.transfer(OpRecv, b.rank(i), recvBlock(b.rank(i)), FlagLong)
+	}
+	b.own(ownSend(), recvBlock(b.Rank))
+	b.await(t, 0, b.Size)
+	b.collect(0, b.Size, b.Rank, partAt(t, 0), slot, recvBlock(0), FlagShort)
+}
+
+func scattervShared(b *builder) {
+	t, slot := b.ticks(1), b.slotBytes()
+	b.p.Limit = slot
+	if b.Rank != b.Root {
+		b.transfer(OpRecv, b.Root, ownRecv(), FlagLong)
+		b.await(t, b.Root, b.Root+1)
+		b.short(partAt(t, int64(b.Rank)*slot), ownRecv())
+		return
+	}
+	b.room(t, partAt(t, 0), slot*int64(b.Size))
+	for i := 1; i < b.Size; i++ {
+		b.short(sendBlock(b.rank(i)), partAt(t, int64(b.rank(i))*slot))
+	}
+	b.post(t, Ref{}, Ref{}, FlagWakeAll)
+	for i := 1; i < b.Size; i++ {
+		b.transfer(OpSend, b.rank(i), sendBlock(b.rank(i)), FlagLong)
+	}
+	b.own(sendBlock(b.Rank), ownRecv())
+}
+
+// short copies a block between a buffer and shared memory when it fits.
+func (b *builder) short(from, to Ref) {
+	b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagShort, X: from, Y: to})
+}
+
+func alltoallvShared(b *builder) {
+	t, slot := b.ticks(1), b.slotBytes()
+	b.p.Limit = slot / int64(b.Size) &^ 7
+	at := func(from, to int) Ref { return partAt(t, int64(from)*slot+int64(to)*b.p.Limit) }
+	for s := 1; s < b.Size; s++ {
+		peer := (b.Rank - s + b.Size) % b.Size
+		b.transfer(OpRecv, peer, recvBlock(peer), FlagLong)
+	}
+	b.room(t, at(b.Rank, 0), slot)
+	for i := range b.Size {
+		b.short(sendBlock(i), at(b.Rank, i))
+	}
+	b.post(t, Ref{}, Ref{}, 0)
+	for s := 1; s < b.Size; s++ {
+		peer := (b.Rank + s) % b.Size
+		b.transfer(OpSend, peer, sendBlock(peer), FlagLong)
+	}
+	b.await(t, 0, b.Size)
+	b.collect(0, b.Size, -1, at(0, b.Rank), slot, recvBlock(0), FlagShort)
+	b.transferLongOwn()
+}
+
+// transferLongOwn copies this rank's block to itself when it did not fit.
+func (b *builder) transferLongOwn() {
+	b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagLong, X: sendBlock(b.Rank), Y: recvBlock(b.Rank)})
+}
+
+// signature is a number that the calls of all ranks agree on when they are the same operation.
+func (b *builder) signature() uint32 {
+	h := uint32(2166136261)
+	for _, v := range []uint64{uint64(b.Kind) + 1, uint64(uint32(b.Root)), uint64(b.data()), uint64(b.p.Ticks)} {
+		for ; ; v >>= 8 {
+			if h = (h ^ uint32(v&255)) * 16777619; v < 256 {
+				break
+			}
+		}
+	}
+	return h
+}

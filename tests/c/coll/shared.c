@@ -1,0 +1,204 @@
+/* Collectives in the memory that a communicator's processes share: sizes about every limit, ranks that run ahead, operations that
+ * overlap on one communicator and on several, more communicators than have such memory, memory that is used again, and calls
+ * that do not match. MPI-5.0 6.1, 6.12. */
+// run: n=2,3,5,16 timeout=120
+// run: n=4 env=SPX_CMA=0 timeout=120
+#include "../check.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+static uint64_t seed = 88172645463325252ull; /* the same numbers at all ranks */
+static unsigned rnd(unsigned n)
+{
+  seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+  return (unsigned)(seed >> 33) % n;
+}
+
+static int64_t value(int from, int round, int64_t i) { return from * 1000003ll + round * 7919ll + i * 31; }
+
+/* Around the sizes at which another way is taken: a cell, the vectors that everybody reduces, a slot, a part. */
+static int64_t some_count(void)
+{
+  static const int limits[] = {1, 6, 7, 8, 12, 64, 512, 513, 4096, 8192, 8193, 32768, 65536, 131072, 140000};
+  int64_t n = limits[rnd(sizeof limits / sizeof *limits)];
+  return n + rnd(3) - (n > 1);
+}
+
+static void set(int64_t *v, int from, int round, int64_t n)
+{
+  for (int64_t i = 0; i < n; i++) v[i] = value(from, round, i);
+}
+
+static int is(const int64_t *v, int from, int round, int64_t n)
+{
+  for (int64_t i = 0; i < n; i++)
+    if (v[i] != value(from, round, i)) return 0;
+  return 1;
+}
+
+static int is_sum(const int64_t *v, int ranks, int round, int64_t n)
+{
+  int64_t ids = (int64_t)ranks * (ranks - 1) / 2 * 1000003;
+  for (int64_t i = 0; i < n; i++)
+    if (v[i] != ids + ranks * (round * 7919ll + i * 31)) return 0;
+  return 1;
+}
+
+/* Random operations, sizes and roots on one communicator; nobody waits for the others in between. */
+static void mixed(MPI_Comm c, int rounds)
+{
+  enum { MOST = 150000 };
+  int64_t *in = malloc((size_t)MOST * 8), *out = malloc((size_t)MOST * 8 * 2);
+  for (int k = 0; k < rounds; k++) {
+    int64_t n = some_count();
+    int root = (int)rnd((unsigned)size), what = (int)rnd(8);
+    int64_t each = n / size ? n / size : 1;
+    set(in, rank, k, n);
+    switch (what) {
+    case 0:
+      if (rank == root) memcpy(out, in, (size_t)n * 8);
+      MPI_Bcast(out, (int)n, MPI_INT64_T, root, c);
+      CHECK(is(out, root, k, n));
+      break;
+    case 1:
+      MPI_Allreduce(in, out, (int)n, MPI_INT64_T, MPI_SUM, c);
+      CHECK(is_sum(out, size, k, n));
+      break;
+    case 2:
+      MPI_Reduce(in, out, (int)n, MPI_INT64_T, MPI_SUM, root, c);
+      CHECK(rank != root || is_sum(out, size, k, n));
+      break;
+    case 3:
+      MPI_Allgather(in, (int)each, MPI_INT64_T, out, (int)each, MPI_INT64_T, c);
+      for (int r = 0; r < size; r++) CHECK(is(out + r * each, r, k, each));
+      break;
+    case 4:
+      MPI_Gather(in, (int)each, MPI_INT64_T, out, (int)each, MPI_INT64_T, root, c);
+      for (int r = 0; r < size && rank == root; r++) CHECK(is(out + r * each, r, k, each));
+      break;
+    case 5:
+      for (int r = 0; r < size && rank == root; r++) set(out + r * each, r, k, each);
+      MPI_Scatter(out, (int)each, MPI_INT64_T, rank == root ? MPI_IN_PLACE : in, (int)each, MPI_INT64_T, root, c);
+      CHECK(rank == root || is(in, rank, k, each));
+      break;
+    case 6:
+      for (int r = 0; r < size; r++) set(out + r * each, rank * 100 + r, k, each);
+      MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, (int)each, MPI_INT64_T, c);
+      for (int r = 0; r < size; r++) CHECK(is(out + r * each, r * 100 + rank, k, each));
+      break;
+    default: MPI_Scan(in, out, (int)n, MPI_INT64_T, MPI_SUM, c); CHECK(is_sum(out, rank + 1, k, n));
+    }
+  }
+  free(in);
+  free(out);
+}
+
+/* A root that never waits, with data that change as soon as a call has returned. */
+static void ahead(void)
+{
+  int64_t v[1000];
+  for (int k = 0; k < 3000; k++) {
+    int n = k % 3 ? 2 : 1000;
+    if (rank == 0) set(v, 7, k, n);
+    MPI_Bcast(v, n, MPI_INT64_T, 0, MPI_COMM_WORLD);
+    CHECK(is(v, 7, k, n));
+    set(v, 0, -1, n);
+  }
+  for (int k = 0; k < 500; k++) {
+    int64_t all[16 * 4];
+    set(v, rank, k, 4);
+    MPI_Gather(v, 4, MPI_INT64_T, all, 4, MPI_INT64_T, size - 1, MPI_COMM_WORLD);
+    set(v, 0, -1, 4);
+    for (int r = 0; r < size && rank == size - 1; r++) CHECK(is(all + 4 * r, r, k, 4));
+  }
+}
+
+/* Operations under way at once, on one communicator and on its twin, completed in another order than they were started. */
+static void overlapping(void)
+{
+  enum { N = 24 };
+  MPI_Comm twin, on[2] = {MPI_COMM_WORLD, MPI_COMM_NULL};
+  MPI_Request r[N];
+  int64_t *in[N], *out[N], n[N];
+  MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+  on[1] = twin;
+  for (int round = 0; round < 10; round++) {
+    for (int k = 0; k < N; k++) {
+      n[k] = some_count() % 20000 + 1;
+      in[k] = malloc((size_t)n[k] * 8), out[k] = malloc((size_t)n[k] * 8);
+      set(in[k], rank, k, n[k]);
+      set(out[k], k, k, n[k]);
+      if (k % 4 == 0)
+        MPI_Ibarrier(on[k / 2 % 2], &r[k]);
+      else if (k % 4 == 1)
+        MPI_Ibcast(out[k], (int)n[k], MPI_INT64_T, k % size, on[k / 2 % 2], &r[k]);
+      else
+        MPI_Iallreduce(in[k], out[k], (int)n[k], MPI_INT64_T, MPI_SUM, on[k / 2 % 2], &r[k]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* has to pass those before it */
+    for (int k = N - 1; k >= 0; k--) MPI_Wait(&r[(k * 7 + rank) % N], MPI_STATUS_IGNORE);
+    for (int k = 0; k < N; k++) {
+      CHECK(k % 4 == 0 || (k % 4 == 1 ? is(out[k], k, k, n[k]) : is_sum(out[k], size, k, n[k])));
+      free(in[k]), free(out[k]);
+    }
+  }
+  MPI_Comm_free(&twin);
+}
+
+/* More communicators than there are places for their memory; places that are used again hold nothing of before. */
+static void many(void)
+{
+  enum { N = 300 };
+  MPI_Comm c[N];
+  for (int i = 0; i < N; i++) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &c[i]);
+    int64_t in = rank + i, sum = 0;
+    MPI_Allreduce(&in, &sum, 1, MPI_INT64_T, MPI_SUM, c[i]);
+    CHECK(sum == (int64_t)size * (size - 1) / 2 + (int64_t)size * i);
+  }
+  mixed(c[N - 1], 5);
+  for (int i = 0; i < N; i++) MPI_Comm_free(&c[i]);
+  for (int i = 0; i < N; i++) {
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+    int64_t in = 1, sum = 0;
+    int members;
+    MPI_Comm_size(half, &members);
+    if (i % 3) MPI_Allreduce(&in, &sum, 1, MPI_INT64_T, MPI_SUM, half);
+    CHECK(!(i % 3) || sum == members);
+    MPI_Comm_free(&half);
+  }
+}
+
+/* Calls that do not match are told, and nobody hangs. */
+static void unequal(void)
+{
+  MPI_Comm c;
+  int v[16] = {0}, w[16];
+  MPI_Comm_dup(MPI_COMM_WORLD, &c);
+  MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+  CHECK_CLASS(MPI_Allreduce(v, w, rank ? 2 : 1, MPI_INT, MPI_SUM, c), MPI_ERR_TRUNCATE);
+  MPI_Comm_free(&c);
+  MPI_Comm_dup(MPI_COMM_WORLD, &c);
+  MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+  int code = MPI_Bcast(v, rank ? 3 : 2, MPI_INT, 0, c);
+  CHECK_CLASS(code, rank ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+  MPI_Comm_free(&c);
+}
+
+int main(int argc, char **argv)
+{
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  mixed(MPI_COMM_WORLD, 150);
+  ahead();
+  overlapping();
+  many();
+  unequal();
+  MPI_Finalize();
+  return check_status();
+}
