@@ -10,6 +10,7 @@ const (
 	cRingsPerProc   = 0x40
 	cRingBytes      = 0x10000
 	cSdescPerProc   = 0x400
+	cShareEntries   = 0x1001
 	cMailboxBytes   = 0x9000
 	cSegWithFt      = 0x1
 	cAgentEmpty     = 0x0

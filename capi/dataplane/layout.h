@@ -16,10 +16,9 @@
 #define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
 #define SPX_RING_BYTES     65536
-#define SPX_SDESC_PER_PROC 1024 /* get-protocol send descriptors a process may have at once */
-#define SPX_SHARE_ENTRIES                                                                                              \
-  4097 /* communicators that have shared memory for collectives at once, and the first world (share.h) */
-#define SPX_MAILBOX_BYTES 36864 /* of a window, for each process, where process_vm_readv is forbidden (rma_move.c) */
+#define SPX_SDESC_PER_PROC 1024  /* get-protocol send descriptors a process may have at once */
+#define SPX_SHARE_ENTRIES  4097  /* communicators with shared memory for collectives, and the first world */
+#define SPX_MAILBOX_BYTES  36864 /* of a window, for each process, where process_vm_readv is forbidden (rma_move.c) */
 
 /* Offset 0. Written by the agent before the first process starts, unless another writer is named. */
 typedef struct spx_seg {

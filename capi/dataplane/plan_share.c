@@ -244,8 +244,9 @@ static void fold(spx_run *run, const spx_step *s)
 
 static bool room(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 {
-  if (SPX_UNLIKELY(!has_room(sh, tick, true))) return not_yet(run);
-  if (s->y.count == 0) return true;
+  bool bulk = s->y.buf == SPX_PB_PART;
+  if (SPX_UNLIKELY(!has_room(sh, tick, bulk))) return not_yet(run);
+  if (!bulk || s->y.count == 0) return true;
   int err = spx_share_allocate(run->c->comm, sh, tick, (uint64_t)s->y.off, (uint64_t)s->y.count);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) give_up(run, err);
   return true;
@@ -294,7 +295,7 @@ bool spx_share_ready(spx_run *run)
   if (!is_turn(run, sh)) return false;
   if (!s || run->poisoned || spx_share_trouble(c, sh) != MPI_SUCCESS) return true;
   uint32_t tick = run->tick + (uint32_t)s->slot;
-  if (s->op != SPX_P_AWAIT) return has_room(sh, tick, s->op == SPX_P_ROOM || s->y.buf == SPX_PB_PART);
+  if (s->op != SPX_P_AWAIT) return has_room(sh, tick, s->y.buf == SPX_PB_PART);
   return load(&spx_share_cell(sh, (uint32_t)s->first + run->seen, tick)->tick) == tick;
 }
 
@@ -337,24 +338,28 @@ static void sleep_once(spx_run *run)
   spx_unlock();
 }
 
+/* Where every rank may have a processor it polls for the time of a turn; then it yields between polls, which costs next to nothing
+ * where nobody else wants the processor, and ends a turn of nothing where the other rank does; then it sleeps. */
 void spx_share_idle(spx_run *run, uint32_t *idle)
 {
-  enum { POLL_EVERY = 64 };
+  enum { ALONE = 1000, POLL_EVERY = 50, YIELDS = 2000 };
+  uint32_t alone = spx_set.spin < ALONE ? spx_set.spin : ALONE;
+  uint32_t yields = spx_set.spin > 0 && spx_set.yield > 0 ? YIELDS : spx_set.yield;
   uint32_t k = ++*idle;
-  if (k <= spx_set.spin && k % POLL_EVERY) {
+  if (k <= alone && k % POLL_EVERY) {
     __builtin_ia32_pause();
     return;
   }
   spx_lock();
-  int n = spx_poll(k > spx_set.spin);
+  int n = spx_poll(k > alone);
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   if (n == 0) spx_rx_settle();
   spx_unlock();
-  if (n || k <= spx_set.spin) return;
-  if (k <= spx_set.spin + spx_set.yield) {
+  if (n || k <= alone) return;
+  if (k <= alone + yields) {
     sched_yield();
     return;
   }
   sleep_once(run);
-  *idle = spx_set.spin;
+  *idle = alone;
 }

@@ -49,6 +49,7 @@ type sharedMemory struct {
 
 type cell struct {
 	tick      int32
+	open      int32 // the tick for which it is being written
 	signature uint32
 	data      []byte
 }

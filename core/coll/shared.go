@@ -448,10 +448,10 @@ func allgathervShared(b *builder) {
 // them apart at both ends.
 
 func gathervShared(b *builder) {
-	t, slot := b.ticks(1), b.slotBytes()
-	b.p.Limit = slot
+	t := b.ticks(1)
+	b.p.Limit = CellBytes
 	if b.Rank != b.Root {
-		b.post(t, ownSend(), partAt(t, int64(b.Rank)*slot), FlagWakeRoot|FlagShort)
+		b.post(t, ownSend(), cellOf(b.Rank, t), FlagWakeRoot|FlagShort)
 		b.transfer(OpSend, b.Root, ownSend(), FlagLong)
 		return
 	}
@@ -460,21 +460,29 @@ func gathervShared(b *builder) {
 	}
 	b.own(ownSend(), recvBlock(b.Rank))
 	b.await(t, 0, b.Size)
-	b.collect(0, b.Size, b.Rank, partAt(t, 0), slot, recvBlock(0), FlagShort)
+	b.collect(0, b.Size, b.Rank, cellOf(0, t), 0, recvBlock(0), FlagShort)
 }
 
+// cellShare is what of a cell there is for each rank.
+func (a *Args) cellShare() int64 { return CellBytes / int64(a.Size) &^ 7 }
+
 func scattervShared(b *builder) {
-	t, slot := b.ticks(1), b.slotBytes()
-	b.p.Limit = slot
+	t := b.ticks(1)
+	b.p.Limit = b.cellShare()
+	at := func(i int) Ref {
+		r := cellOf(b.Root, t)
+		r.Off = int64(i) * b.p.Limit
+		return r
+	}
 	if b.Rank != b.Root {
 		b.transfer(OpRecv, b.Root, ownRecv(), FlagLong)
 		b.await(t, b.Root, b.Root+1)
-		b.short(partAt(t, int64(b.Rank)*slot), ownRecv())
+		b.short(at(b.Rank), ownRecv())
 		return
 	}
-	b.room(t, partAt(t, 0), slot*int64(b.Size))
+	b.room(t, cellOf(b.Root, t), 0)
 	for i := 1; i < b.Size; i++ {
-		b.short(sendBlock(b.rank(i)), partAt(t, int64(b.rank(i))*slot))
+		b.short(sendBlock(b.rank(i)), at(b.rank(i)))
 	}
 	b.post(t, Ref{}, Ref{}, FlagWakeAll)
 	for i := 1; i < b.Size; i++ {

@@ -15,7 +15,7 @@ func (n *network) share() {
 	for i := range n.shared.cells {
 		n.shared.cells[i] = make([]cell, cellDepth)
 		for k := range n.shared.cells[i] {
-			n.shared.cells[i][k] = cell{tick: -1, data: bytes.Repeat([]byte{0xCC}, CellBytes)}
+			n.shared.cells[i][k] = cell{tick: -1, open: -1, data: bytes.Repeat([]byte{0xCC}, CellBytes)}
 		}
 	}
 	for i := range n.shared.parts {
@@ -45,10 +45,16 @@ func (p *proc) share(from, to Ref) {
 }
 
 // free tells whether all ranks are through with what the memory of a tick was used for before, and takes it.
-func (n *network) free(tick int32, part bool) bool {
+func (n *network) free(by *proc, tick int32, part bool) bool {
 	for _, p := range n.procs {
 		if p.through < tick-cellDepth || part && p.through < tick-Parts {
 			return false
+		}
+	}
+	if c := &n.shared.cells[by.args.Rank][tick%cellDepth]; c.open != tick {
+		c.open = tick
+		for k := range c.data {
+			c.data[k] = 0xCF
 		}
 	}
 	if i := tick % Parts; part && n.shared.owner[i] != tick {
@@ -64,15 +70,12 @@ func (n *network) stepShared(p *proc, s Step) bool {
 	tick := s.Slot
 	switch s.Op {
 	case OpRoom:
-		return n.free(tick, true)
+		return n.free(p, tick, s.Y.Buf == BufPart)
 	case OpPost:
-		if !n.free(tick, s.Y.Buf == BufPart) {
+		if !n.free(p, tick, s.Y.Buf == BufPart) {
 			return false
 		}
 		c := &n.shared.cells[p.args.Rank][tick%cellDepth]
-		for k := range c.data {
-			c.data[k] = 0xCF
-		}
 		if limited := s.Flags&FlagShort != 0 && p.size(s.X) > p.plan.Limit; s.Y.Buf != 0 && !limited {
 			p.share(s.X, s.Y)
 		}

@@ -34,8 +34,20 @@ func inPart(a *Args) bool      { return shared(a) && a.data() <= a.Shared }
 func inSlot(a *Args) bool      { return shared(a) && a.data() <= a.slotBytes() }
 func blockPiece(a *Args) int64 { return a.slotBytes() / int64(a.Size) &^ 7 }
 func foldPiece(a *Args) int64  { return a.slotBytes() / int64(a.Size) / a.RType.Size * a.RType.Size }
-func outOfPlace(a *Args) bool  { return !a.InPlace }
-func foldable(a *Args) bool    { return a.RType.Contig && a.RType.Size > 0 && a.RType.Size <= 64 }
+
+// inCell: what a rank posts lies beside the word, so that a root that runs ahead of the others does so by many operations.
+func inCell(a *Args) bool {
+	n := a.data()
+	if a.Kind == Scatter {
+		n *= int64(a.Size)
+	}
+	return n <= CellBytes
+}
+
+// isLong: so long that to copy it once less outweighs that only a few pieces can be under way.
+func isLong(a *Args) bool     { return a.data() > 8192 }
+func outOfPlace(a *Args) bool { return !a.InPlace }
+func foldable(a *Args) bool   { return a.RType.Contig && a.RType.Size > 0 && a.RType.Size <= 64 }
 func both(p, q func(*Args) bool) func(*Args) bool {
 	return func(a *Args) bool { return p(a) && q(a) }
 }
@@ -71,7 +83,7 @@ var algorithms = [Kinds][]algorithm{
 	},
 	Scatterv: {
 		{"linear", scattervLinear, always},
-		{"shared", scattervShared, shared},
+		{"shared", scattervShared, both(shared, func(a *Args) bool { return a.cellShare() > 0 })},
 	},
 	Allgather: {
 		{"ring", allgatherRing, always},
@@ -164,77 +176,96 @@ const (
 // flat tree, 66 over a binomial one); else it is the number of rounds. For long data it is the number of bytes that pass
 // through one rank.
 var table = []rule{
-	{Barrier, 64, anyBytes, always, "shared"},
+	{Barrier, 8, anyBytes, always, "shared"},
+	{Barrier, 64, anyBytes, (*Args).crowded, "shared"},
 	{Barrier, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Barrier, anyRanks, anyBytes, always, "dissemination"},
 
-	{Bcast, 64, anyBytes, always, "shared"},
+	{Bcast, 8, CellBytes, inCell, "shared"},
+	{Bcast, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
+	{Bcast, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Bcast, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Bcast, anyRanks, 64 << 10, always, "binomial"},
 	{Bcast, 4, anyBytes, always, "binomial"},
 	{Bcast, anyRanks, anyBytes, always, "scatter_allgather"},
 	{Bcast, anyRanks, anyBytes, always, "binomial"},
 
-	{Gather, 64, anyBytes, always, "shared"},
+	{Gather, 8, CellBytes, inCell, "shared"},
+	{Gather, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
+	{Gather, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Gather, 64, anyBytes, always, "linear"},
 	{Gather, anyRanks, 2048, always, "binomial"},
 	{Gather, anyRanks, anyBytes, always, "linear"},
-	{Gatherv, 64, anyBytes, always, "shared"},
+	{Gatherv, 8, anyBytes, always, "shared"},
+	{Gatherv, 64, anyBytes, (*Args).crowded, "shared"},
 	{Gatherv, anyRanks, anyBytes, always, "linear"},
-	{Scatter, 64, anyBytes, always, "shared"},
+	{Scatter, 8, CellBytes, inCell, "shared"},
+	{Scatter, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
+	{Scatter, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Scatter, 64, anyBytes, always, "linear"},
 	{Scatter, anyRanks, 2048, always, "binomial"},
 	{Scatter, anyRanks, anyBytes, always, "linear"},
-	{Scatterv, 64, anyBytes, always, "shared"},
+	{Scatterv, 8, anyBytes, always, "shared"},
+	{Scatterv, 64, anyBytes, (*Args).crowded, "shared"},
 	{Scatterv, anyRanks, anyBytes, always, "linear"},
 
-	{Allgather, 64, anyBytes, always, "shared"},
+	{Allgather, 8, 4096, always, "shared"},
+	{Allgather, 64, anyBytes, (*Args).crowded, "shared"},
 	{Allgather, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Allgather, anyRanks, 8192, powerOfTwo, "recursive_doubling"},
 	{Allgather, anyRanks, 1024, always, "bruck"},
 	{Allgather, anyRanks, anyBytes, always, "ring"},
-	{Allgatherv, 64, anyBytes, always, "shared"},
+	{Allgatherv, 8, 4096, always, "shared"},
+	{Allgatherv, 64, anyBytes, (*Args).crowded, "shared"},
 	{Allgatherv, anyRanks, 256 << 10, (*Args).crowded, "fan"},
 	{Allgatherv, 64, anyBytes, (*Args).crowded, "linear"},
 	{Allgatherv, anyRanks, 64 << 10, always, "gather_bcast"},
 	{Allgatherv, anyRanks, anyBytes, always, "ring"},
 
-	{Alltoall, 64, anyBytes, always, "shared"},
+	{Alltoall, 8, 4096, always, "shared"},
+	{Alltoall, 64, anyBytes, (*Args).crowded, "shared"},
 	{Alltoall, 4, anyBytes, always, "linear"},
 	{Alltoall, 64, anyBytes, (*Args).crowded, "linear"},
 	{Alltoall, anyRanks, 256, always, "bruck"},
 	{Alltoall, anyRanks, anyBytes, always, "linear"},
-	{Alltoallv, 64, anyBytes, always, "shared"},
+	{Alltoallv, 64, anyBytes, (*Args).crowded, "shared"},
 	{Alltoallv, anyRanks, anyBytes, always, "linear"},
 	{Alltoallw, anyRanks, anyBytes, always, "linear"},
 
-	{Reduce, 64, anyBytes, always, "shared"},
+	{Reduce, 8, CellBytes, inCell, "shared"},
+	{Reduce, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
+	{Reduce, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Reduce, anyRanks, 64 << 10, (*Args).crowded, "fan"},
 	{Reduce, anyRanks, 1 << 20, (*Args).crowded, "binomial"},
 	{Reduce, anyRanks, 64 << 10, always, "binomial"},
 	{Reduce, anyRanks, anyBytes, always, "rabenseifner"},
 	{Reduce, anyRanks, anyBytes, always, "binomial"},
-	{Allreduce, 64, anyBytes, always, "shared"},
+	{Allreduce, 8, 4096, always, "shared"},
+	{Allreduce, 64, anyBytes, (*Args).crowded, "shared"},
 	{Allreduce, 2, 32 << 10, always, "recursive_doubling"},
 	{Allreduce, anyRanks, 1 << 20, (*Args).crowded, "fan"},
 	{Allreduce, anyRanks, 32 << 10, always, "recursive_doubling"},
 	{Allreduce, anyRanks, anyBytes, always, "rabenseifner"},
 	{Allreduce, anyRanks, anyBytes, always, "recursive_doubling"},
 
-	{ReduceScatterBlock, 64, anyBytes, always, "shared"},
+	{ReduceScatterBlock, 8, 4096, always, "shared"},
+	{ReduceScatterBlock, 64, anyBytes, (*Args).crowded, "shared"},
 	{ReduceScatterBlock, anyRanks, anyBytes, smallOnHost, "fan"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "reduce_scatter"},
-	{ReduceScatter, 64, anyBytes, always, "shared"},
+	{ReduceScatter, 8, 4096, always, "shared"},
+	{ReduceScatter, 64, anyBytes, (*Args).crowded, "shared"},
 	{ReduceScatter, anyRanks, anyBytes, smallOnHost, "fan"},
 	{ReduceScatter, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
 
-	{Scan, 64, anyBytes, always, "shared"},
+	{Scan, 8, CellBytes, always, "shared"},
+	{Scan, 64, 4096, (*Args).crowded, "shared"},
 	{Scan, 64, 1024, (*Args).crowded, "fan"},
 	{Scan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Scan, anyRanks, anyBytes, always, "recursive_doubling"},
-	{Exscan, 64, anyBytes, always, "shared"},
+	{Exscan, 8, CellBytes, always, "shared"},
+	{Exscan, 64, 4096, (*Args).crowded, "shared"},
 	{Exscan, 64, 1024, (*Args).crowded, "fan"},
 	{Exscan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Exscan, anyRanks, anyBytes, always, "recursive_doubling"},
