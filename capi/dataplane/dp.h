@@ -363,6 +363,7 @@ typedef struct {
 } spx_idle;
 SPX_HIDDEN void spx_idle_attach(void);
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
+SPX_HIDDEN bool spx_idle_parks(const spx_idle *w); /* the next step will park */
 /* What has to be done with no lock held: the failure hook, requests freed before they were complete. */
 enum {
   SPX_DUE_HOOK = 1,

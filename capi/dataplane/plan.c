@@ -377,12 +377,13 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
   spx_run *run;
   int err = spx_run_new(p, c, spx_plan_tag(c->comm), &run);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
-  for (uint32_t idle = 0, at = 0; !spx_run_advance(run); at = run->pc) {
-    if (run->pc != at) idle = 0;
+  spx_idle w = {0};
+  for (uint32_t at = 0; !spx_run_advance(run); at = run->pc) {
+    if (run->pc != at) w.empty = 0;
     if (run->blocked)
       spx_wait(&run->blocked->r);
     else
-      spx_share_idle(run, &idle);
+      spx_share_idle(run, &w);
   }
   err = run->error;
   spx_run_end(run);

@@ -77,8 +77,8 @@ SPX_HIDDEN bool spx_share_step(spx_run *run, const spx_step *s);
 SPX_HIDDEN bool spx_share_end(spx_run *run);
 /* Whether it is worth while to advance a run that waits for something in shared memory. */
 SPX_HIDDEN bool spx_share_ready(spx_run *run);
-/* One step of waiting, blocking, of a run that waits for something in shared memory; idle counts them, from 0. */
-SPX_HIDDEN void spx_share_idle(spx_run *run, uint32_t *idle);
+/* One step of waiting, blocking, of a run that waits for something in shared memory. */
+SPX_HIDDEN void spx_share_idle(spx_run *run, spx_idle *w);
 /* A run behind a request begins to wait for something in shared memory, or is over it. */
 SPX_HIDDEN void spx_share_park(spx_run *run, bool on);
 #endif

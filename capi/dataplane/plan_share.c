@@ -7,7 +7,6 @@
  * After a death, a revocation or a lack of memory no operation of the communicator can end properly: those who wait notice by
  * themselves, so a run that fails needs to tell nobody.
  */
-#include <sched.h>
 #include "plan_run.h"
 #include "reduce.h"
 
@@ -321,45 +320,28 @@ static int look(spx_poller *p)
   return 1;
 }
 
-/* Sleeps until the bell rings, unless there is something to do. */
-static void sleep_once(spx_run *run)
+void spx_share_idle(spx_run *run, spx_idle *w)
 {
-  spx_idle w = {.empty = spx_set.spin + spx_set.yield};
-  run->poller.poll = look;
-  run->noticed = 0;
+  enum { LOOKS = 16 };
+  for (int i = 0; i < LOOKS && !run->c->comm->share->crowded; i++) {
+    if (spx_share_ready(run)) return;
+    __builtin_ia32_pause();
+  }
   spx_lock();
   uint32_t bell = load(&spx_proc_of(spx_me)->bell);
-  spx_share_park(run, true);
-  spx_poller_add(&run->poller);
-  spx_idle_step(&w, bell);
-  spx_poller_del(&run->poller);
-  spx_share_park(run, false);
+  if (spx_poll(w->empty % LOOKS == 0 || run->c->comm->share->crowded))
+    w->empty = 0;
+  else if (!spx_idle_parks(w))
+    spx_idle_step(w, bell);
+  else {
+    run->poller.poll = look;
+    run->noticed = 0;
+    spx_share_park(run, true);
+    spx_poller_add(&run->poller);
+    spx_idle_step(w, bell);
+    spx_poller_del(&run->poller);
+    spx_share_park(run, false);
+  }
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   spx_unlock();
-}
-
-/* Where every rank may have a processor it polls for the time of a turn; then it yields between polls, which costs next to nothing
- * where nobody else wants the processor, and ends a turn of nothing where the other rank does; then it sleeps. */
-void spx_share_idle(spx_run *run, uint32_t *idle)
-{
-  enum { ALONE = 1000, POLL_EVERY = 50, YIELDS = 2000 };
-  uint32_t alone = spx_set.spin < ALONE ? spx_set.spin : ALONE;
-  uint32_t yields = spx_set.spin > 0 && spx_set.yield > 0 ? YIELDS : spx_set.yield;
-  uint32_t k = ++*idle;
-  if (k <= alone && k % POLL_EVERY) {
-    __builtin_ia32_pause();
-    return;
-  }
-  spx_lock();
-  int n = spx_poll(k > alone);
-  if (SPX_UNLIKELY(spx_due)) spx_run_due();
-  if (n == 0) spx_rx_settle();
-  spx_unlock();
-  if (n || k <= alone) return;
-  if (k <= alone + yields) {
-    sched_yield();
-    return;
-  }
-  sleep_once(run);
-  *idle = alone;
 }

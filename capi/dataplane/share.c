@@ -122,7 +122,7 @@ int spx_share_attach(spx_comm *c)
   sh->n = (uint32_t)c->size;
   sh->me = (uint32_t)c->rank;
   sh->depth = s.depth;
-  sh->crowded = spx_set.spin == 0;
+  sh->crowded = spx_crowded;
   sh->next = 1;
   c->share = sh;
   return MPI_SUCCESS;

@@ -305,6 +305,13 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
   if (pace.busy) spx_load_spread(start);
 }
 
+bool spx_idle_parks(const spx_idle *w)
+{
+  if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield || pace.spin_busy != spx_set.spin_busy))
+    spx_idle_attach();
+  return spx_pace_act(&pace, w->empty + 1) == SPX_IDLE_PARK;
+}
+
 void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
 
 int spx_wait_blocked(const spx_request *r)
