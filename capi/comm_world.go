@@ -44,7 +44,7 @@ func startWorld(s *startInfo) error {
 	}
 	world.me, world.proc, world.origin = ids[s.Rank], s.Proc, s.Origin
 	world.contexts = comm.NewContexts(s.Origin, uint32(procOf(s.Proc).serial))
-	world.contexts.OnTake = func(ctx uint64) { C.spx_share_offer(C.uint64_t(ctx)) }
+	world.contexts.OnTakeFor = func(ctx uint64) { C.spx_share_offer(C.uint64_t(ctx)) }
 	C.spx_comm_start()
 	all := group.Of(ids...)
 	w, err := predefineComm(C.SPX_HANDLE_COMM_WORLD, C.SPX_C_WORLD, "MPI_COMM_WORLD",

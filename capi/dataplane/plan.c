@@ -166,10 +166,13 @@ int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
   run->poisoned = run->busy = 0;
   run->user = NULL;
   spx_plan_ref(p);
-  if (p->ticks) spx_share_begin(run);
   int err = bind(run);
   *out = run;
-  if (err == MPI_SUCCESS) return err;
+  if (SPX_LIKELY(err == MPI_SUCCESS)) {
+    if (p->ticks) spx_share_begin(run);
+    return err;
+  }
+  if (p->ticks) spx_share_break(c->comm);
   spx_plan_unref(p);
   free_run(run);
   return err;

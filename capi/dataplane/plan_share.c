@@ -83,7 +83,7 @@ static void set_through(spx_run *run, spx_share *sh, uint32_t tick)
 {
   sh->through = tick;
   __atomic_store_n(&sh->lines[sh->me].through, tick, __ATOMIC_RELEASE);
-  if (sh->crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (SPX_UNLIKELY(load(&sh->head->wants_room))) spx_share_ring(run->c->comm, sh);
 }
 
@@ -116,22 +116,20 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   if (spx_is_shared(&s->y)) {
     spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
     int64_t n = to.count = spx_piece_bytes(from);
-    if (!(s->flags & SPX_PF_SHORT) || n <= run->plan->limit) {
-      if (bulk) {
-        int err = spx_share_allocate(run->c->comm, sh, tick, (uint64_t)(to.at - spx_share_part(sh, tick)), (uint64_t)n);
-        if (SPX_UNLIKELY(err != MPI_SUCCESS)) return give_up(run, err), true;
-      }
-      if (from.type->flags & SPX_T_CONTIG && !bulk)
-        spx_copy_short(to.at, from.at, (uint64_t)n);
-      else
-        spx_piece_copy(from, to);
+    if (bulk) {
+      int err = spx_share_allocate(run->c->comm, sh, tick, (uint64_t)(to.at - spx_share_part(sh, tick)), (uint64_t)n);
+      if (SPX_UNLIKELY(err != MPI_SUCCESS)) return give_up(run, err), true;
     }
+    if (from.type->flags & SPX_T_CONTIG && !bulk)
+      spx_copy_short(to.at, from.at, (uint64_t)n);
+    else
+      spx_piece_copy(from, to);
   }
   spx_cell *cell = spx_share_cell(sh, sh->me, tick);
   cell->signature = run->plan->signature;
   cell->through = sh->through;
   __atomic_store_n(&cell->tick, tick, __ATOMIC_RELEASE);
-  if (sh->crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (SPX_UNLIKELY(load(&sh->head->parked))) wake(run, sh, s, tick);
   return true;
 }
@@ -293,9 +291,9 @@ bool spx_share_ready(spx_run *run)
   const spx_step *s = step_of(run);
   if (!is_turn(run, sh)) return false;
   if (!s || run->poisoned || spx_share_trouble(c, sh) != MPI_SUCCESS) return true;
-  uint32_t tick = run->tick + (uint32_t)s->slot;
+  uint32_t tick = run->tick + (uint32_t)s->slot, next = (uint32_t)s->first + run->seen;
   if (s->op != SPX_P_AWAIT) return has_room(sh, tick, s->y.buf == SPX_PB_PART);
-  return load(&spx_share_cell(sh, (uint32_t)s->first + run->seen, tick)->tick) == tick;
+  return next == sh->me || load(&spx_share_cell(sh, next, tick)->tick) == tick; /* it does not wait for itself */
 }
 
 void spx_share_park(spx_run *run, bool on)
@@ -323,13 +321,13 @@ static int look(spx_poller *p)
 void spx_share_idle(spx_run *run, spx_idle *w)
 {
   enum { LOOKS = 16 };
-  for (int i = 0; i < LOOKS && !run->c->comm->share->crowded; i++) {
+  for (int i = 0; i < LOOKS && !spx_crowded; i++) {
     if (spx_share_ready(run)) return;
     __builtin_ia32_pause();
   }
   spx_lock();
   uint32_t bell = load(&spx_proc_of(spx_me)->bell);
-  if (spx_poll(w->empty % LOOKS == 0 || run->c->comm->share->crowded))
+  if (spx_poll(w->empty % LOOKS == 0 || spx_crowded))
     w->empty = 0;
   else if (!spx_idle_parks(w))
     spx_idle_step(w, bell);

@@ -41,7 +41,9 @@ void spx_share_offer(uint64_t ctx)
   spx_berth *e = entries_of(ctx);
   for (int i = 0; e && i < NEAR; i++) {
     uint64_t was = 0;
-    if (__atomic_compare_exchange_n(&e[i].ctx, &was, ctx, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+    if (!__atomic_compare_exchange_n(&e[i].ctx, &was, ctx, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
+    __atomic_store_n(&e[i].place, 0, __ATOMIC_RELEASE); /* some member of the last one may have had no memory */
+    return;
   }
 }
 
@@ -51,22 +53,29 @@ static bool is_first_world(const spx_comm *c)
   return c->flags & SPX_C_WORLD && c->size == (int)spx_segment->world_size && spx_proc_of(spx_me)->world_id == 0;
 }
 
-/* The entry of c, or NULL: nobody has offered one, or a member is of another job and has another memory file. */
-static spx_berth *offered(const spx_comm *c)
+/* The entry of c, or NULL: nobody has offered one. */
+static spx_berth *entry_of(const spx_comm *c)
 {
-  if (c->size < 2 || c->flags & SPX_C_INTER || !c->ctx) return NULL;
+  if (c->flags & SPX_C_INTER || !c->ctx) return NULL;
   spx_berth *e = entries_of(c->ctx);
   if (!e) return NULL;
   if (is_first_world(c)) return (spx_berth *)((char *)spx_segment + spx_segment->share_off);
   int k = 0;
   while (k < NEAR && __atomic_load_n(&e[k].ctx, __ATOMIC_ACQUIRE) != c->ctx) k++;
-  if (k == NEAR) return NULL;
-  for (int i = 0; i < c->size; i++)
-    if (spx_proc_of(c->peer[i])->home_job) return NULL;
-  return &e[k];
+  return k < NEAR ? &e[k] : NULL;
 }
 
+/* The entry of c, unless a member is of another job and has another memory file, or there is nobody to share it with. */
+static spx_berth *offered(const spx_comm *c) { return c->size < 2 || c->flags & SPX_C_FAR ? NULL : entry_of(c); }
+
 int spx_share_offered(const spx_comm *c) { return offered(c) != NULL; }
+
+/* Nobody will use the entry of c any more. */
+static void withdraw(const spx_comm *c, spx_berth *e)
+{
+  uint64_t was = c->ctx;
+  if (!is_first_world(c)) __atomic_compare_exchange_n(&e->ctx, &was, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
 
 /* The place in the file of what the entry stands for; who comes first chooses it. */
 static uint64_t place_of(spx_berth *e, uint64_t bytes)
@@ -91,9 +100,15 @@ static bool allocate(uint64_t from, uint64_t bytes)
 static int no_memory(const spx_comm *c)
 {
   spx_berth *e = offered(c);
-  if (e) __atomic_fetch_or(&e->place, BROKEN, __ATOMIC_RELEASE);
+  if (e) __atomic_fetch_or(&e->place, BROKEN, __ATOMIC_ACQ_REL);
   spx_detail("no memory for the collectives of a communicator of %d processes", c->size);
   return MPI_ERR_NO_MEM;
+}
+
+void spx_share_break(spx_comm *c)
+{
+  no_memory(c);
+  if (c->share) c->share->error = MPI_ERR_NO_MEM;
 }
 
 int spx_share_attach(spx_comm *c)
@@ -122,7 +137,6 @@ int spx_share_attach(spx_comm *c)
   sh->n = (uint32_t)c->size;
   sh->me = (uint32_t)c->rank;
   sh->depth = s.depth;
-  sh->crowded = spx_crowded;
   sh->next = 1;
   c->share = sh;
   return MPI_SUCCESS;
@@ -152,11 +166,10 @@ static bool is_gone(uint32_t proc)
 void spx_share_leave(spx_comm *c)
 {
   spx_share *sh = c->share;
-  spx_berth *e = offered(c);
+  spx_berth *e = entry_of(c);
   uint64_t place = e ? __atomic_load_n(&e->place, __ATOMIC_ACQUIRE) & ~(uint64_t)BROKEN : 0;
   c->share = NULL;
-  if (e && !place && !is_first_world(c) && c->rank == 0)
-    __atomic_store_n(&e->ctx, 0, __ATOMIC_RELEASE); /* nobody has used it, nobody will */
+  if (e && !place && (c->rank == 0 || c->flags & SPX_C_FAR)) withdraw(c, e); /* nobody has used it, nobody will */
   if (place) {
     shape s = shape_of((uint32_t)c->size);
     spx_share_head *head = sh ? sh->head : (spx_share_head *)spx_file_map(place, s.lines);
@@ -170,7 +183,7 @@ void spx_share_leave(spx_comm *c)
       if (!here && (was & ~(uint64_t)BROKEN) == place &&
           __atomic_compare_exchange_n(&e->place, &was, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         spx_file_drop(place, s.bytes);
-        if (!is_first_world(c)) __atomic_store_n(&e->ctx, 0, __ATOMIC_RELEASE);
+        withdraw(c, e);
       }
     }
     if (head && !sh) spx_file_unmap((char *)head, s.lines);

@@ -51,7 +51,6 @@ typedef struct spx_share {
   spx_cell *cells;
   spx_berth *entry;
   uint32_t n, me, depth;
-  uint32_t crowded;          /* ranks outnumber processors: a post looks at once whether somebody sleeps */
   uint32_t next;             /* the first tick of the next operation */
   _Atomic uint32_t finished; /* the last tick of the operations that are over here */
   uint32_t through;          /* own line */
@@ -67,6 +66,8 @@ SPX_HIDDEN int spx_share_offered(const spx_comm *c);
 SPX_HIDDEN void spx_share_offer(uint64_t ctx);
 /* Attaches to the memory of c, once: c->share; MPI_ERR_NO_MEM, which the other members learn of. */
 SPX_HIDDEN int spx_share_attach(spx_comm *c);
+/* This process cannot take part in an operation on c for lack of memory: neither it nor the others can use c's any more. */
+SPX_HIDDEN void spx_share_break(spx_comm *c);
 /* This process leaves c. May run inside the data plane. */
 SPX_HIDDEN void spx_share_leave(spx_comm *c);
 /* Why no more posts may come: sh->error. Cheap enough for an unsuccessful look. */

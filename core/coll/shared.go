@@ -382,9 +382,14 @@ func scanShared(b *builder) {
 	if b.Kind == Scan {
 		last++
 	}
-	b.post(t, b.operand(b.RCount), to, FlagWakeAll)
+	if b.crowded() { // the last to post wakes all that sleep, once
+		b.post(t, b.operand(b.RCount), to, 0)
+		b.await(t, 0, b.Size)
+	} else {
+		b.post(t, b.operand(b.RCount), to, FlagWakeAll)
+		b.await(t, 0, last)
+	}
 	if last > 0 {
-		b.await(t, 0, b.Rank+1)
 		b.fold(0, last, from, stride, b.recvRef(0, b.RCount))
 	}
 }
@@ -444,58 +449,13 @@ func allgathervShared(b *builder) {
 	b.collect(0, b.Size, skip, at(0), 0, recvBlock(0), 0)
 }
 
-// Of blocks whose sizes only two ranks know, those that fit go through shared memory, the others as messages: Limit tells
-// them apart at both ends.
-
-func gathervShared(b *builder) {
-	t := b.ticks(1)
-	b.p.Limit = CellBytes
-	if b.Rank != b.Root {
-		b.post(t, ownSend(), cellOf(b.Rank, t), FlagWakeRoot|FlagShort)
-		b.transfer(OpSend, b.Root, ownSend(), FlagLong)
-		return
-	}
-	for i := 1; i < b.Size; i++ {
-		b.transfer(OpRecv, b.rank(i), recvBlock(b.rank(i)), FlagLong)
-	}
-	b.own(ownSend(), recvBlock(b.Rank))
-	b.await(t, 0, b.Size)
-	b.collect(0, b.Size, b.Rank, cellOf(0, t), 0, recvBlock(0), FlagShort)
-}
-
-// cellShare is what of a cell there is for each rank.
-func (a *Args) cellShare() int64 { return CellBytes / int64(a.Size) &^ 7 }
-
-func scattervShared(b *builder) {
-	t := b.ticks(1)
-	b.p.Limit = b.cellShare()
-	at := func(i int) Ref {
-		r := cellOf(b.Root, t)
-		r.Off = int64(i) * b.p.Limit
-		return r
-	}
-	if b.Rank != b.Root {
-		b.transfer(OpRecv, b.Root, ownRecv(), FlagLong)
-		b.await(t, b.Root, b.Root+1)
-		b.short(at(b.Rank), ownRecv())
-		return
-	}
-	b.room(t, cellOf(b.Root, t), 0)
-	for i := 1; i < b.Size; i++ {
-		b.short(sendBlock(b.rank(i)), at(b.rank(i)))
-	}
-	b.post(t, Ref{}, Ref{}, FlagWakeAll)
-	for i := 1; i < b.Size; i++ {
-		b.transfer(OpSend, b.rank(i), sendBlock(b.rank(i)), FlagLong)
-	}
-	b.own(sendBlock(b.Rank), ownRecv())
-}
-
 // short copies a block between a buffer and shared memory when it fits.
 func (b *builder) short(from, to Ref) {
 	b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagShort, X: from, Y: to})
 }
 
+// alltoallvShared: of the blocks, whose sizes only two ranks know, those that fit go through shared memory, the others as messages:
+// Limit tells them apart at both ends.
 func alltoallvShared(b *builder) {
 	t, slot := b.ticks(1), b.slotBytes()
 	b.p.Limit = slot / int64(b.Size) &^ 7

@@ -76,7 +76,7 @@ func (n *network) stepShared(p *proc, s Step) bool {
 			return false
 		}
 		c := &n.shared.cells[p.args.Rank][tick%cellDepth]
-		if limited := s.Flags&FlagShort != 0 && p.size(s.X) > p.plan.Limit; s.Y.Buf != 0 && !limited {
+		if s.Y.Buf != 0 {
 			p.share(s.X, s.Y)
 		}
 		c.tick, c.signature = tick, p.plan.Signature

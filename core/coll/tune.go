@@ -72,19 +72,13 @@ var algorithms = [Kinds][]algorithm{
 		{"binomial", gatherBinomial, packable},
 		{"shared", gatherShared, piecewise((*Args).slotBytes)},
 	},
-	Gatherv: {
-		{"linear", gathervLinear, always},
-		{"shared", gathervShared, shared},
-	},
+	Gatherv: {{"linear", gathervLinear, always}},
 	Scatter: {
 		{"linear", scatterLinear, always},
 		{"binomial", scatterBinomial, packable},
 		{"shared", scatterShared, piecewise((*Args).slotBytes)},
 	},
-	Scatterv: {
-		{"linear", scattervLinear, always},
-		{"shared", scattervShared, both(shared, func(a *Args) bool { return a.cellShare() > 0 })},
-	},
+	Scatterv: {{"linear", scattervLinear, always}},
 	Allgather: {
 		{"ring", allgatherRing, always},
 		{"linear", allgatherLinear, always},
@@ -196,8 +190,6 @@ var table = []rule{
 	{Gather, 64, anyBytes, always, "linear"},
 	{Gather, anyRanks, 2048, always, "binomial"},
 	{Gather, anyRanks, anyBytes, always, "linear"},
-	{Gatherv, 8, anyBytes, always, "shared"},
-	{Gatherv, 64, anyBytes, (*Args).crowded, "shared"},
 	{Gatherv, anyRanks, anyBytes, always, "linear"},
 	{Scatter, 8, CellBytes, inCell, "shared"},
 	{Scatter, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
@@ -205,8 +197,6 @@ var table = []rule{
 	{Scatter, 64, anyBytes, always, "linear"},
 	{Scatter, anyRanks, 2048, always, "binomial"},
 	{Scatter, anyRanks, anyBytes, always, "linear"},
-	{Scatterv, 8, anyBytes, always, "shared"},
-	{Scatterv, 64, anyBytes, (*Args).crowded, "shared"},
 	{Scatterv, anyRanks, anyBytes, always, "linear"},
 
 	{Allgather, 8, 4096, always, "shared"},

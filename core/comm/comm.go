@@ -52,9 +52,9 @@ type Contexts struct {
 	proc   uint64
 	next   atomic.Uint64
 
-	// OnTake, unless nil, is called with each context that is dealt out for a communicator of one group, before anybody else
-	// can know it. Set it before the first is dealt out.
-	OnTake func(ctx uint64)
+	// OnTakeFor, unless nil, is called with each context that TakeFor deals out, before anybody else can know it. Set it
+	// before the first is dealt out.
+	OnTakeFor func(ctx uint64)
 }
 
 // NewContexts returns the dealer of a process. Process numbers are unique in the job, and never given twice (spx_proc.serial).
@@ -66,11 +66,24 @@ func NewContexts(o Origin, proc uint32) *Contexts {
 
 // Take returns the first of n new contexts, which lie CtxStep apart.
 func (x *Contexts) Take(n int) uint64 {
-	ctx := x.ctx(x.next.Add(uint64(n)) - uint64(n))
-	if n == 1 && x.OnTake != nil {
-		x.OnTake(ctx)
+	return x.ctx(x.next.Add(uint64(n)) - uint64(n))
+}
+
+// TakeFor is Take for n communicators of one group each, which are sure to be made.
+func (x *Contexts) TakeFor(n int) uint64 {
+	first := x.Take(n)
+	for i := 0; i < n && x.OnTakeFor != nil; i++ {
+		x.OnTakeFor(first + uint64(i)*CtxStep)
 	}
-	return ctx
+	return first
+}
+
+// TakeLike is Take for one communicator that is an intercommunicator when c is one, which is sure to be made.
+func (x *Contexts) TakeLike(c *Comm) uint64 {
+	if c.Inter() {
+		return x.Take(c.Contexts())
+	}
+	return x.TakeFor(1)
 }
 
 func (x *Contexts) ctx(counter uint64) uint64 {

@@ -81,7 +81,7 @@ func (c *Comm) Dup(ids *Contexts) (*Made, error) {
 	var ctx uint64
 	var failure error
 	if d.Parent == nil {
-		ctx = ids.Take(c.Contexts())
+		ctx = ids.TakeLike(c)
 	} else {
 		var b [ContextWire]byte
 		n, err := c.linkOf(*d.Parent).Recv(d.Parent.Rank, d.Tag, b[:])
@@ -148,7 +148,7 @@ func (c *Comm) createAmong(ids *Contexts, g *group.Group, tag int) (*Made, error
 	t := &tree{link: c.LocalLink, tag: tag, n: g.Size(), me: me, ranks: func(i int) int { return all.Rank(g.At(i)) }}
 	var payload []byte
 	if me == 0 {
-		payload = binary.LittleEndian.AppendUint64(nil, ids.Take(1))
+		payload = binary.LittleEndian.AppendUint64(nil, ids.TakeFor(1))
 	}
 	payload, err := t.bcast(payload, nil)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Comm) Split(ids *Contexts, color, key int, failure error) (*Made, error
 		return c.splitInter(ids, t, color, mine, err)
 	}
 	if t.me == 0 && err == nil {
-		mine = binary.LittleEndian.AppendUint64(mine, ids.Take(len(colors(decodeChoices(mine)))))
+		mine = binary.LittleEndian.AppendUint64(mine, ids.TakeFor(len(colors(decodeChoices(mine)))))
 	}
 	mine, err = t.bcast(mine, err)
 	if err != nil {

@@ -40,7 +40,7 @@ func (c *Comm) InterFromGroups(ids *Contexts, leader int, pair *Comm, remote *gr
 		if err == nil {
 			err = checkSame(theirs, remote)
 		}
-		ctx, err := contextBetween(pair.Link, 1-pair.Rank, 1, first, 2, ids, err)
+		ctx, err := contextBetween(pair.Link, 1-pair.Rank, 1, first, 2, ids.Take, err)
 		failure = err
 		payload = append(binary.LittleEndian.AppendUint64(nil, ctx), flag(first))
 	}

@@ -11,11 +11,11 @@ import (
 
 // contextBetween lets the leader of the first side take n contexts and tell the other leader. An error on either side becomes
 // one on both.
-func contextBetween(l Link, with, tag int, first bool, n int, ids *Contexts, failure error) (uint64, error) {
+func contextBetween(l Link, with, tag int, first bool, n int, take func(n int) uint64, failure error) (uint64, error) {
 	if first {
 		var ctx uint64
 		if failure == nil {
-			ctx = ids.Take(n)
+			ctx = take(n)
 		}
 		return ctx, firstError(failure, send(l, with, tag, binary.LittleEndian.AppendUint64(nil, ctx), failure))
 	}
@@ -84,7 +84,7 @@ func (c *Comm) across(t *tree, payload []byte, failure error) (*Made, error) {
 // meet is the leaders' part: they exchange their groups, or errors, and settle the context, which the first of the two deals out.
 func meet(ids *Contexts, local *Comm, link Link, with, tag int, first bool, failure error) ([]byte, error) {
 	theirs, err := swap(link, with, tag, first, local.Group().Encode(), failure)
-	ctx, err := contextBetween(link, with, tag, first, 2, ids, err)
+	ctx, err := contextBetween(link, with, tag, first, 2, ids.Take, err)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (c *Comm) Merge(ids *Contexts, high bool) (*Made, error) {
 		if err == nil && len(theirs) != 1 {
 			err = errShort
 		}
-		ctx, err := contextBetween(c.Link, 0, t.tag, c.First, 1, ids, err)
+		ctx, err := contextBetween(c.Link, 0, t.tag, c.First, 1, ids.TakeFor, err)
 		if failure = err; err == nil {
 			lead := c.First
 			if high != (theirs[0] != 0) {
@@ -144,7 +144,7 @@ func (c *Comm) createInter(ids *Contexts, g *group.Group, tag int) (*Made, error
 	var failure error
 	if t.me == 0 {
 		theirs, err := swap(c.Link, 0, tag, c.First, g.Encode(), mine)
-		ctx, err := contextBetween(c.Link, 0, tag, c.First, 2, ids, err)
+		ctx, err := contextBetween(c.Link, 0, tag, c.First, 2, ids.Take, err)
 		failure = err
 		payload = append(binary.LittleEndian.AppendUint64(nil, ctx), theirs...)
 	}
@@ -179,7 +179,7 @@ func (c *Comm) splitInter(ids *Contexts, t *tree, color int, mine []byte, failur
 	var payload []byte
 	if t.me == 0 {
 		theirs, err := swap(c.Link, 0, t.tag, c.First, mine, failure)
-		ctx, err := contextBetween(c.Link, 0, t.tag, c.First, 2*len(common(mine, theirs)), ids, err)
+		ctx, err := contextBetween(c.Link, 0, t.tag, c.First, 2*len(common(mine, theirs)), ids.Take, err)
 		failure = err
 		payload = append(append(binary.LittleEndian.AppendUint64(nil, ctx), mine...), theirs...)
 	}

@@ -122,26 +122,32 @@ static void overlapping(void)
   enum { N = 24 };
   MPI_Comm twin, on[2] = {MPI_COMM_WORLD, MPI_COMM_NULL};
   MPI_Request r[N];
-  int64_t *in[N], *out[N], n[N];
+  int64_t *in[N], *out[N], rows[N][16 * 3], n[N];
   MPI_Comm_dup(MPI_COMM_WORLD, &twin);
   on[1] = twin;
   for (int round = 0; round < 10; round++) {
     for (int k = 0; k < N; k++) {
-      n[k] = some_count() % 20000 + 1;
+      n[k] = some_count() % 20000 + 3;
       in[k] = malloc((size_t)n[k] * 8), out[k] = malloc((size_t)n[k] * 8);
       set(in[k], rank, k, n[k]);
       set(out[k], k, k, n[k]);
+      MPI_Comm c = on[k / 2 % 2];
       if (k % 4 == 0)
-        MPI_Ibarrier(on[k / 2 % 2], &r[k]);
+        MPI_Ibarrier(c, &r[k]);
       else if (k % 4 == 1)
-        MPI_Ibcast(out[k], (int)n[k], MPI_INT64_T, k % size, on[k / 2 % 2], &r[k]);
-      else
-        MPI_Iallreduce(in[k], out[k], (int)n[k], MPI_INT64_T, MPI_SUM, on[k / 2 % 2], &r[k]);
+        MPI_Ibcast(out[k], (int)n[k], MPI_INT64_T, k % size, c, &r[k]);
+      else if (k % 4 == 2)
+        MPI_Iallreduce(in[k], out[k], (int)n[k], MPI_INT64_T, MPI_SUM, c, &r[k]);
+      else /* the root of a gather has nothing to post, and may have to wait for its turn first */
+        MPI_Igather(in[k], 3, MPI_INT64_T, rows[k], 3, MPI_INT64_T, k / 4 % 2 ? 0 : size - 1, c, &r[k]);
     }
     MPI_Barrier(MPI_COMM_WORLD); /* has to pass those before it */
     for (int k = N - 1; k >= 0; k--) MPI_Wait(&r[(k * 7 + rank) % N], MPI_STATUS_IGNORE);
     for (int k = 0; k < N; k++) {
-      CHECK(k % 4 == 0 || (k % 4 == 1 ? is(out[k], k, k, n[k]) : is_sum(out[k], size, k, n[k])));
+      CHECK(k % 4 != 1 || is(out[k], k, k, n[k]));
+      CHECK(k % 4 != 2 || is_sum(out[k], size, k, n[k]));
+      for (int i = 0; k % 4 == 3 && rank == (k / 4 % 2 ? 0 : size - 1) && i < size; i++)
+        CHECK(is(rows[k] + 3 * i, i, k, 3));
       free(in[k]), free(out[k]);
     }
   }
