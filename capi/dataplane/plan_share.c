@@ -134,8 +134,10 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   return true;
 }
 
-static void mismatch(spx_run *run, uint32_t rank)
+/* Who sleeps may have been left to this process to wake, as the last. */
+static void mismatch(spx_run *run, spx_share *sh, uint32_t rank)
 {
+  if (load(&sh->head->parked)) spx_share_ring(run->c->comm, sh);
   spx_detail(
       "rank %u takes part in another operation, or with another root or size of data: the calls of the processes do "
       "not match",
@@ -156,7 +158,7 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
       run->waited = 1;
       return not_yet(run);
     }
-    if (SPX_UNLIKELY(cell->signature != run->plan->signature)) return mismatch(run, i), true;
+    if (SPX_UNLIKELY(cell->signature != run->plan->signature)) return mismatch(run, sh, i), true;
     if (is_before(cell->through, run->low)) run->low = cell->through;
   }
   if (end - (uint32_t)s->first == sh->n) {
