@@ -158,7 +158,7 @@ typedef struct spx_comm {
   spx_counts_of counts;
   struct spx_comm *counted_next, **counted_prev; /* list of those that count (stat.c) */
   struct spx_errh *errh;
-  void *plans; /* cache of compiled collectives, owned by coll.c */
+  void *plans;             /* cache of compiled collectives, owned by coll.c */
   struct spx_share *share; /* shared memory for collectives, attached on first use (dataplane/share.h) */
   struct spx_comm
       *inner; /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
