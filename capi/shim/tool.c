@@ -21,12 +21,10 @@ int spx_tool_leave(int code)
 
 int spx_c_T_init_thread(int required, int *provided)
 {
-  if (!provided) return MPI_T_ERR_INVALID;
+  if (!provided || required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) return MPI_T_ERR_INVALID;
   pthread_mutex_lock(&lock);
   begun++;
-  *provided = required < MPI_THREAD_SINGLE     ? MPI_THREAD_SINGLE
-              : required > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE
-                                               : required;
+  *provided = required;
   return spx_tool_leave(MPI_SUCCESS);
 }
 

@@ -47,6 +47,12 @@ int spx_c_T_event_get_num(int *num_events)
   return spx_tool_leave(num_events ? MPI_SUCCESS : MPI_T_ERR_INVALID);
 }
 
+/* No hint has a meaning, but a handle that is none is a mistake. */
+static int check_info(MPI_Info info)
+{
+  return info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info) ? MPI_SUCCESS : MPI_T_ERR_INVALID_HANDLE;
+}
+
 /* An info object without hints. */
 static int no_hints(MPI_Info *info)
 {
@@ -141,10 +147,11 @@ static void update_wanted(void)
 int spx_c_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *out)
 {
   (void)obj_handle; /* none is bound to an object */
-  (void)info;       /* no hint has a meaning */
   SPX_TOOL_ENTER;
   if (event_index < 0 || event_index >= SPX_EVENTS) return spx_tool_leave(MPI_T_ERR_INVALID_INDEX);
   if (!out) return spx_tool_leave(MPI_T_ERR_INVALID);
+  int err = check_info(info);
+  if (err != MPI_SUCCESS) return spx_tool_leave(err);
   registration *r = calloc(1, sizeof *r);
   if (!r) return spx_tool_leave(MPI_T_ERR_MEMORY);
   r->kind = (spx_event_kind)event_index;
@@ -165,9 +172,9 @@ static int check_registration(MPI_T_event_registration key)
 /* Hints are taken and have no effect. */
 int spx_c_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info)
 {
-  (void)info;
   SPX_TOOL_ENTER;
-  return spx_tool_leave(check_registration(event_registration));
+  int err = check_registration(event_registration);
+  return spx_tool_leave(err == MPI_SUCCESS ? check_info(info) : err);
 }
 
 int spx_c_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used)
@@ -182,12 +189,13 @@ int spx_c_T_event_handle_get_info(MPI_T_event_registration event_registration, M
 int spx_c_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
                                     MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function)
 {
-  (void)info;
   SPX_TOOL_ENTER;
   registration *r = spx_tool_find(SPX_TH_EVENT, event_registration);
   if (!r) return spx_tool_leave(MPI_T_ERR_INVALID_HANDLE);
   int i = level_of(cb_safety);
   if (i == LEVELS) return spx_tool_leave(MPI_T_ERR_INVALID);
+  int err = check_info(info);
+  if (err != MPI_SUCCESS) return spx_tool_leave(err);
   r->cb[i] = (callback){event_cb_function, user_data}; /* NULL takes one away */
   update_wanted();
   return spx_tool_leave(MPI_SUCCESS);
@@ -204,9 +212,9 @@ static int check_callback(MPI_T_event_registration key, MPI_T_cb_safety cb_safet
 int spx_c_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
                                     MPI_Info info)
 {
-  (void)info;
   SPX_TOOL_ENTER;
-  return spx_tool_leave(check_callback(event_registration, cb_safety));
+  int err = check_callback(event_registration, cb_safety);
+  return spx_tool_leave(err == MPI_SUCCESS ? check_info(info) : err);
 }
 
 int spx_c_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
@@ -261,8 +269,9 @@ void spx_tool_events_end(void)
 
 /* ---- calling back ------------------------------------------------------------------------------------------------ */
 
-static SPX_TLS const spx_event
-    *current; /* the event whose callback this thread is in: the instance's handle is its address */
+/* The event whose callback this thread is in, and the handle of its instance: a number that no other has had. */
+static SPX_TLS const spx_event *current;
+static SPX_TLS uintptr_t current_handle;
 
 #define MOST 64
 typedef struct {
@@ -312,18 +321,22 @@ static void tell_dropped(void)
 
 static void deliver(void)
 {
+  static _Atomic uintptr_t instances;
   spx_event e;
   registration r;
   tell_dropped();
   while (spx_event_take(&e)) {
     listeners l = listeners_of(e.kind);
     const spx_event *outer = current;
+    const uintptr_t outer_handle = current_handle, handle = atomic_fetch_add(&instances, 1) + 1;
     for (int i = 0; i < l.n; i++) {
       const callback *cb = look_up(l.key[i], &r) ? chosen(&r) : NULL;
       if (!cb) continue;
       current = &e;
-      cb->fn((MPI_T_event_instance)(uintptr_t)&e, l.key[i], MPI_T_CB_REQUIRE_NONE, cb->user_data);
+      current_handle = handle;
+      cb->fn((MPI_T_event_instance)handle, l.key[i], MPI_T_CB_REQUIRE_NONE, cb->user_data);
       current = outer;
+      current_handle = outer_handle;
     }
   }
 }
@@ -332,7 +345,7 @@ static void deliver(void)
 
 static const spx_event *instance(MPI_T_event_instance h)
 {
-  return current && (const void *)h == current ? current : NULL;
+  return current && (uintptr_t)h == current_handle ? current : NULL;
 }
 
 static void store(const spx_event *e, int i, void *to)

@@ -43,9 +43,6 @@ func parts(t *testing.T, tables *api.Tables) map[string][]*unit {
 		if _, no := exempt[f.Name]; no || missing[f.Name] || f.Header == "mpisp.h" || f.Header == "ulfm_dyprc.h" {
 			continue
 		}
-		if f.Chapter == "tools" {
-			continue // codes of their own, no error handlers, handles that are made another way: not described in rules.go yet
-		}
 		out[f.Chapter] = append(out[f.Chapter], makeUnit(f))
 	}
 	return out
@@ -262,7 +259,7 @@ func TestEveryArgumentHasAWrongValue(t *testing.T) {
 				for s := range u.c.skip {
 					wrong[p.Name] = wrong[p.Name] || strings.HasPrefix(s, p.Name+"=") // on purpose
 				}
-				if !wrong[p.Name] && !anything[p.Kind] && !(p.Dir == "out" && optionalResult(p)) && !survives(u.f) {
+				if !wrong[p.Name] && !anything[p.Kind] && !(p.Dir == "out" && optionalResult(p)) && !(p.Dir != "in" && describes.MatchString(u.f.Name)) && !survives(u.f) {
 					t.Errorf("%s: %s: no wrong value of %s (%s)", chapter, u.f.Name, p.Name, p.Kind)
 				}
 			}
@@ -282,8 +279,10 @@ func TestArguments(t *testing.T) {
 			classes[c.Name], _ = strconv.Atoi(c.Value)
 		}
 	}
+	functions := 0
 	t.Run("all", func(t *testing.T) {
 		for chapter, units := range parts(t, tables) {
+			functions += len(units)
 			t.Run(chapter, func(t *testing.T) {
 				t.Parallel()
 				one := compile(t, chapter, units)
@@ -298,7 +297,7 @@ func TestArguments(t *testing.T) {
 	if err := os.WriteFile(path, []byte("function\targument\tvalue\tranks\texpected\tgot\n"+strings.Join(table, "")), 0o666); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d calls; the table is %s", calls, path)
+	t.Logf("%d calls of %d functions; the table is %s", calls, functions, path)
 }
 
 func judge(t *testing.T, r *runs, classes map[string]int) {

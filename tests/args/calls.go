@@ -24,6 +24,7 @@ type call struct {
 	second          string // the function that rank 1 calls in a right call
 	everybodyIsRoot bool
 	fails           string // the class that the right call has: it is never possible
+	inside          bool   // the call is made out of the callback of an event
 }
 
 // A rule is a part of the call of every function that it names. Lists are separated by semicolons.
@@ -38,6 +39,7 @@ type rule struct {
 	second          string
 	everybodyIsRoot bool
 	fails           string
+	inside          bool
 	mute            string // arguments whose wrong values need not be in the message
 }
 
@@ -89,6 +91,7 @@ func callOf(f *api.Function) call {
 		for _, m := range strings.Fields(r.mute) {
 			c.mute[m] = true
 		}
+		c.inside = c.inside || r.inside
 		if r.fails != "" {
 			c.fails = r.fails
 		}

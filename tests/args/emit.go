@@ -29,15 +29,22 @@ func makeUnit(f *api.Function) *unit {
 	if c.fails != "" {
 		u.attempts[0].kind = 'f'
 	}
-	key := "keyval"
+	key, result := "keyval", ""
 	for _, p := range f.Params {
+		if p.Kind == "INFO" && p.Dir == "out" {
+			result = p.Name
+		}
 		if p.Kind == "KEYVAL" {
 			key = p.Name
 		}
 	}
-	named := strings.NewReplacer("a_KEYVAL", "a_"+key, "x_KEYVAL", "x_"+key)
+	named := strings.NewReplacer("a_KEYVAL", "a_"+key, "x_KEYVAL", "x_"+key, "a_INFO", "a_"+result)
 	w := &strings.Builder{}
-	fmt.Fprintf(w, "static int run_%s(int k)\n{\n", f.Name)
+	run := "run_"
+	if c.inside {
+		run = "called_back_"
+	}
+	fmt.Fprintf(w, "static int %s%s(int k)\n{\n", run, f.Name)
 	for _, p := range f.Params {
 		w.WriteString(room(p))
 	}
@@ -98,7 +105,10 @@ func makeUnit(f *api.Function) *unit {
 	if !c.keep && !survives(f) {
 		w.WriteString(releases(f))
 	}
-	fmt.Fprintf(w, "    %s\n  } else if (rc != MPI_SUCCESS) {\n    %s\n  }\n  return rc;\n}\n", c.post, named.Replace(c.undo))
+	fmt.Fprintf(w, "    %s\n  } else if (rc != MPI_SUCCESS) {\n    %s\n  }\n  return rc;\n}\n", named.Replace(c.post), named.Replace(c.undo))
+	if c.inside {
+		fmt.Fprintf(w, "static int run_%s(int k) { return inside(called_back_%s, k); }\n", f.Name, f.Name)
+	}
 	what := ""
 	for _, a := range u.attempts {
 		what += string(a.kind)

@@ -1,7 +1,7 @@
 package args
 
 // rules by chapter; the rules of a function are joined in this order.
-var rules = join(pt2ptRules, requestRules, collRules, commRules, topoRules, groupRules, attrRules, typeRules, rmaRules, ioRules, envRules)
+var rules = join(pt2ptRules, requestRules, collRules, commRules, topoRules, groupRules, attrRules, typeRules, rmaRules, ioRules, envRules, toolRules)
 
 func join(parts ...[]rule) []rule {
 	var out []rule

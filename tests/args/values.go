@@ -7,6 +7,7 @@ package args
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"libspx/api"
@@ -27,6 +28,11 @@ var handles = map[string]handle{
 	"WINDOW":       {"MPI_Win", "MPI_WIN_NULL", "MPI_ERR_WIN", "(MPI_Win)MPI_INT"},
 	"FILE":         {"MPI_File", "MPI_FILE_NULL", "MPI_ERR_FILE", "(MPI_File)MPI_INT"},
 	"SESSION":      {"MPI_Session", "MPI_SESSION_NULL", "MPI_ERR_SESSION", "(MPI_Session)MPI_INT"},
+}
+
+func init() {
+	maps.Copy(handles, toolHandles)
+	maps.Copy(right, toolRight)
 }
 
 // right has a right value for every kind of argument that goes in. ~ stands for i_, c_ or m_: an array of int, MPI_Count or MPI_Aint.
@@ -97,6 +103,8 @@ func value(f *api.Function, p api.Param, set map[string]string) string {
 			return "wkey"
 		}
 		return "ckey"
+	case f.Chapter == "tools" && p.Dir == "in" && toolRight[p.Kind] != "":
+		return toolRight[p.Kind]
 	case p.Kind == "FUNCTION" || p.Kind == "POLYFUNCTION":
 		return "(" + p.CType + ")(uintptr_t)dummy"
 	case p.Array() && p.Dir == "in" && rightArray[p.Kind] != "":
@@ -123,6 +131,8 @@ func variable(p api.Param) string {
 		return element(p) + " *" + name
 	case strings.HasSuffix(p.CType, "*"):
 		return p.CType + name
+	case strings.HasSuffix(p.CType, "_function"):
+		return p.CType + " *" + name
 	}
 	return p.CType + " " + name
 }

@@ -104,14 +104,18 @@ var arrays = map[string]struct {
 var anything = map[string]bool{
 	"LOGICAL": true, "KEY": true, "EXTRA_STATE": true, "EXTRA_STATE2": true, "ATTRIBUTE_VAL": true, "ATTRIBUTE_VAL_10": true, "PROFILE_LEVEL": true,
 	"LOCATION_SMALL": true, "LOCATION": true, "DISPLACEMENT": true, "POLYDTYPE_STRIDE_BYTES": true, "POLYDISPLACEMENT_AINT_COUNT": true, "FUNCTION": true, "POLYFUNCTION": true,
-	"MATH": true, "DIMENSION": true,
+	"MATH": true, "DIMENSION": true, "EVENT_CB_FUNCTION": true, "EVENT_DROP_CB_FUNCTION": true, "EVENT_FREE_CB_FUNCTION": true, "STRING_LENGTH": true,
 }
 
 // attempts are the calls of a function.
 func attempts(f *api.Function, c call) []attempt {
 	var out []attempt
 	for _, p := range f.Params {
-		for _, a := range argument(f, p) {
+		one := argument
+		if f.Chapter == "tools" {
+			one = toolArgument
+		}
+		for _, a := range one(f, p) {
 			if c.skip[a.arg+"="+a.what] {
 				continue
 			}
@@ -170,11 +174,9 @@ func argument(f *api.Function, p api.Param) []attempt {
 			out = append(out, attempt{p.Name, k.null, name + " = " + k.null + ";", "", "", 'r'})
 		}
 	case p.Kind == "BUFFER":
-		if f.Chapter != "tools" {
-			add("NULL", "MPI_ERR_BUFFER", "NULL")
-			if !p.Has("inplace") && !p.Has("inplace_root") {
-				add("MPI_IN_PLACE", "MPI_ERR_BUFFER MPI_ERR_ARG", "MPI_IN_PLACE")
-			}
+		add("NULL", "MPI_ERR_BUFFER", "NULL")
+		if !p.Has("inplace") && !p.Has("inplace_root") {
+			add("MPI_IN_PLACE", "MPI_ERR_BUFFER MPI_ERR_ARG", "MPI_IN_PLACE")
 		}
 	case p.Dir == "in" && p.Array():
 		a := arrays[p.Kind]

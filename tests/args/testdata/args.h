@@ -361,6 +361,8 @@ static int joined(void)
   return other;
 }
 
+#include "tools.h"
+
 static void late(int sig)
 {
   (void)sig;
