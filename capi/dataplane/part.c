@@ -114,7 +114,7 @@ static int make_receive(part *p, int32_t i, uint64_t at, uint64_t n)
   return make_message(p, i, SPX_R_RECV, to, count, t);
 }
 
-static void sizes_differ(const part *p)
+static void too_large(const part *p)
 {
   const intro *in = p->from;
   spx_detail("the sender's buffer has %llu bytes (%llu partitions), the receiver's %llu (%d partitions): they must be "
@@ -123,18 +123,21 @@ static void sizes_differ(const part *p)
              (unsigned long long)spx_capacity(p->user), p->partitions);
 }
 
-/* The intro has come. */
+static uint64_t sent(const part *p) { return p->from->partitions * p->from->bytes; }
+
+/* The intro has come. Both buffers ought to be of one size (5.2.1). If the sender's is smaller, what it has comes, as in a
+ * plain receive; if it is larger, messages are cut off or come to nothing, so that the sender can complete. */
 static int make_receives(part *p)
 {
   const intro *in = p->from;
-  uint64_t theirs = in->partitions * in->bytes;
-  if (theirs != spx_capacity(p->user)) return MPI_ERR_TRUNCATE;
+  uint64_t theirs = sent(p), room = spx_capacity(p->user);
   plan_messages(p, in->partitions, in->bytes);
   p->settled = p->n;
   if (!(p->m = calloc((size_t)p->n, sizeof *p->m))) return no_memory();
   for (int32_t i = 0; i < p->n; i++) {
     uint64_t at = (uint64_t)i * p->step;
-    int err = make_receive(p, i, at, at + p->step <= theirs ? p->step : theirs - at);
+    uint64_t end = at + p->step <= theirs ? at + p->step : theirs;
+    int err = make_receive(p, i, at <= room ? at : room, end <= room ? end - at : at <= room ? room - at : 0);
     if (err != MPI_SUCCESS) return err;
   }
   return MPI_SUCCESS;
@@ -181,7 +184,9 @@ static void end(part *p)
   p->polling = 0;
   if (u->kind == SPX_R_PART_RECV)
     for (int32_t i = 0; p->failed < 0 && i < p->n; i++) unload(p, i);
-  u->bytes = u->want_src == MPI_PROC_NULL || p->failed >= 0 ? 0 : (int64_t)spx_capacity(u);
+  u->bytes = u->want_src == MPI_PROC_NULL || p->failed >= 0
+                 ? 0
+                 : (int64_t)(u->kind == SPX_R_PART_RECV ? sent(p) : spx_capacity(u));
   if (u->want_src == MPI_PROC_NULL) u->tag = MPI_ANY_TAG;
   spx_complete(u, p->failed >= 0 ? p->m[p->failed].r->error : MPI_SUCCESS);
 }
@@ -277,10 +282,10 @@ static int finish(spx_request *r, MPI_Status *st)
     spx_status_set(st, MPI_PROC_NULL, MPI_ANY_TAG, SPX_KEEP_ERROR, 0, 0);
   else
     spx_status_set(st, r->want_src, r->want_tag, SPX_KEEP_ERROR, r->bytes, 0);
-  if (r->error != MPI_SUCCESS && p->failed >= 0)
+  if (r->error == MPI_ERR_TRUNCATE)
+    too_large(p);
+  else if (r->error != MPI_SUCCESS && p->failed >= 0)
     spx_request_detail(p->m[p->failed].r);
-  else if (r->error == MPI_ERR_TRUNCATE)
-    sizes_differ(p);
   else if (r->error != MPI_SUCCESS && p->hello)
     spx_request_detail(p->hello);
   return r->error;
@@ -432,6 +437,8 @@ static int is_here(part *p, int i)
     uint64_t at = (uint64_t)i * p->bytes;
     first = (int32_t)(at / p->step);
     last = (int32_t)((at + p->bytes - 1) / p->step);
+    if (last >= p->n) last = p->n - 1; /* the sender has less */
+    if (first >= p->n) first = 0;
   }
   for (int32_t k = first; k <= last; k++)
     if (!spx_is_done(p->m[k].r) || p->m[k].r->error != MPI_SUCCESS) return 0;

@@ -157,15 +157,6 @@ static void wrong_arguments(void)
   MPI_Wait(&r, MPI_STATUS_IGNORE);
   MPI_Request_free(&s);
   MPI_Request_free(&r);
-
-  MPI_Psend_init(a, 2, 1, MPI_INT, 0, 6, MPI_COMM_SELF, MPI_INFO_NULL, &s);
-  MPI_Precv_init(a, 2, 2, MPI_INT, 0, 6, MPI_COMM_SELF, MPI_INFO_NULL, &r);
-  for (int it = 0; it < 2; it++) {
-    MPI_Start(&r);
-    CHECK_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
-  }
-  MPI_Request_free(&s);
-  MPI_Request_free(&r);
 }
 
 int main(int argc, char **argv)
