@@ -28,8 +28,8 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 				close(finished[i])
 				continue
 			}
-			if r.ctx.Err() != nil {
-				results[i] = result{line: l, verdict: skipped, why: "interrupted"}
+			if r.over() {
+				results[i] = result{line: l, verdict: notRun}
 				close(finished[i])
 				continue
 			}
@@ -42,6 +42,8 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 				results[i] = r.run(l)
 				if r.ctx.Err() == nil {
 					r.progress.add(results[i])
+				} else {
+					results[i].verdict = notRun
 				}
 				room.put(weight)
 				close(finished[i])

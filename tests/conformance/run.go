@@ -23,6 +23,7 @@ const (
 	unexpected verdict = "UNEXPECTED PASS"
 	missing    verdict = "missing" // needs a function whose body is not written
 	skipped    verdict = "skip"
+	notRun     verdict = "not run" // the user has interrupted, or the piece was over
 )
 
 // result is what came of one line.
@@ -43,7 +44,13 @@ type runner struct {
 	cma   bool          // processes may read each other's memory
 
 	ctx      context.Context // over when the user interrupts
+	until    time.Time       // no line begins later; zero: no end
 	progress *progress
+}
+
+// over tells whether no line is to begin any more.
+func (r *runner) over() bool {
+	return r.ctx.Err() != nil || !r.until.IsZero() && time.Now().After(r.until)
 }
 
 // run builds the line's program if need be, runs it and judges the outcome.

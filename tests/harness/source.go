@@ -11,22 +11,27 @@ import (
 	"time"
 )
 
-// Source returns the original tarball of a Debian source package. It is fetched once, into the cache of fetched sources:
-// $SPX_CONFORMANCE, else /var/cache/spx-conformance for root, else the user's cache.
+// Cache is the folder of what is fetched and kept between runs and trees: $SPX_CONFORMANCE, else /var/cache/spx-conformance for
+// root, else the user's cache.
+func Cache(t testing.TB) string {
+	t.Helper()
+	if cache := os.Getenv("SPX_CONFORMANCE"); cache != "" {
+		return cache
+	}
+	if os.Geteuid() == 0 {
+		return "/var/cache/spx-conformance"
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "spx-conformance")
+}
+
+// Source returns the original tarball of a Debian source package. It is fetched once, into the cache.
 func Source(t testing.TB, pkg, version string) string {
 	t.Helper()
-	cache := os.Getenv("SPX_CONFORMANCE")
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(dir, "spx-conformance")
-		if os.Geteuid() == 0 {
-			cache = "/var/cache/spx-conformance"
-		}
-	}
-	out, err := exec.Command(filepath.Join(Root(), "scripts/debian-source"), pkg, version, filepath.Join(cache, "src")).CombinedOutput()
+	out, err := exec.Command(filepath.Join(Root(), "scripts/debian-source"), pkg, version, filepath.Join(Cache(t), "src")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("fetching %s: %v\n%s", pkg, err, out)
 	}
@@ -47,7 +52,7 @@ func Unpack(t testing.TB, tarball, dir, folder string) {
 	}
 }
 
-// Tool is a command of somebody else's build or test system: it runs with our compilers and launcher first in PATH and without
+// Tool is a command of somebody else's build or test system: it runs with our compilers, launcher and library first in their paths, and without
 // what our own make passes down. Its output goes to a file if Log names one.
 type Tool struct {
 	Dir   string
@@ -65,7 +70,8 @@ func (o Tool) Run(t testing.TB, args ...string) (string, bool) {
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = o.Dir
-	cmd.Env = append(without(os.Environ(), "MAKE", "MFLAGS", "CGO_", "PATH="), "PATH="+filepath.Join(Build(t), "bin")+":"+os.Getenv("PATH"))
+	cmd.Env = append(without(os.Environ(), "MAKE", "MFLAGS", "CGO_", "PATH="), "PATH="+filepath.Join(Build(t), "bin")+":"+os.Getenv("PATH"),
+		"LD_LIBRARY_PATH="+filepath.Join(Build(t), "lib"))
 	cmd.Env = append(cmd.Env, o.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cmd.Err == nil && !strings.Contains(args[0], "/") { // found in our folder first, also when this process would find another

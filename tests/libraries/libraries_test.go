@@ -1,6 +1,6 @@
 // Package libraries builds libraries that users of MPI build upon with our mpicc, from Debian's source packages, and runs the
 // parallel tests that come with them: HDF5, PnetCDF, FFTW, PETSc, mpi4py. Sources are fetched when a test runs, built once into
-// build/libraries, and never part of the repository. `make libraries` runs them, `make libraries LIBS="hdf5 fftw"` some; `go test`
+// the cache that harness.Cache names, and never part of the repository. `make libraries` runs them, `make libraries LIBS="hdf5 fftw"` some; `go test`
 // alone skips them, since they fetch and take long. It must not loosen a library's own verdicts.
 package libraries
 
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,10 +41,10 @@ func need(t *testing.T, name string) {
 }
 
 // ready returns the folder in which the library has been built, now or before: what decides is the text of the recipe and the
-// public header. Programs find libspx.so in the build folder whenever they run.
+// public header. It serves every build of libspx: programs find mpicc and the library by their paths whenever they run.
 func (l library) ready(t *testing.T) string {
 	t.Helper()
-	all := filepath.Join(harness.Build(t), "libraries")
+	all := filepath.Join(harness.Cache(t), "libraries")
 	dir := filepath.Join(all, l.folder)
 	if l.apart {
 		dir = filepath.Join(all, l.name)
@@ -52,6 +53,10 @@ func (l library) ready(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(all, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	defer lock(t, filepath.Join(all, l.name+".lock"))()
 	recipe := fmt.Sprintf("%q %v %v %v\n%x\n", l.steps, l.env, l.version, l.change, sha256.Sum256(header))
 	stamp := filepath.Join(all, l.name+".built")
 	mark := func(done int) { // a build that was interrupted goes on with the step at which it was
@@ -80,6 +85,19 @@ func (l library) ready(t *testing.T) string {
 	}
 	t.Logf("%s %s built in %.0f s", l.name, l.version, time.Since(start).Seconds())
 	return dir
+}
+
+// lock keeps others that would build the same library away until the function that it returns is called.
+func lock(t *testing.T, path string) (unlock func()) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return func() { f.Close() }
 }
 
 // unpack lays out fresh sources, and the folder to build in.
@@ -175,7 +193,7 @@ func result(t *testing.T, library, version, tests, passed string, took time.Dura
 		verdict = "FAILED: " + passed
 	}
 	row := fmt.Sprintf("| %s | %s | %s | %s | %.0f s |\n", library, version, tests, verdict, took.Seconds())
-	f, err := os.OpenFile(filepath.Join(harness.Build(t), "libraries/results.md"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(filepath.Join(harness.Build(t), "libraries.md"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ var petsc = library{name: "petsc", pkg: "petsc", version: "3.18.5+dfsg1-1", fold
 	steps: [][]string{
 		{"sh", "-c", `unset PETSC_DIR; exec python3 ./configure PETSC_ARCH=arch-spx --with-cc=mpicc --with-cxx=0 --with-fc=0 --with-mpiexec=spxrun ` +
 			`--with-shared-libraries=0 --with-debugging=0 COPTFLAGS=-O2 --with-x=0 --with-ssl=0 --with-make-np=2`},
-		{"sh", "-c", `make PETSC_DIR="$PWD" V=0`},
+		{"sh", "-c", `make PETSC_DIR="$PWD" V=0 MAKE_LOAD=256`},
 	}}
 
 // What PETSc's own test system runs on 4 ranks of its tutorials: Krylov solvers and preconditioners, nonlinear solvers, vectors,
