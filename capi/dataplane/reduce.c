@@ -6,45 +6,25 @@
 
 static spx_op ops[SPX_RO_COUNT + 2];
 
-/* Handle of a predefined operation -> spx_red_op, or -1. */
-static int op_index(int predef)
-{
-  switch (predef) {
-  case 33: return SPX_RO_SUM;
-  case 34: return SPX_RO_MIN;
-  case 35: return SPX_RO_MAX;
-  case 36: return SPX_RO_PROD;
-  case 40: return SPX_RO_BAND;
-  case 41: return SPX_RO_BOR;
-  case 42: return SPX_RO_BXOR;
-  case 48: return SPX_RO_LAND;
-  case 49: return SPX_RO_LOR;
-  case 50: return SPX_RO_LXOR;
-  case 56: return SPX_RO_MINLOC;
-  case 57: return SPX_RO_MAXLOC;
-  default: return -1;
-  }
-}
+/* Handle of a predefined operation -> spx_red_op + 1, or 0. */
+static const unsigned char op_number[64] = {
+    [33] = SPX_RO_SUM + 1,  [34] = SPX_RO_MIN + 1,  [35] = SPX_RO_MAX + 1,    [36] = SPX_RO_PROD + 1,
+    [40] = SPX_RO_BAND + 1, [41] = SPX_RO_BOR + 1,  [42] = SPX_RO_BXOR + 1,   [48] = SPX_RO_LAND + 1,
+    [49] = SPX_RO_LOR + 1,  [50] = SPX_RO_LXOR + 1, [56] = SPX_RO_MINLOC + 1, [57] = SPX_RO_MAXLOC + 1};
+static inline int op_index(int predef) { return (unsigned)predef < 64 ? op_number[predef] - 1 : -1; }
+
+/* By number of the named predefined datatypes: machine type, and a bit for each operation that is defined. */
+static struct {
+  signed char class;
+  uint16_t ops;
+} rules[SPX_B_COUNT_OF];
+static const spx_red_fn (*kernels)[SPX_RO_COUNT] = spx_red_base;
+
 _Static_assert((intptr_t)MPI_SUM == 33 && (intptr_t)MPI_BAND == 40 && (intptr_t)MPI_LAND == 48 &&
                    (intptr_t)MPI_MAXLOC == 57,
                "ABI");
 #define REPLACE ((int)(intptr_t)MPI_REPLACE)
 #define NO_OP   ((int)(intptr_t)MPI_NO_OP)
-
-void spx_ops_init(void)
-{
-  static const MPI_Op handles[] = {MPI_SUM,  MPI_MIN, MPI_MAX,  MPI_PROD,   MPI_BAND,   MPI_BOR,     MPI_BXOR,
-                                   MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
-  _Static_assert(sizeof handles / sizeof *handles == sizeof ops / sizeof *ops, "one object an operation");
-  for (unsigned i = 0; i < sizeof ops / sizeof *ops; i++) {
-    int v = (int)(intptr_t)handles[i];
-    ops[i].o.handle = (uint32_t)v;
-    atomic_store_explicit(&ops[i].o.refs, 1, memory_order_relaxed);
-    ops[i].predef = v;
-    ops[i].commute = v != REPLACE && v != NO_OP;
-    spx_predef[SPX_K_OP][v] = &ops[i].o;
-  }
-}
 
 static int integer_class(int size, int is_signed)
 {
@@ -84,13 +64,11 @@ static int pair_class(int id)
   }
 }
 
-int spx_red_class_of(const spx_type *t)
+static int class_of(const spx_basic *b, int id)
 {
   static const signed char real[] = {
       [SPX_BF_NONE] = -1,           [SPX_BF_HALF] = SPX_RC_F16, [SPX_BF_SINGLE] = SPX_RC_F32,
       [SPX_BF_DOUBLE] = SPX_RC_F64, [SPX_BF_X87] = SPX_RC_F80,  [SPX_BF_QUAD] = SPX_RC_F128};
-  if (!(t->flags & SPX_T_PREDEFINED) || !t->basic) return -1;
-  const spx_basic *b = &spx_basics[t->basic];
   switch ((spx_basic_class)b->cls) {
   case SPX_BC_INT: return integer_class(b->size, 1);
   case SPX_BC_UINT:
@@ -99,11 +77,17 @@ int spx_red_class_of(const spx_type *t)
   case SPX_BC_COMPLEX: return real[b->format] + (SPX_RC_C16 - SPX_RC_F16);
   case SPX_BC_BOOL:
   case SPX_BC_LOGICAL: return truth_class(b->size);
-  case SPX_BC_PAIR: return pair_class(t->basic);
+  case SPX_BC_PAIR: return pair_class(id);
   case SPX_BC_CHAR:
   case SPX_BC_WCHAR: break;
   }
   return -1;
+}
+
+int spx_red_class_of(const spx_type *t)
+{
+  if (!(t->flags & SPX_T_PREDEFINED) || !t->basic) return -1;
+  return class_of(&spx_basics[t->basic], t->basic);
 }
 
 /* The table of 6.9.2: which group of datatypes an operation is defined for. Beyond it, the logical operations take Fortran
@@ -128,11 +112,39 @@ static int group_allows(int group, int op)
   return allowed >> group & 1;
 }
 
+static void make_rules(void)
+{
+  for (int id = 1; id < SPX_B_COUNT_OF; id++) {
+    rules[id].class = (signed char)class_of(&spx_basics[id], id);
+    for (int o = 0; o < SPX_RO_COUNT; o++)
+      if (rules[id].class >= 0 && group_allows(spx_basics[id].group, o)) rules[id].ops |= (uint16_t)(1u << o);
+  }
+}
+
+void spx_ops_init(void)
+{
+  static const MPI_Op handles[] = {MPI_SUM,  MPI_MIN, MPI_MAX,  MPI_PROD,   MPI_BAND,   MPI_BOR,     MPI_BXOR,
+                                   MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+  _Static_assert(sizeof handles / sizeof *handles == sizeof ops / sizeof *ops, "one object an operation");
+  for (unsigned i = 0; i < sizeof ops / sizeof *ops; i++) {
+    int v = (int)(intptr_t)handles[i];
+    ops[i].o.handle = (uint32_t)v;
+    atomic_store_explicit(&ops[i].o.refs, 1, memory_order_relaxed);
+    ops[i].predef = v;
+    ops[i].commute = v != REPLACE && v != NO_OP;
+    spx_predef[SPX_K_OP][v] = &ops[i].o;
+  }
+  make_rules();
+  kernels = spx_red_has_avx512() ? spx_red_avx512 : spx_red_has_avx2() ? spx_red_avx2 : spx_red_base;
+}
+
 int spx_op_valid(const spx_op *op, const spx_type *t)
 {
   if (!op->predef) return 1;
   int o = op_index(op->predef);
-  return o >= 0 && spx_red_class_of(t) >= 0 && group_allows(spx_basics[t->basic].group, o);
+  if (o < 0 || !(t->flags & SPX_T_PREDEFINED)) return 0;
+  if (SPX_LIKELY(t->basic < SPX_B_COUNT_OF)) return rules[t->basic].ops >> o & 1;
+  return spx_red_class_of(t) >= 0 && group_allows(spx_basics[t->basic].group, o);
 }
 
 int spx_op_valid_rma(const spx_op *op, const spx_type *t)
@@ -140,19 +152,34 @@ int spx_op_valid_rma(const spx_op *op, const spx_type *t)
   return op->predef == REPLACE || op->predef == NO_OP || (op->predef && spx_op_valid(op, t));
 }
 
-static const spx_red_fn (*kernels(void))[SPX_RO_COUNT]
+int spx_red_has_avx2(void)
 {
 #ifdef __x86_64__
-  static _Atomic signed char has_avx2; /* 0 not asked yet */
-  int have = atomic_load_explicit(&has_avx2, memory_order_relaxed);
-  if (SPX_UNLIKELY(!have)) {
-    __builtin_cpu_init();
-    have = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") ? 1 : -1;
-    atomic_store_explicit(&has_avx2, (signed char)have, memory_order_relaxed);
-  }
-  if (have > 0) return spx_red_avx2;
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+#else
+  return 0;
 #endif
-  return spx_red_base;
+}
+
+/* VBMI2 came with the processors (Ice Lake, Zen 4) that do not lower their clock for 512 bits. */
+int spx_red_has_avx512(void)
+{
+#ifdef __x86_64__
+  return spx_red_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vbmi2");
+#else
+  return 0;
+#endif
+}
+
+spx_red_fn spx_red_kernel(const spx_op *op, const spx_type *t)
+{
+  int o = op_index(op->predef);
+  if (o < 0 || !(t->flags & SPX_T_PREDEFINED) || t->basic >= SPX_B_COUNT_OF || !(rules[t->basic].ops >> o & 1))
+    return NULL;
+  return kernels[rules[t->basic].class][o];
 }
 
 /* Runs a user function; the small form is called several times when the count does not fit its int (6.9.5). */
@@ -207,11 +234,12 @@ int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, co
     replace(in, inout, count, t);
     return MPI_SUCCESS;
   }
-  if (SPX_UNLIKELY(!spx_op_valid(op, t))) return MPI_ERR_OP;
-  int class = spx_red_class_of(t), o = op_index(op->predef);
-  if (SPX_UNLIKELY(class == SPX_RC_ANY_PAIR))
-    spx_reduce_pair(&spx_basics[t->basic], o == SPX_RO_MAXLOC, in, inout, count);
-  else
-    kernels()[class][o](in, inout, count);
+  spx_red_fn fn = spx_red_kernel(op, t);
+  if (SPX_LIKELY(fn != NULL)) {
+    fn(in, inout, count);
+    return MPI_SUCCESS;
+  }
+  if (!spx_op_valid(op, t)) return MPI_ERR_OP;
+  spx_reduce_pair(&spx_basics[t->basic], op->predef == (int)(intptr_t)MPI_MAXLOC, in, inout, count);
   return MPI_SUCCESS;
 }

@@ -68,6 +68,14 @@ typedef void (*spx_red_fn)(const void *in, void *inout, int64_t n);
 /* NULL where the operation is not defined for the type. */
 SPX_HIDDEN extern const spx_red_fn spx_red_base[SPX_RC_COUNT][SPX_RO_COUNT];
 SPX_HIDDEN extern const spx_red_fn spx_red_avx2[SPX_RC_COUNT][SPX_RO_COUNT];
+SPX_HIDDEN extern const spx_red_fn spx_red_avx512[SPX_RC_COUNT][SPX_RO_COUNT];
+/* This processor can run them: fully, and without slowing down for it. */
+SPX_HIDDEN int spx_red_has_avx2(void);
+SPX_HIDDEN int spx_red_has_avx512(void);
+
+/* The kernel of a predefined operation for a predefined type; NULL where it is not defined, for unnamed pairs, and for MPI_REPLACE and
+ * MPI_NO_OP. */
+SPX_HIDDEN spx_red_fn spx_red_kernel(const spx_op *op, const spx_type *t);
 
 /* MPI_MINLOC (max = 0) or MPI_MAXLOC for n pairs of any value and index type (reduce_pair.c). */
 SPX_HIDDEN void spx_reduce_pair(const spx_basic *pair, int max, const void *in, void *inout, int64_t n);

@@ -72,9 +72,11 @@ typedef struct spx_win {
   int nwaits;
   int *starts; /* targets of MPI_Win_start that have to be told of MPI_Win_complete */
   int nstarts;
-  uint32_t quiet;                   /* flushes since the last look at the network of rings */
-  int mail;                         /* mail is the only way to some process */
-  int boxed;                        /* there are mailboxes */
+  uint32_t quiet;  /* flushes since the last look at the rings */
+  uint32_t vain;   /* flushes since something was done but looking at one place: somebody is waited for */
+  uint64_t looked; /* the place that was looked at */
+  int mail;        /* mail is the only way to some process */
+  int boxed;       /* there are mailboxes */
   uint64_t file_offset, file_bytes; /* part of the memory file */
   char *map;
   spx_win_cell *cells;
@@ -150,6 +152,12 @@ typedef struct spx_accumulate {
  * no arithmetic for it, but other libraries have, and programs use it. */
 SPX_HIDDEN spx_type *spx_rma_element(const spx_type *t);
 SPX_HIDDEN int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a);
+/* The usual case of all of them: n elements of a predefined type without gaps on both sides, in memory that is mapped here; result NULL:
+ * not wanted. False: it is not that simple, and nothing was done. */
+SPX_HIDDEN bool spx_rma_at_once(uint32_t *latch, void *mem, const void *origin, void *result, int64_t n,
+                                const spx_type *t, const spx_op *op);
+SPX_HIDDEN bool spx_rma_swap_at_once(uint32_t *latch, void *mem, const void *origin, const void *compare, void *result,
+                                     int64_t bytes);
 SPX_HIDDEN int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, void *result, spx_type *t,
                                 const spx_op *op);
 SPX_HIDDEN int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare,

@@ -7,6 +7,7 @@
 #include "basic.h"
 #include "dp.h"
 #include "plan.h"
+#include "reduce.h"
 #include "rma.h"
 
 #define STEP       65536
@@ -111,28 +112,52 @@ int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a)
   return err;
 }
 
+bool spx_rma_at_once(uint32_t *latch, void *mem, const void *origin, void *result, int64_t n, const spx_type *t,
+                     const spx_op *op)
+{
+  spx_red_fn fn = spx_red_kernel(op, t);
+  bool replace = op->predef == (int)(intptr_t)MPI_REPLACE;
+  if (SPX_UNLIKELY(!fn && !replace && op->predef != (int)(intptr_t)MPI_NO_OP)) return false;
+  uint64_t m = (uint64_t)(n * t->size);
+  spx_latch(latch);
+  if (result) spx_copy_short(result, mem, m);
+  if (SPX_LIKELY(fn != NULL))
+    fn(origin, mem, n);
+  else if (replace)
+    spx_copy_short(mem, origin, m);
+  spx_unlatch(latch);
+  return true;
+}
+
+bool spx_rma_swap_at_once(uint32_t *latch, void *mem, const void *origin, const void *compare, void *result,
+                          int64_t bytes)
+{
+#define SWAP(T)                                                                                                        \
+  {                                                                                                                    \
+    typedef T __attribute__((aligned(1), may_alias)) A;                                                                \
+    T want = *(const A *)compare, with = *(const A *)origin, now;                                                      \
+    spx_latch(latch);                                                                                                  \
+    now = *(A *)mem;                                                                                                   \
+    if (now == want) *(A *)mem = with;                                                                                 \
+    spx_unlatch(latch);                                                                                                \
+    *(A *)result = now;                                                                                                \
+    return true;                                                                                                       \
+  }
+  if (bytes == 8) SWAP(uint64_t)
+  if (bytes == 4) SWAP(uint32_t)
+#undef SWAP
+  return false;
+}
+
 int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, void *result, spx_type *t,
                      const spx_op *op)
 {
-  if (SPX_UNLIKELY(!(w->targets[target].here || target == w->rank) || has_gaps(t) || origin == result)) {
-    spx_accumulate a = {.origin = origin, .origin_type = t, .result = result, .result_type = t};
-    a.addr = addr;
-    a.type = t;
-    a.count = 1;
-    a.op = op;
-    return spx_rma_accumulate(w, target, &a);
-  }
-  void *mem = (void *)(uintptr_t)addr;
-  uint32_t *latch = &w->cells[target].accumulate;
-  int err = MPI_SUCCESS;
-  spx_latch(latch);
-  spx_copy_short(result, mem, (uint64_t)t->size);
-  if (op->predef == (int)(intptr_t)MPI_REPLACE)
-    spx_copy_short(mem, origin, (uint64_t)t->size);
-  else if (op->predef != (int)(intptr_t)MPI_NO_OP)
-    err = spx_reduce(origin, mem, 1, t, op);
-  spx_unlatch(latch);
-  return err;
+  spx_accumulate a = {.origin = origin, .origin_type = t, .result = result, .result_type = t};
+  a.addr = addr;
+  a.type = t;
+  a.count = 1;
+  a.op = op;
+  return spx_rma_accumulate(w, target, &a);
 }
 
 int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare, void *result,

@@ -353,6 +353,8 @@ SPX_HIDDEN int spx_cancel(spx_request *r);
 SPX_HIDDEN void spx_request_detail(const spx_request *r);
 /* Polls everything once: channels, pending sends, running collectives. Returns the number of events. */
 SPX_HIDDEN int spx_progress(void);
+/* The same, for who does not look for anything: it never yields. */
+SPX_HIDDEN int spx_glance(void);
 /* Waits (spin, yield, park) until r->done. Returns r->error. Comes back also when the operation failed, its communicator was
  * revoked, or its peer died: those complete the request with the ULFM class. */
 SPX_HIDDEN int spx_wait(spx_request *r);

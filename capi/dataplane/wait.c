@@ -174,7 +174,7 @@ void spx_run_due(void)
   in_due = 0;
 }
 
-int spx_progress(void)
+int spx_glance(void)
 {
   if (!spx_segment) return 0;
   spx_lock();
@@ -182,6 +182,12 @@ int spx_progress(void)
   if (n == 0) spx_rx_settle();
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   spx_unlock();
+  return n;
+}
+
+int spx_progress(void)
+{
+  int n = spx_glance();
   if (n == 0 && spx_set.spin == 0)
     sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
   return n;

@@ -110,6 +110,33 @@ static int completed(const spx_win *w, MPI_Request *request)
 
 /* ---- put and get --------------------------------------------------------------------------------------------- */
 
+/* The target's memory at disp, when an operation on n bytes of it is right and the memory is mapped here; NULL: look closer. */
+static inline void *direct(const spx_win *w, int rank, int64_t disp, int64_t n)
+{
+  if (SPX_UNLIKELY((unsigned)rank >= (unsigned)w->size || (uint64_t)disp >> 48 || (uint64_t)n >> 48)) return NULL;
+  const spx_target *t = &w->targets[rank];
+  int64_t at = disp * t->unit;
+  bool open = w->access == SPX_A_LOCK_ALL || (w->access == SPX_A_LOCK && t->held);
+  if (SPX_UNLIKELY(!open || !t->here || spx_ndead || (uint64_t)at >> 48 || at + n > t->size)) return NULL;
+  return t->here + at;
+}
+
+/* Elements that lie in memory as they are, one behind the other. */
+static inline bool is_array(const spx_type *t)
+{
+  const uint32_t want = SPX_T_CONTIG | SPX_T_PREDEFINED;
+  return (t->flags & want) == want && t->basic != SPX_B_CHAR;
+}
+
+/* Who looks at one place again and again waits for somebody; see look_around (win_sync.c). */
+static inline void looks(spx_win *w, uint64_t addr)
+{
+  if (addr == w->looked) return;
+  w->looked = addr;
+  w->vain = 0;
+}
+static inline void acts(spx_win *w) { w->vain = 0; }
+
 static inline int transfer(spx_win *w, bool put, void *buf, int64_t count, spx_type *type, int rank, int64_t disp,
                            int64_t tcount, spx_type *ttype, epochs which)
 {
@@ -119,6 +146,10 @@ static inline int transfer(spx_win *w, bool put, void *buf, int64_t count, spx_t
   int err = check_target(w, rank, disp, tcount, ttype, which, &addr);
   if (SPX_LIKELY(err == MPI_SUCCESS)) err = check_sizes(w, n, tcount * ttype->size);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
+  if (put)
+    acts(w);
+  else
+    looks(w, addr);
   if (SPX_LIKELY(w->targets[rank].here && (type->flags & ttype->flags & SPX_T_CONTIG) && (uint64_t)n <= 32)) {
     spx_copy_short(put ? (void *)(uintptr_t)addr : buf, put ? buf : (void *)(uintptr_t)addr, (uint64_t)n);
     return MPI_SUCCESS;
@@ -161,6 +192,8 @@ int spx_c_Rget(void *origin_addr, int64_t origin_count, spx_type *origin_datatyp
 
 /* ---- accumulates --------------------------------------------------------------------------------------------- */
 
+enum { AT_ONCE = 65536 }; /* bytes for which a latch is held */
+
 static bool is_op(const spx_op *op, MPI_Op which) { return op->predef == (int)(intptr_t)which; }
 
 /* op is defined for the elements of t (MPI-5.0, 12.3.4). Raises. */
@@ -198,6 +231,10 @@ static int accumulate(spx_win *w, spx_accumulate *a, int64_t count, int64_t rcou
   if (err == MPI_SUCCESS && a->result_type)
     err = check_sizes(w, rcount * a->result_type->size, a->count * a->type->size);
   if (err != MPI_SUCCESS) return err;
+  if (no_op)
+    looks(w, a->addr);
+  else
+    acts(w);
   err = spx_rma_accumulate(w, rank, a);
   return err == MPI_SUCCESS ? err : fail(w, err);
 }
@@ -205,8 +242,17 @@ static int accumulate(spx_win *w, spx_accumulate *a, int64_t count, int64_t rcou
 int spx_c_Accumulate(const void *origin_addr, int64_t origin_count, spx_type *origin_datatype, int target_rank,
                      MPI_Aint target_disp, int64_t target_count, spx_type *target_datatype, spx_op *op, MPI_Win win)
 {
+  spx_win *w = spx_win_of(win);
   spx_accumulate a = {origin_addr, origin_datatype, NULL, NULL, 0, target_datatype, target_count, op};
-  return accumulate(spx_win_of(win), &a, origin_count, 0, target_rank, target_disp, ANY_EPOCH);
+  if (SPX_LIKELY(origin_datatype == target_datatype && origin_count == target_count && is_array(target_datatype))) {
+    void *mem = direct(w, target_rank, target_disp, target_count * target_datatype->size);
+    if (SPX_LIKELY(mem && target_count * target_datatype->size <= AT_ONCE && !is_op(op, MPI_NO_OP)) &&
+        spx_rma_at_once(&w->cells[target_rank].accumulate, mem, origin_addr, NULL, target_count, target_datatype, op)) {
+      acts(w);
+      return MPI_SUCCESS;
+    }
+  }
+  return accumulate(w, &a, origin_count, 0, target_rank, target_disp, ANY_EPOCH);
 }
 
 int spx_c_Raccumulate(const void *origin_addr, int64_t origin_count, spx_type *origin_datatype, int target_rank,
@@ -262,6 +308,15 @@ int spx_c_Fetch_and_op(const void *origin_addr, void *result_addr, spx_type *dat
                        MPI_Aint target_disp, spx_op *op, MPI_Win win)
 {
   spx_win *w = spx_win_of(win);
+  void *mem = is_array(datatype) ? direct(w, target_rank, target_disp, datatype->size) : NULL;
+  if (SPX_LIKELY(mem && origin_addr != result_addr && (uintptr_t)origin_addr > (uintptr_t)MPI_IN_PLACE) &&
+      spx_rma_at_once(&w->cells[target_rank].accumulate, mem, origin_addr, result_addr, 1, datatype, op)) {
+    if (is_op(op, MPI_NO_OP))
+      looks(w, (uintptr_t)mem);
+    else
+      acts(w);
+    return MPI_SUCCESS;
+  }
   if (SPX_UNLIKELY(target_rank == MPI_PROC_NULL)) return MPI_SUCCESS;
   if (SPX_UNLIKELY(!(datatype->flags & SPX_T_PREDEFINED)))
     return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "datatype is not a predefined datatype");
@@ -288,16 +343,33 @@ static bool may_compare(const spx_type *t)
   }
 }
 
+/* A swap that did not come off has only looked. */
+static inline void swapped(spx_win *w, uint64_t addr, const void *compare, const void *result, uint64_t n)
+{
+  if (memcmp(compare, result, n) == 0)
+    acts(w);
+  else
+    looks(w, addr);
+}
+
 int spx_c_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, spx_type *datatype,
                            int target_rank, MPI_Aint target_disp, MPI_Win win)
 {
   spx_win *w = spx_win_of(win);
   if (!may_compare(datatype))
     return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "datatype is not a predefined integer, logical, byte or multi-language type");
+  void *mem = direct(w, target_rank, target_disp, datatype->size);
+  if (SPX_LIKELY(mem && spx_rma_swap_at_once(&w->cells[target_rank].accumulate, mem, origin_addr, compare_addr,
+                                             result_addr, datatype->size))) {
+    swapped(w, (uintptr_t)mem, compare_addr, result_addr, (uint64_t)datatype->size);
+    return MPI_SUCCESS;
+  }
   if (target_rank == MPI_PROC_NULL) return MPI_SUCCESS;
   uint64_t addr = 0;
   int err = check_target(w, target_rank, target_disp, 1, datatype, ANY_EPOCH, &addr);
   if (err != MPI_SUCCESS) return err;
   err = spx_rma_compare_swap(w, target_rank, addr, origin_addr, compare_addr, result_addr, datatype);
-  return err == MPI_SUCCESS ? err : fail(w, err);
+  if (err != MPI_SUCCESS) return fail(w, err);
+  swapped(w, addr, compare_addr, result_addr, (uint64_t)datatype->size);
+  return MPI_SUCCESS;
 }

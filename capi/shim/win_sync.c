@@ -6,6 +6,7 @@
 #include "win.h"
 
 enum { TAG_POST = 1, TAG_COMPLETE = 2 };
+enum { PATIENT = 32 }; /* flushes in vain before the processor is given away */
 
 static int fail_sync(const spx_win *w, const char *why) { return SPX_WIN_FAIL(w, MPI_ERR_RMA_SYNC, "%s", why); }
 
@@ -234,11 +235,15 @@ int spx_c_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
   return MPI_SUCCESS;
 }
 
-/* Others notice that this process is in MPI; deaths are noticed. Not each time: where ranks outnumber processors, looking around gives
- * the processor away. */
+/* Others notice that this process is in MPI, and deaths are noticed, now and then. Who flushes again and again and only looks at one place,
+ * or does nothing in between, waits for somebody: he gives the processor away where ranks outnumber processors. Others keep it: they
+ * need nobody, and a switch of processes costs as much as fifty operations. */
 static void look_around(spx_win *w)
 {
-  if (w->mail || ++w->quiet % 64 == 0) spx_progress();
+  if (w->mail || (++w->vain > PATIENT && w->vain % 4 == 0))
+    spx_progress();
+  else if (++w->quiet % 64 == 0)
+    spx_glance();
 }
 
 static void release(spx_win *w, int rank)

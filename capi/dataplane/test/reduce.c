@@ -1,6 +1,6 @@
 /* Every predefined operation over every predefined datatype, by both sets of kernels, against arithmetic written out here; and
  * which pairs are allowed. MPI-5.0 6.9.2 to 6.9.5. */
-// sources: reduce.c reduce_pair.c reduce_base.c reduce_avx2.c basic.c pack.c pack_runs.c
+// sources: reduce.c reduce_pair.c reduce_base.c reduce_avx2.c reduce_avx512.c basic.c pack.c pack_runs.c
 // sanitize: address,undefined
 #include "../reduce.h"
 #include "../pack.h"
@@ -247,7 +247,7 @@ static void one(spx_red_fn fn, int op, const spx_basic *b, int n, int shift, con
         shift, set);
 }
 
-/* By both sets of kernels, in many lengths and alignments. */
+/* By all sets of kernels, in many lengths and alignments. */
 static void all_kernels(int op, const spx_basic *b, const spx_type *t)
 {
   char in[256] = {0}, inout[256] = {0};
@@ -260,8 +260,8 @@ static void all_kernels(int op, const spx_basic *b, const spx_type *t)
         continue;
       }
       one(spx_red_base[class][op], op, b, n, shift, "base");
-      if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"))
-        one(spx_red_avx2[class][op], op, b, n, shift, "AVX2");
+      if (spx_red_has_avx2()) one(spx_red_avx2[class][op], op, b, n, shift, "AVX2");
+      if (spx_red_has_avx512()) one(spx_red_avx512[class][op], op, b, n, shift, "AVX-512");
     }
 }
 
