@@ -174,7 +174,7 @@ int spx_red_has_avx512(void)
 #endif
 }
 
-spx_red_fn spx_red_kernel(const spx_op *op, const spx_type *t)
+spx_red_fn spx_reduce_kernel(const spx_op *op, const spx_type *t)
 {
   int o = op_index(op->predef);
   if (o < 0 || !(t->flags & SPX_T_PREDEFINED) || t->basic >= SPX_B_COUNT_OF || !(rules[t->basic].ops >> o & 1))
@@ -216,12 +216,6 @@ static void replace(const void *in, void *inout, int64_t count, const spx_type *
   }
 }
 
-spx_red_fn spx_reduce_kernel(const spx_op *op, const spx_type *t)
-{
-  int o = op_index(op->predef), class = spx_red_class_of(t);
-  return o >= 0 && class >= 0 && class < SPX_RC_COUNT ? kernels()[class][o] : NULL;
-}
-
 int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, const spx_op *op)
 {
   if (count <= 0) return MPI_SUCCESS;
@@ -234,7 +228,7 @@ int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, co
     replace(in, inout, count, t);
     return MPI_SUCCESS;
   }
-  spx_red_fn fn = spx_red_kernel(op, t);
+  spx_red_fn fn = spx_reduce_kernel(op, t);
   if (SPX_LIKELY(fn != NULL)) {
     fn(in, inout, count);
     return MPI_SUCCESS;

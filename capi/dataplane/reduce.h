@@ -73,14 +73,11 @@ SPX_HIDDEN extern const spx_red_fn spx_red_avx512[SPX_RC_COUNT][SPX_RO_COUNT];
 SPX_HIDDEN int spx_red_has_avx2(void);
 SPX_HIDDEN int spx_red_has_avx512(void);
 
-/* The kernel of a predefined operation for a predefined type; NULL where it is not defined, for unnamed pairs, and for MPI_REPLACE and
- * MPI_NO_OP. */
-SPX_HIDDEN spx_red_fn spx_red_kernel(const spx_op *op, const spx_type *t);
-
 /* MPI_MINLOC (max = 0) or MPI_MAXLOC for n pairs of any value and index type (reduce_pair.c). */
 SPX_HIDDEN void spx_reduce_pair(const spx_basic *pair, int max, const void *in, void *inout, int64_t n);
 
-/* The kernel that spx_reduce would call, or NULL: a user function, a pair without a name, an operation that is not defined. */
+/* The kernel that spx_reduce would call, or NULL: a user function, MPI_REPLACE, MPI_NO_OP, a pair without a name, an operation that is
+ * not defined. */
 SPX_HIDDEN spx_red_fn spx_reduce_kernel(const spx_op *op, const spx_type *t);
 /* The machine type (spx_red_class) of a predefined datatype, or -1. */
 SPX_HIDDEN int spx_red_class_of(const spx_type *t);

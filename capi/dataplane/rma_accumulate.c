@@ -115,7 +115,7 @@ int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a)
 bool spx_rma_at_once(uint32_t *latch, void *mem, const void *origin, void *result, int64_t n, const spx_type *t,
                      const spx_op *op)
 {
-  spx_red_fn fn = spx_red_kernel(op, t);
+  spx_red_fn fn = spx_reduce_kernel(op, t);
   bool replace = op->predef == (int)(intptr_t)MPI_REPLACE;
   if (SPX_UNLIKELY(!fn && !replace && op->predef != (int)(intptr_t)MPI_NO_OP)) return false;
   uint64_t m = (uint64_t)(n * t->size);
