@@ -350,19 +350,36 @@ func moduleF08(t *api.Tables) (string, error) {
 		}
 	}
 	for _, f := range t.Functions {
-		if !inFortran(f) || f.Fortran08 {
-			continue
-		}
-		for _, prefix := range []string{"", "P"} {
-			text, err := interfaceOf(f, prefix)
-			if err != nil {
+		if inFortran(f) && !f.Fortran08 {
+			if err := deprecated(&out, f); err != nil {
 				return "", fmt.Errorf("%s: %w", f.Name, err)
 			}
-			out.WriteString(text)
 		}
 	}
 	out.WriteString("end module mpi_f08\n")
 	return out.String(), nil
+}
+
+// deprecated writes the interfaces of a function that the standard has for module mpi alone: with INTEGERs, and what other implementations have besides, with a
+// communicator of mpi_f08 and without the error code.
+func deprecated(out *strings.Builder, f *api.Function) error {
+	for _, prefix := range []string{"", "P"} {
+		text, err := interfaceOf(f, prefix)
+		if err != nil {
+			return err
+		}
+		text = strings.Replace(text, "  interface\n", "  interface "+prefix+f.Name+"\n", 1)
+		if f.Params[0].Kind != "COMMUNICATOR" {
+			out.WriteString(text)
+			continue
+		}
+		typed := strings.NewReplacer(prefix+f.Name+"(", prefix+f.Name+"_f08(", "integer, intent(in) :: comm\n", "type(MPI_Comm), intent(in) :: comm\n",
+			"intent(out) :: ierror", "optional, intent(out) :: ierror", "implicit none", "import :: MPI_Comm\n      implicit none",
+			"end subroutine "+prefix+f.Name, "end subroutine").Replace(text)
+		_, typed, _ = strings.Cut(typed, "\n")
+		out.WriteString(strings.TrimSuffix(text, "  end interface\n") + typed)
+	}
+	return nil
 }
 
 // shells writes the external procedures MPI_Send_f08ts and so on, which a profiling tool may replace: they hand the descriptors of the compiler on to C.

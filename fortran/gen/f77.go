@@ -68,7 +68,7 @@ func f77(t *api.Tables) (string, error) {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 		b.WriteString("\n" + text)
-		if f.Fortran08 && macro == "F77" {
+		if macro == "F77" && (f.Fortran08 || f.Params[0].Kind == "COMMUNICATOR") { // MPI_Attr_delete, too
 			fmt.Fprintf(&b, "SAME_IN_F08(%s)\n", strings.ToLower(strings.TrimPrefix(f.Name, "MPI_")))
 		}
 	}

@@ -14,21 +14,31 @@ void *spxf_keyval(spxf_copy_fn *copy, spxf_delete_fn *delete, MPI_Aint extra)
   return k;
 }
 
+/* What a copy is: of the same kind as the original, a value of Fortran's or an address of C's. */
+static int put_copy(void *in, MPI_Aint value, void *out)
+{
+  void *copy = spxf_is_box(in) ? spxf_box(value) : (void *)value;
+  if (spxf_is_box(in) && !copy) return MPI_ERR_NO_MEM;
+  *(void **)out = copy;
+  return MPI_SUCCESS;
+}
+
 static int copy_to(MPI_Fint handle, int keyval, struct keyval *k, void *in, void *out, int *flag)
 {
-  MPI_Aint from = (MPI_Aint)in, to = 0;
+  MPI_Aint from = spxf_unbox(in), to = 0;
   MPI_Fint number = keyval, is = 0, err = MPI_SUCCESS;
   k->copy(&handle, &number, &k->extra, &from, &to, &is, &err);
   *flag = is != 0;
-  if (is) *(void **)out = (void *)to;
+  if (is && err == MPI_SUCCESS) err = put_copy(in, to, out);
   return err;
 }
 
 static int delete_of(MPI_Fint handle, int keyval, struct keyval *k, void *value)
 {
-  MPI_Aint v = (MPI_Aint)value;
+  MPI_Aint v = spxf_unbox(value);
   MPI_Fint number = keyval, err = MPI_SUCCESS;
   k->delete (&handle, &number, &v, &k->extra, &err);
+  if (err == MPI_SUCCESS) spxf_box_free(value);
   return err;
 }
 
@@ -50,21 +60,22 @@ OBJECT(win, MPI_Win, MPI_Win_toint)
 static int old_copy(MPI_Comm comm, int keyval, void *state, void *in, void *out, int *flag)
 {
   struct keyval *k = state;
-  MPI_Fint handle = MPI_Comm_toint(comm), number = keyval, extra = (MPI_Fint)k->extra, from = (MPI_Fint)(MPI_Aint)in,
+  MPI_Fint handle = MPI_Comm_toint(comm), number = keyval, extra = (MPI_Fint)k->extra, from = (MPI_Fint)spxf_unbox(in),
            to = 0, is = 0, err = MPI_SUCCESS;
   ((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *))k->copy)(
       &handle, &number, &extra, &from, &to, &is, &err);
   *flag = is != 0;
-  if (is) *(void **)out = (void *)(MPI_Aint)to;
+  if (is && err == MPI_SUCCESS) err = put_copy(in, to, out);
   return err;
 }
 
 static int old_delete(MPI_Comm comm, int keyval, void *value, void *state)
 {
   struct keyval *k = state;
-  MPI_Fint handle = MPI_Comm_toint(comm), number = keyval, extra = (MPI_Fint)k->extra, v = (MPI_Fint)(MPI_Aint)value,
+  MPI_Fint handle = MPI_Comm_toint(comm), number = keyval, extra = (MPI_Fint)k->extra, v = (MPI_Fint)spxf_unbox(value),
            err = MPI_SUCCESS;
   ((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *))k->delete)(&handle, &number, &v, &extra, &err);
+  if (err == MPI_SUCCESS) spxf_box_free(value);
   return err;
 }
 
@@ -114,12 +125,12 @@ void mpi_conversion_fn_null_c_(void *user, MPI_Fint *datatype, MPI_Count *count,
   type##_copy_attr_function *spxf_##object##_copy(spxf_copy_fn *copy)                                                  \
   {                                                                                                                    \
     if (copy == mpi_##object##_null_copy_fn_) return TYPE##_NULL_COPY_FN;                                              \
-    if (copy == mpi_##object##_dup_fn_) return TYPE##_DUP_FN;                                                          \
     return object##_copy;                                                                                              \
   }                                                                                                                    \
   type##_delete_attr_function *spxf_##object##_delete(spxf_delete_fn *delete)                                          \
   {                                                                                                                    \
-    return delete == mpi_##object##_null_delete_fn_ ? TYPE##_NULL_DELETE_FN : object##_delete;                         \
+    (void)delete;                                                                                                      \
+    return object##_delete;                                                                                            \
   }
 
 CHOOSE(comm, MPI_Comm, MPI_COMM)
@@ -129,13 +140,13 @@ CHOOSE(win, MPI_Win, MPI_WIN)
 MPI_Comm_copy_attr_function *spxf_old_copy(spxf_copy_fn *copy)
 {
   if ((void *)copy == (void *)mpi_null_copy_fn_) return MPI_COMM_NULL_COPY_FN;
-  if ((void *)copy == (void *)mpi_dup_fn_) return MPI_COMM_DUP_FN;
   return old_copy;
 }
 
 MPI_Comm_delete_attr_function *spxf_old_delete(spxf_delete_fn *delete)
 {
-  return (void *)delete == (void *)mpi_null_delete_fn_ ? MPI_COMM_NULL_DELETE_FN : old_delete;
+  (void)delete;
+  return old_delete;
 }
 
 struct spxf_grequest *spxf_grequest(spxf_query_fn *query, spxf_free_fn *release, spxf_cancel_fn *cancel,

@@ -17,6 +17,12 @@ typedef void spxf_conversion_c_fn(void *user, MPI_Fint *datatype, MPI_Count *cou
                                   MPI_Aint *extra, MPI_Fint *ierror);
 typedef void spxf_extent_fn(MPI_Fint *datatype, MPI_Aint *extent, MPI_Aint *extra, MPI_Fint *ierror);
 
+/* Attributes (attributes.c): what C is given for a value of Fortran's, or NULL when there is no memory; the value that Fortran sees of an attribute. */
+void *spxf_box(MPI_Aint value);
+int spxf_is_box(const void *attribute);
+MPI_Aint spxf_unbox(void *attribute);
+void spxf_box_free(void *attribute);
+
 /* The extra state of a keyval; it lives as long as the process, because attributes may outlive the keyval. */
 void *spxf_keyval(spxf_copy_fn *copy, spxf_delete_fn *delete, MPI_Aint extra);
 

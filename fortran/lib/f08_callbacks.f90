@@ -4,6 +4,7 @@ module mpi_f08_callbacks
   use mpi_f08_types
   implicit none
   private :: c_ptr
+  external :: MPI_NULL_COPY_FN, MPI_DUP_FN, MPI_NULL_DELETE_FN ! of the deprecated routines
 
   abstract interface
     subroutine MPI_User_function(invec, inoutvec, len, datatype)

@@ -202,8 +202,7 @@ void F77(comm_spawn_multiple)(MPI_Fint *count, char *commands, char *argvs, MPI_
 }
 SAME_IN_F08(comm_spawn_multiple)
 
-/* Attributes: the value is an INTEGER(KIND=MPI_ADDRESS_KIND), in C the pointer with that value. Those that libspx sets are numbers behind pointers in C
-   (MPI-5.0, 19.3.7), but for the base of a window. */
+/* Attributes (attributes.c). Those that libspx sets are numbers behind pointers in C, but for the base of a window. */
 static int predefined(MPI_Fint keyval)
 {
   switch (keyval) {
@@ -228,7 +227,7 @@ static MPI_Aint attribute(MPI_Fint keyval, void *value)
   case 1: return *(int *)value;
   case 2: return *(MPI_Aint *)value;
   }
-  return (MPI_Aint)value;
+  return spxf_unbox(value);
 }
 
 #define ATTRIBUTES(object, type, convert)                                                                              \
@@ -246,7 +245,9 @@ static MPI_Aint attribute(MPI_Fint keyval, void *value)
   void F77(object##_set_attr)(MPI_Fint * handle, MPI_Fint * keyval, MPI_Aint * value, MPI_Fint * ierror)               \
   {                                                                                                                    \
     OPTIONAL_IERROR;                                                                                                   \
-    *ierror = CALL(type##_set_attr)(convert(*handle), *keyval, (void *)*value);                                        \
+    void *box = spxf_box(*value);                                                                                      \
+    *ierror = box ? CALL(type##_set_attr)(convert(*handle), *keyval, box) : MPI_ERR_NO_MEM;                            \
+    if (*ierror != MPI_SUCCESS) spxf_box_free(box);                                                                    \
   }                                                                                                                    \
   void F77(object##_create_keyval)(spxf_copy_fn * copy, spxf_delete_fn * delete, MPI_Fint * keyval, MPI_Aint * extra,  \
                                    MPI_Fint * ierror)                                                                  \
@@ -274,12 +275,16 @@ void F77(attr_get)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *
   *flag = found != 0;
   if (found) *value = (MPI_Fint)attribute(*keyval, v);
 }
+SAME_IN_F08(attr_get)
 
 void F77(attr_put)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *ierror)
 {
   OPTIONAL_IERROR;
-  *ierror = CALL(Comm_set_attr)(MPI_Comm_fromint(*comm), *keyval, (void *)(MPI_Aint)*value);
+  void *box = spxf_box(*value);
+  *ierror = box ? CALL(Comm_set_attr)(MPI_Comm_fromint(*comm), *keyval, box) : MPI_ERR_NO_MEM;
+  if (*ierror != MPI_SUCCESS) spxf_box_free(box);
 }
+SAME_IN_F08(attr_put)
 
 void F77(keyval_create)(spxf_copy_fn *copy, spxf_delete_fn *delete, MPI_Fint *keyval, MPI_Fint *extra, MPI_Fint *ierror)
 {

@@ -313,6 +313,7 @@ void F77(attr_delete)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *ierror) {
   int err = CALL(Attr_delete)(MPI_Comm_fromint(*comm), *keyval);
   if (ierror) *ierror = err;
 }
+SAME_IN_F08(attr_delete)
 
 void F77(barrier)(MPI_Fint *comm, MPI_Fint *ierror) {
   int err = CALL(Barrier)(MPI_Comm_fromint(*comm));

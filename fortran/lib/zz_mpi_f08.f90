@@ -13746,23 +13746,37 @@ module mpi_f08
       implicit none
     end function
   end interface
-  interface
+  interface MPI_Attr_delete
     subroutine MPI_Attr_delete(comm, keyval, ierror)
       implicit none
       integer, intent(in) :: comm
       integer, intent(in) :: keyval
       integer, intent(out) :: ierror
     end subroutine MPI_Attr_delete
+    subroutine MPI_Attr_delete_f08(comm, keyval, ierror)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: keyval
+      integer, optional, intent(out) :: ierror
+    end subroutine
   end interface
-  interface
+  interface PMPI_Attr_delete
     subroutine PMPI_Attr_delete(comm, keyval, ierror)
       implicit none
       integer, intent(in) :: comm
       integer, intent(in) :: keyval
       integer, intent(out) :: ierror
     end subroutine PMPI_Attr_delete
+    subroutine PMPI_Attr_delete_f08(comm, keyval, ierror)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: keyval
+      integer, optional, intent(out) :: ierror
+    end subroutine
   end interface
-  interface
+  interface MPI_Attr_get
     subroutine MPI_Attr_get(comm, keyval, attribute_val, flag, ierror)
       implicit none
       integer, intent(in) :: comm
@@ -13771,8 +13785,17 @@ module mpi_f08
       logical, intent(out) :: flag
       integer, intent(out) :: ierror
     end subroutine MPI_Attr_get
+    subroutine MPI_Attr_get_f08(comm, keyval, attribute_val, flag, ierror)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: keyval
+      integer, intent(out) :: attribute_val
+      logical, intent(out) :: flag
+      integer, optional, intent(out) :: ierror
+    end subroutine
   end interface
-  interface
+  interface PMPI_Attr_get
     subroutine PMPI_Attr_get(comm, keyval, attribute_val, flag, ierror)
       implicit none
       integer, intent(in) :: comm
@@ -13781,8 +13804,17 @@ module mpi_f08
       logical, intent(out) :: flag
       integer, intent(out) :: ierror
     end subroutine PMPI_Attr_get
+    subroutine PMPI_Attr_get_f08(comm, keyval, attribute_val, flag, ierror)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: keyval
+      integer, intent(out) :: attribute_val
+      logical, intent(out) :: flag
+      integer, optional, intent(out) :: ierror
+    end subroutine
   end interface
-  interface
+  interface MPI_Attr_put
     subroutine MPI_Attr_put(comm, keyval, attribute_val, ierror)
       implicit none
       integer, intent(in) :: comm
@@ -13790,8 +13822,16 @@ module mpi_f08
       integer, intent(in) :: attribute_val
       integer, intent(out) :: ierror
     end subroutine MPI_Attr_put
+    subroutine MPI_Attr_put_f08(comm, keyval, attribute_val, ierror)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: keyval
+      integer, intent(in) :: attribute_val
+      integer, optional, intent(out) :: ierror
+    end subroutine
   end interface
-  interface
+  interface PMPI_Attr_put
     subroutine PMPI_Attr_put(comm, keyval, attribute_val, ierror)
       implicit none
       integer, intent(in) :: comm
@@ -13799,8 +13839,16 @@ module mpi_f08
       integer, intent(in) :: attribute_val
       integer, intent(out) :: ierror
     end subroutine PMPI_Attr_put
+    subroutine PMPI_Attr_put_f08(comm, keyval, attribute_val, ierror)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: keyval
+      integer, intent(in) :: attribute_val
+      integer, optional, intent(out) :: ierror
+    end subroutine
   end interface
-  interface
+  interface MPI_Keyval_create
     subroutine MPI_Keyval_create(copy_fn, delete_fn, keyval, extra_state, ierror)
       implicit none
       external :: copy_fn
@@ -13810,7 +13858,7 @@ module mpi_f08
       integer, intent(out) :: ierror
     end subroutine MPI_Keyval_create
   end interface
-  interface
+  interface PMPI_Keyval_create
     subroutine PMPI_Keyval_create(copy_fn, delete_fn, keyval, extra_state, ierror)
       implicit none
       external :: copy_fn
@@ -13820,14 +13868,14 @@ module mpi_f08
       integer, intent(out) :: ierror
     end subroutine PMPI_Keyval_create
   end interface
-  interface
+  interface MPI_Keyval_free
     subroutine MPI_Keyval_free(keyval, ierror)
       implicit none
       integer, intent(inout) :: keyval
       integer, intent(out) :: ierror
     end subroutine MPI_Keyval_free
   end interface
-  interface
+  interface PMPI_Keyval_free
     subroutine PMPI_Keyval_free(keyval, ierror)
       implicit none
       integer, intent(inout) :: keyval

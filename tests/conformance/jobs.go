@@ -37,7 +37,7 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 			room.take(weight)
 			go func() {
 				if writesFiles(l.dir) {
-					defer lockFiles(r.tree)()
+					defer lockFiles(r.tree(""))()
 				}
 				results[i] = r.run(l)
 				if r.ctx.Err() == nil {

@@ -1,7 +1,7 @@
 // Conformance runs MPICH's own test programs against libspx: it fetches the suite (Debian's source package), builds it with
 // our mpicc in a cache folder, runs every line of its testlists, and writes a table.
 //
-//	make conformance                              every folder with programs in C
+//	make conformance                              every folder
 //	make conformance CMA=0                        the same where no process may read another's memory, as in a container
 //	make conformance RESUME=1                     goes on where the last run was interrupted
 //	make conformance DIRS="attr pt2pt"            these folders
@@ -26,9 +26,12 @@ import (
 	"time"
 )
 
-// The folders of the suite with programs in C. The list of "threads" leaves its perf folder out. Sessions have no folder in
+// The folders with programs in Fortran; what configure makes for them is in a tree of its own.
+const fortranDirs = "f77 f90 f08"
+
+// The folders of the suite. The list of "threads" leaves its perf folder out. Sessions have no folder in
 // this version: their programs are in init.
-const defaultDirs = "attr basic comm datatype errhan group info init pt2pt coll topo errors io rma part mpi_t perf spawn threads threads/perf"
+const defaultDirs = "attr basic comm datatype errhan group info init pt2pt coll topo errors io rma part mpi_t perf spawn threads threads/perf " + fortranDirs
 
 // options are the user's.
 type options struct {
@@ -84,10 +87,11 @@ func run(o options) (bool, error) {
 		return false, err
 	}
 	s := suite{root: root, spx: spx, cache: cacheFolder()}
-	if err := s.prepare(); err != nil {
+	folders, patterns := selection(o)
+	if err := s.prepare(folders); err != nil {
 		return false, err
 	}
-	tests, err := selectLines(s, o)
+	tests, err := selectLines(s, o, folders, patterns)
 	if err != nil {
 		return false, err
 	}
@@ -104,7 +108,7 @@ func run(o options) (bool, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	start := time.Now()
-	r := &runner{ctx: ctx, spx: spx, tree: s.tree(), limit: o.limit, most: o.most, cma: o.cma, progress: so}
+	r := &runner{ctx: ctx, spx: spx, tree: s.treeOf, limit: o.limit, most: o.most, cma: o.cma, progress: so}
 	if o.piece > 0 {
 		r.until = start.Add(o.piece)
 	}
@@ -133,26 +137,29 @@ func run(o options) (bool, error) {
 	return count(results, failed)+count(results, unexpected)+count(results, missing) == 0, nil
 }
 
-// selectLines reads the testlists of the folders, or those of the lines that the user named.
-func selectLines(s suite, o options) ([]testLine, error) {
-	var patterns []string
-	folders := strings.Fields(o.dirs)
-	if o.lines != "" {
-		folders = nil
-		seen := map[string]bool{}
-		for _, p := range strings.Split(o.lines, ",") {
-			p = strings.TrimSpace(p)
-			patterns = append(patterns, p)
-			dir := filepath.Dir(strings.Fields(p + " .")[0])
-			if !seen[dir] {
-				seen[dir] = true
-				folders = append(folders, dir)
-			}
+// selection is what the user asked for: folders, and patterns that lines must match, if there are any.
+func selection(o options) (folders, patterns []string) {
+	if o.lines == "" {
+		return strings.Fields(o.dirs), nil
+	}
+	seen := map[string]bool{}
+	for _, p := range strings.Split(o.lines, ",") {
+		p = strings.TrimSpace(p)
+		patterns = append(patterns, p)
+		dir := filepath.Dir(strings.Fields(p + " .")[0])
+		if !seen[dir] {
+			seen[dir] = true
+			folders = append(folders, dir)
 		}
 	}
+	return folders, patterns
+}
+
+// selectLines reads the testlists of the folders, and keeps the lines that match.
+func selectLines(s suite, o options, folders, patterns []string) ([]testLine, error) {
 	var tests []testLine
-	roots := []string{s.tree(), s.source(), filepath.Join(s.root, "tests/conformance/lists")}
 	for _, dir := range folders {
+		roots := []string{s.treeOf(dir), s.source(), filepath.Join(s.root, "tests/conformance/lists")}
 		in, err := readLines(dir, roots, strings.Fields(o.lists))
 		if err != nil {
 			return nil, err

@@ -26,6 +26,14 @@ type suite struct {
 func (s suite) source() string { return filepath.Join(s.cache, "src", suiteFolder) }
 func (s suite) tree() string   { return filepath.Join(s.cache, "build") }
 
+// treeOf is the folder in which the suite was configured for the language of a folder's programs.
+func (s suite) treeOf(dir string) string {
+	if language, _, _ := strings.Cut(dir, "/"); strings.Contains(" "+fortranDirs+" ", " "+language+" ") {
+		return filepath.Join(s.cache, "build-fortran")
+	}
+	return s.tree()
+}
+
 // cacheFolder is $SPX_CONFORMANCE, or a folder that this user may write.
 func cacheFolder() string {
 	if dir := os.Getenv("SPX_CONFORMANCE"); dir != "" {
@@ -59,11 +67,11 @@ func (s suite) lock() (unlock func(), err error) {
 // The suite is configured for a compiler in the cache that stands for the mpicc of the build in hand, so that one cache serves
 // several builds: the programs find the library by LD_LIBRARY_PATH.
 const compiler = `#!/bin/sh
-exec "$SPX_BUILD/bin/mpicc" "$@"
+exec "$SPX_BUILD/bin/${0##*/}" "$@"
 `
 
-// prepare fetches, unpacks and configures the suite and builds its two support libraries; done parts are kept.
-func (s suite) prepare() error {
+// prepare fetches, unpacks and configures the suite for the languages of some folders; done parts are kept.
+func (s suite) prepare(folders []string) error {
 	unlock, err := s.lock()
 	if err != nil {
 		return err
@@ -81,36 +89,71 @@ func (s suite) prepare() error {
 			return err
 		}
 	}
-	mpicc := filepath.Join(s.cache, "mpicc")
-	if err := os.WriteFile(mpicc, []byte(compiler), 0o777); err != nil {
-		return err
-	}
-	stamp := filepath.Join(s.tree(), ".configured")
-	if made, err := os.ReadFile(stamp); err != nil || string(made) != mpicc {
-		fmt.Println("configuring the suite")
-		if err := os.RemoveAll(s.tree()); err != nil {
+	for _, name := range []string{"mpicc", "mpif77", "mpifort"} {
+		if err := os.WriteFile(filepath.Join(s.cache, name), []byte(compiler), 0o777); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(s.tree(), 0o777); err != nil {
+	}
+	made := map[string]bool{}
+	for _, dir := range folders {
+		if tree := s.treeOf(dir); !made[tree] {
+			made[tree] = true
+			if err := s.configure(tree, tree != s.tree()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// configure makes the suite's folder for one language, with its support libraries.
+func (s suite) configure(tree string, fortran bool) error {
+	mpicc := filepath.Join(s.cache, "mpicc")
+	language, libraries := []string{"--enable-fortran=no"}, []string{"util", "dtpools"}
+	if fortran {
+		language = []string{"--enable-fortran=all", "F77=gfortran", "FC=gfortran", "MPIF77=" + filepath.Join(s.cache, "mpif77"), "MPIFC=" + filepath.Join(s.cache, "mpifort")}
+		libraries = []string{"util"}
+	}
+	stamp := filepath.Join(tree, ".configured")
+	if made, err := os.ReadFile(stamp); err != nil || string(made) != mpicc {
+		fmt.Println("configuring the suite in", tree)
+		if err := os.RemoveAll(tree); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(tree, 0o777); err != nil {
 			return err
 		}
 		// Its threads wait for each other by pthread_barrier rather than by trying a mutex in a loop: with more threads than
 		// processors a line takes a second instead of a minute.
-		args := []string{"--disable-maintainer-mode", "CPPFLAGS=-DHAVE_PTHREAD_BARRIER_INIT=1", "CC=gcc", "MPICC=" + mpicc, "MPIEXEC=spxrun",
-			"--disable-cxx", "--enable-fortran=no", "--enable-threads=multiple", "--enable-strictmpi", "--enable-checkerrors"}
-		if err := s.sh(s.tree(), filepath.Join(s.source(), "configure"), args...); err != nil {
+		args := append([]string{"--disable-maintainer-mode", "CPPFLAGS=-DHAVE_PTHREAD_BARRIER_INIT=1", "CC=gcc", "MPICC=" + mpicc, "MPIEXEC=spxrun",
+			"--disable-cxx", "--enable-threads=multiple", "--enable-strictmpi", "--enable-checkerrors"}, language...)
+		if err := s.runConfigure(tree, args); err != nil {
 			return err
 		}
 		if err := os.WriteFile(stamp, []byte(mpicc), 0o666); err != nil {
 			return err
 		}
 	}
-	for _, dir := range []string{"util", "dtpools"} {
-		if err := s.sh(s.tree(), "make", "-j2", "-C", dir); err != nil {
+	for _, dir := range libraries {
+		if err := s.sh(tree, "make", "-j2", "-C", dir); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// runConfigure runs a copy of the suite's configure that takes the folder f08 also when it is not part of a build of MPICH.
+func (s suite) runConfigure(tree string, args []string) error {
+	text, err := os.ReadFile(filepath.Join(s.source(), "configure"))
+	if err != nil {
+		return err
+	}
+	const alone = ` -a "$FROM_MPICH" = "yes"`
+	script := filepath.Join(tree, "configure")
+	if err := os.WriteFile(script, []byte(strings.ReplaceAll(string(text), alone, "")), 0o777); err != nil {
+		return err
+	}
+	return s.sh(tree, "sh", append([]string{script, "--srcdir=" + s.source()}, args...)...)
 }
 
 // build makes the programs of the lines' folders that can be made; what cannot is reported with its line. Programs that
@@ -127,7 +170,7 @@ func (s suite) build(tests []testLine) {
 			continue
 		}
 		built[l.dir] = true
-		cmd := exec.Command("make", "-k", "-j2", "-C", filepath.Join(s.tree(), l.dir))
+		cmd := exec.Command("make", "-k", "-j2", "-C", filepath.Join(s.treeOf(l.dir), l.dir))
 		cmd.Env = cleanEnv(s.spx)
 		cmd.Run()
 	}

@@ -37,8 +37,8 @@ type result struct {
 
 // runner runs lines of the suite with one build of libspx.
 type runner struct {
-	spx   string // our build folder
-	tree  string // the built suite
+	spx   string                  // our build folder
+	tree  func(dir string) string // the built suite that has a folder
 	limit time.Duration
 	most  time.Duration // no line gets more than this
 	cma   bool          // processes may read each other's memory
@@ -60,7 +60,7 @@ func (r *runner) run(l testLine) result {
 		res.verdict, res.why = skipped, fmt.Sprintf("needs %g GB of memory, there are %.1f", l.memory, gb)
 		return res
 	}
-	dir := filepath.Join(r.tree, l.dir)
+	dir := filepath.Join(r.tree(l.dir), l.dir)
 	if out, err := r.make(dir, l.program); err != nil {
 		res.why, res.output = "does not build: "+firstLine(out, "error|undefined|multiple"), out
 		return res

@@ -1,5 +1,5 @@
-// Package fortran runs programs in Fortran, built with our wrappers. A program says in a line "ranks: N" how many it wants, stops with a number where something is
-// wrong, and ends with "verified".
+// Package fortran runs programs in Fortran, built with our wrappers. A program says in a line "ranks: N ..." how many it wants (and in "spxrun: ..." with what options),
+// stops with a number where something is wrong, and says "verified" once. NAME_c.c is its part in C.
 //
 //	go test ./tests/fortran -run TestPrograms/module
 package fortran
@@ -16,7 +16,8 @@ import (
 	"libspx/tests/harness"
 )
 
-var ranksLine = regexp.MustCompile(`(?m)^[!C]\s+ranks: (\d+)$`)
+var ranksLine = regexp.MustCompile(`(?m)^[!C]\s+ranks: ([\d ]+)$`)
+var optionsLine = regexp.MustCompile(`(?m)^[!C]\s+spxrun: (.+)$`)
 
 func TestPrograms(t *testing.T) {
 	sources, err := filepath.Glob("programs/*.f*")
@@ -34,26 +35,49 @@ func TestPrograms(t *testing.T) {
 			if ranks == nil {
 				t.Fatalf("%s has no line \"ranks: N\"", source)
 			}
-			wrapper := "mpifort"
-			if filepath.Ext(source) == ".f" {
-				wrapper = "mpif77"
+			var options []string
+			if m := optionsLine.FindSubmatch(text); m != nil {
+				options = strings.Fields(string(m[1]))
 			}
-			program := filepath.Join(t.TempDir(), name)
-			source, err = filepath.Abs(source)
-			if err != nil {
-				t.Fatal(err)
-			}
-			build := exec.Command(filepath.Join(harness.Build(t), "bin", wrapper), "-g", "-Wall", "-o", program, source)
-			build.Dir = filepath.Dir(program) // where the compiler leaves the program's modules
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, string(ranks[1]), program), Limit: time.Minute})
-			if o.Status != 0 || o.Late || strings.Count(o.Stdout, "verified") != 1 {
-				t.Errorf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
+			program, spxrun := compile(t, source, name), filepath.Join(harness.Build(t), "bin/spxrun")
+			for _, n := range strings.Fields(string(ranks[1])) {
+				o := harness.Run(t, harness.Command{Args: append(append([]string{spxrun, "-n", n}, options...), program), Limit: time.Minute})
+				if o.Status != 0 || o.Late || strings.Count(o.Stdout, "verified") != 1 {
+					t.Errorf("%s ranks: exit status %d, late %v\n%s", n, o.Status, o.Late, o.Text())
+				}
 			}
 		})
 	}
+}
+
+// compile makes a program of NAME.f90 (or .f) and, if there is one, NAME_c.c. The compiler leaves modules in the program's folder.
+func compile(t *testing.T, source, name string) string {
+	t.Helper()
+	source, err := filepath.Abs(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), name)
+	tool := func(wrapper string, args ...string) {
+		t.Helper()
+		build := exec.Command(filepath.Join(harness.Build(t), "bin", wrapper), args...)
+		build.Dir = filepath.Dir(program)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	args := []string{"-g", "-Wall", "-o", program, source}
+	companion := strings.TrimSuffix(source, filepath.Ext(source)) + "_c.c"
+	if _, err := os.Stat(companion); err == nil {
+		tool("mpicc", "-g", "-Wall", "-c", "-o", program+"_c.o", companion)
+		args = append(args, program+"_c.o")
+	}
+	if filepath.Ext(source) == ".f" {
+		tool("mpif77", args...)
+	} else {
+		tool("mpifort", args...)
+	}
+	return program
 }
 
 // What is generated is what the generator makes now.
