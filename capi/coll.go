@@ -38,6 +38,7 @@ var (
 	_ = [1]int{}[C.SPX_PF_LOCAL-int(coll.FlagLocal)]
 	_ = [1]int{}[C.SPX_PF_WAKE_ALL-int(coll.FlagWakeAll)]
 	_ = [1]int{}[C.SPX_PF_WAKE_ROOT-int(coll.FlagWakeRoot)]
+	_ = [1]int{}[C.SPX_PF_WAKE_ONE-int(coll.FlagWakeOne)]
 	_ = [1]int{}[C.SPX_PF_SHORT-int(coll.FlagShort)]
 	_ = [1]int{}[C.SPX_PF_LONG-int(coll.FlagLong)]
 	_ = [1]int{}[C.SPX_PB_CELL-int(coll.BufCell)]

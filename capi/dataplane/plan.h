@@ -56,7 +56,8 @@ enum { /* spx_step.flags, see core/coll.FlagLocal */
        SPX_PF_WAKE_ALL = 2,
        SPX_PF_WAKE_ROOT = 4,
        SPX_PF_SHORT = 8,
-       SPX_PF_LONG = 16
+       SPX_PF_LONG = 16,
+       SPX_PF_WAKE_ONE = 32
 };
 enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP, SPX_PB_CELL = 254, SPX_PB_PART = 255 }; /* spx_operand.buf */
 enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN };         /* spx_operand.mode */

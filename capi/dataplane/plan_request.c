@@ -67,14 +67,12 @@ static spx_run *with_user; /* runs that may call the user's function now, out of
 /* Goes on with a run that nobody else drives now; false: it has ended. The lock is held, or not: see run_with_user. */
 static int go_on(spx_run *run)
 {
-  if (run->parked) spx_share_park(run, false);
-  bool more = !spx_run_advance(run);
-  if (more && !run->blocked) spx_share_park(run, true);
-  return more;
+  if (SPX_UNLIKELY(run->asks)) spx_share_awake(run);
+  return !spx_run_advance(run);
 }
 
 /* What a run waits for may be there. */
-static bool is_due(spx_run *run) { return run->blocked ? spx_is_done(&run->blocked->r) : spx_share_ready(run); }
+static bool is_due(spx_run *run) { return run->blocked ? spx_is_done(&run->blocked->r) : spx_share_look(run); }
 
 /* User functions are never called with the lock held: with several threads such runs are left to spx_plan_due. */
 static int poll_run(spx_poller *p)

@@ -35,7 +35,7 @@ struct spx_run {
   uint8_t ended;      /* the ticks of the operation are over */
   uint8_t waited;     /* the AWAIT under way was not complete at once */
   uint8_t noticed;    /* what the run sleeps for is there */
-  uint8_t parked;     /* SPX_PARKED_*: counted in the head of the shared memory */
+  uint8_t asks;       /* it sleeps until there is room, and has said so */
   int64_t *prefix;    /* running sums of the receive counts */
   void *temp;
   size_t temp_bytes;
@@ -79,6 +79,14 @@ SPX_HIDDEN bool spx_share_end(spx_run *run);
 SPX_HIDDEN bool spx_share_ready(spx_run *run);
 /* One step of waiting, blocking, of a run that waits for something in shared memory. */
 SPX_HIDDEN void spx_share_idle(spx_run *run, spx_idle *w);
-/* A run behind a request begins to wait for something in shared memory, or is over it. */
-SPX_HIDDEN void spx_share_park(spx_run *run, bool on);
+/* This process says that it sleeps, before it does, with its `sleeping` set; true: what the run waits for is there by now. */
+SPX_HIDDEN bool spx_share_asleep(spx_run *run);
+/* It does not any more. */
+SPX_HIDDEN void spx_share_awake(spx_run *run);
+/* spx_share_ready, for a poller: this process may be going to sleep. */
+static inline bool spx_share_look(spx_run *run)
+{
+  if (spx_share_ready(run)) return true;
+  return __atomic_load_n(&spx_proc_of(spx_me)->sleeping, __ATOMIC_RELAXED) && spx_share_asleep(run);
+}
 #endif

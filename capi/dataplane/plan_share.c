@@ -11,15 +11,13 @@
 #include "reduce.h"
 
 enum { FOLD_BYTES = 16384 /* of a vector that is reduced at a time: it stays in the nearest cache */ };
-enum { SPX_PARKED_NOT, SPX_PARKED_POST, SPX_PARKED_ROOM };
-
 static uint32_t load(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 static bool is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
 
 void spx_share_begin(spx_run *run)
 {
   spx_comm *c = run->c->comm;
-  run->ended = run->waited = run->parked = 0;
+  run->ended = run->waited = run->asks = 0;
   run->seen = 0;
   if (SPX_UNLIKELY(!c->share)) {
     int err = spx_share_attach(c);
@@ -79,12 +77,24 @@ static bool has_room(spx_share *sh, uint32_t tick, bool bulk)
   return all_through(sh, tick - (bulk ? SPX_SHARE_PARTS : sh->depth));
 }
 
+/* Wakes those that there is room for now, unless some rank is behind: then that one will. */
+static void wake_for_room(const spx_comm *c, spx_share *sh)
+{
+  for (uint32_t i = 0; i < sh->n; i++) {
+    const spx_share_line *l = &sh->lines[i];
+    if (i == sh->me || !load(&l->asks)) continue;
+    uint32_t wants = load(&l->wants);
+    if (!is_before(sh->through, wants) && all_through(sh, wants))
+      spx_bell_if_sleeping(spx_proc_of(c->peer[i]), c->peer[i]);
+  }
+}
+
 static void set_through(spx_run *run, spx_share *sh, uint32_t tick)
 {
   sh->through = tick;
   __atomic_store_n(&sh->lines[sh->me].through, tick, __ATOMIC_RELEASE);
   if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (SPX_UNLIKELY(load(&sh->head->wants_room))) spx_share_ring(run->c->comm, sh);
+  if (SPX_UNLIKELY(load(&sh->head->asking))) wake_for_room(run->c->comm, sh);
 }
 
 /* ---- posts --------------------------------------------------------------------------------------------------- */
@@ -97,14 +107,21 @@ static bool all_posted(const spx_share *sh, uint32_t tick, uint32_t but)
   return true;
 }
 
+/* Wakes all that sleep. Who goes to sleep from now on says so anew: it has told others of its sleep before that word. */
+static void wake_all(const spx_comm *c, spx_share *sh)
+{
+  if (__atomic_exchange_n(&sh->head->asleep, 0, __ATOMIC_SEQ_CST)) spx_share_ring(c, sh);
+}
+
 static void wake(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 {
   const spx_comm *c = run->c->comm;
   if (s->flags & SPX_PF_WAKE_ALL)
-    spx_share_ring(c, sh);
-  else if (s->flags & SPX_PF_WAKE_ROOT) {
+    wake_all(c, sh);
+  else if (s->flags & (SPX_PF_WAKE_ROOT | SPX_PF_WAKE_ONE)) {
     uint32_t proc = c->peer[s->peer];
-    if (__atomic_load_n(&spx_proc_of(proc)->sleeping, __ATOMIC_RELAXED) && all_posted(sh, tick, (uint32_t)s->peer))
+    if (__atomic_load_n(&spx_proc_of(proc)->sleeping, __ATOMIC_RELAXED) &&
+        (s->flags & SPX_PF_WAKE_ONE || all_posted(sh, tick, (uint32_t)s->peer)))
       spx_ring_bell(proc);
   }
 }
@@ -130,14 +147,14 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   cell->through = sh->through;
   __atomic_store_n(&cell->tick, tick, __ATOMIC_RELEASE);
   if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (SPX_UNLIKELY(load(&sh->head->parked))) wake(run, sh, s, tick);
+  if (SPX_UNLIKELY(load(&sh->head->asleep))) wake(run, sh, s, tick);
   return true;
 }
 
 /* Who sleeps may have been left to this process to wake, as the last. */
 static void mismatch(spx_run *run, spx_share *sh, uint32_t rank)
 {
-  if (load(&sh->head->parked)) spx_share_ring(run->c->comm, sh);
+  if (load(&sh->head->asleep)) wake_all(run->c->comm, sh);
   spx_detail(
       "rank %u takes part in another operation, or with another root or size of data: the calls of the processes do "
       "not match",
@@ -163,7 +180,7 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   }
   if (end - (uint32_t)s->first == sh->n) {
     if (is_before(sh->safe, run->low)) sh->safe = run->low;
-    if (SPX_UNLIKELY(!run->waited && load(&sh->head->parked))) spx_share_ring(run->c->comm, sh); /* nobody was later */
+    if (SPX_UNLIKELY(!run->waited && load(&sh->head->asleep))) wake_all(run->c->comm, sh); /* nobody was later */
   }
   run->seen = 0;
   run->waited = 0;
@@ -298,15 +315,34 @@ bool spx_share_ready(spx_run *run)
   return next == sh->me || load(&spx_share_cell(sh, next, tick)->tick) == tick; /* it does not wait for itself */
 }
 
-void spx_share_park(spx_run *run, bool on)
+/* For how many ticks there has to be room before a sleeper is woken: not for each one anew. */
+static uint32_t wanted(const spx_share *sh, const spx_step *s, uint32_t tick)
 {
-  spx_share_head *h = run->c->comm->share->head;
+  return tick - (s->y.buf == SPX_PB_PART ? (uint32_t)SPX_SHARE_PARTS : sh->depth / 2);
+}
+
+bool spx_share_asleep(spx_run *run)
+{
+  spx_share *sh = run->c->comm->share;
   const spx_step *s = step_of(run);
-  if (on) run->parked = s && s->op != SPX_P_AWAIT ? SPX_PARKED_ROOM : SPX_PARKED_POST;
-  uint32_t by = on ? 1 : UINT32_MAX;
-  if (run->parked == SPX_PARKED_ROOM) __atomic_fetch_add(&h->wants_room, by, __ATOMIC_SEQ_CST);
-  __atomic_fetch_add(&h->parked, by, __ATOMIC_SEQ_CST);
-  if (!on) run->parked = SPX_PARKED_NOT;
+  if (s && !run->asks && is_turn(run, sh) && (s->op == SPX_P_POST || s->op == SPX_P_ROOM)) {
+    spx_share_line *mine = &sh->lines[sh->me];
+    run->asks = 1;
+    __atomic_store_n(&mine->wants, wanted(sh, s, run->tick + (uint32_t)s->slot), __ATOMIC_RELAXED);
+    __atomic_store_n(&mine->asks, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&sh->head->asking, 1, __ATOMIC_SEQ_CST);
+  }
+  __atomic_store_n(&sh->head->asleep, 1, __ATOMIC_SEQ_CST);
+  return spx_share_ready(run);
+}
+
+void spx_share_awake(spx_run *run)
+{
+  spx_share *sh = run->c->comm->share;
+  if (!run->asks) return;
+  run->asks = 0;
+  __atomic_store_n(&sh->lines[sh->me].asks, 0, __ATOMIC_RELAXED);
+  __atomic_fetch_sub(&sh->head->asking, 1, __ATOMIC_SEQ_CST);
 }
 
 /* Tells once that there is something to do, to whoever polls: that may be another thread, which would otherwise find an event
@@ -314,7 +350,7 @@ void spx_share_park(spx_run *run, bool on)
 static int look(spx_poller *p)
 {
   spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
-  if (run->noticed || !spx_share_ready(run)) return 0;
+  if (run->noticed || !spx_share_look(run)) return 0;
   run->noticed = 1;
   if (spx_mt) spx_ring_self();
   return 1;
@@ -336,11 +372,10 @@ void spx_share_idle(spx_run *run, spx_idle *w)
   else {
     run->poller.poll = look;
     run->noticed = 0;
-    spx_share_park(run, true);
     spx_poller_add(&run->poller);
     spx_idle_step(w, bell);
     spx_poller_del(&run->poller);
-    spx_share_park(run, false);
+    spx_share_awake(run);
   }
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   spx_unlock();

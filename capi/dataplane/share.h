@@ -31,13 +31,15 @@ typedef struct spx_cell { /* the owner writes; tick last */
 
 typedef struct spx_share_line { /* the owner writes */
   uint32_t through;
-  uint8_t pad[SPX_LINE - 4];
+  uint32_t asks; /* it sleeps until all ranks are through with tick `wants` */
+  uint32_t wants;
+  uint8_t pad[SPX_LINE - 12];
 } spx_share_line;
 
 typedef struct spx_share_head {
+  uint32_t asleep; /* since all have been woken, some process has gone to sleep */
   uint32_t
-      parked; /* processes that wait for a post or for room without polling; a killed one stays counted: then posts ask */
-  uint32_t wants_room; /* of these, who wait for room */
+      asking; /* how many sleep until there is room; a killed one stays counted: then the others look at the lines */
   uint8_t pad[SPX_LINE - 8];
   uint8_t left[]; /* one a rank */
 } spx_share_head;

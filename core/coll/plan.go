@@ -71,6 +71,7 @@ const (
 	FlagLocal    = 1  // intercommunicator: Peer is a rank of the local group
 	FlagWakeAll  = 2  // OpPost: all ranks may wait for it
 	FlagWakeRoot = 4  // OpPost: rank Peer may wait for it and those of all others
+	FlagWakeOne  = 32 // OpPost: rank Peer may wait for it
 	FlagShort    = 8  // only what has at most Plan.Limit bytes
 	FlagLong     = 16 // only what has more
 )

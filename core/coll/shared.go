@@ -13,7 +13,7 @@ const (
 	Parts     = 4
 )
 
-// post makes tick known, with the data that `data` names (Count 0: none) put at `to`. flags: FlagWakeAll, FlagWakeRoot.
+// post makes tick known, with the data that `data` names (Count 0: none) put at `to`. flags: FlagWakeAll, FlagWakeRoot, FlagWakeOne.
 func (b *builder) post(tick int32, data, to Ref, flags uint8) {
 	b.p.Steps = append(b.p.Steps, Step{Op: OpPost, Flags: flags, Peer: int32(b.Root), Slot: tick, X: data, Y: to})
 }
@@ -372,8 +372,14 @@ func reduceShared(b *builder) {
 	})
 }
 
-// scanShared: every rank posts its operand; each reduces those of the ranks up to itself, or below it.
+// scanShared: every rank posts its operand; each reduces those of the ranks up to itself, or below it. Where ranks wait for their
+// turn to run, the sum goes from rank to rank instead: none waits for those above it, so each does as many operations in a turn
+// as there are cells.
 func scanShared(b *builder) {
+	if b.crowded() {
+		scanChainShared(b)
+		return
+	}
 	n := b.RCount * b.RType.Size
 	t := b.ticks(1)
 	to, _ := b.place(b.Rank, t, n)
@@ -382,15 +388,42 @@ func scanShared(b *builder) {
 	if b.Kind == Scan {
 		last++
 	}
-	if b.crowded() { // the last to post wakes all that sleep, once
-		b.post(t, b.operand(b.RCount), to, 0)
-		b.await(t, 0, b.Size)
-	} else {
-		b.post(t, b.operand(b.RCount), to, FlagWakeAll)
-		b.await(t, 0, last)
-	}
+	b.post(t, b.operand(b.RCount), to, FlagWakeAll)
 	if last > 0 {
+		b.await(t, 0, last)
 		b.fold(0, last, from, stride, b.recvRef(0, b.RCount))
+	}
+}
+
+func scanChainShared(b *builder) {
+	n, dst := b.RCount*b.RType.Size, b.recvRef(0, b.RCount)
+	t := b.ticks(1)
+	sum := dst
+	if b.Kind == Exscan {
+		sum = b.operand(b.RCount)
+	} else {
+		b.own(b.sendRef(0, b.RCount), dst)
+	}
+	if b.Rank > 0 {
+		below, _ := b.place(b.Rank-1, t, n)
+		below.Type, below.Count = TypeRecv, b.RCount
+		if b.Kind == Exscan && b.Rank < b.Size-1 {
+			sum = b.typedRegion(b.RCount)
+			b.copy(b.operand(b.RCount), sum)
+		}
+		b.await(t, b.Rank-1, b.Rank)
+		if b.Kind == Scan || b.Rank < b.Size-1 {
+			b.reduce(below, sum)
+		}
+		if b.Kind == Exscan {
+			below.Type, below.Count = TypeByte, 0
+			b.copy(below, dst)
+		}
+	}
+	if b.Rank < b.Size-1 {
+		to, _ := b.place(b.Rank, t, n)
+		b.post(t, sum, to, FlagWakeOne)
+		b.p.Steps[len(b.p.Steps)-1].Peer = int32(b.Rank + 1)
 	}
 }
 
