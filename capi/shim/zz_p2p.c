@@ -1113,7 +1113,7 @@ int PMPI_Status_set_tag(MPI_Status *status, int tag)
 {
   spx_fn = SPX_FN_Status_set_tag;
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
-  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(0, NULL, "tag", tag));
+  SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(0, NULL, "tag", tag));
   return spx_c_Status_set_tag(status, tag);
 }
 

@@ -36,6 +36,21 @@ static void allreduce(void)
   CHECK(both(to, 1, 3));
 }
 
+/* To one rank, and to each what those before it have. */
+static void reduce_and_scan(void)
+{
+  fill(from, N, 1 + 2 * me);
+  fill(to, N, 8);
+  CHECK(MPI_Reduce_c(from, to, N, MPI_BYTE, MPI_BOR, 1, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(me ? both(to, 1, 3) : same(to, N, 8));
+  fill(to, N, 8);
+  CHECK(MPI_Scan_c(from, to, N, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(me ? both(to, 1, 3) : same(to, N, 1));
+  fill(to, N, 8);
+  CHECK(MPI_Exscan_c(from, to, N, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD) == MPI_SUCCESS);
+  CHECK(same(to, N, me ? 1 : 8));
+}
+
 static void nothing(void *in, void *inout, MPI_Count *len, MPI_Datatype *t)
 {
   (void)in, (void)inout, (void)len, (void)t;
@@ -125,6 +140,7 @@ int main(int argc, char **argv)
     void (*run)(void);
   } steps[] = {{"bcast", bcast},
                {"allreduce", allreduce},
+               {"reduce_and_scan", reduce_and_scan},
                {"gather", gather},
                {"displacements", displacements},
                {"large_elements", large_elements},
