@@ -3,10 +3,11 @@
  *   segment.c  maps the memory file, settings          handles.c  objects
  *   ring.c     channels and rings: records             match.c    posted receives and unexpected messages
  *   p2p.c      starting sends and receives             deliver.c  what an arriving record does
- *   get.c      large messages: get, or two-copy stream wait.c     progress, waiting, the lock
+ *   get.c      large messages: get, or two-copy stream wait.c     progress, waiting
  *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
  *   peers.c    processes that come and go; files of other jobs
  *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
+ *   lock.c     the lock, with MPI_THREAD_MULTIPLE
  */
 #ifndef SPX_DP_H
 #define SPX_DP_H
@@ -310,7 +311,8 @@ SPX_HIDDEN void spx_unex_drop(spx_unex *e);
 /* ---- p2p.c --------------------------------------------------------------------------------------------------- */
 enum {
   SPX_RF_HOLDS = 32u /* has references on its communicator and type */,
-  SPX_RF_BLOCKING = 64u /* on the caller's stack */
+  SPX_RF_BLOCKING = 64u /* on the caller's stack */,
+  SPX_RF_AWAITED = 128u /* a thread sleeps until it is complete */
 };
 /* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an error. */
 SPX_HIDDEN bool spx_send_try(spx_request *r);
@@ -356,12 +358,14 @@ SPX_HIDDEN spx_request *spx_bsend_sender(const spx_request *r);
 
 /* ---- wait.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */
+SPX_HIDDEN void spx_idle_attach(void);
 /* One step of waiting after an empty round: spin, yield or park. bell: read before the caller tested its condition. */
 typedef struct {
-  uint32_t empty;  /* rounds */
-  uint64_t looked; /* ns: the last look at the clock */
+  uint32_t empty;       /* rounds */
+  bool looks;           /* the thread is counted among those that look for messages: wait.c */
+  uint64_t looked;      /* ns: the last look at the clock */
+  spx_request *request; /* what is waited for; NULL: any event */
 } spx_idle;
-SPX_HIDDEN void spx_idle_attach(void);
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
 SPX_HIDDEN bool spx_idle_parks(const spx_idle *w); /* the next step will park */
 /* What has to be done with no lock held: the failure hook, requests freed before they were complete. */
@@ -374,11 +378,21 @@ enum {
 SPX_HIDDEN extern void (*spx_plan_due)(void);
 SPX_HIDDEN extern int spx_due;
 SPX_HIDDEN void spx_run_due(void);
-SPX_HIDDEN extern uint64_t spx_events; /* written under the lock, read without */
+SPX_HIDDEN extern uint64_t spx_events;    /* written under the lock, read without */
+SPX_HIDDEN extern int spx_event_sleepers; /* threads that sleep until anything happens; under the lock */
 static inline void spx_happened(int n)
 {
   __atomic_store_n(&spx_events, __atomic_load_n(&spx_events, __ATOMIC_RELAXED) + (uint64_t)n, __ATOMIC_RELAXED);
+  if (SPX_UNLIKELY(spx_event_sleepers && n)) spx_ring_self();
 }
+
+/* ---- lock.c: spx_lock, with MPI_THREAD_MULTIPLE -------------------------------------------------------------- */
+SPX_HIDDEN bool spx_lock_is_mine(void);
+/* Others wait for it. */
+SPX_HIDDEN bool spx_lock_wanted(void);
+/* Lets go of the lock however often it is held; returns what spx_lock_return needs. pass: the first who waits gets it now. */
+SPX_HIDDEN int spx_lock_leave(bool pass);
+SPX_HIDDEN void spx_lock_return(int depth);
 
 SPX_HIDDEN extern bool spx_crowded; /* processes outnumber processors */
 

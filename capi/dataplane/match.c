@@ -11,6 +11,7 @@
 #define BINS_MIN     256u
 #define POOL_PAYLOAD 96u /* unexpected entries of up to this payload are kept for reuse */
 #define POOL_MAX     1024u
+#define POOL_FIRST   64u /* short messages that may come early without an allocation */
 
 typedef struct {
   spx_request *first, *last;
@@ -32,6 +33,19 @@ static uint32_t hash(uint64_t ctx, int32_t src, int32_t tag)
   uint64_t h = ctx * 0x9e3779b97f4a7c15ull + ((uint64_t)(uint32_t)src << 32 | (uint32_t)tag) * 0xd6e8feb86659fd93ull;
   return (uint32_t)(h >> 32) ^ (uint32_t)(h >> 50);
 }
+
+/* The first entries of the pool are there from the start; pages of it that were never used take no memory. */
+#define ENTRY (sizeof(spx_unex) + POOL_PAYLOAD)
+static _Alignas(16) char reserve[POOL_FIRST * ENTRY];
+static uint32_t reserve_used;
+_Static_assert(ENTRY % 16 == 0, "entries of the reserve are aligned");
+
+static spx_unex *from_reserve(void)
+{
+  return reserve_used < POOL_FIRST ? (spx_unex *)(reserve + reserve_used++ * ENTRY) : NULL;
+}
+
+static bool is_reserve(const spx_unex *e) { return (uintptr_t)e - (uintptr_t)reserve < sizeof reserve; }
 
 void spx_match_reset(void)
 {
@@ -187,7 +201,7 @@ spx_unex *spx_unex_new(uint64_t payload)
     if ((e = pool)) {
       pool = e->link[0].next;
       pool_n--;
-    } else if (!(e = malloc(sizeof *e + POOL_PAYLOAD)))
+    } else if (!(e = from_reserve()) && !(e = malloc(ENTRY)))
       return NULL;
     e->pooled = 1;
   } else {
@@ -202,7 +216,7 @@ spx_unex *spx_unex_new(uint64_t payload)
 
 void spx_unex_free(spx_unex *e)
 {
-  if (e->pooled && pool_n < POOL_MAX) {
+  if (e->pooled && (pool_n < POOL_MAX || is_reserve(e))) {
     e->link[0].next = pool;
     pool = e;
     pool_n++;

@@ -47,14 +47,15 @@ int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_
   spx_lock();
   int rc = c->revoked && ctx_kind != SPX_CTX_FT ? failure(src, c, ctx_kind) : MPI_SUCCESS;
   spx_unex *e = rc == MPI_SUCCESS ? find(src, tag, c->ctx + ctx_kind) : NULL;
-  if (e)
-    report(e, st, matched);
-  else {
-    *flag = 0;
-    spx_progress(); /* somebody may wait for what we have to send */
-    if (rc == MPI_SUCCESS) rc = failure(src, c, ctx_kind);
-  }
+  if (e) report(e, st, matched);
   spx_unlock();
+  if (!e) {
+    *flag = 0;
+    spx_progress(); /* somebody may wait for what we have to send; without the lock, which it may give to others */
+    spx_lock();
+    if (rc == MPI_SUCCESS) rc = failure(src, c, ctx_kind);
+    spx_unlock();
+  }
   return rc;
 }
 

@@ -1,4 +1,4 @@
-/* wait.c - progress, waiting and the lock. docs/architecture.md, "Waiting".
+/* wait.c - progress and waiting. docs/architecture.md, "Waiting".
  *
  * Who waits polls, then yields, then parks on the process's bell; idle.h says when. The
  * sleeper sets its flag, looks once more, then sleeps for at most 1 ms the first time: a record whose sender read the flag
@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -18,56 +17,20 @@
 #define SETTLE_AFTER   16 /* empty rounds before held-back tails are published */
 #define FIRST_SLEEP_NS 1000000ull
 #define LEAST_YIELD    32u /* yields before parking, however often they were in vain */
+#define PASS_AFTER     32  /* empty rounds before a thread passes the lock on to one that waits for it */
 #define FOREVER        UINT64_MAX
 
 uint64_t spx_events;
-int spx_due;
-static int sleepers; /* threads of this process in the futex; under the lock */
+int spx_due, spx_event_sleepers;
+static int looking;  /* threads that wait and are awake: they look for messages. Counted with several threads only */
+static int sleepers; /* threads in the futex; written under the lock */
+static SPX_TLS int i_look; /* of them: this thread, as often as it waits */
+static bool deep;          /* some of them sleep without limit: nobody looked when they began */
 static spx_poller *pollers, *next_poller;
-static int in_pollers, in_due;
+static int in_pollers;
+static int in_due; /* what of spx_due some thread carries out, and no other may begin */
 static spx_pace pace;
 static spx_request *reap; /* freed before they were complete, and now complete */
-
-/* ---- the lock: recursive, yields to others ------------------------------------------------------------------- */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic int contenders;
-static SPX_TLS int depth;
-
-static void lock_once(void)
-{
-  if (pthread_mutex_trylock(&lock) == 0) return;
-  atomic_fetch_add_explicit(&contenders, 1, memory_order_relaxed);
-  pthread_mutex_lock(&lock);
-  atomic_fetch_sub_explicit(&contenders, 1, memory_order_relaxed);
-}
-
-void spx_lock_slow(void)
-{
-  if (depth++ == 0) lock_once();
-}
-
-void spx_unlock_slow(void)
-{
-  if (--depth == 0) pthread_mutex_unlock(&lock);
-}
-
-/* Lets go of the lock however often it is held; returns what relock needs. */
-static int unlock_all(void)
-{
-  int d = depth;
-  if (d > 0) {
-    depth = 0;
-    pthread_mutex_unlock(&lock);
-  }
-  return d;
-}
-
-static void relock(int d)
-{
-  if (d > 0) lock_once();
-  depth = d;
-}
 
 /* ---- bells --------------------------------------------------------------------------------------------------- */
 
@@ -80,7 +43,8 @@ void spx_ring_bell(uint32_t i)
 {
   spx_proc *p = spx_home(i);
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
-  if (!__atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST)) return;
+  bool told = __atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST);
+  if (!told && !(i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST))) return;
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
   __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
@@ -151,27 +115,87 @@ static void drop_freed(spx_request *r)
   spx_request_free(r);
 }
 
+/* ---- who looks for messages ---------------------------------------------------------------------------------- */
+
+static void tell_others(spx_proc *me)
+{
+  __atomic_store_n(&me->tx_blocked, spx_tx_waiting(), __ATOMIC_RELAXED);
+  __atomic_store_n(&me->sleeping, 1, __ATOMIC_SEQ_CST);
+}
+
+/* This thread begins to look for messages: other processes need not tell us of them, nor wake those of ours that sleep. */
+static void look(int times)
+{
+  if (!spx_mt || times == 0) return;
+  looking += times;
+  i_look += times;
+  if (SPX_LIKELY(!sleepers)) return;
+  __atomic_store_n(&spx_proc_of(spx_me)->sleeping, 0, __ATOMIC_RELAXED);
+  if (!deep) return;
+  deep = false; /* they may not sleep without limit while the flag comes and goes: see look_away */
+  spx_ring_self();
+}
+
+/* This thread leaves, or goes to sleep. What comes at this moment may be overlooked by the last one: those that sleep look by
+ * themselves soon. */
+static void look_away(int times)
+{
+  if (!spx_mt || times == 0) return;
+  looking -= times;
+  i_look -= times;
+  if (SPX_UNLIKELY(sleepers && looking == 0)) tell_others(spx_proc_of(spx_me));
+}
+
+/* Lets other threads have the lock; pass: the first that waits for it. */
+static void let_in(bool pass)
+{
+  if (SPX_UNLIKELY(spx_mt) && spx_lock_wanted()) spx_lock_return(spx_lock_leave(pass));
+}
+
+/* ---- what is done with no lock held --------------------------------------------------------------------------- */
+
 void (*spx_plan_due)(void);
 
-void spx_run_due(void)
+/* What this thread could do now: hooks and events are not told by two at once, nor from within themselves. */
+static int due_now(void) { return spx_due & ~in_due; }
+
+static void carry_out(int due, spx_request *freed)
 {
-  if (in_due) return;
-  in_due = 1;
-  int due = spx_due;
-  spx_due = 0;
-  spx_request *list = reap;
-  reap = NULL;
-  int d = unlock_all();
   if ((due & SPX_DUE_HOOK) && spx_ft_hook) spx_ft_hook();
   if ((due & SPX_DUE_PLAN) && spx_plan_due) spx_plan_due();
   if ((due & SPX_DUE_EVENTS) && spx_events_due) spx_events_due();
-  while (list) {
-    spx_request *r = list;
-    list = r->next;
+  while (freed) {
+    spx_request *r = freed;
+    freed = r->next;
     drop_freed(r);
   }
-  relock(d);
-  in_due = 0;
+}
+
+/* Until nothing is left: meanwhile others may have gone to sleep because somebody was at it. */
+void spx_run_due(void)
+{
+  for (int due; (due = due_now()) != 0;) {
+    int alone = due & (SPX_DUE_HOOK | SPX_DUE_EVENTS);
+    spx_due &= ~due;
+    in_due |= alone;
+    spx_request *freed = reap;
+    reap = NULL;
+    int looks = i_look;
+    look_away(looks);
+    int d = spx_lock_leave(false);
+    carry_out(due, freed);
+    spx_lock_return(d);
+    look(looks);
+    in_due &= ~alone;
+  }
+}
+
+/* With several threads: others want the lock, and this one has looked for messages in vain for a while. */
+static void make_way(int n)
+{
+  static SPX_TLS uint32_t vain;
+  vain = n || !spx_lock_wanted() ? 0 : vain + 1;
+  if (vain % PASS_AFTER == PASS_AFTER - 1) let_in(true);
 }
 
 int spx_glance(void)
@@ -181,6 +205,7 @@ int spx_glance(void)
   int n = spx_poll(true);
   if (n == 0) spx_rx_settle();
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
+  if (SPX_UNLIKELY(spx_mt)) make_way(n);
   spx_unlock();
   return n;
 }
@@ -188,7 +213,7 @@ int spx_glance(void)
 int spx_progress(void)
 {
   int n = spx_glance();
-  if (n == 0 && spx_set.spin == 0)
+  if (n == 0 && spx_set.spin == 0 && !(spx_mt && spx_lock_is_mine()))
     sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
   return n;
 }
@@ -206,8 +231,9 @@ void spx_complete(spx_request *r, int error)
     } else
       drop_freed(r);
   } else {
+    uint32_t awaited = r->flags & SPX_RF_AWAITED;
     atomic_store_explicit(&r->done, 1, memory_order_release);
-    if (SPX_UNLIKELY(sleepers)) spx_ring_self();
+    if (SPX_UNLIKELY(awaited)) spx_ring_self();
   }
   spx_unlock();
 }
@@ -222,41 +248,56 @@ static uint64_t now_ns(void)
 }
 
 /* Sleeps until the bell is not value any more, or for ns. True when the time is over. */
-static bool sleep_on_bell(uint32_t value, uint64_t ns)
+static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns)
 {
   struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-  sleepers++;
+  __atomic_store_n(&sleepers, sleepers + 1, __ATOMIC_SEQ_CST);
+  if (w->request)
+    w->request->flags |= SPX_RF_AWAITED;
+  else
+    spx_event_sleepers++;
   uint64_t began = now_ns();
-  int d = unlock_all();
+  int d = spx_lock_leave(false);
   long rc = futex(&spx_proc_of(spx_me)->bell, FUTEX_WAIT, value, ns == FOREVER ? NULL : &t);
   bool over = rc != 0 && errno == ETIMEDOUT;
-  relock(d);
-  sleepers--;
+  spx_lock_return(d);
+  if (w->request)
+    w->request->flags &= ~(uint32_t)SPX_RF_AWAITED;
+  else
+    spx_event_sleepers--;
+  __atomic_store_n(&sleepers, sleepers - 1, __ATOMIC_SEQ_CST);
+  if (!over) deep = false; /* all have been woken */
   spx_stat.sleeps++;
   spx_stat.sleep_ns += now_ns() - began;
   return over;
 }
 
-static void park(uint32_t value, uint64_t ns)
+/* Sleeps while another thread looks for messages. */
+static void doze(spx_idle *w, uint32_t value, uint64_t ns)
+{
+  spx_rx_settle();
+  sleep_on_bell(w, value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS);
+}
+
+static void park(spx_idle *w, uint32_t value, uint64_t ns)
 {
   spx_proc *me = spx_proc_of(spx_me);
-  __atomic_store_n(&me->tx_blocked, spx_tx_waiting(), __ATOMIC_RELAXED);
   __atomic_store_n(&me->call, spx_fn, __ATOMIC_RELAXED);
-  __atomic_store_n(&me->sleeping, 1, __ATOMIC_SEQ_CST);
+  tell_others(me);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   int n = spx_poll(true);
   if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(true); /* nobody wakes us for them */
-  if (n == 0 && !spx_due) {
+  if (n == 0 && !due_now()) {
     spx_rx_settle();
-    bool over = sleep_on_bell(value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS);
-    if (over && ns > FIRST_SLEEP_NS && spx_poll(true) == 0 && !spx_due)
-      sleep_on_bell(value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS);
+    bool over = sleep_on_bell(w, value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS);
+    if (over && ns > FIRST_SLEEP_NS && looking == 0 && spx_poll(true) == 0 && !due_now()) {
+      deep = true;
+      sleep_on_bell(w, value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS);
+    }
   }
-  if (sleepers == 0) {
-    __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&me->tx_blocked, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&me->call, 0, __ATOMIC_RELAXED);
-  }
+  if (w->looks || sleepers == 0) __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&me->tx_blocked, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&me->call, 0, __ATOMIC_RELAXED);
 }
 
 /* What we did since start is over. Was the thread away from its processor meanwhile, and for whom? */
@@ -272,12 +313,8 @@ static void relax(spx_idle *w)
 {
   if (w->empty == SETTLE_AFTER) spx_rx_settle();
   if (w->empty % SPX_IDLE_LOOK == 0) w->looked = w->empty > SPX_IDLE_LOOK ? passed(w->looked) : now_ns();
-  if (SPX_UNLIKELY(spx_mt) && atomic_load_explicit(&contenders, memory_order_relaxed)) {
-    int d = unlock_all();
-    sched_yield();
-    relock(d);
-  } else
-    __builtin_ia32_pause();
+  let_in(w->empty % PASS_AFTER == 0);
+  __builtin_ia32_pause();
 }
 
 /* One step, at most ns long. */
@@ -298,14 +335,23 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
   }
   if (spx_pace_act(&pace, w->empty) != SPX_IDLE_PARK) {
     spx_stat.yields++;
-    int d = unlock_all();
-    sched_yield();
-    relock(d);
+    bool wanted = spx_mt && spx_lock_wanted();
+    int d = spx_lock_leave(wanted);
+    if (!wanted) sched_yield();
+    spx_lock_return(d);
     passed(start);
     return;
   }
+  if (looking > w->looks) {
+    look_away(w->looks);
+    doze(w, value, ns);
+    look(w->looks);
+    return;
+  }
   if (pace.busy) spx_load_slice(true);
-  park(value, ns);
+  look_away(w->looks);
+  park(w, value, ns);
+  look(w->looks);
   spx_pace_slept(&pace, now_ns() - start);
   w->empty = 0;
   if (pace.busy) spx_load_spread(start);
@@ -326,27 +372,36 @@ int spx_wait_blocked(const spx_request *r)
          spx_wild_blocked(r->comm);
 }
 
+static int wait_for(spx_request *r)
+{
+  spx_idle w = {.looks = true, .request = r};
+  for (;;) {
+    uint32_t value = bell();
+    if (spx_is_done(r)) return MPI_SUCCESS;
+    if (SPX_UNLIKELY(spx_wait_blocked(r))) return MPIX_ERR_PROC_FAILED_PENDING;
+    int n = spx_poll(w.empty >= pace.spin_now);
+    if (SPX_UNLIKELY(spx_due)) spx_run_due();
+    if (n) {
+      w.empty = 0;
+      let_in(false);
+    } else
+      idle(&w, value, FOREVER);
+  }
+}
+
 int spx_wait(spx_request *r)
 {
   if (!spx_is_done(r)) {
     spx_lock();
-    spx_idle w = {0};
-    for (;;) {
-      uint32_t value = bell();
-      if (spx_is_done(r)) break;
-      if (SPX_UNLIKELY(spx_wait_blocked(r))) {
-        spx_unlock();
-        spx_detail("a process that could send the message has failed; acknowledge the failure to go on");
-        return MPIX_ERR_PROC_FAILED_PENDING;
-      }
-      int n = spx_poll(w.empty >= pace.spin_now);
-      if (SPX_UNLIKELY(spx_due)) spx_run_due();
-      if (n)
-        w.empty = 0;
-      else
-        idle(&w, value, FOREVER);
-    }
+    look(1);
+    int err = wait_for(r);
+    look_away(1);
+    if (SPX_UNLIKELY(spx_due)) spx_run_due(); /* from a poll before sleeping or yielding */
     spx_unlock();
+    if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
+      spx_detail("a process that could send the message has failed; acknowledge the failure to go on");
+      return err;
+    }
   }
   if (SPX_UNLIKELY(r->error != MPI_SUCCESS)) spx_request_detail(r);
   return r->error;
@@ -355,7 +410,8 @@ int spx_wait(spx_request *r)
 void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
 {
   spx_lock();
-  spx_idle w = {0};
+  look(1);
+  spx_idle w = {.looks = true};
   for (;;) {
     uint32_t value = bell();
     if (spx_ticket() != ticket) break;
@@ -367,8 +423,13 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
     }
     int n = spx_poll(w.empty >= pace.spin_now);
     if (SPX_UNLIKELY(spx_due)) spx_run_due();
-    if (n == 0 && spx_ticket() == ticket) idle(&w, value, left);
+    if (n)
+      let_in(false);
+    else if (spx_ticket() == ticket)
+      idle(&w, value, left);
   }
+  look_away(1);
+  if (SPX_UNLIKELY(spx_due)) spx_run_due();
   spx_unlock();
 }
 
