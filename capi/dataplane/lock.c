@@ -85,7 +85,7 @@ static bool wake_first(bool pass)
   bool over = false, wake = false;
   if (w) {
     over = pass;
-    wake = over || w->state == ASLEEP;
+    wake = over || __atomic_load_n(&w->state, __ATOMIC_RELAXED) == ASLEEP;
     if (over)
       leave_queue(w);
     else if (wake)
