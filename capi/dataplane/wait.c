@@ -295,8 +295,10 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
       sleep_on_bell(w, value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS);
     }
   }
-  if (w->looks || sleepers == 0) __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
-  __atomic_store_n(&me->tx_blocked, 0, __ATOMIC_RELAXED);
+  if (w->looks || sleepers == 0) { /* else others sleep on, and nobody is counted as looking */
+    __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&me->tx_blocked, 0, __ATOMIC_RELAXED);
+  }
   __atomic_store_n(&me->call, 0, __ATOMIC_RELAXED);
 }
 
