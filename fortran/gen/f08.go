@@ -116,7 +116,7 @@ func bind(f *api.Function) (*binding, error) {
 		b.result = "double precision"
 	case f.Result == "MPI_Aint":
 		b.result = b.kind("MPI_ADDRESS_KIND")
-	case f.Name != "MPI_Pcontrol":
+	case f.Name != "MPI_Pcontrol" && f != syncReg:
 		b.args = append(b.args, "ierror")
 		b.decls = append(b.decls, "integer, optional, intent(out) :: ierror")
 	}

@@ -51,6 +51,13 @@ func run() error {
 	if files["fortran/lib/zz_cdesc.c"], err = descriptors(t); err != nil {
 		return err
 	}
+	if files["fortran/lib/zz_extensions.c"], err = extensionRoutines(t); err != nil {
+		return err
+	}
+	if files["fortran/lib/zz_mpi_ext.f90"], err = extensionModules(t); err != nil {
+		return err
+	}
+	files["include/mpif-ext.h"] = extensionInclude(t)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 			return err

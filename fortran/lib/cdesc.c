@@ -4,10 +4,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What is done when a request starts and ends; libspx has it, other libraries of the same ABI have not. */
-extern int spx_request_hook(MPI_Request request, void (*start)(void *), void (*finish)(void *), void (*release)(void *),
-                            void *state) __attribute__((weak));
-
 int spxf_as_is(struct spxf_view *v, const CFI_cdesc_t *d, MPI_Count count, MPI_Fint type)
 {
   *v = (struct spxf_view){d, d->base_addr, count, type, MPI_DATATYPE_NULL, NULL};

@@ -82,6 +82,9 @@ void F77(session_get_nth_pset)(MPI_Fint *session, MPI_Fint *info, MPI_Fint *n, M
 }
 SAME_IN_F08(session_get_nth_pset)
 
+/* The compiler cannot see that nothing is done (MPI-5.0, 20.1.8). */
+void F77(f_sync_reg)(void *buf) { (void)buf; }
+
 /* A status has the same numbers in both forms. */
 void F77(status_f082f)(const MPI_Fint *f08_status, MPI_Fint *f_status, MPI_Fint *ierror)
 {

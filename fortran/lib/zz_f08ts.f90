@@ -1301,18 +1301,16 @@ subroutine MPI_Exscan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, 
   call to_c(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
 end subroutine MPI_Exscan_init_c_f08ts
 
-subroutine MPI_F_sync_reg_f08ts(buf, ierror)
+subroutine MPI_F_sync_reg_f08ts(buf)
   implicit none
   type(*), dimension(..), asynchronous :: buf
-  integer, optional, intent(out) :: ierror
   interface
-    subroutine to_c(buf, ierror) bind(C, name="mpi_f_sync_reg_cdesc")
+    subroutine to_c(buf) bind(C, name="mpi_f_sync_reg_cdesc")
       implicit none
       type(*), dimension(..), asynchronous :: buf
-      integer, optional, intent(out) :: ierror
     end subroutine to_c
   end interface
-  call to_c(buf, ierror)
+  call to_c(buf)
 end subroutine MPI_F_sync_reg_f08ts
 
 subroutine MPI_Fetch_and_op_f08ts(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, &

@@ -8,8 +8,11 @@ end module mpi_constants
 
 module mpi
   use mpi_constants
-  use mpi_sizes, only: MPI_SIZEOF
+  use mpi_sizes, only: MPI_SIZEOF, PMPI_SIZEOF
+  use mpi_f08_types, only: MPI_Status, operator(==), operator(/=), MPI_Comm, MPI_Datatype, MPI_Errhandler, &
+        MPI_File, MPI_Group, MPI_Info, MPI_Message, MPI_Op, MPI_Request, MPI_Session, MPI_Win
   implicit none
+  external :: MPI_Abi_get_fortran_booleans, PMPI_Abi_get_fortran_booleans
   interface
     subroutine MPI_Abi_get_fortran_info(info, ierror)
       implicit none
@@ -54,6 +57,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Abi_get_version
   end interface
+  external :: MPI_Abi_set_fortran_booleans, PMPI_Abi_set_fortran_booleans
   interface
     subroutine MPI_Abi_set_fortran_info(info, ierror)
       implicit none
@@ -84,6 +88,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Abort
   end interface
+  external :: MPI_Accumulate, PMPI_Accumulate
   interface
     subroutine MPI_Add_error_class(errorclass, ierror)
       implicit none
@@ -166,6 +171,10 @@ module mpi
       integer(kind=MPI_ADDRESS_KIND) :: PMPI_Aint_diff
     end function PMPI_Aint_diff
   end interface
+  external :: MPI_Allgather, PMPI_Allgather
+  external :: MPI_Allgather_init, PMPI_Allgather_init
+  external :: MPI_Allgatherv, PMPI_Allgatherv
+  external :: MPI_Allgatherv_init, PMPI_Allgatherv_init
   interface
     subroutine MPI_Alloc_mem(size, info, baseptr, ierror)
       import :: MPI_ADDRESS_KIND
@@ -186,6 +195,14 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Alloc_mem
   end interface
+  external :: MPI_Allreduce, PMPI_Allreduce
+  external :: MPI_Allreduce_init, PMPI_Allreduce_init
+  external :: MPI_Alltoall, PMPI_Alltoall
+  external :: MPI_Alltoall_init, PMPI_Alltoall_init
+  external :: MPI_Alltoallv, PMPI_Alltoallv
+  external :: MPI_Alltoallv_init, PMPI_Alltoallv_init
+  external :: MPI_Alltoallw, PMPI_Alltoallw
+  external :: MPI_Alltoallw_init, PMPI_Alltoallw_init
   interface
     subroutine MPI_Attr_delete(comm, keyval, ierror)
       implicit none
@@ -202,6 +219,8 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Attr_delete
   end interface
+  external :: MPI_Attr_get, PMPI_Attr_get
+  external :: MPI_Attr_put, PMPI_Attr_put
   interface
     subroutine MPI_Barrier(comm, ierror)
       implicit none
@@ -234,6 +253,12 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Barrier_init
   end interface
+  external :: MPI_Bcast, PMPI_Bcast
+  external :: MPI_Bcast_init, PMPI_Bcast_init
+  external :: MPI_Bsend, PMPI_Bsend
+  external :: MPI_Bsend_init, PMPI_Bsend_init
+  external :: MPI_Buffer_attach, PMPI_Buffer_attach
+  external :: MPI_Buffer_detach, PMPI_Buffer_detach
   interface
     subroutine MPI_Buffer_flush(ierror)
       implicit none
@@ -472,6 +497,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Comm_accept
   end interface
+  external :: MPI_Comm_attach_buffer, PMPI_Comm_attach_buffer
   interface
     subroutine MPI_Comm_call_errhandler(comm, errorcode, ierror)
       implicit none
@@ -546,6 +572,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Comm_create
   end interface
+  external :: MPI_Comm_create_errhandler, PMPI_Comm_create_errhandler
   interface
     subroutine MPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm, ierror)
       implicit none
@@ -588,6 +615,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Comm_create_group
   end interface
+  external :: MPI_Comm_create_keyval, PMPI_Comm_create_keyval
   interface
     subroutine MPI_Comm_delete_attr(comm, comm_keyval, ierror)
       implicit none
@@ -604,6 +632,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Comm_delete_attr
   end interface
+  external :: MPI_Comm_detach_buffer, PMPI_Comm_detach_buffer
   interface
     subroutine MPI_Comm_disconnect(comm, ierror)
       implicit none
@@ -694,6 +723,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Comm_free_keyval
   end interface
+  external :: MPI_Comm_get_attr, PMPI_Comm_get_attr
   interface
     subroutine MPI_Comm_get_errhandler(comm, errhandler, ierror)
       implicit none
@@ -892,6 +922,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Comm_remote_size
   end interface
+  external :: MPI_Comm_set_attr, PMPI_Comm_set_attr
   interface
     subroutine MPI_Comm_set_errhandler(comm, errhandler, ierror)
       implicit none
@@ -956,6 +987,8 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Comm_size
   end interface
+  external :: MPI_Comm_spawn, PMPI_Comm_spawn
+  external :: MPI_Comm_spawn_multiple, PMPI_Comm_spawn_multiple
   interface
     subroutine MPI_Comm_split(comm, color, key, newcomm, ierror)
       implicit none
@@ -1014,6 +1047,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Comm_test_inter
   end interface
+  external :: MPI_Compare_and_swap, PMPI_Compare_and_swap
   interface
     subroutine MPI_Dims_create(nnodes, ndims, dims, ierror)
       implicit none
@@ -1194,6 +1228,9 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Error_string
   end interface
+  external :: MPI_Exscan, PMPI_Exscan
+  external :: MPI_Exscan_init, PMPI_Exscan_init
+  external :: MPI_Fetch_and_op, PMPI_Fetch_and_op
   interface
     subroutine MPI_File_call_errhandler(fh, errorcode, ierror)
       implicit none
@@ -1224,6 +1261,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_File_close
   end interface
+  external :: MPI_File_create_errhandler, PMPI_File_create_errhandler
   interface
     subroutine MPI_File_delete(filename, info, ierror)
       implicit none
@@ -1438,6 +1476,16 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_File_get_view
   end interface
+  external :: MPI_File_iread, PMPI_File_iread
+  external :: MPI_File_iread_all, PMPI_File_iread_all
+  external :: MPI_File_iread_at, PMPI_File_iread_at
+  external :: MPI_File_iread_at_all, PMPI_File_iread_at_all
+  external :: MPI_File_iread_shared, PMPI_File_iread_shared
+  external :: MPI_File_iwrite, PMPI_File_iwrite
+  external :: MPI_File_iwrite_all, PMPI_File_iwrite_all
+  external :: MPI_File_iwrite_at, PMPI_File_iwrite_at
+  external :: MPI_File_iwrite_at_all, PMPI_File_iwrite_at_all
+  external :: MPI_File_iwrite_shared, PMPI_File_iwrite_shared
   interface
     subroutine MPI_File_open(comm, filename, amode, info, fh, ierror)
       implicit none
@@ -1478,6 +1526,18 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_File_preallocate
   end interface
+  external :: MPI_File_read, PMPI_File_read
+  external :: MPI_File_read_all, PMPI_File_read_all
+  external :: MPI_File_read_all_begin, PMPI_File_read_all_begin
+  external :: MPI_File_read_all_end, PMPI_File_read_all_end
+  external :: MPI_File_read_at, PMPI_File_read_at
+  external :: MPI_File_read_at_all, PMPI_File_read_at_all
+  external :: MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin
+  external :: MPI_File_read_at_all_end, PMPI_File_read_at_all_end
+  external :: MPI_File_read_ordered, PMPI_File_read_ordered
+  external :: MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin
+  external :: MPI_File_read_ordered_end, PMPI_File_read_ordered_end
+  external :: MPI_File_read_shared, PMPI_File_read_shared
   interface
     subroutine MPI_File_seek(fh, offset, whence, ierror)
       import :: MPI_OFFSET_KIND
@@ -1624,6 +1684,18 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_File_sync
   end interface
+  external :: MPI_File_write, PMPI_File_write
+  external :: MPI_File_write_all, PMPI_File_write_all
+  external :: MPI_File_write_all_begin, PMPI_File_write_all_begin
+  external :: MPI_File_write_all_end, PMPI_File_write_all_end
+  external :: MPI_File_write_at, PMPI_File_write_at
+  external :: MPI_File_write_at_all, PMPI_File_write_at_all
+  external :: MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin
+  external :: MPI_File_write_at_all_end, PMPI_File_write_at_all_end
+  external :: MPI_File_write_ordered, PMPI_File_write_ordered
+  external :: MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin
+  external :: MPI_File_write_ordered_end, PMPI_File_write_ordered_end
+  external :: MPI_File_write_shared, PMPI_File_write_shared
   interface
     subroutine MPI_Finalize(ierror)
       implicit none
@@ -1650,6 +1722,14 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Finalized
   end interface
+  external :: MPI_Free_mem, PMPI_Free_mem
+  external :: MPI_Gather, PMPI_Gather
+  external :: MPI_Gather_init, PMPI_Gather_init
+  external :: MPI_Gatherv, PMPI_Gatherv
+  external :: MPI_Gatherv_init, PMPI_Gatherv_init
+  external :: MPI_Get, PMPI_Get
+  external :: MPI_Get_accumulate, PMPI_Get_accumulate
+  external :: MPI_Get_address, PMPI_Get_address
   interface
     subroutine MPI_Get_count(status, datatype, count, ierror)
       import :: MPI_STATUS_SIZE
@@ -1910,6 +1990,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Grequest_complete
   end interface
+  external :: MPI_Grequest_start, PMPI_Grequest_start
   interface
     subroutine MPI_Group_compare(group1, group2, result, ierror)
       implicit none
@@ -2148,6 +2229,12 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Group_union
   end interface
+  external :: MPI_Iallgather, PMPI_Iallgather
+  external :: MPI_Iallgatherv, PMPI_Iallgatherv
+  external :: MPI_Iallreduce, PMPI_Iallreduce
+  external :: MPI_Ialltoall, PMPI_Ialltoall
+  external :: MPI_Ialltoallv, PMPI_Ialltoallv
+  external :: MPI_Ialltoallw, PMPI_Ialltoallw
   interface
     subroutine MPI_Ibarrier(comm, request, ierror)
       implicit none
@@ -2164,6 +2251,11 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Ibarrier
   end interface
+  external :: MPI_Ibcast, PMPI_Ibcast
+  external :: MPI_Ibsend, PMPI_Ibsend
+  external :: MPI_Iexscan, PMPI_Iexscan
+  external :: MPI_Igather, PMPI_Igather
+  external :: MPI_Igatherv, PMPI_Igatherv
   interface
     subroutine MPI_Improbe(source, tag, comm, flag, message, status, ierror)
       import :: MPI_STATUS_SIZE
@@ -2190,6 +2282,12 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Improbe
   end interface
+  external :: MPI_Imrecv, PMPI_Imrecv
+  external :: MPI_Ineighbor_allgather, PMPI_Ineighbor_allgather
+  external :: MPI_Ineighbor_allgatherv, PMPI_Ineighbor_allgatherv
+  external :: MPI_Ineighbor_alltoall, PMPI_Ineighbor_alltoall
+  external :: MPI_Ineighbor_alltoallv, PMPI_Ineighbor_alltoallv
+  external :: MPI_Ineighbor_alltoallw, PMPI_Ineighbor_alltoallw
   interface
     subroutine MPI_Info_create(info, ierror)
       implicit none
@@ -2204,6 +2302,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Info_create
   end interface
+  external :: MPI_Info_create_env, PMPI_Info_create_env
   interface
     subroutine MPI_Info_delete(info, key, ierror)
       implicit none
@@ -2250,6 +2349,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Info_free
   end interface
+  external :: MPI_Info_get, PMPI_Info_get
   interface
     subroutine MPI_Info_get_nkeys(info, nkeys, ierror)
       implicit none
@@ -2284,6 +2384,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Info_get_nthkey
   end interface
+  external :: MPI_Info_get_string, PMPI_Info_get_string
   interface
     subroutine MPI_Info_get_valuelen(info, key, valuelen, flag, ierror)
       implicit none
@@ -2322,6 +2423,8 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Info_set
   end interface
+  external :: MPI_Init, PMPI_Init
+  external :: MPI_Init_thread, PMPI_Init_thread
   interface
     subroutine MPI_Initialized(flag, ierror)
       implicit none
@@ -2434,6 +2537,11 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Iprobe
   end interface
+  external :: MPI_Irecv, PMPI_Irecv
+  external :: MPI_Ireduce, PMPI_Ireduce
+  external :: MPI_Ireduce_scatter, PMPI_Ireduce_scatter
+  external :: MPI_Ireduce_scatter_block, PMPI_Ireduce_scatter_block
+  external :: MPI_Irsend, PMPI_Irsend
   interface
     subroutine MPI_Is_thread_main(flag, ierror)
       implicit none
@@ -2448,6 +2556,14 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Is_thread_main
   end interface
+  external :: MPI_Iscan, PMPI_Iscan
+  external :: MPI_Iscatter, PMPI_Iscatter
+  external :: MPI_Iscatterv, PMPI_Iscatterv
+  external :: MPI_Isend, PMPI_Isend
+  external :: MPI_Isendrecv, PMPI_Isendrecv
+  external :: MPI_Isendrecv_replace, PMPI_Isendrecv_replace
+  external :: MPI_Issend, PMPI_Issend
+  external :: MPI_Keyval_create, PMPI_Keyval_create
   interface
     subroutine MPI_Keyval_free(keyval, ierror)
       implicit none
@@ -2504,6 +2620,17 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Mprobe
   end interface
+  external :: MPI_Mrecv, PMPI_Mrecv
+  external :: MPI_Neighbor_allgather, PMPI_Neighbor_allgather
+  external :: MPI_Neighbor_allgather_init, PMPI_Neighbor_allgather_init
+  external :: MPI_Neighbor_allgatherv, PMPI_Neighbor_allgatherv
+  external :: MPI_Neighbor_allgatherv_init, PMPI_Neighbor_allgatherv_init
+  external :: MPI_Neighbor_alltoall, PMPI_Neighbor_alltoall
+  external :: MPI_Neighbor_alltoall_init, PMPI_Neighbor_alltoall_init
+  external :: MPI_Neighbor_alltoallv, PMPI_Neighbor_alltoallv
+  external :: MPI_Neighbor_alltoallv_init, PMPI_Neighbor_alltoallv_init
+  external :: MPI_Neighbor_alltoallw, PMPI_Neighbor_alltoallw
+  external :: MPI_Neighbor_alltoallw_init, PMPI_Neighbor_alltoallw_init
   interface
     subroutine MPI_Op_commutative(op, commute, ierror)
       implicit none
@@ -2520,6 +2647,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Op_commutative
   end interface
+  external :: MPI_Op_create, PMPI_Op_create
   interface
     subroutine MPI_Op_free(op, ierror)
       implicit none
@@ -2550,6 +2678,8 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Open_port
   end interface
+  external :: MPI_Pack, PMPI_Pack
+  external :: MPI_Pack_external, PMPI_Pack_external
   interface
     subroutine MPI_Pack_external_size(datarep, incount, datatype, size, ierror)
       import :: MPI_ADDRESS_KIND
@@ -2610,6 +2740,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Parrived
   end interface
+  external :: MPI_Pcontrol, PMPI_Pcontrol
   interface
     subroutine MPI_Pready(partition, request, ierror)
       implicit none
@@ -2662,6 +2793,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Pready_range
   end interface
+  external :: MPI_Precv_init, PMPI_Precv_init
   interface
     subroutine MPI_Probe(source, tag, comm, status, ierror)
       import :: MPI_STATUS_SIZE
@@ -2684,6 +2816,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Probe
   end interface
+  external :: MPI_Psend_init, PMPI_Psend_init
   interface
     subroutine MPI_Publish_name(service_name, info, port_name, ierror)
       implicit none
@@ -2702,6 +2835,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Publish_name
   end interface
+  external :: MPI_Put, PMPI_Put
   interface
     subroutine MPI_Query_thread(provided, ierror)
       implicit none
@@ -2716,6 +2850,17 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Query_thread
   end interface
+  external :: MPI_Raccumulate, PMPI_Raccumulate
+  external :: MPI_Recv, PMPI_Recv
+  external :: MPI_Recv_init, PMPI_Recv_init
+  external :: MPI_Reduce, PMPI_Reduce
+  external :: MPI_Reduce_init, PMPI_Reduce_init
+  external :: MPI_Reduce_local, PMPI_Reduce_local
+  external :: MPI_Reduce_scatter, PMPI_Reduce_scatter
+  external :: MPI_Reduce_scatter_block, PMPI_Reduce_scatter_block
+  external :: MPI_Reduce_scatter_block_init, PMPI_Reduce_scatter_block_init
+  external :: MPI_Reduce_scatter_init, PMPI_Reduce_scatter_init
+  external :: MPI_Register_datarep, PMPI_Register_datarep
   interface
     subroutine MPI_Remove_error_class(errorclass, ierror)
       implicit none
@@ -2864,6 +3009,22 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Request_get_status_some
   end interface
+  external :: MPI_Rget, PMPI_Rget
+  external :: MPI_Rget_accumulate, PMPI_Rget_accumulate
+  external :: MPI_Rput, PMPI_Rput
+  external :: MPI_Rsend, PMPI_Rsend
+  external :: MPI_Rsend_init, PMPI_Rsend_init
+  external :: MPI_Scan, PMPI_Scan
+  external :: MPI_Scan_init, PMPI_Scan_init
+  external :: MPI_Scatter, PMPI_Scatter
+  external :: MPI_Scatter_init, PMPI_Scatter_init
+  external :: MPI_Scatterv, PMPI_Scatterv
+  external :: MPI_Scatterv_init, PMPI_Scatterv_init
+  external :: MPI_Send, PMPI_Send
+  external :: MPI_Send_init, PMPI_Send_init
+  external :: MPI_Sendrecv, PMPI_Sendrecv
+  external :: MPI_Sendrecv_replace, PMPI_Sendrecv_replace
+  external :: MPI_Session_attach_buffer, PMPI_Session_attach_buffer
   interface
     subroutine MPI_Session_call_errhandler(session, errorcode, ierror)
       implicit none
@@ -2880,6 +3041,8 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Session_call_errhandler
   end interface
+  external :: MPI_Session_create_errhandler, PMPI_Session_create_errhandler
+  external :: MPI_Session_detach_buffer, PMPI_Session_detach_buffer
   interface
     subroutine MPI_Session_finalize(session, ierror)
       implicit none
@@ -2940,6 +3103,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Session_get_info
   end interface
+  external :: MPI_Session_get_nth_pset, PMPI_Session_get_nth_pset
   interface
     subroutine MPI_Session_get_num_psets(session, info, npset_names, ierror)
       implicit none
@@ -3026,6 +3190,8 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Session_set_errhandler
   end interface
+  external :: MPI_Ssend, PMPI_Ssend
+  external :: MPI_Ssend_init, PMPI_Ssend_init
   interface
     subroutine MPI_Start(request, ierror)
       implicit none
@@ -3055,6 +3221,42 @@ module mpi
       integer, intent(inout) :: array_of_requests(*)
       integer, intent(out) :: ierror
     end subroutine PMPI_Startall
+  end interface
+  interface
+    subroutine MPI_Status_f082f(f08_status, f_status, ierror)
+      import :: MPI_Status, MPI_STATUS_SIZE
+      implicit none
+      type(MPI_Status), intent(in) :: f08_status
+      integer, intent(out) :: f_status(MPI_STATUS_SIZE)
+      integer, intent(out) :: ierror
+    end subroutine MPI_Status_f082f
+  end interface
+  interface
+    subroutine PMPI_Status_f082f(f08_status, f_status, ierror)
+      import :: MPI_Status, MPI_STATUS_SIZE
+      implicit none
+      type(MPI_Status), intent(in) :: f08_status
+      integer, intent(out) :: f_status(MPI_STATUS_SIZE)
+      integer, intent(out) :: ierror
+    end subroutine PMPI_Status_f082f
+  end interface
+  interface
+    subroutine MPI_Status_f2f08(f_status, f08_status, ierror)
+      import :: MPI_Status, MPI_STATUS_SIZE
+      implicit none
+      integer, intent(in) :: f_status(MPI_STATUS_SIZE)
+      type(MPI_Status), intent(out) :: f08_status
+      integer, intent(out) :: ierror
+    end subroutine MPI_Status_f2f08
+  end interface
+  interface
+    subroutine PMPI_Status_f2f08(f_status, f08_status, ierror)
+      import :: MPI_Status, MPI_STATUS_SIZE
+      implicit none
+      integer, intent(in) :: f_status(MPI_STATUS_SIZE)
+      type(MPI_Status), intent(out) :: f08_status
+      integer, intent(out) :: ierror
+    end subroutine PMPI_Status_f2f08
   end interface
   interface
     subroutine MPI_Status_get_error(status, error, ierror)
@@ -3565,6 +3767,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Type_create_indexed_block
   end interface
+  external :: MPI_Type_create_keyval, PMPI_Type_create_keyval
   interface
     subroutine MPI_Type_create_resized(oldtype, lb, extent, newtype, ierror)
       import :: MPI_ADDRESS_KIND
@@ -3701,6 +3904,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Type_free_keyval
   end interface
+  external :: MPI_Type_get_attr, PMPI_Type_get_attr
   interface
     subroutine MPI_Type_get_contents(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, &
         array_of_addresses, array_of_datatypes, ierror)
@@ -3911,6 +4115,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Type_match_size
   end interface
+  external :: MPI_Type_set_attr, PMPI_Type_set_attr
   interface
     subroutine MPI_Type_set_name(datatype, type_name, ierror)
       implicit none
@@ -3983,6 +4188,8 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Type_vector
   end interface
+  external :: MPI_Unpack, PMPI_Unpack
+  external :: MPI_Unpack_external, PMPI_Unpack_external
   interface
     subroutine MPI_Unpublish_name(service_name, info, port_name, ierror)
       implicit none
@@ -4138,6 +4345,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_allocate_shared
   end interface
+  external :: MPI_Win_attach, PMPI_Win_attach
   interface
     subroutine MPI_Win_call_errhandler(win, errorcode, ierror)
       implicit none
@@ -4168,6 +4376,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_complete
   end interface
+  external :: MPI_Win_create, PMPI_Win_create
   interface
     subroutine MPI_Win_create_dynamic(info, comm, win, ierror)
       implicit none
@@ -4186,6 +4395,8 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_create_dynamic
   end interface
+  external :: MPI_Win_create_errhandler, PMPI_Win_create_errhandler
+  external :: MPI_Win_create_keyval, PMPI_Win_create_keyval
   interface
     subroutine MPI_Win_delete_attr(win, win_keyval, ierror)
       implicit none
@@ -4202,6 +4413,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_delete_attr
   end interface
+  external :: MPI_Win_detach, PMPI_Win_detach
   interface
     subroutine MPI_Win_fence(assert, win, ierror)
       implicit none
@@ -4306,6 +4518,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_free_keyval
   end interface
+  external :: MPI_Win_get_attr, PMPI_Win_get_attr
   interface
     subroutine MPI_Win_get_errhandler(win, errhandler, ierror)
       implicit none
@@ -4426,6 +4639,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_post
   end interface
+  external :: MPI_Win_set_attr, PMPI_Win_set_attr
   interface
     subroutine MPI_Win_set_errhandler(win, errhandler, ierror)
       implicit none
@@ -4590,4 +4804,5 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_wait
   end interface
+  external :: MPI_F_SYNC_REG, PMPI_F_SYNC_REG
 end module mpi

@@ -2755,17 +2755,15 @@ module mpi_f08
     end subroutine
   end interface
   interface MPI_F_sync_reg
-    subroutine MPI_F_sync_reg_f08ts(buf, ierror)
+    subroutine MPI_F_sync_reg_f08ts(buf)
       implicit none
       type(*), dimension(..), asynchronous :: buf
-      integer, optional, intent(out) :: ierror
     end subroutine
   end interface
   interface PMPI_F_sync_reg
-    subroutine PMPI_F_sync_reg_f08ts(buf, ierror) bind(C, name="pmpi_f_sync_reg_cdesc")
+    subroutine PMPI_F_sync_reg_f08ts(buf) bind(C, name="pmpi_f_sync_reg_cdesc")
       implicit none
       type(*), dimension(..), asynchronous :: buf
-      integer, optional, intent(out) :: ierror
     end subroutine
   end interface
   interface MPI_Fetch_and_op

@@ -52,7 +52,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 
 func TestHeadersCompile(t *testing.T) {
 	headers, err := filepath.Glob(include() + "/*.h")
-	headers = slices.DeleteFunc(headers, func(h string) bool { return filepath.Base(h) == "mpif.h" }) // Fortran's
+	headers = slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(filepath.Base(h), "mpif") }) // Fortran's
 	if err != nil || len(headers) < 5 {
 		t.Fatalf("%d headers in %s (%v)", len(headers), include(), err)
 	}

@@ -83,8 +83,8 @@ func compile(t *testing.T, source, name string) string {
 // What is generated is what the generator makes now.
 func TestGenerated(t *testing.T) {
 	root := harness.Root()
-	names := []string{"include/mpif.h"}
-	for _, file := range []string{"zz_f77.c", "zz_cdesc.c", "zz_mpi.f90", "zz_f08_types.f90", "zz_mpi_f08.f90", "zz_f08ts.f90"} {
+	names := []string{"include/mpif.h", "include/mpif-ext.h"}
+	for _, file := range []string{"zz_extensions.c", "zz_mpi_ext.f90", "zz_f77.c", "zz_cdesc.c", "zz_mpi.f90", "zz_f08_types.f90", "zz_mpi_f08.f90", "zz_f08ts.f90"} {
 		names = append(names, "fortran/lib/"+file)
 	}
 	dir := t.TempDir()

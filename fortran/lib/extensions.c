@@ -1,0 +1,36 @@
+/* Routines of the extensions that are more than a conversion of arguments. Compiled twice, as zz_extensions.c is. */
+#include "extensions.h"
+#include "cdesc.h"
+
+/* Where a communicator is to be stored when a request completes. */
+struct later {
+  MPI_Comm made;
+  MPI_Fint *to;
+};
+
+static void begin(void *state) { (void)state; }
+
+static void store(void *state)
+{
+  struct later *l = state;
+  *l->to = MPI_Comm_toint(l->made);
+}
+
+void F77(mpix_comm_ishrink)(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierror)
+{
+  OPTIONAL_IERROR;
+  struct later *l = malloc(sizeof *l);
+  if (!l) {
+    *ierror = MPI_ERR_NO_MEM;
+    return;
+  }
+  *l = (struct later){MPI_COMM_NULL, newcomm};
+  MPI_Request made = MPI_REQUEST_NULL;
+  *ierror = CALL(MPIX_Comm_ishrink)(MPI_Comm_fromint(*comm), &l->made, &made);
+  if (*ierror == MPI_SUCCESS) *ierror = spx_request_hook(made, begin, store, free, l);
+  if (*ierror == MPI_SUCCESS)
+    *request = MPI_Request_toint(made);
+  else
+    free(l);
+}
+SAME_IN_F08(mpix_comm_ishrink)
