@@ -21,7 +21,10 @@ static void set_group_session(uintptr_t group, uint32_t session)
 import "C"
 
 import (
+	"unsafe"
+
 	"libspx/core/group"
+	"libspx/core/ident"
 	"libspx/core/mpierr"
 )
 
@@ -56,6 +59,24 @@ func (c *call) group(i int) *group.Group {
 		return group.Empty
 	}
 	return groups.get(uint32(o._go))
+}
+
+func init() { internals[C.SPX_IN_COMM_GROUP] = groupOfComm }
+
+// groupOfComm gives a group of the processes of a communicator that C has made for itself.
+func groupOfComm(c *call) error {
+	comm := at[C.spx_comm](c.addr(0))
+	ids := make([]ident.ProcID, comm.size)
+	for i, proc := range unsafe.Slice(comm.local, comm.size) {
+		ids[i] = memberOf(procOf(uint32(proc)), world.me.Job)
+	}
+	h, err := groupHandle(group.Of(ids...))
+	if err != nil {
+		return err
+	}
+	C.set_group_session(C.uintptr_t(h), comm.session)
+	*at[uintptr](c.addr(1)) = h
+	return nil
 }
 
 // setGroup stores a new handle of g in argument i.

@@ -59,8 +59,8 @@ typedef struct spx_attached {
 typedef struct spx_win {
   spx_obj o; /* these two first, as in spx_plain */
   struct spx_errh *errh;
-  spx_comm *comm; /* own communicator: a window's messages meet no others */
-  MPI_Group group;
+  spx_comm *comm;  /* own communicator: a window's messages meet no others */
+  MPI_Group group; /* of its processes, from the first MPI_Win_post or _start on */
   int rank, size;
   int flavor, model, unit; /* as attributes are read: MPI_WIN_CREATE_FLAVOR, _MODEL, _DISP_UNIT */
   void *base;
@@ -78,6 +78,7 @@ typedef struct spx_win {
   int mail;        /* mail is the only way to some process */
   int boxed;       /* there are mailboxes */
   uint64_t file_offset, file_bytes; /* part of the memory file */
+  uint64_t used;                    /* bytes of it that the window needs */
   char *map;
   spx_win_cell *cells;
   char *rows;
@@ -101,6 +102,18 @@ SPX_HIDDEN void spx_file_drop(uint64_t offset, uint64_t bytes);
 /* Maps a part of the memory file; NULL: errno. */
 SPX_HIDDEN char *spx_file_map(uint64_t offset, uint64_t bytes);
 SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
+/* Memory of windows comes in plots, zeroed. Small ones are kept, with their mappings, for the next window: to allocate and map one, and to
+ * touch its pages, takes ten times as long as anything else in making a window. */
+/* Takes a plot of at least bytes: *offset, *got; or an errno. */
+SPX_HIDDEN int spx_plot_take(uint64_t bytes, uint64_t *offset, uint64_t *got);
+/* Takes the plot that was given back last: its size, 0: there is none. */
+SPX_HIDDEN uint64_t spx_plot_spare(uint64_t *offset);
+/* Gives one back that nobody uses any more, of which bytes at map may be other than zero. */
+SPX_HIDDEN void spx_plot_give(uint64_t offset, uint64_t bytes, char *map, uint64_t used);
+/* Maps one; NULL: errno. */
+SPX_HIDDEN char *spx_plot_map(uint64_t offset, uint64_t bytes);
+/* This process needs the mapping no more; again: the plot may come back. */
+SPX_HIDDEN void spx_plot_unmap(char *map, uint64_t offset, uint64_t bytes, bool again);
 /* Bytes that cells, rows and mailboxes of n processes need, and where they are in w->map. */
 SPX_HIDDEN uint64_t spx_win_control_bytes(int n, int boxed);
 SPX_HIDDEN void spx_win_control_set(spx_win *w);

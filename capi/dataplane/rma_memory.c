@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include "dp.h"
 #include "rma.h"
@@ -69,6 +70,118 @@ char *spx_file_map(uint64_t offset, uint64_t bytes)
 }
 
 void spx_file_unmap(char *map, uint64_t bytes) { munmap(map, bytes); }
+
+/* ---- plots --------------------------------------------------------------------------------------------------- */
+
+enum { PLOT_LEAST = 16384, PLOT_MOST = 1 << 20, SPARES = 2, MAPS = 4 };
+typedef struct {
+  uint64_t offset, bytes;
+  char *map; /* NULL among the spares */
+} plot;
+static plot spares[SPARES], maps[MAPS]; /* oldest first; bytes 0: none. Under spx_lock */
+static uint8_t file_id[16];             /* the memory file that they belong to */
+
+/* Takes an entry out; what is behind it moves up. */
+static plot take_out(plot *list, int n, int i)
+{
+  plot p = list[i];
+  memmove(&list[i], &list[i + 1], (size_t)(n - i - 1) * sizeof *list);
+  list[n - 1] = (plot){0, 0, NULL};
+  return p;
+}
+
+/* Puts an entry at the end; returns what has to go for it. */
+static plot put_in(plot *list, int n, plot p)
+{
+  plot out = {0, 0, NULL};
+  int i = 0;
+  while (i < n && list[i].bytes) i++;
+  if (i == n) {
+    out = take_out(list, n, 0);
+    i--;
+  }
+  list[i] = p;
+  return out;
+}
+
+/* MPI may have ended and begun anew with another file. */
+static void check_file(void)
+{
+  if (memcmp(file_id, spx_segment->job_id, sizeof file_id) == 0) return;
+  memcpy(file_id, spx_segment->job_id, sizeof file_id);
+  for (int i = 0; i < MAPS; i++)
+    if (maps[i].bytes) munmap(maps[i].map, maps[i].bytes);
+  memset(maps, 0, sizeof maps);
+  memset(spares, 0, sizeof spares);
+}
+
+uint64_t spx_plot_spare(uint64_t *offset)
+{
+  plot p = {0, 0, NULL};
+  spx_lock();
+  check_file();
+  for (int i = SPARES - 1; i >= 0 && !p.bytes; i--)
+    if (spares[i].bytes) p = take_out(spares, SPARES, i);
+  spx_unlock();
+  *offset = p.offset;
+  return p.bytes;
+}
+
+int spx_plot_take(uint64_t bytes, uint64_t *offset, uint64_t *got)
+{
+  *got = bytes;
+  if (bytes <= PLOT_MOST) {
+    *got = 0;
+    spx_lock();
+    check_file();
+    for (int i = SPARES - 1; i >= 0 && !*got; i--)
+      if (spares[i].bytes >= bytes) {
+        plot p = take_out(spares, SPARES, i);
+        *offset = p.offset;
+        *got = p.bytes;
+      }
+    spx_unlock();
+    if (*got) return 0;
+    for (*got = PLOT_LEAST; *got < bytes;) *got *= 2;
+  }
+  return spx_file_take(*got, offset);
+}
+
+void spx_plot_give(uint64_t offset, uint64_t bytes, char *map, uint64_t used)
+{
+  if (bytes <= PLOT_MOST) {
+    if (map) memset(map, 0, used);
+    spx_lock();
+    check_file();
+    plot out = put_in(spares, SPARES, (plot){offset, bytes, NULL});
+    spx_unlock();
+    offset = out.offset, bytes = out.bytes;
+  }
+  spx_file_drop(offset, bytes);
+}
+
+char *spx_plot_map(uint64_t offset, uint64_t bytes)
+{
+  plot p = {0, 0, NULL};
+  spx_lock();
+  check_file();
+  for (int i = 0; i < MAPS && !p.bytes; i++)
+    if (maps[i].bytes == bytes && maps[i].offset == offset) p = take_out(maps, MAPS, i);
+  spx_unlock();
+  return p.bytes ? p.map : spx_file_map(offset, bytes);
+}
+
+void spx_plot_unmap(char *map, uint64_t offset, uint64_t bytes, bool again)
+{
+  plot out = {offset, bytes, map};
+  if (again && bytes <= PLOT_MOST) {
+    spx_lock();
+    check_file();
+    out = put_in(maps, MAPS, out);
+    spx_unlock();
+  }
+  if (out.bytes) spx_file_unmap(out.map, out.bytes);
+}
 
 /* ---- control: cells, rows, mailboxes ------------------------------------------------------------------------- */
 

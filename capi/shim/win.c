@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "basic.h"
+#include "coll.h"
+#include "comm.h"
 #include "error.h"
+#include "share.h"
 #include "win.h"
 
 #define FN       spx_fn_name[spx_fn]
@@ -14,43 +17,110 @@
 #define MOST     ((MPI_Aint)1 << 46) /* the sum over all processes has room in 63 bits */
 #define PAGES(n) (((uint64_t)(n) + PAGE - 1) / PAGE * PAGE)
 
-/* What a process brings. */
+/* What a process brings. Rank 0 brings the window's context, too, and a plot of memory if it has one to spare. */
 typedef struct {
   int64_t base, size, unit;
-  int64_t apart; /* alloc_shared_noncontig */
+  int64_t flags;
+  int64_t ctx, plot, plot_bytes;
 } share;
+enum { APART = 1 /* alloc_shared_noncontig */, POOR = 2 /* no memory for this process's part */ };
 
 static int allocates(int flavor) { return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED; }
 
 #define fail(comm, code, ...) spx_raise(SPX_K_COMM, (void *)(uintptr_t)(comm)->o.handle, code, FN, __VA_ARGS__)
 
-static spx_type *type(MPI_Datatype t) { return (spx_type *)spx_get(SPX_K_TYPE, t); }
-static spx_op *op(MPI_Op o) { return (spx_op *)spx_get(SPX_K_OP, o); }
+static spx_type *words(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_INT64_T); }
 
-/* The greatest of all processes' values. */
-static int greatest(spx_win *w, int64_t *value)
-{
-  int64_t mine = *value;
-  return spx_c_Allreduce(&mine, value, 1, type(MPI_INT64_T), op(MPI_MAX), w->comm);
-}
+/* ---- collectives of the communicator that a window is made of: its plans are warm, and it has met already ------- */
 
-/* A communicator of the window's own, whose errors come back to us. */
-static int own_comm(spx_win *w, spx_comm *comm)
+static int run(spx_coll *c)
 {
-  MPI_Comm made;
-  uint32_t fn = spx_fn;
-  int err = PMPI_Comm_split((MPI_Comm)(uintptr_t)comm->o.handle, 0, comm->rank, &made);
-  spx_fn = fn;
+  spx_plan *p;
+  int err = spx_coll_plan(c->comm, &c->key, &p);
   if (err != MPI_SUCCESS) return err;
-  w->comm = (spx_comm *)spx_get(SPX_K_COMM, made);
-  spx_errh *old = w->comm->errh;
-  spx_ref(&spx_errors_return.o);
-  w->comm->errh = &spx_errors_return;
-  if (old) spx_unref(SPX_K_ERRH, &old->o);
-  err = PMPI_Comm_group(made, &w->group);
-  spx_fn = fn;
+  err = spx_plan_run(p, c);
+  spx_plan_unref(p);
   return err;
 }
+
+static int gather(spx_comm *comm, const void *mine, void *all, size_t bytes)
+{
+  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLGATHER);
+  spx_coll_receives(&c, all, (int64_t)bytes / 8, words());
+  spx_coll_sends(&c, mine, (int64_t)bytes / 8, words());
+  return run(&c);
+}
+
+/* The greatest of all processes' values. */
+static int greatest(spx_comm *comm, int64_t *value)
+{
+  int64_t mine = *value;
+  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLREDUCE);
+  c.op = (spx_op *)spx_get(SPX_K_OP, MPI_MAX);
+  c.key.commute = 1;
+  spx_coll_sends(&c, &mine, 1, words());
+  spx_coll_receives(&c, value, 1, words());
+  return run(&c);
+}
+
+/* ---- a communicator of the window's own ------------------------------------------------------------------------ */
+
+enum { DOZENS = 60 };
+
+static struct {
+  uint64_t next;
+  int left;
+} contexts;
+
+void spx_win_contexts_end(void) { contexts.left = 0; }
+
+/* A new context, for this process to tell the others: the engine deals them out by the dozen. 0: an error, with a detail text. */
+static uint64_t take_context(void)
+{
+  uint64_t got = 0;
+  spx_lock();
+  if (contexts.left > 0) {
+    contexts.left--;
+    got = contexts.next;
+    contexts.next += SPX_CTX_STEP;
+  }
+  spx_unlock();
+  if (!got) {
+    spx_frame f = {.fn = SPX_IN_CONTEXTS};
+    f.a[0].i = DOZENS;
+    f.a[1].p = &got;
+    if (spx_go_internal(&f) != MPI_SUCCESS) return 0;
+    spx_lock();
+    contexts.next = got + SPX_CTX_STEP;
+    contexts.left = DOZENS - 1;
+    spx_unlock();
+  }
+  spx_share_offer(got);
+  return got;
+}
+
+/* It has the processes of comm, and the engine does not know it. Errors on it come back to us. */
+static int own_comm(spx_win *w, const spx_comm *comm)
+{
+  w->comm = (spx_comm *)spx_new(SPX_K_COMM);
+  if (!w->comm) return MPI_ERR_NO_MEM;
+  uint32_t *ranks = spx_ranks_share(comm->local);
+  w->comm->session = comm->session;
+  spx_ref(&spx_errors_return.o);
+  w->comm->errh = &spx_errors_return;
+  return spx_comm_fill(w->comm, comm->rank, comm->size, comm->size, 0, ranks, ranks);
+}
+
+MPI_Group spx_win_group(spx_win *w)
+{
+  uintptr_t group = (uintptr_t)MPI_GROUP_NULL;
+  spx_frame f = {.fn = SPX_IN_COMM_GROUP};
+  f.a[0].p = w->comm;
+  f.a[1].p = &group;
+  return spx_go_internal(&f) == MPI_SUCCESS ? (MPI_Group)group : MPI_GROUP_NULL;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 /* Where the memory of each process is in the window's part of the file, behind the cells; its end. */
 static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
@@ -58,7 +128,7 @@ static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
   uint64_t end = spx_win_control_bytes(w->size, w->boxed);
   if (!allocates(w->flavor)) return end;
   int apart = w->flavor == MPI_WIN_FLAVOR_ALLOCATE;
-  for (int i = 0; i < w->size; i++) apart |= all[i].apart != 0;
+  for (int i = 0; i < w->size; i++) apart |= (all[i].flags & APART) != 0;
   for (int i = 0; i < w->size; i++) {
     at[i] = end;
     end += apart ? PAGES(all[i].size) : (uint64_t)all[i].size;
@@ -66,25 +136,41 @@ static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
   return end;
 }
 
-/* Takes memory, at one process for all, and maps it. */
-static int take_memory(spx_win *w, uint64_t bytes)
+/* Memory that rank 0 takes for all, when what it had to spare is not enough: head gets an errno, the place, the size. */
+static int take_memory(spx_win *w, spx_comm *comm, uint64_t bytes, int64_t head[3])
 {
-  int64_t head[2] = {0, 0};
+  int64_t mine[3] = {0, 0, 0}, *all = malloc((size_t)w->size * sizeof mine);
+  if (!all) return MPI_ERR_NO_MEM;
   if (w->rank == 0) {
-    uint64_t offset;
-    head[0] = spx_file_take(bytes, &offset);
-    head[1] = (int64_t)offset;
+    uint64_t offset, got;
+    mine[0] = spx_plot_take(bytes, &offset, &got);
+    mine[1] = (int64_t)offset;
+    mine[2] = (int64_t)got;
   }
-  int err = spx_c_Bcast(head, 2, type(MPI_INT64_T), 0, w->comm);
-  if (err != MPI_SUCCESS) return err;
+  int err = gather(comm, mine, all, sizeof mine);
+  memcpy(head, all, sizeof mine);
+  free(all);
+  return err;
+}
+
+/* Maps the window's memory, at all processes or at none. */
+static int get_memory(spx_win *w, spx_comm *comm, const share *first, uint64_t bytes)
+{
+  int64_t head[3] = {0, first->plot, first->plot_bytes};
+  if ((uint64_t)head[2] < bytes) {
+    if (w->rank == 0 && head[2]) spx_plot_give((uint64_t)head[1], (uint64_t)head[2], NULL, 0);
+    int err = take_memory(w, comm, bytes, head);
+    if (err != MPI_SUCCESS) return err;
+  }
   int64_t failed = head[0];
   if (!failed) {
     w->file_offset = (uint64_t)head[1];
-    w->file_bytes = bytes;
-    w->map = spx_file_map(w->file_offset, bytes);
+    w->file_bytes = (uint64_t)head[2];
+    w->used = bytes;
+    w->map = spx_plot_map(w->file_offset, w->file_bytes);
     failed = w->map == NULL;
   }
-  err = greatest(w, &failed);
+  int err = greatest(comm, &failed);
   if (err != MPI_SUCCESS || !failed) return err;
   spx_detail("%llu bytes of memory for the window are not to be had: %s", (unsigned long long)bytes,
              strerror(head[0] ? (int)head[0] : 12));
@@ -111,53 +197,87 @@ enum {
   BOXES_MAX = 64
 }; /* processes that get mailboxes also when the kernel lets them reach each other: for short runs */
 
-/* Does the kernel let all of us reach all of the others? */
-static int ask_for_mail(spx_win *w)
+/* Others reach the memory by the kernel, or by mail. */
+static int is_reached(const spx_win *w)
+{
+  return w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+}
+
+/* Does the kernel keep any of us from reaching any of the others? Asked when all have been heard of: one that is not yet in MPI cannot be
+ * reached either. */
+static int ask_for_mail(spx_win *w, spx_comm *comm)
 {
   int64_t mail = 0;
-  bool reached = w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC;
-  if (reached)
-    for (int i = 0; i < w->size; i++)
-      if (i != w->rank && !spx_may_read(w->comm->peer[i])) mail = 1;
-  int err = greatest(w, &mail);
+  if (!is_reached(w)) return MPI_SUCCESS;
+  for (int i = 0; i < w->size; i++)
+    if (i != w->rank && !spx_may_read(comm->peer[i])) mail = 1;
+  int err = greatest(comm, &mail);
   w->mail = mail != 0;
-  w->boxed = mail || (reached && w->size > 1 && w->size <= BOXES_MAX);
+  w->boxed = mail || (w->size > 1 && w->size <= BOXES_MAX);
   return err;
 }
 
-static int set_up(spx_win *w, const share *mine)
+/* What this process needs by itself. Where memory is out the others will learn of it. */
+static void prepare(spx_win *w, const spx_comm *comm, share *mine)
 {
-  share *all = malloc((size_t)w->size * (sizeof *all + sizeof(uint64_t)));
-  uint64_t *at = (uint64_t *)(all + w->size);
   w->targets = calloc((size_t)w->size, sizeof *w->targets);
   w->starts = malloc((size_t)w->size * sizeof *w->starts);
   w->waits = calloc((size_t)w->size, sizeof *w->waits);
-  int64_t poor = !all || !w->targets || !w->starts || !w->waits;
-  int err = greatest(w, &poor);
-  if (err == MPI_SUCCESS && poor) {
+  int poor = !w->targets || !w->starts || !w->waits || own_comm(w, comm) != MPI_SUCCESS;
+  if (!poor && w->rank == 0) {
+    mine->ctx = (int64_t)take_context();
+    poor = mine->ctx == 0;
+    spx_comm_set_ctx(w->comm, (uint64_t)mine->ctx);
+  }
+  if (poor) mine->flags |= POOR;
+  if (!poor && w->rank == 0) mine->plot_bytes = (int64_t)spx_plot_spare((uint64_t *)&mine->plot);
+}
+
+/* The window is made by what all bring. */
+static int put_together(spx_win *w, spx_comm *comm, const share *all, uint64_t *at)
+{
+  int64_t flags = 0;
+  for (int i = 0; i < w->size; i++) flags |= all[i].flags;
+  if (flags & POOR) {
+    if (w->rank == 0 && all[0].plot_bytes) spx_plot_give((uint64_t)all[0].plot, (uint64_t)all[0].plot_bytes, NULL, 0);
     spx_detail("out of memory for a window");
-    err = MPI_ERR_NO_MEM;
+    return MPI_ERR_NO_MEM;
   }
-  int words = (int)(sizeof *mine / 8);
-  if (err == MPI_SUCCESS) err = spx_c_Allgather(mine, words, type(MPI_INT64_T), all, words, type(MPI_INT64_T), w->comm);
-  if (err == MPI_SUCCESS) err = ask_for_mail(w);
-  if (err == MPI_SUCCESS) err = take_memory(w, lay_out(w, all, at));
-  if (err == MPI_SUCCESS) {
-    set_targets(w, all, at);
-    spx_win_control_set(w);
-    if (w->boxed) spx_rma_serve(w);
-    err = spx_win_barrier(w);
+  if (w->rank != 0) spx_comm_set_ctx(w->comm, (uint64_t)all[0].ctx);
+  int err = ask_for_mail(w, comm);
+  if (err == MPI_SUCCESS) err = get_memory(w, comm, &all[0], lay_out(w, all, at));
+  if (err != MPI_SUCCESS) return err;
+  set_targets(w, all, at);
+  spx_win_control_set(w);
+  if (w->boxed) spx_rma_serve(w);
+  return MPI_SUCCESS;
+}
+
+static int set_up(spx_win *w, spx_comm *comm, share *mine)
+{
+  share *all = malloc((size_t)w->size * (sizeof *all + sizeof(uint64_t)));
+  if (!all) {
+    spx_detail("out of memory for a window");
+    return MPI_ERR_NO_MEM;
   }
+  prepare(w, comm, mine);
+  int err = gather(comm, mine, all, sizeof *mine);
+  if (err == MPI_SUCCESS) err = put_together(w, comm, all, (uint64_t *)(all + w->size));
   free(all);
   return err;
 }
 
-/* Frees what a window has; nobody uses it any more. */
-static void destroy(spx_win *w)
+/* Frees what a window has; nobody uses it any more. together: all processes have said so. */
+static void destroy(spx_win *w, int together)
 {
   if (w->boxed && w->boxes) spx_rma_serve_end(w);
-  if (w->map) spx_file_unmap(w->map, w->file_bytes);
-  if (w->map && w->rank == 0) spx_file_drop(w->file_offset, w->file_bytes);
+  if (w->rank == 0 && w->file_bytes) {
+    if (together)
+      spx_plot_give(w->file_offset, w->file_bytes, w->map, w->used);
+    else
+      spx_file_drop(w->file_offset, w->file_bytes);
+  }
+  if (w->map) spx_plot_unmap(w->map, w->file_offset, w->file_bytes, together);
   for (spx_attached *a = w->attached, *next; a; a = next) {
     next = a->next;
     free(a);
@@ -208,19 +328,14 @@ static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info in
   w->group = MPI_GROUP_NULL;
   w->errh = spx_initial_errh();
   spx_ref(&w->errh->o);
-  int err = own_comm(w, comm); /* raises its own errors */
-  if (err != MPI_SUCCESS) {
-    destroy(w);
-    return err;
-  }
-  share mine = {(int64_t)(uintptr_t)base, size, unit,
-                flavor == MPI_WIN_FLAVOR_SHARED && info_is_true(info, "alloc_shared_noncontig")};
-  err = set_up(w, &mine);
+  share mine = {.base = (int64_t)(uintptr_t)base, .size = size, .unit = unit};
+  if (flavor == MPI_WIN_FLAVOR_SHARED && info_is_true(info, "alloc_shared_noncontig")) mine.flags = APART;
+  int err = set_up(w, comm, &mine);
   if (err != MPI_SUCCESS) {
     char text[512];
     strncpy(text, spx_detail_text(), sizeof text - 1)[sizeof text - 1] = 0;
-    destroy(w);
-    return fail(comm, err, text);
+    destroy(w, 0);
+    return fail(comm, err, "%s", text);
   }
   *win = (MPI_Win)(uintptr_t)w->o.handle;
   if (info == MPI_INFO_NULL) return MPI_SUCCESS;
@@ -273,15 +388,48 @@ int spx_win_may_go(uintptr_t handle)
   return MPI_ERR_RMA_SYNC;
 }
 
+/* All processes of the window are here, and will not touch its memory again. Every process goes through all rounds, whoever has
+ * failed. */
+static int farewell(spx_win *w)
+{
+  enum { TAG_FREE = 3 };
+  if (w->comm->plans) return spx_win_barrier(w);
+  spx_type *byte = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
+  int err = MPI_SUCCESS;
+  for (int d = 1; d < w->size; d *= 2) {
+    int to = (w->rank + d) % w->size, from = (w->rank - d + w->size) % w->size;
+    int e = spx_send(NULL, 0, byte, to, TAG_FREE, w->comm, SPX_CTX_P2P, SPX_M_STANDARD);
+    int f = spx_recv(NULL, 0, byte, from, TAG_FREE, w->comm, SPX_CTX_P2P, MPI_STATUS_IGNORE);
+    if (err == MPI_SUCCESS) err = e != MPI_SUCCESS ? e : f;
+  }
+  return err;
+}
+
 int64_t spx_win_go(spx_word *a)
 {
   spx_win *w = spx_win_of((MPI_Win)a[0].p);
-  int err = spx_win_barrier(w);
+  int err = farewell(w);
   if (w->boxed && err == MPI_SUCCESS) { /* nobody looks at its mailbox when the memory goes */
     spx_rma_serve_end(w);
     w->boxed = 0;
-    err = spx_win_barrier(w);
+    err = farewell(w);
   }
-  destroy(w); /* also when a member has failed: there is nothing more to be done with it */
+  destroy(w, err == MPI_SUCCESS); /* also when a member has failed: there is nothing more to be done with it */
   return err;
+}
+
+int spx_c_Win_free(MPI_Win *win)
+{
+  spx_win *w = spx_win_of(*win);
+  if (w->o.go) { /* the engine knows it, and maybe attributes of it */
+    spx_frame frame = {.fn = spx_fn, .a = {{.u = (uintptr_t)win}}};
+    return spx_go(&frame);
+  }
+  spx_word handle = {.p = *win};
+  int err = spx_win_may_go((uintptr_t)*win);
+  if (err != MPI_SUCCESS) return SPX_WIN_FAIL(w, err, "%s", spx_detail_text());
+  err = (int)spx_win_go(&handle);
+  *win = MPI_WIN_NULL;
+  if (err == MPI_SUCCESS) return err;
+  return spx_raise(0, NULL, err, FN, "a process of the window has failed; the window is freed all the same");
 }

@@ -45,10 +45,9 @@ int spx_c_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 
 int spx_c_Win_get_group(MPI_Win win, MPI_Group *group)
 {
-  uint32_t fn = spx_fn;
-  int err = PMPI_Comm_group((MPI_Comm)(uintptr_t)spx_win_of(win)->comm->o.handle, group);
-  spx_fn = fn;
-  return err == MPI_SUCCESS ? err : SPX_WIN_FAIL(spx_win_of(win), err, "%s", spx_detail_text());
+  spx_win *w = spx_win_of(win);
+  *group = spx_win_group(w);
+  return *group != MPI_GROUP_NULL ? MPI_SUCCESS : SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "%s", spx_detail_text());
 }
 
 /* The lowest rank with memory, for MPI_PROC_NULL. */

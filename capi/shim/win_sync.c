@@ -66,9 +66,11 @@ int spx_c_Win_fence(int assert, MPI_Win win)
 /* ---- post, start, complete, wait ----------------------------------------------------------------------------- */
 
 /* The ranks in the window of a group's members: *n of them in ranks (room for the window's size). Raises. */
-static int ranks_of(const spx_win *w, MPI_Group group, int *ranks, int *n)
+static int ranks_of(spx_win *w, MPI_Group group, int *ranks, int *n)
 {
   uint32_t fn = spx_fn;
+  if (w->group == MPI_GROUP_NULL) w->group = spx_win_group(w);
+  if (w->group == MPI_GROUP_NULL) return fail(w, MPI_ERR_NO_MEM);
   int size = 0, own[64], *from = own, err = PMPI_Group_size(group, &size);
   if (err == MPI_SUCCESS && size <= w->size) {
     if (size > 64) from = spx_temp_get((size_t)size * sizeof *from);

@@ -447,9 +447,7 @@ int PMPI_Win_free(MPI_Win *win)
   SPX_ENTER(SPX_FN_Win_free);
   SPX_CHECK(win, spx_bad_null(0, NULL, MPI_ERR_ARG, "win"));
   SPX_CHECK(spx_get(SPX_K_WIN, *win), spx_bad_handle(0, NULL, SPX_K_WIN, "win", *win));
-  spx_frame frame = {.fn = SPX_FN_Win_free,
-    .a = {{.u = (uintptr_t)win}}};
-  return spx_go(&frame);
+  return spx_c_Win_free(win);
 }
 
 #pragma weak MPI_Win_get_group = PMPI_Win_get_group
