@@ -94,7 +94,7 @@ static void take_late(spx_comm *c)
   const spx_proc *sender = spx_home(GUEST);
   spx_request *r;
   CHECK(spx_irecv(b, BIG, job_bytes, 1, SECOND, c, SPX_CTX_P2P, 0, &r) == 0);
-  while (r->state != SPX_S_ASKED) spx_progress();
+  while (r->state == SPX_S_POSTED) spx_progress();
   for (uint64_t since = now_ns(); now_ns() - since < 20000000;)
     if (!__atomic_load_n(&sender->sleeping, __ATOMIC_RELAXED) ||
         !__atomic_load_n(&sender->tx_blocked, __ATOMIC_RELAXED))
