@@ -382,7 +382,10 @@ static int wait_for(spx_request *r)
     if (spx_is_done(r)) return MPI_SUCCESS;
     if (SPX_UNLIKELY(spx_wait_blocked(r))) return MPIX_ERR_PROC_FAILED_PENDING;
     int n = spx_poll(w.empty >= pace.spin_now);
-    if (SPX_UNLIKELY(spx_due)) spx_run_due();
+    if (SPX_UNLIKELY(due_now())) {
+      spx_run_due();
+      n = 1; /* it may have completed r, without a bell: nobody slept */
+    }
     if (n) {
       w.empty = 0;
       let_in(false);
