@@ -51,7 +51,7 @@ func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration
 	if err := conn.Send(m); err != nil {
 		return nil, mpierr.New(class, "%v", err)
 	}
-	answer, err := await(conn, limit)
+	answer, err := await(conn, limit, m.Kind == service.Accept || m.Kind == service.Connect)
 	switch {
 	case err != nil:
 		return nil, mpierr.New(class, "%v", err)
@@ -63,8 +63,13 @@ func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration
 	return answer, nil
 }
 
-// await receives the answer; nil when the time is over.
-func await(conn *service.Conn, limit time.Duration) (*service.Message, error) {
+// hangUpAfter is how long an agent that lives needs at most to say that it has taken note of a withdrawal. One that is stopped does not
+// hold this process up.
+const hangUpAfter = 2 * time.Second
+
+// await receives the answer; nil when the time is over. If others count on who was told of them, withdraw says so: then the agent
+// decides whether the answer or the end of the patience came first, so that both sides know the same.
+func await(conn *service.Conn, limit time.Duration, withdraw bool) (*service.Message, error) {
 	var answer *service.Message
 	var err error
 	flag := (*C.uint32_t)(C.calloc(1, 4))
@@ -76,19 +81,29 @@ func await(conn *service.Conn, limit time.Duration) (*service.Message, error) {
 		C.spx_ring_self()
 		close(heard)
 	}()
+	inTime := heardWithin(flag, limit)
+	if !inTime && withdraw && conn.Send(&service.Message{Kind: service.Withdraw, FD: -1}) == nil {
+		inTime = heardWithin(flag, hangUpAfter)
+	}
+	if !inTime {
+		conn.Hang()
+	}
+	<-heard
+	if !inTime && err != nil || err == nil && answer.Kind == service.Withdraw {
+		return nil, nil
+	}
+	return answer, err
+}
+
+// heardWithin waits until flag is set, while communication goes on; false when the time is over. A limit of 0 is none.
+func heardWithin(flag *C.uint32_t, limit time.Duration) bool {
 	var deadline uint64
 	if limit > 0 {
 		var now unix.Timespec
 		unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
 		deadline = uint64(now.Nano() + int64(limit))
 	}
-	if C.spx_await(flag, C.uint64_t(deadline)) == 0 {
-		conn.Hang()
-		<-heard
-		return nil, nil
-	}
-	<-heard
-	return answer, err
+	return C.spx_await(flag, C.uint64_t(deadline)) != 0
 }
 
 // needAgent starts an agent for a process that no launcher started, once.
@@ -130,7 +145,7 @@ func startAgent() error {
 	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(), FD: int(aloneSegment.File().Fd())}); err != nil {
 		return err
 	}
-	answer, err := await(conn, 0)
+	answer, err := await(conn, 0, false)
 	if err == nil && answer.Class != 0 {
 		err = mpierr.New(mpierr.Other, "%s", answer.Text)
 	}

@@ -133,6 +133,9 @@ func patience(kind service.Kind, hints *info.Info) (time.Duration, error) {
 func bridgeTo(local *commObject, root int, met *service.Message, failure error) (*comm.Made, error) {
 	var pair *commObject
 	shut := func() {}
+	if local.Rank == root && failure == nil && met.Peer.ID == world.me {
+		failure = mpierr.New(mpierr.Comm, "the process that connects is the one that accepts; the two groups must be disjoint")
+	}
 	if local.Rank == root && failure == nil {
 		ctx := comm.RendezvousContext(fmt.Sprintf("%s\x00%d", met.Text, met.Number))
 		var err error

@@ -72,23 +72,59 @@ func (a *agent) wait(q *question) {
 	} else {
 		at.connecting = append(at.connecting, q)
 	}
-	for len(at.accepting) > 0 && len(at.connecting) > 0 {
-		x, y := at.accepting[0], at.connecting[0]
-		at.accepting, at.connecting = at.accepting[1:], at.connecting[1:]
-		a.ports.met++
-		for _, pair := range [][2]*question{{x, y}, {y, x}} {
-			pair[0].conn.Send(&service.Message{Kind: pair[0].Kind, Peer: pair[1].Peer, Number: a.ports.met, FD: -1}) //nolint:errcheck // it may be gone
+	a.pair(at)
+}
+
+// pair answers the first of both sides, as long as there is one on each. Who has gone is not one: that may be seen here before its
+// end of the connection is reported.
+func (a *agent) pair(at *port) {
+	for {
+		at.accepting, at.connecting = present(at.accepting), present(at.connecting)
+		if len(at.accepting) == 0 || len(at.connecting) == 0 {
+			return
 		}
+		x, y := at.accepting[0], at.connecting[0]
+		a.ports.met++
+		if !a.introduce(x, y) {
+			at.accepting = at.accepting[1:]
+			continue
+		}
+		at.accepting, at.connecting = at.accepting[1:], at.connecting[1:]
+		a.introduce(y, x) // if it has ended this moment, x will learn that as of any process that it talks to
 	}
 }
 
-// forget drops those who wait over a connection that is gone.
-func (p *ports) forget(conn *service.Conn) {
-	gone := func(q *question) bool { return q.conn == conn }
+// present are those at the head of a queue who wait still, and whoever follows them.
+func present(queue []*question) []*question {
+	for len(queue) > 0 && queue[0].conn.Gone() {
+		queue = queue[1:]
+	}
+	return queue
+}
+
+// introduce tells q who other is; false: q is gone.
+func (a *agent) introduce(q, other *question) bool {
+	return q.conn.Send(&service.Message{Kind: q.Kind, Peer: other.Peer, Number: a.ports.met, FD: -1}) == nil
+}
+
+// withdraw is for somebody whose patience is at an end. Who is not found waiting has been answered already, and will read that.
+func (a *agent) withdraw(q *question) {
+	if a.ports.forget(q.conn) {
+		q.conn.Send(&service.Message{Kind: service.Withdraw, FD: -1}) //nolint:errcheck // it may be gone
+	}
+}
+
+// forget drops those who wait over a connection, and tells whether there were any.
+func (p *ports) forget(conn *service.Conn) (waited bool) {
+	gone := func(q *question) bool {
+		waited = waited || q.conn == conn
+		return q.conn == conn
+	}
 	for _, at := range p.waiting {
 		at.accepting = slices.DeleteFunc(at.accepting, gone)
 		at.connecting = slices.DeleteFunc(at.connecting, gone)
 	}
+	return waited
 }
 
 func (p *ports) publish(name, port string) *service.Message {

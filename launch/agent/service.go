@@ -43,12 +43,14 @@ func (a *agent) openService() (err error) {
 	return nil
 }
 
-// hear reads the question of a connection, and tells when it has gone.
+// hear reads what comes over a connection, and tells when it has gone.
 func (a *agent) hear(conn *service.Conn) {
-	m, err := conn.Receive()
-	if err == nil {
+	for {
+		m, err := conn.Receive()
+		if err != nil {
+			break
+		}
 		a.inbox.put(&question{m, conn})
-		conn.Gone()
 	}
 	a.inbox.put(hungUp{conn})
 }
@@ -68,6 +70,9 @@ func (a *agent) serve(q *question) {
 		answer = a.closePort(q.Text)
 	case service.Accept, service.Connect:
 		a.wait(q)
+		return
+	case service.Withdraw:
+		a.withdraw(q)
 		return
 	case service.Publish:
 		answer = a.ports.publish(q.Name, q.Text)

@@ -33,6 +33,7 @@ const (
 	Lookup                      // Name; the answer: Text
 	Attach                      // to the agent of another job: Peer; the answer: the memory file, Slots[0]: the guest number there
 	Guests                      // Peers of other jobs; the answer: their guest numbers
+	Withdraw                    // over the connection of an Accept or Connect: its asker waits no longer; the answer: that of its question, or this
 	Adopt                       // to a new agent, from a process without one, with its memory file: Peer, Text (host of output)
 )
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Conn carries one question and its answer. Its calls block in the kernel; Hang makes a call that blocks return.
+// A Conn carries one question and its answer, and perhaps the wish not to wait for it any longer. Its calls block in the kernel; Hang makes a call that blocks return.
 type Conn struct{ fd int }
 
 // Dial connects to the agent of a job.
@@ -138,14 +138,11 @@ func (c *Conn) read(b []byte, passed int) (int, error) {
 // Hang shuts the connection down: a call that blocks on it returns.
 func (c *Conn) Hang() { unix.Shutdown(c.fd, unix.SHUT_RDWR) } //nolint:errcheck // it may be gone
 
-// Gone waits until the other side has closed its end.
-func (c *Conn) Gone() {
-	var b [1]byte
-	for {
-		if n, err := unix.Read(c.fd, b[:]); err != unix.EINTR && n <= 0 {
-			return
-		}
-	}
+// Gone tells whether the other side has closed its end, or hung up.
+func (c *Conn) Gone() bool {
+	poll := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(poll, 0)
+	return err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
 // Close closes the connection.

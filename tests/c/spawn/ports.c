@@ -2,6 +2,10 @@
 // run: n=2 timeout=30
 // run: n=4 timeout=30
 // run: n=2 env="SPX_CONNECT_TIMEOUT=0.2" args=impatient timeout=30
+// run: n=2 args=narrow timeout=40
+// run: n=3 args=closing timeout=40
+// run: n=1 args=self timeout=20
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -101,6 +105,89 @@ static void joined(void)
   CHECK_CLASS(MPI_Comm_join(fd, &inter), MPI_ERR_ARG);
 }
 
+/* One side gives up again and again, until the other comes: when one has met somebody, so has the other, and the same. */
+static void narrow(void)
+{
+  char port[MPI_MAX_PORT_NAME], limit[16];
+  MPI_Info info;
+  MPI_Comm c;
+  if (rank == 0) MPI_Open_port(MPI_INFO_NULL, port);
+  MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD);
+  MPI_Info_create(&info);
+  for (int i = 0; i < 60; i++) {
+    int impatient = (rank + i) % 2, tries = 0, got = -1, err;
+    snprintf(limit, sizeof limit, "%g", 0.0002 * (1 + i % 7));
+    if (impatient) MPI_Info_set(info, "timeout", limit);
+    MPI_Barrier(MPI_COMM_WORLD);
+    do {
+      err = rank == 0 ? MPI_Comm_accept(port, impatient ? info : MPI_INFO_NULL, 0, MPI_COMM_SELF, &c)
+                      : MPI_Comm_connect(port, impatient ? info : MPI_INFO_NULL, 0, MPI_COMM_SELF, &c);
+      if (err != MPI_SUCCESS) CHECK_CLASS(err, MPI_ERR_PORT);
+    } while (err != MPI_SUCCESS && impatient && ++tries < 20000);
+    CHECK(err == MPI_SUCCESS);
+    if (err != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 3);
+    MPI_Sendrecv(&i, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, c, MPI_STATUS_IGNORE);
+    CHECK(got == i);
+    MPI_Comm_disconnect(&c);
+  }
+  MPI_Info_free(&info);
+  if (rank == 0) MPI_Close_port(port);
+}
+
+/* A port is closed while others accept and connect there: each pair has met, or has MPI_ERR_PORT, and nobody waits for ever. */
+static void closing(void)
+{
+  char port[MPI_MAX_PORT_NAME];
+  MPI_Comm c;
+  for (int i = 0; i < 30; i++) {
+    int met[2] = {0, 0}, all[2], x = 0;
+    if (rank == 0) MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+      if (i % 3) MPI_Recv(&x, 1, MPI_INT, 1 + i % 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      CHECK_CLASS(MPI_Close_port(port), MPI_SUCCESS);
+    } else {
+      if (i % 3 && rank == 1 + i % 2) MPI_Send(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+      int err = rank == 1 ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &c)
+                          : MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &c);
+      met[rank - 1] = err == MPI_SUCCESS;
+      if (err == MPI_SUCCESS)
+        MPI_Comm_disconnect(&c);
+      else
+        CHECK_CLASS(err, MPI_ERR_PORT);
+    }
+    MPI_Allreduce(met, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all[0] == all[1]);
+  }
+}
+
+struct side {
+  const char *port;
+  int err;
+};
+static void *accepting(void *arg)
+{
+  struct side *s = arg;
+  MPI_Comm c;
+  s->err = MPI_Comm_accept(s->port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &c);
+  return NULL;
+}
+
+/* A process that connects with itself: an error on both sides. */
+static void with_itself(void)
+{
+  char port[MPI_MAX_PORT_NAME];
+  pthread_t t;
+  MPI_Comm c;
+  MPI_Open_port(MPI_INFO_NULL, port);
+  struct side s = {port, MPI_SUCCESS};
+  pthread_create(&t, NULL, accepting, &s);
+  CHECK_CLASS(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &c), MPI_ERR_COMM);
+  pthread_join(t, NULL);
+  CHECK_CLASS(s.err, MPI_ERR_COMM);
+  MPI_Close_port(port);
+}
+
 static void impatient(void)
 {
   char port[MPI_MAX_PORT_NAME];
@@ -112,6 +199,11 @@ static void impatient(void)
   MPI_Info_create(&info);
   MPI_Info_set(info, "timeout", "0.1");
   CHECK_CLASS(MPI_Comm_accept(port, info, 0, MPI_COMM_SELF, &c), MPI_ERR_PORT);
+  MPI_Info_set(info, "timeout", "0.001");
+  for (int i = 0; i < 50; i++) { /* the one has given up before the other comes */
+    CHECK_CLASS(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &c), MPI_ERR_PORT);
+    CHECK_CLASS(MPI_Comm_accept(port, info, 0, MPI_COMM_SELF, &c), MPI_ERR_PORT);
+  }
   MPI_Info_set(info, "timeout", "soon");
   CHECK_CLASS(MPI_Comm_accept(port, info, 0, MPI_COMM_SELF, &c), MPI_ERR_INFO_VALUE);
   MPI_Info_free(&info);
@@ -120,13 +212,21 @@ static void impatient(void)
 
 int main(int argc, char **argv)
 {
-  MPI_Init(&argc, &argv);
+  int level;
+  const char *what = argc > 1 ? argv[1] : "";
+  MPI_Init_thread(&argc, &argv, strcmp(what, "self") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  if (argc > 1)
+  if (strcmp(what, "impatient") == 0)
     impatient();
+  else if (strcmp(what, "narrow") == 0)
+    narrow();
+  else if (strcmp(what, "closing") == 0)
+    closing();
+  else if (strcmp(what, "self") == 0)
+    with_itself();
   else {
     errors();
     MPI_Barrier(MPI_COMM_WORLD);
