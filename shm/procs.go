@@ -114,6 +114,13 @@ func (s *Segment) sameWorld(a, b int) bool {
 	return s.get32(p+procOffWorldId) == s.get32(q+procOffWorldId) && s.get64(p+procOffHomeJob) == s.get64(q+procOffHomeJob)
 }
 
+// tied: one of two processes has a communicator that leads to the other, and that it is not disconnecting. While both disconnect, or
+// one has done so, they are not: neither can have left MPI_Comm_disconnect before both were in it.
+func (s *Segment) tied(a, b int) bool {
+	x, y := s.mem[s.geo.heldOff+a*s.geo.heldStride+b], s.mem[s.geo.heldOff+b*s.geo.heldStride+a]
+	return x == cTieHeld && y != cTieNone || y == cTieHeld && x != cTieNone
+}
+
 // Connected lists the processes that live and are connected with process i, itself first: of its world, or by communicators,
 // directly or through others (MPI-5.0, 11.10.4).
 func (s *Segment) Connected(i int) []int {
@@ -121,7 +128,7 @@ func (s *Segment) Connected(i int) []int {
 	out := []int{i}
 	for k := 0; k < len(out); k++ {
 		for r := range s.Procs() {
-			if !seen[r] && s.lives(r) && (s.sameWorld(r, out[k]) || s.Holds(r, out[k]) || s.Holds(out[k], r)) {
+			if !seen[r] && s.lives(r) && (s.sameWorld(r, out[k]) || s.tied(r, out[k])) {
 				seen[r] = true
 				out = append(out, r)
 			}

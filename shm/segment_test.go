@@ -120,3 +120,32 @@ int main(void) { printf("%zu %zu %zu %zu %zu %zu %zu\n", sizeof(spx_seg), offset
 		}
 	}
 }
+
+// Two processes of different worlds are connected while one of them holds the other for good, and the other has not left it.
+func TestConnected(t *testing.T) {
+	s, err := Create(4, 1, 2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 3 { // 1 and 2 are of one world
+		if err := s.AddProc(i, Member{World: uint32(min(i, 1)), Rank: uint32(max(i-1, 0))}); err != nil {
+			t.Fatal(err)
+		}
+		s.MarkStarted(i, 100+i)
+	}
+	tie := func(a, b int, v byte) { s.mem[s.geo.heldOff+a*s.geo.heldStride+b] = v }
+	for _, c := range []struct {
+		mine, theirs byte
+		connected    bool
+	}{
+		{cTieNone, cTieNone, false}, {cTieHeld, cTieHeld, true}, {cTieHeld, cTieNone, false}, {cTieNone, cTieHeld, false},
+		{cTieParting, cTieHeld, true}, {cTieHeld, cTieParting, true}, {cTieParting, cTieParting, false}, {cTieParting, cTieNone, false},
+	} {
+		tie(0, 2, c.mine)
+		tie(2, 0, c.theirs)
+		if got := len(s.Connected(1)) == 3; got != c.connected {
+			t.Errorf("%d and %d: connected %v", c.mine, c.theirs, got)
+		}
+	}
+}

@@ -13,6 +13,9 @@ const (
 	cShareEntries   = 0x1001
 	cMailboxBytes   = 0x9000
 	cSegWithFt      = 0x1
+	cTieNone        = 0x0
+	cTieHeld        = 0x1
+	cTieParting     = 0x2
 	cAgentEmpty     = 0x0
 	cAgentStarted   = 0x1
 	cAgentDead      = 0x2

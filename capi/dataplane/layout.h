@@ -37,7 +37,7 @@ typedef struct spx_seg {
   uint64_t sdesc_off, sdesc_row;  /* uint64_t[SPX_SDESC_PER_PROC] per sender */
   uint32_t ncpus;                 /* processors that this job may use here (cpuset and quota) */
   uint32_t flags;                 /* SPX_SEG_* */
-  uint64_t held_off, held_stride; /* one byte per process, a row per holder: 1 while it can send to it (peers.c) */
+  uint64_t held_off, held_stride; /* SPX_TIE_*, one byte per process, a row per holder: whom it can send to (peers.c) */
   uint64_t share_off;             /* spx_berth[SPX_SHARE_ENTRIES]; 0: there are none */
   uint32_t universe_size;         /* MPI_UNIVERSE_SIZE */
   uint8_t pad0[36];
@@ -52,6 +52,14 @@ typedef struct spx_seg {
 } spx_seg;
 
 enum { SPX_SEG_WITH_FT = 1u /* --with-ft: deaths are told to the survivors, whatever their error handlers */ };
+
+/* What ties a process to another one, in the row of the former; written by it alone. */
+enum {
+  SPX_TIE_NONE = 0,
+  SPX_TIE_HELD = 1,
+  SPX_TIE_PARTING =
+      2 /* it is in MPI_Comm_disconnect of the last communicator that leads there: so is whoever has left it */
+};
 
 /* spx_proc.agent_state, written by the agent alone */
 enum {

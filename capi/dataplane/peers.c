@@ -21,8 +21,9 @@ spx_file spx_own = {.fd = -1};
 typedef struct {
   spx_file *file; /* NULL: our own, under the same number */
   uint32_t there;
-  uint32_t life; /* incarnation of the number that file and there are of */
-  uint32_t refs; /* communicators, counted once for each rank of theirs */
+  uint32_t life;    /* incarnation of the number that file and there are of */
+  uint32_t refs;    /* communicators, counted once for each rank of theirs */
+  uint32_t parting; /* of these, in MPI_Comm_disconnect */
   bool held, leaving;
 } peer_state;
 static peer_state *peers;
@@ -75,6 +76,7 @@ static void mark(const spx_file *f, uint32_t i, uint8_t value)
 
 static void mark_all(uint32_t i, uint8_t value)
 {
+  if (i == spx_me) return;
   mark(&spx_own, i, value);
   if (peers[i].file) mark(peers[i].file, peers[i].there, value);
 }
@@ -112,10 +114,11 @@ void spx_peer_hold(uint32_t i)
   spx_lock();
   peer_state *s = &peers[i];
   s->leaving = false;
+  if (s->held && s->parting == s->refs) mark_all(i, SPX_TIE_HELD); /* there is another one now */
   if (s->refs++ == 0 && i != spx_me && !s->held) {
     s->held = true;
     if (s->file && s->life != life_of(i)) s->file = NULL;
-    mark_all(i, 1);
+    mark_all(i, SPX_TIE_HELD);
     meet(i);
   }
   spx_unlock();
@@ -131,14 +134,34 @@ static void let_go(uint32_t i)
   peers[i].held = peers[i].leaving = false;
   tx->slow |= SPX_TX_CLOSED;
   spx_rx_cool(i);
-  mark_all(i, 0);
+  mark_all(i, SPX_TIE_NONE);
 }
 
-void spx_peer_release(uint32_t i)
+static void mark_parting(uint32_t i)
+{
+  const peer_state *s = &peers[i];
+  if (s->held && s->refs && s->parting == s->refs) mark_all(i, SPX_TIE_PARTING);
+}
+
+void spx_peer_part(uint32_t i)
 {
   if (!peers) return;
   spx_lock();
-  if (--peers[i].refs == 0 && i != spx_me) let_go(i);
+  peers[i].parting++;
+  mark_parting(i);
+  spx_unlock();
+}
+
+void spx_peer_release(uint32_t i, int parted)
+{
+  if (!peers) return;
+  spx_lock();
+  peer_state *s = &peers[i];
+  if (parted) s->parting--;
+  if (--s->refs == 0 && i != spx_me)
+    let_go(i);
+  else
+    mark_parting(i);
   spx_unlock();
 }
 

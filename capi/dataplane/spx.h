@@ -418,7 +418,10 @@ static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_in
  * Processes that come and go. A peer is held as long as a communicator leads to it: its number is not given to another
  * process before all have let go of it. */
 SPX_HIDDEN void spx_peer_hold(uint32_t i);
-SPX_HIDDEN void spx_peer_release(uint32_t i);
+/* A communicator that holds it is about to let go, as soon as all its members are (MPI_Comm_disconnect). */
+SPX_HIDDEN void spx_peer_part(uint32_t i);
+/* parted: spx_peer_part was called for it. */
+SPX_HIDDEN void spx_peer_release(uint32_t i, int parted);
 /* Adopts the memory file of another job, in which this process is the guest number me. It stays. Returns an MPI error code. */
 SPX_HIDDEN int spx_file_adopt(int memfd, uint32_t me, uint64_t job);
 /* Lets go of the files of jobs that have ended. Not between spx_file_adopt and spx_peer_place. */

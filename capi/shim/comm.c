@@ -22,7 +22,7 @@ spx_comm *spx_world, *spx_self;
 /* ---- arrays of process indices: the number of entries and the reference count stand before the first. Each holds its
  * processes from spx_ranks_hold on. ---- */
 
-enum { RANKS_HELD = 1u << 31 };
+enum { RANKS_HELD = 1u << 31, RANKS_PARTING = 1u << 30 };
 
 uint32_t *spx_ranks_new(uint32_t n)
 {
@@ -48,9 +48,20 @@ uint32_t *spx_ranks_share(uint32_t *ranks)
 void spx_ranks_free(uint32_t *ranks)
 {
   if (!ranks || __atomic_fetch_sub(ranks - 1, 1, __ATOMIC_ACQ_REL) != 1) return;
-  uint32_t n = ranks[-2] & ~(uint32_t)RANKS_HELD;
-  for (uint32_t i = 0; (ranks[-2] & RANKS_HELD) && i < n; i++) spx_peer_release(ranks[i]);
+  uint32_t n = ranks[-2] & ~(uint32_t)(RANKS_HELD | RANKS_PARTING);
+  for (uint32_t i = 0; (ranks[-2] & RANKS_HELD) && i < n; i++)
+    spx_peer_release(ranks[i], (ranks[-2] & RANKS_PARTING) != 0);
   free(ranks - 2);
+}
+
+/* The communicator with users references on an array is about to go, with all its members. */
+static void ranks_part(uint32_t *ranks, uint32_t users)
+{
+  uint32_t n = ranks[-2] & ~(uint32_t)RANKS_HELD;
+  if (__atomic_load_n(ranks - 1, __ATOMIC_RELAXED) != users || !(ranks[-2] & RANKS_HELD) || (ranks[-2] & RANKS_PARTING))
+    return;
+  ranks[-2] |= RANKS_PARTING;
+  for (uint32_t i = 0; i < n; i++) spx_peer_part(ranks[i]);
 }
 
 /* ---- descriptors ---- */
@@ -204,12 +215,15 @@ static void hear(spx_request *r, uint32_t peer)
   spx_request_free(r);
 }
 
-/* A barrier in which those that are gone, or useless because the communicator was revoked, are not waited for. */
+/* A barrier in which those that are gone, or useless because the communicator was revoked, are not waited for. Who has left it is not
+ * connected any more with those that have not been able to leave it yet: each says before that it is about to. */
 int64_t spx_comm_farewell(spx_word *a)
 {
   spx_comm *c = a[0].p;
   int first = (int)a[1].i, n = c->size + ((c->flags & SPX_C_INTER) ? c->remote_size : 0);
   int me = (c->flags & SPX_C_INTER) && !first ? c->remote_size + c->rank : c->rank;
+  if (c->inner) ranks_part(c->peer, 1);
+  ranks_part(c->local, c->inner ? 2 : 1);
   for (int step = 1; step < n; step *= 2) {
     spx_comm *to, *from;
     int dest = member(c, first, (me + step) % n, &to), source = member(c, first, (me - step + n) % n, &from);

@@ -109,7 +109,7 @@ static void talk(int k)
   take(c, 100, k);
   if (k == SECOND) take_late(c);
   give(c, 100, k + 50);
-  spx_peer_release(GUEST);
+  spx_peer_release(GUEST, 0);
   leave(SPX_AGENT_EXITED);
 }
 
@@ -136,7 +136,7 @@ static void receiver(const pid_t *who)
   spx_comm *c = meet(files[DIES], DIES + 2, 0);
   char x;
   CHECK(spx_recv(&x, 1, job_bytes, 1, 0, c, SPX_CTX_P2P, NULL) == MPIX_ERR_PROC_FAILED);
-  spx_peer_release(GUEST);
+  spx_peer_release(GUEST, 0);
   expect(LAST, who[LAST]);
   talk(LAST);
 }
