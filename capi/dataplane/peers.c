@@ -208,8 +208,8 @@ void spx_files_sweep(void)
     for (uint32_t i = 0; i < spx_map.nprocs; i++) {
       if (peers[i].file != f) continue;
       spx_tx_forget(i);
-      spx_rx_forget(i);
       peers[i].file = NULL;
+      if (spx_rxs[i].base) spx_rxs[i].proc = spx_home(i); /* what it has received stays received: see meet */
     }
     *at = f->next;
     munmap(f->base, f->bytes);

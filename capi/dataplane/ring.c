@@ -407,9 +407,9 @@ void spx_rx_forget(uint32_t peer)
     }
   if (rx->dead) spx_ndead--;
   free(rx->ctrl);
-  bool passed_over = rx->base != NULL; /* what the next process of this number may have written already */
   memset(rx, 0, sizeof *rx);
-  if (passed_over) __atomic_store_n((uint8_t *)dirty_row() + peer, 1, __ATOMIC_RELEASE);
+  /* What the next process of this number has written already was passed over. */
+  __atomic_store_n((uint8_t *)dirty_row() + peer, 1, __ATOMIC_RELEASE);
 }
 
 void spx_rx_owe(uint32_t peer)
