@@ -6,15 +6,12 @@
 // run: n=1 args=apart timeout=40 status=6 stdout~"the parent goes on" stderr~"MPI_ERR_RANK"
 #define _GNU_SOURCE
 #include <mpi-ext.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "../check.h"
+#include "crowd.h"
 
 /* Everybody waits for somebody who is dead. */
 static void wait_for_the_dead(MPI_Comm inter, int dead)
@@ -71,24 +68,6 @@ static void aborted(char *self, int rank)
   if (rank == 0) printf("survived\n");
 }
 
-/* Keeps the processor busy on which this thread, which steps back for everybody, runs. */
-static pid_t crowd(void)
-{
-  cpu_set_t here;
-  CPU_ZERO(&here);
-  CPU_SET((unsigned)sched_getcpu(), &here);
-  sched_setaffinity(0, sizeof here, &here);
-  setpriority(PRIO_PROCESS, 0, 19);
-  pid_t me = getpid(), p = fork();
-  if (p == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpriority(PRIO_PROCESS, 0, 19);
-    while (getppid() == me) {}
-    _exit(0);
-  }
-  return p;
-}
-
 /* Those that have disconnected are no more of our concern, also when an error that is fatal ends all that are connected with them, and
  * also when we have not had the time to leave MPI_Comm_disconnect yet. */
 static void apart(char *self)
@@ -98,10 +77,9 @@ static void apart(char *self)
     int pids[2];
     inter = spawn(self, "children-apart", 2);
     for (int i = 0; i < 2; i++) MPI_Recv(&pids[i], 1, MPI_INT, i, 0, inter, MPI_STATUS_IGNORE);
-    pid_t busy = crowd();
+    pid_t busy = crowd_begin();
     MPI_Comm_disconnect(&inter);
-    kill(busy, SIGKILL);
-    waitpid(busy, NULL, 0);
+    crowd_end(busy);
     for (int i = 0; i < 2; i++)
       while (kill(pids[i], 0) == 0) usleep(1000);
   }
