@@ -80,8 +80,12 @@ func (c *call) atPort(kind service.Kind) error {
 	if local.Rank == root {
 		met, failure = waitAtPort(kind, c.str(0), c.info(1))
 	}
-	m, err := bridgeTo(local, root, met, failure)
-	return c.onComm(3, c.created(4, m, local, err))
+	made, err := bridgeTo(local, root, met, failure)
+	if err != nil {
+		return c.onComm(3, err)
+	}
+	c.setComm(4, made)
+	return nil
 }
 
 func waitAtPort(kind service.Kind, name string, hints *info.Info) (*service.Message, error) {
@@ -130,7 +134,7 @@ func patience(kind service.Kind, hints *info.Info) (time.Duration, error) {
 }
 
 // bridgeTo makes the intercommunicator with the group of the root that met names.
-func bridgeTo(local *commObject, root int, met *service.Message, failure error) (*comm.Made, error) {
+func bridgeTo(local *commObject, root int, met *service.Message, failure error) (*commObject, error) {
 	var pair *commObject
 	shut := func() {}
 	if local.Rank == root && failure == nil && met.Peer.ID == world.me {
@@ -143,11 +147,11 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 			failure = err
 		}
 	}
-	m, err := comm.Bridge(world.contexts, local.Comm, root, pair.core(), failure)
+	made, err := bridge(local, root, pair, failure)
 	if pair != nil {
 		shut()
 	}
-	return m, err
+	return made, err
 }
 
 // joinWire is what the two processes of MPI_Comm_join send each other: a word that tells the protocol, who they are, and a number.
@@ -159,11 +163,15 @@ func commJoin(c *call) error {
 	fd := c.int(0)
 	self := commOf(C.SPX_HANDLE_COMM_SELF)
 	met, err := introduce(fd)
-	var m *comm.Made
-	if err == nil {
-		m, err = bridgeTo(self, 0, met, nil)
+	if err != nil {
+		return err
 	}
-	return c.created(1, m, self, err)
+	made, err := bridgeTo(self, 0, met, nil)
+	if err != nil {
+		return err
+	}
+	c.setComm(1, made)
+	return nil
 }
 
 // introduce exchanges identities over a connected stream socket, which is as quiet after as before.

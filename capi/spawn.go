@@ -141,7 +141,7 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 	if parents.Rank == root {
 		pair, shut, err = meetChild(answer, meetingID)
 	}
-	m, err := comm.Bridge(world.contexts, parents.Comm, root, pair.core(), err)
+	made, err := bridge(parents, root, pair, err)
 	shut()
 	c.setCodes(a.codes, o, err != nil)
 	if err != nil {
@@ -150,7 +150,22 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 		}
 		return c.onComm(a.comm, notMet(parents, err))
 	}
-	return c.created(a.out, m, parents, nil)
+	c.setComm(a.out, made)
+	return nil
+}
+
+// bridge makes the intercommunicator with the group of the other process of pair, which the root has alone, and nil when there is none
+// because of failure. All processes of both groups have it when it returns, or none.
+func bridge(local *commObject, root int, pair *commObject, failure error) (*commObject, error) {
+	m, err := comm.Bridge(world.contexts, local.Comm, root, pair.core(), failure)
+	var made *commObject
+	if err == nil {
+		made, err = newComm(m, local)
+	}
+	if err = comm.Settle(local.Comm, root, pair.core(), err); err != nil && made != nil {
+		C.spx_retire(C.SPX_K_COMM, &made.c.o)
+	}
+	return made, err
 }
 
 // startChildren has the agent start the processes.
@@ -284,14 +299,10 @@ func meetParents(s *startInfo) error {
 			return failure
 		}
 	}
-	m, err := comm.Bridge(world.contexts, w.Comm, 0, pair.core(), failure)
+	o, err := bridge(w, 0, pair, failure)
 	shut()
 	if err != nil {
 		return fail(C.MPI_ERR_SPAWN, "this process was spawned, and cannot meet its parents: %v", err)
-	}
-	o, err := newComm(m, w)
-	if err != nil {
-		return err
 	}
 	for k, ch := range "MPI_COMM_PARENT" {
 		o.c.name[k] = C.char(ch)

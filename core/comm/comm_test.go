@@ -450,3 +450,41 @@ func TestFromGroups(t *testing.T) {
 		t.Error("contexts of string tags")
 	}
 }
+
+// An error of one process of either side, before or after the two leaders have met, is one of all on both sides.
+func TestBridgeAndSettle(t *testing.T) {
+	n := 5
+	for _, late := range []bool{false, true} {
+		for bad := -1; bad < n; bad++ {
+			w := newNetwork(t, n)
+			out := run(t, w, n, func(world *Comm, ids *Contexts) error {
+				m, err := world.Split(ids, world.Rank%2, 0, nil)
+				local := must(t, w, m, err)
+				var pair *Comm
+				m, err = world.Split(ids, world.Rank/2, 0, nil) // ranks 0 and 1: the leaders
+				if local.Rank == 0 {
+					pair = must(t, w, m, err)
+				}
+				var mine error
+				if world.Rank == bad {
+					mine = mpierr.New(mpierr.NoMem, "no memory at rank %d", bad)
+				}
+				if late {
+					m, err = Bridge(ids, local, 0, pair, nil)
+					if err == nil && bad < 0 {
+						usable(t, w.open(m))
+					}
+					err = firstError(err, mine)
+				} else {
+					_, err = Bridge(ids, local, 0, pair, mine)
+				}
+				return Settle(local, 0, pair, err)
+			})
+			for r, err := range out {
+				if (bad >= 0) != (mpierr.ClassOf(err) == mpierr.NoMem) || bad < 0 && err != nil {
+					t.Errorf("error at rank %d, late %v: rank %d has %v", bad, late, r, err)
+				}
+			}
+		}
+	}
+}

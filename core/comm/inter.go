@@ -56,6 +56,18 @@ func Bridge(ids *Contexts, local *Comm, leader int, pair *Comm, failure error) (
 	return local.across(t, payload, failure)
 }
 
+// Settle ends what Bridge has begun, whatever came of it: when it returns without an error, every process on both sides has called it
+// without one. So nobody who has made the intercommunicator can be gone before the others find it. Collective like Bridge.
+func Settle(local *Comm, leader int, pair *Comm, failure error) error {
+	t := local.localTree(local.nextTag(), leader)
+	_, failure = t.gather(nil, failure)
+	if t.me == 0 && pair != nil {
+		_, failure = swap(pair.Link, 1-pair.Rank, 2, pair.Rank == 0, nil, failure)
+	}
+	_, failure = t.bcast(nil, failure)
+	return failure
+}
+
 // Tell hands the root's payload, or its error, to all of the local group. Collective over it.
 func (c *Comm) Tell(root int, payload []byte, failure error) ([]byte, error) {
 	return c.localTree(c.nextTag(), root).bcast(payload, failure)
