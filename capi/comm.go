@@ -1,11 +1,13 @@
 package main
 
 /*
+#include "net.h"
 #include "comm.h"
 */
 import "C"
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -98,7 +100,9 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 		c.errh = parent.c.errh
 		C.spx_ref(&c.errh.o)
 	}
-	if hasFar(m.Local) || m.Remote != nil && hasFar(m.Remote) {
+	if hasFar(m.Local) || m.Remote != nil && hasFar(m.Remote) || bool(C.spx_net_on) && slices.ContainsFunc(
+		slices.Concat(unsafe.Slice((*uint32)(unsafe.Pointer(c.local)), int(c.size)), unsafe.Slice((*uint32)(unsafe.Pointer(c.peer)), remoteSize)),
+		func(i uint32) bool { return !sharesMemory(i) }) {
 		c.flags |= C.SPX_C_FAR
 		if c.inner != nil {
 			c.inner.flags |= C.SPX_C_FAR

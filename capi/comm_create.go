@@ -13,7 +13,6 @@ import (
 
 	"libspx/core/comm"
 	"libspx/core/group"
-	"libspx/core/ident"
 	"libspx/core/info"
 	"libspx/core/mpierr"
 )
@@ -105,12 +104,12 @@ func commSplitType(c *call) error {
 	return c.created(4, m, old, err)
 }
 
-// sharedColor is the same for those that share memory with this process: those of its job, for jobs have files of their own.
+// sharedColor is the same for those that share memory with this process: those of its job on its host.
 func (o *commObject) sharedColor() int {
 	if o.c.flags&C.SPX_C_FAR == 0 {
 		return 0
 	}
-	return slices.IndexFunc(o.Group().IDs(), func(id ident.ProcID) bool { return id.Job == world.me.Job })
+	return slices.IndexFunc(unsafe.Slice((*uint32)(unsafe.Pointer(o.c.local)), int(o.c.size)), sharesMemory)
 }
 
 // guidedColor returns the color of this process for the resource or the process set that info names, group.Undefined when it is not

@@ -1,6 +1,7 @@
 package main
 
 /*
+#include "net.h"
 #include "comm.h"
 */
 import "C"
@@ -116,6 +117,11 @@ func hasFar(g *group.Group) bool {
 
 // meetings lets one thread at a time become acquainted: a file that was adopted is in use only once its processes have numbers here.
 var meetings sync.Mutex
+
+// sharesMemory reports whether this process and process i have one memory file, and talk through it.
+func sharesMemory(i uint32) bool {
+	return C.spx_peer_is_far(C.uint32_t(i)) == 0 && !bool(C.spx_net_peer(C.uint32_t(i)))
+}
 
 // meetFar makes processes of other jobs known here: we become a guest of each job, they become guests of ours.
 func meetFar(ids []ident.ProcID) error {

@@ -1,7 +1,9 @@
 package shm
 
 import (
+	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"syscall"
 )
 
@@ -153,6 +155,16 @@ func (s *Segment) Announce() {
 	s.RingAll()
 }
 
+// TCP reports whether the processes of the job talk over the network although they share a host.
+func (s *Segment) TCP() bool { return s.get32(segOffFlags)&TCP != 0 }
+
+// SetAddress publishes where process i listens; before it is started.
+func (s *Segment) SetAddress(i int, at netip.AddrPort) {
+	p, addr := s.proc(i), at.Addr().As16()
+	copy(s.mem[p+procOffAddr:], addr[:])
+	binary.LittleEndian.PutUint16(s.mem[p+procOffPort:], at.Port())
+}
+
 // SetUniverse sets MPI_UNIVERSE_SIZE; before the first process starts.
 func (s *Segment) SetUniverse(n int) { s.put32(segOffUniverseSize, uint32(n)) }
 
@@ -193,7 +205,23 @@ func (s *Segment) ringAll() {
 	for i := range s.Procs() {
 		s.add32(s.proc(i)+procOffBell, 1)
 		s.futexWake(s.proc(i) + procOffBell)
+		if s.get32(s.proc(i)+procOffSleeping) == cSleepsOnSockets {
+			s.wakeOnSocket(i)
+		}
 	}
+}
+
+// wakeOnSocket sends a datagram to the socket on which process i sleeps. One whose queue is full is awake anyhow.
+func (s *Segment) wakeOnSocket(i int) {
+	if s.bells == 0 {
+		fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return // out of descriptors: it looks again when its next message comes
+		}
+		s.bells = fd + 1
+	}
+	name := fmt.Sprintf("@spx-%016x-%d", s.get64(segOffJobId), i)
+	syscall.Sendto(s.bells-1, []byte{0}, syscall.MSG_NOSIGNAL, &syscall.SockaddrUnix{Name: name}) //nolint:errcheck // see above
 }
 
 // AgentState is what the agent has published of process i.

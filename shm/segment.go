@@ -21,6 +21,7 @@ import (
 // Flags of Create.
 const (
 	WithFT uint32 = cSegWithFt // deaths are told to the survivors, whatever their error handlers
+	TCP    uint32 = cSegTcp    // processes talk over the network although they share a host
 )
 
 // What a process says about itself (OwnerState).
@@ -48,7 +49,8 @@ type Segment struct {
 	mem  []byte // offset 0 up to the channels
 	geo  geometry
 
-	mu sync.Mutex // guards the agent's cells against two goroutines of the agent
+	mu    sync.Mutex // guards the agent's cells against two goroutines of the agent
+	bells int        // under mu: descriptor + 1 of the socket that datagrams are sent from; 0: not made yet
 }
 
 type geometry struct {
@@ -91,7 +93,7 @@ func geometryFor(maxProcs, worldSize int) geometry {
 func Room(n, spare int) int { return min(max(2*n, n+spare), MaxProcsLimit) }
 
 // Create makes the memory file for up to maxProcs processes on this host (spawned ones included), of which worldSize form the
-// first world. ncpus is the number of processors that the job may use here; flags is 0 or WithFT. Fails when the host has no
+// first world. ncpus is the number of processors that the job may use here; flags are WithFT and TCP. Fails when the host has no
 // memfd or no memory.
 func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 	if maxProcs < 1 || maxProcs > MaxProcsLimit || worldSize < 1 || ncpus < 1 {
@@ -124,6 +126,7 @@ func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 		s.put64(f.off, uint64(f.value))
 	}
 	rand.Read(s.mem[segOffJobId : segOffJobId+16])
+	rand.Read(s.mem[segOffKey : segOffKey+32])
 	s.put64(segOffMagic, cSegMagic)
 	return s, nil
 }
@@ -173,6 +176,9 @@ func (s *Segment) Close() error {
 	}
 	err := syscall.Munmap(s.mem)
 	s.mem = nil
+	if s.bells > 0 {
+		syscall.Close(s.bells - 1)
+	}
 	return firstError(err, s.file.Close())
 }
 

@@ -3,29 +3,31 @@
 package shm
 
 const (
-	cSegMagic       = 0x3131786773787073
-	cSegVersion     = 0x1
-	cLine           = 0x40
-	cChanBytes      = 0x100
-	cRingsPerProc   = 0x40
-	cRingBytes      = 0x10000
-	cSdescPerProc   = 0x400
-	cShareEntries   = 0x1001
-	cMailboxBytes   = 0x9000
-	cSegWithFt      = 0x1
-	cTieNone        = 0x0
-	cTieHeld        = 0x1
-	cTieParting     = 0x2
-	cAgentEmpty     = 0x0
-	cAgentStarted   = 0x1
-	cAgentDead      = 0x2
-	cAgentExited    = 0x3
-	cOwnerNone      = 0x0
-	cOwnerInit      = 0x1
-	cOwnerFinalized = 0x2
-	cOwnerAborted   = 0x3
-	cFtReturns      = 0x1
-	cFtMet          = 0x2
+	cSegMagic        = 0x3131786773787073
+	cSegVersion      = 0x2
+	cLine            = 0x40
+	cChanBytes       = 0x100
+	cRingsPerProc    = 0x40
+	cRingBytes       = 0x10000
+	cSdescPerProc    = 0x400
+	cShareEntries    = 0x1001
+	cMailboxBytes    = 0x9000
+	cSegWithFt       = 0x1
+	cSegTcp          = 0x2
+	cTieNone         = 0x0
+	cTieHeld         = 0x1
+	cTieParting      = 0x2
+	cAgentEmpty      = 0x0
+	cAgentStarted    = 0x1
+	cAgentDead       = 0x2
+	cAgentExited     = 0x3
+	cOwnerNone       = 0x0
+	cOwnerInit       = 0x1
+	cOwnerFinalized  = 0x2
+	cOwnerAborted    = 0x3
+	cSleepsOnSockets = 0x2
+	cFtReturns       = 0x1
+	cFtMet           = 0x2
 )
 
 // Offsets in spx_seg.
@@ -55,6 +57,8 @@ const (
 	segOffHeldStride   = 152
 	segOffShareOff     = 160
 	segOffUniverseSize = 168
+	segOffHost         = 172
+	segOffKey          = 176
 	segOffDeathSeq     = 208
 	segOffAbortClaim   = 272
 	segOffAbortCode    = 276
@@ -73,6 +77,9 @@ const (
 	procOffSerial          = 24
 	procOffHomeIncarnation = 28
 	procOffHomeJob         = 32
+	procOffHost            = 40
+	procOffPort            = 44
+	procOffAddr            = 46
 	procOffBell            = 64
 	procOffSleeping        = 68
 	procOffTxBlocked       = 72

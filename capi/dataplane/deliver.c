@@ -9,7 +9,9 @@ static void give_credit(uint32_t peer, uint32_t cost)
   if (peer == spx_me || cost == 0) return;
   spx_rx *rx = &spx_rxs[peer];
   rx->matched += cost;
-  if (rx->matched - rx->matched_published >= spx_set.credit / 4)
+  if (rx->matched - rx->matched_published >= spx_set.credit / 4 && rx->conn)
+    spx_net_credit(peer, rx->matched_published = rx->matched);
+  else if (rx->matched - rx->matched_published >= spx_set.credit / 4)
     __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
   else
     spx_rx_owe(peer);

@@ -8,10 +8,12 @@
  *   peers.c    processes that come and go; files of other jobs
  *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
  *   lock.c     the lock, with MPI_THREAD_MULTIPLE
+ *   net.c      records over sockets
  */
 #ifndef SPX_DP_H
 #define SPX_DP_H
 #include <string.h>
+#include "net.h"
 #include "record.h"
 #include "spx.h"
 #include "stat.h"
@@ -119,6 +121,7 @@ typedef struct spx_tx {
   spx_txitem *pend, *pend_last;
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;
+  spx_conn *conn; /* reached over the network: buffer and control line are the connection's */
 } spx_tx;
 SPX_HIDDEN extern spx_tx *spx_txs;
 
@@ -139,6 +142,7 @@ typedef struct spx_rx {
   uint32_t pieces; /* DATA records so far */
   uint8_t *ctrl;   /* control message being put together */
   uint32_t ctrl_n, ctrl_size;
+  spx_conn *conn; /* reached over the network: base is a line of zeros */
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
 

@@ -94,7 +94,8 @@ static void doom_queues(uint32_t peer, const doom *d)
 static void bury(uint32_t i)
 {
   spx_rx *rx = &spx_rxs[i];
-  spx_rx_drain(i);               /* what it sent before it died is delivered */
+  spx_rx_drain(i); /* what it sent before it died is delivered */
+  spx_net_bury(i);
   if (!rx->base) spx_rx_init(i); /* else the next process of this number would be taken for it: spx_rx_stale */
   rx->dead = 1;
   spx_ndead++;

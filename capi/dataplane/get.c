@@ -343,7 +343,7 @@ void spx_stream_start(spx_request *r, const spx_rec_cts *cts)
   retract(cts->index);
   r->aux[1] = 0;
   r->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
-  r->aux[3] = cts->bytes;
+  r->aux[3] = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
   spx_stat.streams++;
   spx_stat.streamed_bytes += cts->bytes;
   spx_tx_stream(r->peer, r);
@@ -355,7 +355,10 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
   uint64_t end = r->aux[3];
   while (r->aux[1] < end) {
     if (tx->ring < 0) spx_tx_open_ring(tx);
-    uint64_t at = r->aux[1], n = end - at, most = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
+    uint64_t at = r->aux[1], n = end - at,
+             most = tx->conn       ? SPX_NET_FRAGMENT
+                    : tx->ring < 0 ? SPX_REC_INLINE
+                                   : spx_set.fragment;
     if (n > most) n = most;
     uint32_t bytes = SPX_REC_BYTES(n);
     spx_rec *rec = spx_tx_room(tx, bytes);
@@ -367,7 +370,8 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
     rec->len = (uint32_t)n;
     spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
     spx_tx_commit(tx, rec, bytes, SPX_REC_DATA);
-    spx_bell_if_sleeping(tx->proc, r->peer);
+    if (!tx->conn || r->aux[1] + n == end)
+      spx_bell_if_sleeping(tx->proc, r->peer); /* else: when there is no more room */
     r->aux[1] += n;
     ++*moved;
   }
@@ -380,6 +384,7 @@ void spx_stream_data(const spx_rec *rec)
   if (!r || (r->state != SPX_S_DATA && r->state != SPX_S_ASKED)) return; /* it has failed, or we got it ourselves */
   if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
   uint64_t at = r->aux[1];
+  if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at)) return; /* more than was asked for */
   spx_rxs[r->peer].pieces++;
   spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
   r->aux[1] += rec->len;

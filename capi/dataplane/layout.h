@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SPX_SEG_MAGIC      0x3131786773787073ull /* "spxsgx11" */
-#define SPX_SEG_VERSION    1
+#define SPX_SEG_VERSION    2
 #define SPX_LINE           64
 #define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
@@ -40,7 +40,8 @@ typedef struct spx_seg {
   uint64_t held_off, held_stride; /* SPX_TIE_*, one byte per process, a row per holder: whom it can send to (peers.c) */
   uint64_t share_off;             /* spx_berth[SPX_SHARE_ENTRIES]; 0: there are none */
   uint32_t universe_size;         /* MPI_UNIVERSE_SIZE */
-  uint8_t pad0[36];
+  uint32_t host;                  /* number of this host in the job, from 0 */
+  uint8_t key[32];                /* of the job: both ends of a connection prove that they have it */
   /* own lines */
   uint32_t death_seq; /* +1 by the agent after it has published a death (spx_proc.agent_state), or added processes */
   uint8_t pad1[60];
@@ -51,7 +52,10 @@ typedef struct spx_seg {
   uint8_t pad2[48];
 } spx_seg;
 
-enum { SPX_SEG_WITH_FT = 1u /* --with-ft: deaths are told to the survivors, whatever their error handlers */ };
+enum {
+  SPX_SEG_WITH_FT = 1u, /* --with-ft: deaths are told to the survivors, whatever their error handlers */
+  SPX_SEG_TCP = 2u      /* SPX_TRANSPORTS=tcp: processes of one host, too, talk over the network */
+};
 
 /* What ties a process to another one, in the row of the former; written by it alone. */
 enum {
@@ -70,6 +74,8 @@ enum {
 };
 /* spx_proc.owner_state, written by the process alone */
 enum { SPX_OWNER_NONE = 0, SPX_OWNER_INIT = 1, SPX_OWNER_FINALIZED = 2, SPX_OWNER_ABORTED = 3 };
+/* spx_proc.sleeping: also on a socket, spx-JOB-NUMBER in the abstract namespace, to which a datagram is sent (net.c) */
+enum { SPX_SLEEPS_ON_SOCKETS = 2u };
 /* spx_proc.ft_flags, written by the process alone */
 enum {
   SPX_FT_RETURNS = 1u, /* an error handler that returns is installed on a communicator of more than one process */
@@ -89,10 +95,14 @@ typedef struct spx_proc {
    * world_rank and home_incarnation then say who it is there; its bell and its descriptors are in its own job's file. */
   uint32_t home_incarnation;
   uint64_t home_job;
-  uint8_t pad0[24];
+  uint32_t host;    /* that it runs on; a process of another host has this line only */
+  uint16_t port;    /* TCP port on which it listens; 0: none */
+  uint8_t addr[16]; /* its address: IPv6, or IPv4 mapped to it */
+  uint8_t pad0[2];
   /* line 1: anyone may add to bell, and take sleeping back to 0 after that; only the owner writes the rest */
   uint32_t bell;       /* the futex of this process: every event source adds 1 and, if sleeping, wakes */
-  uint32_t sleeping;   /* set to 1 by the owner before it parks, to 0 by whoever wakes it: one wake-up is enough */
+  uint32_t sleeping;   /* set by the owner before it parks: or to SPX_SLEEPS_ON_SOCKETS; to 0 by whoever wakes it:
+                          one wake-up is enough */
   uint32_t tx_blocked; /* 1 while parked with messages queued for want of room: whoever makes room wakes it */
   uint8_t pad1[52];
   /* line 2: the owner writes */

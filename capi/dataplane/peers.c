@@ -106,6 +106,7 @@ static void meet(uint32_t i)
     tx->life = life;
     if (rx->dead) tx->slow |= SPX_TX_DEAD;
   }
+  spx_net_forget(i);
   tx->slow &= ~(uint32_t)SPX_TX_CLOSED;
 }
 

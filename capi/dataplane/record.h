@@ -32,7 +32,9 @@ typedef enum {
   SPX_REC_DATA,       /* a piece of the message of the receiver's id (tag: index, src: generation) */
   SPX_REC_CANCEL,     /* spx_rec_cancel: forget this message if nobody has matched it */
   SPX_REC_CANCELLED,  /* spx_rec_id, error 0: forgotten, 1: too late */
-  SPX_REC_CTRL        /* a piece of a control message (tag: bytes that follow in later pieces) */
+  SPX_REC_CTRL,       /* a piece of a control message (tag: bytes that follow in later pieces) */
+  SPX_REC_CREDIT,     /* over the network: what the control line of a channel says of what was matched (8 bytes) */
+  SPX_REC_LAST = SPX_REC_CREDIT
 } spx_rec_kind;
 
 #define SPX_REC_HEADER     32u

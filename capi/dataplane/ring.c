@@ -73,6 +73,7 @@ static bool back_with_memory(const spx_file *f, const void *at, uint64_t bytes)
 int spx_tx_init(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
+  if (spx_net_peer(peer)) return spx_net_tx_init(peer);
   uint32_t there;
   spx_file *f = spx_place(peer, &there);
   spx_chan *c = channel(f, there, f->me);
@@ -96,6 +97,7 @@ int spx_tx_init(uint32_t peer)
 
 spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes)
 {
+  if (SPX_UNLIKELY(tx->conn != NULL)) return spx_net_room(tx, bytes);
   tx->tail = spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE);
   uint64_t used = tx->head - tx->tail;
   if (tx->pos + bytes <= tx->size) return used + bytes + SPX_LINE <= tx->size ? (spx_rec *)(tx->base + tx->pos) : NULL;
@@ -388,6 +390,10 @@ static uint64_t *dirty_row(void)
 
 void spx_rx_init(uint32_t peer)
 {
+  if (spx_net_peer(peer)) {
+    spx_net_rx_init(peer);
+    return;
+  }
   spx_rx *rx = &spx_rxs[peer];
   rx->chan = channel(&spx_own, spx_me, peer);
   rx->proc = spx_home(peer);
@@ -434,7 +440,7 @@ void spx_rx_settle(void)
     spx_rx *rx = owed;
     owed = rx->next_owed;
     rx->owed = 0;
-    if (rx->matched != rx->matched_published)
+    if (rx->matched != rx->matched_published && !rx->conn)
       __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
     if (rx->published != rx->consumed) publish_tail((uint32_t)(rx - spx_rxs), rx);
   }

@@ -104,7 +104,9 @@ int spx_dp_attach(int memfd, uint32_t me)
   spx_idle_attach();
   err = spx_peers_attach();
   if (err == 0) err = spx_ring_attach();
+  if (err == 0) err = spx_net_attach();
   if (err == 0) return 0;
+  spx_ring_detach();
   spx_peers_detach();
 fail:
   munmap(base, bytes);
@@ -117,6 +119,7 @@ fail:
 void spx_dp_detach(void)
 {
   if (!spx_segment) return;
+  spx_net_detach();
   spx_ring_detach();
   spx_peers_detach();
   munmap(spx_map.base, spx_segment->total_bytes);

@@ -11,6 +11,7 @@ typedef struct spx_stats {
   uint64_t gets, got_bytes;              /* messages read out of the sender's memory */
   uint64_t streams, streamed_bytes;      /* messages sent as a stream */
   uint64_t connections, rings;           /* processes sent to; rings opened */
+  uint64_t net_refused;                  /* connections ended because of what came */
   uint64_t yields, sleeps, wakeups;      /* while waiting; other processes woken */
   uint64_t sleep_ns;
   spx_counts_of gone; /* of communicators that are no more */

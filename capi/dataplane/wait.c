@@ -41,11 +41,16 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 void spx_ring_bell(uint32_t i)
 {
-  spx_proc *p = spx_home(i);
+  if (SPX_UNLIKELY(spx_net_on) && spx_net_flush(i)) return;
+  uint32_t there;
+  const spx_file *f = spx_place(i, &there);
+  spx_proc *p = spx_file_proc(f, there);
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
-  bool told = __atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST);
-  if (!told && !(i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST))) return;
+  uint32_t slept = __atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST);
+  bool other = i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST); /* a thread of ours that was not told of */
+  if (!slept && !other) return;
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
+  if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_net_on)) spx_net_wake(spx_head(f), there);
   __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
 
@@ -97,6 +102,7 @@ static int run_pollers(void)
 int spx_poll(bool all)
 {
   int n = spx_rx_poll_all(all);
+  if (SPX_UNLIKELY(spx_net_on)) n += spx_net_poll();
   if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
   if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(false);
   if (pollers && !in_pollers) n += run_pollers();
@@ -120,7 +126,7 @@ static void drop_freed(spx_request *r)
 static void tell_others(spx_proc *me)
 {
   __atomic_store_n(&me->tx_blocked, spx_tx_waiting(), __ATOMIC_RELAXED);
-  __atomic_store_n(&me->sleeping, 1, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&me->sleeping, spx_net_on ? SPX_SLEEPS_ON_SOCKETS : 1u, __ATOMIC_SEQ_CST);
 }
 
 /* This thread begins to look for messages: other processes need not tell us of them, nor wake those of ours that sleep. */
@@ -247,26 +253,34 @@ static uint64_t now_ns(void)
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Waits in the futex; true when the time is over. */
+static bool wait_on_futex(uint32_t value, uint64_t ns)
+{
+  struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+  long rc = futex(&spx_proc_of(spx_me)->bell, FUTEX_WAIT, value, ns == FOREVER ? NULL : &t);
+  return rc != 0 && errno == ETIMEDOUT;
+}
+
 /* Sleeps until the bell is not value any more, or for ns. True when the time is over. */
 static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns)
 {
-  struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
   __atomic_store_n(&sleepers, sleepers + 1, __ATOMIC_SEQ_CST);
   if (w->request)
     w->request->flags |= SPX_RF_AWAITED;
   else
     spx_event_sleepers++;
+  bool on_sockets = looking == 0 && spx_net_take_sleep();
   uint64_t began = now_ns();
   int d = spx_lock_leave(false);
-  long rc = futex(&spx_proc_of(spx_me)->bell, FUTEX_WAIT, value, ns == FOREVER ? NULL : &t);
-  bool over = rc != 0 && errno == ETIMEDOUT;
+  bool over = on_sockets ? spx_net_sleep(value, ns) : wait_on_futex(value, ns);
   spx_lock_return(d);
+  if (on_sockets) spx_net_leave_sleep();
   if (w->request)
     w->request->flags &= ~(uint32_t)SPX_RF_AWAITED;
   else
     spx_event_sleepers--;
   __atomic_store_n(&sleepers, sleepers - 1, __ATOMIC_SEQ_CST);
-  if (!over) deep = false; /* all have been woken */
+  if (!over && !on_sockets) deep = false; /* all have been woken */
   spx_stat.sleeps++;
   spx_stat.sleep_ns += now_ns() - began;
   return over;

@@ -158,7 +158,7 @@ static int undelivered(void)
   spx_each_id(count_detached, &n);
   for (uint32_t i = 0; spx_tx_waiting() && i < spx_segment->nprocs; i++)
     n += (spx_txs[i].pend || spx_txs[i].stream) && may_receive(i);
-  return n;
+  return n + (spx_net_unsent() > 0);
 }
 
 /* Waits until all that was sent and detached has been taken over. A receiver that leaves rings no bell: look again now and then. */

@@ -40,6 +40,7 @@ static const char *describe(const char *area)
       {"point-to-point", "limits between the ways that messages take"},
       {"collectives", "algorithms of collective operations"},
       {"memory", "kinds of memory"},
+      {"network", "processes that share no memory"},
       {"processes", "processes that are spawned and connected"},
       {"diagnosis", "for finding out what goes wrong"},
   };

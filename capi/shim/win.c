@@ -310,7 +310,7 @@ static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info in
   if (comm->flags & SPX_C_INTER) return fail(comm, MPI_ERR_COMM, "comm is an intercommunicator");
   if (comm->flags & SPX_C_FAR)
     return fail(comm, flavor == MPI_WIN_FLAVOR_SHARED ? MPI_ERR_RMA_SHARED : MPI_ERR_UNSUPPORTED_OPERATION,
-                "comm has processes of several jobs, which share no memory; windows need one job: use MPI_Comm_spawn");
+                "comm has processes of several jobs or hosts, which share no memory; windows need one job on one host");
   if (size < 0) return fail(comm, MPI_ERR_SIZE, "size = %lld is negative", (long long)size);
   if (allocates(flavor) && size > MOST) return fail(comm, MPI_ERR_NO_MEM, "size is more memory than there can be");
   if (unit <= 0) return fail(comm, MPI_ERR_DISP, "disp_unit = %lld is not positive", (long long)unit);

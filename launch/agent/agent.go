@@ -77,6 +77,8 @@ type rank struct {
 	spawned bool
 	guest   bool // of another job: watched, and nothing else
 	adopted bool // the process without a launcher that has started this agent
+
+	listener int // descriptor + 1 of the socket on which it will listen, before it is started; 0: none
 }
 
 // Main runs the agent and returns its exit status. It is to be called on the main thread, from an init-locked goroutine.

@@ -26,6 +26,13 @@ func (a *agent) makeSegment() (err error) {
 	if a.spec.WithFT {
 		flags |= shm.WithFT
 	}
+	transports, err := transports(a.spec.Programs)
+	if err != nil {
+		return err
+	}
+	if !transports.sharedMemory {
+		flags |= shm.TCP
+	}
 	n := len(a.ranks)
 	if a.segment, err = shm.Create(shm.Room(max(n, a.spec.Universe), spareProcs), n, cpus.Usable(), flags); err != nil {
 		return err
@@ -33,6 +40,9 @@ func (a *agent) makeSegment() (err error) {
 	a.segment.SetUniverse(a.spec.Universe)
 	for i := range a.ranks {
 		if err := a.segment.AddProc(i, shm.Member{Rank: uint32(i), Serial: uint32(i)}); err != nil {
+			return err
+		}
+		if err := a.openListener(i); err != nil {
 			return err
 		}
 	}

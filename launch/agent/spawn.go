@@ -116,6 +116,10 @@ func (a *agent) populate(w *spawning, m *service.Message) error {
 		}
 		a.serial++
 		*a.rank(slot) = rank0
+		if err := a.openListener(slot); err != nil {
+			a.vacate(w.slots[:rank+1])
+			return err
+		}
 	}
 	a.segment.Announce() // ranks may outnumber processors now
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -145,7 +149,7 @@ var rank0 = rank{pidfd: -1, spawned: true}
 
 func (a *agent) startSpawned(w *spawning, p *service.Program, file string, rank, null int, env []string) error {
 	slot, n := w.slots[rank], strconv.Itoa(rank)
-	s := &process.Spec{File: file, Argv: p.Argv, Dir: p.Dir, Share: control.MemoryFD, Env: append(env[:len(env):len(env)],
+	s := &process.Spec{File: file, Argv: p.Argv, Dir: p.Dir, Share: []int{control.MemoryFD}, Env: append(env[:len(env):len(env)],
 		service.EnvProc+"="+strconv.Itoa(slot), service.EnvRank+"="+n, service.EnvLocalRank+"="+n,
 		"OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+n)}
 	s.Stdio[0] = null

@@ -36,7 +36,7 @@ func (a *agent) start(files []string) {
 		}
 		r := &a.ranks[i]
 		program := &a.spec.Programs[r.program]
-		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: control.MemoryFD}
+		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: []int{control.MemoryFD}}
 		a.bind(i, s)
 		if err := a.startRank(i, s, null); err != nil {
 			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err), Status: statusOf(err)})
@@ -119,7 +119,12 @@ func (a *agent) launch(i int, s *process.Spec, name string, alone bool) (pid int
 		s.Stdio[n+1] = fd
 		defer unix.Close(fd)
 	}
+	done, err := a.giveListener(i, s)
+	if err != nil {
+		return 0, err
+	}
 	pid, pidfd, err := process.Start(s)
+	done()
 	if err != nil {
 		return 0, err
 	}

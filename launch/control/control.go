@@ -19,6 +19,9 @@ const Version = 1
 // MemoryFD is the number under which a rank inherits the memory file: out of the way of shells and of programs that count from 3.
 const MemoryFD = 62
 
+// ListenFD is the number under which a rank inherits the socket on which it listens, if it is reached over the network.
+const ListenFD = 63
+
 // A Job is all that an agent needs to know to run its part of a job.
 type Job struct {
 	Version           int

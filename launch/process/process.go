@@ -134,7 +134,7 @@ type Spec struct {
 	Env    []string
 	Dir    string
 	Stdio  [3]int // descriptors of this process that become its 0, 1 and 2
-	Share  int    // descriptor of this process that it inherits under the same number; 0: none
+	Share  []int  // descriptors of this process that it inherits under the same numbers
 	CPUs   []int  // processors that it may use; nil: as this process
 	Number int    // for messages
 }
@@ -143,11 +143,11 @@ type Spec struct {
 // that lives as long as the job. pidfd becomes readable when the process has ended.
 func Start(s *Spec) (pid, pidfd int, err error) {
 	files := []uintptr{uintptr(s.Stdio[0]), uintptr(s.Stdio[1]), uintptr(s.Stdio[2])}
-	for s.Share > 0 && len(files) < s.Share {
-		files = append(files, ^uintptr(0))
-	}
-	if s.Share > 0 {
-		files = append(files, uintptr(s.Share))
+	for _, fd := range s.Share {
+		for len(files) <= fd {
+			files = append(files, ^uintptr(0))
+		}
+		files[fd] = uintptr(fd)
 	}
 	pidfd = -1
 	attr := &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, PidFD: &pidfd}}

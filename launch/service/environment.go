@@ -14,6 +14,7 @@ const (
 	EnvMaxprocs   = "SPX_MAXPROCS"
 	EnvErrhandler = "SPX_INITIAL_ERRHANDLER"
 	EnvParent     = "SPX_PARENT"
+	EnvListen     = "SPX_LISTEN"
 )
 
 // AgentName is what the agent is called in the list of processes.

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,7 +120,6 @@ static inline spx_type *job_vector(int64_t n, int64_t block, int64_t stride)
   return t;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------- */
 static inline uint64_t now_ns(void)
 {
   struct timespec t;
@@ -127,6 +127,57 @@ static inline uint64_t now_ns(void)
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* ---- sockets: JOB_SOCKETS 1 before job.h: all pairs are connected by sockets and share no channels ------------------- */
+#ifndef JOB_SOCKETS
+#define JOB_SOCKETS 0
+#endif
+#if JOB_SOCKETS
+#include <sys/socket.h>
+enum { JOB_MOST = 16 };
+static int job_ends[JOB_MOST][JOB_MOST]; /* of i, towards k */
+
+static void job_connect(uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      int pair[2];
+      if (n > JOB_MOST || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) abort();
+      job_ends[i][k] = pair[0];
+      job_ends[k][i] = pair[1];
+    }
+}
+
+static void job_disconnect(uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < n; k++)
+      if (i != k) close(job_ends[i][k]);
+}
+
+static void job_take_ends(uint32_t n, uint32_t me)
+{
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < n; k++) {
+      if (i == k) continue;
+      if (i == me)
+        spx_net_adopt(job_ends[i][k], k, 1);
+      else
+        close(job_ends[i][k]);
+    }
+}
+
+/* What was sent is with its receiver before the process goes. */
+static void job_flush(void)
+{
+  while (spx_net_unsent()) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    spx_wait_event(ticket, now_ns() + 1000000);
+  }
+}
+#endif
+
+/* ---- running ------------------------------------------------------------------------------------------------- */
 static inline void barrier(spx_comm *c)
 {
   char x = 0;
@@ -160,7 +211,13 @@ static void child(const job *j, int fd, uint32_t i, void (*body)(spx_comm *))
   uint32_t self = i;
   spx_self = job_comm(4, &self, 1, 0);
   spx_world = job_comm(8, NULL, (int)j->procs, (int)i);
+#if JOB_SOCKETS
+  job_take_ends(j->procs, i);
+#endif
   body(spx_world);
+#if JOB_SOCKETS
+  job_flush();
+#endif
   _exit(0);
 }
 
@@ -174,12 +231,20 @@ static inline int run_job(job j, void (*body)(spx_comm *))
   pid_t *pids = calloc(j.procs, sizeof *pids);
   spx_proc *procs = (spx_proc *)((char *)s + s->proc_off);
   for (uint32_t i = 0; i < j.procs; i++) procs[i].incarnation = 1, procs[i].world_rank = i;
+#if JOB_SOCKETS
+  s->flags |= SPX_SEG_TCP;
+  getrandom(s->job_id, sizeof s->job_id, 0); /* names the bells */
+  job_connect(j.procs);
+#endif
   for (uint32_t i = 0; i < j.procs; i++) {
     pids[i] = fork();
     if (pids[i] == 0) child(&j, fd, i, body);
     procs[i].pid = (uint32_t)pids[i];
     __atomic_store_n(&procs[i].agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
   }
+#if JOB_SOCKETS
+  job_disconnect(j.procs);
+#endif
   if (j.supervise) j.supervise(pids);
   for (uint32_t left = j.procs; left > 0; left--) {
     int status;
@@ -194,6 +259,7 @@ static inline int run_job(job j, void (*body)(spx_comm *))
       for (uint32_t k = 0; k < j.procs; k++) {
         __atomic_fetch_add(&procs[k].bell, 1, __ATOMIC_SEQ_CST);
         syscall(202 /* futex */, &procs[k].bell, 1 /* FUTEX_WAKE */, INT32_MAX, NULL, NULL, 0);
+        if (JOB_SOCKETS) spx_net_wake(s, k);
       }
     }
     waitpid(pids[i], &status, 0);

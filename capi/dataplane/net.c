@@ -1,0 +1,525 @@
+/* net.c - records over stream sockets: the same records as in rings, one after the other. A connection carries both directions.
+ *
+ * To the rest of the data plane a process of another host is a peer like any other. Its sending side writes into a buffer of this
+ * process instead of a ring; its bell, which always says that it sleeps, writes the buffer to the socket. The receiving side reads
+ * ahead into a buffer and delivers from there. Credit, which rings have in their control line, is a record of its own.
+ *
+ * Connections are made by the engine (capi/net.go), which a pipe tells whom to connect with; finished ones arrive in a list. What comes
+ * from a socket is believed only as far as it can do no harm: a record that does not fit ends the connection.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "dp.h"
+#include "net.h"
+
+#define OUT_BYTES  (256u << 10) /* what waits to be written */
+#define IN_BYTES   (256u << 10)
+#define MAX_RECORD (64u << 10)
+#define FEW        3  /* so many connections are read one by one; of more, epoll tells which */
+#define EVENTS     32 /* looked at in one poll */
+#define FIRST_NS                                                                                                       \
+  20000000 /* how long the first message to a process waits for its connection, before it is left to later calls */
+#define LATER_NS 1000000000ull
+
+struct spx_conn {
+  int fd; /* -1: none */
+  uint32_t peer, life;
+  bool asked;   /* the engine was told to connect */
+  bool full;    /* the socket took less than it was given: epoll tells when it takes more */
+  bool over;    /* nothing comes any more */
+  bool stalled; /* no memory for a message: nothing is read before it is delivered */
+  uint32_t at;  /* of this process's place in the list */
+  uint8_t *out; /* OUT_BYTES: the sending side's records, the part before flushed is written */
+  uint32_t flushed;
+  uint8_t *in; /* IN_BYTES: from in_at to in_end was read and not delivered */
+  uint32_t in_at, in_end;
+  uint8_t dirty; /* what the sending side sets, and nobody reads */
+  spx_chan out_chan, in_chan;
+  spx_proc bell; /* sleeps always */
+};
+
+/* A connection on its way from the engine. */
+typedef struct arrival {
+  struct arrival *next;
+  int fd;
+  uint32_t peer, life;
+} arrival;
+
+bool spx_net_on;
+static spx_conn **conns;     /* by process */
+static spx_conn **open_ones; /* those with a socket */
+static uint32_t n_open;
+static int epoll = -1, bell_fd = -1, want_fd = -1;
+static bool sleeping_here; /* a thread sleeps on the sockets */
+static arrival *_Atomic arrivals;
+static arrival *early;                 /* of processes that this one has not met yet */
+static uint32_t arrived;               /* futex: changes with every arrival */
+static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
+
+static uint64_t now_ns(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool spx_net_peer(uint32_t i)
+{
+  const spx_proc *p = spx_proc_of(i);
+  if (!spx_net_on || i == spx_me || p->home_job != 0) return false;
+  return (spx_segment->flags & SPX_SEG_TCP) || p->host != spx_segment->host;
+}
+
+/* The address on which process i of a job is woken: a name that lives as long as its socket. */
+static socklen_t bell_address(struct sockaddr_un *a, const spx_seg *file, uint32_t i)
+{
+  uint64_t job;
+  memcpy(&job, file->job_id, sizeof job);
+  memset(a, 0, sizeof *a);
+  a->sun_family = AF_UNIX;
+  int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "spx-%016llx-%u", (unsigned long long)job, i);
+  return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int watch(int fd, uint32_t events, int op, uint64_t what)
+{
+  struct epoll_event e = {.events = events, .data.u64 = what};
+  return epoll_ctl(epoll, op, fd, &e);
+}
+
+int spx_net_attach(void)
+{
+  spx_net_on = spx_segment->flags & SPX_SEG_TCP;
+  for (uint32_t i = 0; i < spx_segment->nprocs && !spx_net_on; i++)
+    spx_net_on = spx_proc_of(i)->home_job == 0 && spx_proc_of(i)->host != spx_segment->host;
+  if (!spx_net_on) return 0;
+  struct sockaddr_un a;
+  socklen_t len = bell_address(&a, spx_segment, spx_me);
+  conns = calloc(spx_map.nprocs, sizeof *conns);
+  open_ones = calloc(spx_map.nprocs, sizeof *open_ones);
+  epoll = epoll_create1(EPOLL_CLOEXEC);
+  bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int err = 0;
+  if (!conns || !open_ones)
+    err = ENOMEM;
+  else if (epoll < 0 || bell_fd < 0 || bind(bell_fd, (struct sockaddr *)&a, len) != 0 ||
+           watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
+    err = errno;
+  if (err) spx_net_detach();
+  return err;
+}
+
+/* ---- connections ----------------------------------------------------------------------------------------------- */
+
+static spx_conn *conn_of(uint32_t peer)
+{
+  if (conns[peer]) return conns[peer];
+  spx_conn *c = aligned_alloc(SPX_LINE, (sizeof *c + SPX_LINE - 1) / SPX_LINE * SPX_LINE);
+  uint8_t *out = aligned_alloc(SPX_LINE, OUT_BYTES), *in = aligned_alloc(SPX_LINE, IN_BYTES);
+  if (!c || !out || !in) {
+    free(c);
+    free(out);
+    free(in);
+    return NULL;
+  }
+  *c = (spx_conn){.fd = -1, .peer = peer, .life = spx_proc_of(peer)->incarnation, .out = out, .in = in};
+  c->bell.sleeping = 1;
+  return conns[peer] = c;
+}
+
+static void disconnect(spx_conn *c)
+{
+  if (c->fd < 0) return;
+  close(c->fd); /* epoll forgets it by itself */
+  c->fd = -1;
+  open_ones[c->at] = open_ones[--n_open];
+  open_ones[c->at]->at = c->at;
+}
+
+static void drop(spx_conn *c)
+{
+  if (!c) return;
+  disconnect(c);
+  conns[c->peer] = NULL;
+  free(c->out);
+  free(c->in);
+  free(c);
+}
+
+void spx_net_detach(void)
+{
+  for (uint32_t i = 0; conns && i < spx_map.nprocs; i++) drop(conns[i]);
+  free(conns);
+  free(open_ones);
+  conns = open_ones = NULL;
+  if (epoll >= 0) close(epoll);
+  if (bell_fd >= 0) close(bell_fd);
+  epoll = bell_fd = want_fd = -1;
+  spx_net_on = false;
+}
+
+void spx_net_start(int fd) { want_fd = fd; }
+
+void spx_net_adopt(int fd, uint32_t peer, uint32_t life)
+{
+  arrival *a = malloc(sizeof *a);
+  if (!a) {
+    close(fd);
+    return;
+  }
+  *a = (arrival){.fd = fd, .peer = peer, .life = life};
+  arrival *first = atomic_load(&arrivals);
+  do a->next = first;
+  while (!atomic_compare_exchange_weak(&arrivals, &first, a));
+  __atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST);
+  syscall(SYS_futex, &arrived, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+  spx_ring_self();
+}
+
+static void push(spx_conn *c);
+
+/* False: what there was with an earlier process of the number is not forgotten yet. */
+static bool join(const arrival *a)
+{
+  bool known = a->peer < spx_map.nprocs && a->life == spx_proc_of(a->peer)->incarnation;
+  if (known && conns[a->peer] && conns[a->peer]->life != a->life) return false;
+  spx_conn *c = known ? conn_of(a->peer) : NULL;
+  if (!c || c->fd >= 0 || spx_proc_dead(a->peer) || watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
+    close(a->fd);
+    return true;
+  }
+  fcntl(a->fd, F_SETFL, fcntl(a->fd, F_GETFL) | O_NONBLOCK);
+  c->fd = a->fd;
+  c->over = false;
+  c->at = n_open;
+  open_ones[n_open++] = c;
+  spx_stat.connections++;
+  push(c);
+  return true;
+}
+
+static int take_arrivals(void)
+{
+  int n = 0;
+  arrival *list = atomic_exchange(&arrivals, NULL), **last = &list;
+  while (*last) last = &(*last)->next;
+  *last = early;
+  early = NULL;
+  for (arrival *a = list, *next; a; a = next, n++) {
+    next = a->next;
+    if (join(a)) {
+      free(a);
+    } else {
+      a->next = early;
+      early = a;
+    }
+  }
+  return n;
+}
+
+/* Asks for a connection and waits a moment for it: the two ends' engines make it, whatever their programs do. */
+static void ask(spx_conn *c)
+{
+  if (c->asked || c->fd >= 0 || want_fd < 0) return;
+  c->asked = true;
+  ssize_t rc;
+  do rc = write(want_fd, &c->peer, sizeof c->peer);
+  while (rc < 0 && errno == EINTR);
+  for (uint64_t end = now_ns() + FIRST_NS, now; c->fd < 0;) {
+    uint32_t seen = __atomic_load_n(&arrived, __ATOMIC_SEQ_CST);
+    take_arrivals();
+    if (c->fd >= 0 || (now = now_ns()) >= end) break;
+    struct timespec t = {0, (long)(end - now)};
+    syscall(SYS_futex, &arrived, FUTEX_WAIT_PRIVATE, seen, &t, NULL, 0);
+  }
+}
+
+/* ---- sending --------------------------------------------------------------------------------------------------- */
+
+int spx_net_tx_init(uint32_t peer)
+{
+  spx_tx *tx = &spx_txs[peer];
+  spx_conn *c = conn_of(peer);
+  if (!c) {
+    spx_detail("no memory for a connection with process %u", peer);
+    return MPI_ERR_NO_MEM;
+  }
+  tx->conn = c;
+  tx->chan = &c->out_chan;
+  tx->base = c->out;
+  tx->size = OUT_BYTES - SPX_LINE / 2; /* a record never ends there: the next is never at the start by itself */
+  tx->pos = 0;
+  tx->dirty = &c->dirty;
+  tx->proc = &c->bell;
+  tx->ring = 0; /* needs none */
+  tx->file = &spx_own;
+  tx->epoch = spx_own.epoch;
+  tx->head = tx->tail = tx->sent = tx->matched = spx_position(tx->epoch);
+  c->out_chan.tail = c->out_chan.matched = tx->head;
+  c->flushed = 0;
+  tx->slow &= ~(uint32_t)SPX_TX_NEW;
+  ask(c);
+  return MPI_SUCCESS;
+}
+
+/* The connection does not work any more. What is sent later is for nobody: the peer's end is told by its agent. */
+static void broken(spx_conn *c)
+{
+  disconnect(c);
+  c->over = true;
+}
+
+static void push(spx_conn *c)
+{
+  spx_tx *tx = &spx_txs[c->peer];
+  if (tx->conn != c) return; /* nothing was ever sent */
+  while (c->flushed < tx->pos && c->fd >= 0) {
+    ssize_t n = send(c->fd, c->out + c->flushed, tx->pos - c->flushed, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)) {
+      if (!c->full) watch(c->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, c->peer);
+      c->full = true;
+      break;
+    }
+    if (n < 0)
+      broken(c);
+    else
+      c->flushed += (uint32_t)n;
+  }
+  if (c->over && c->fd < 0) c->flushed = tx->pos;
+  if (c->flushed == tx->pos) {
+    if (c->full && c->fd >= 0) watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
+    c->full = false;
+    tx->pos = c->flushed = 0;
+  }
+  tx->tail = tx->head - (tx->pos - c->flushed);
+  c->out_chan.tail = tx->tail;
+}
+
+spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
+{
+  spx_conn *c = tx->conn;
+  push(c);
+  if (tx->pos + bytes > tx->size && c->flushed > tx->size / 4) { /* what is written makes room */
+    uint32_t aligned = c->flushed / SPX_LINE * SPX_LINE;
+    memmove(c->out, c->out + aligned, tx->pos - aligned);
+    tx->pos -= aligned;
+    c->flushed -= aligned;
+  }
+  return tx->pos + bytes <= tx->size ? (spx_rec *)(c->out + tx->pos) : NULL;
+}
+
+bool spx_net_flush(uint32_t peer)
+{
+  if (!spx_net_peer(peer)) return false;
+  spx_lock();
+  if (conns[peer]) push(conns[peer]);
+  spx_unlock();
+  return true;
+}
+
+void spx_net_credit(uint32_t peer, uint64_t matched)
+{
+  spx_tx_put(peer, SPX_REC_CREDIT, 0, 0, 0, &matched, sizeof matched);
+}
+
+/* ---- receiving ------------------------------------------------------------------------------------------------- */
+
+void spx_net_rx_init(uint32_t peer)
+{
+  spx_rx *rx = &spx_rxs[peer];
+  spx_conn *c = conn_of(peer);
+  if (!c) spx_fatal(MPI_ERR_NO_MEM, "no memory for a connection with process %u", peer);
+  rx->conn = c;
+  rx->chan = &c->in_chan;
+  rx->proc = &c->bell;
+  rx->base = (uint8_t *)nothing;
+  rx->size = sizeof nothing;
+  rx->cma = 2;
+  rx->epoch = (uint16_t)spx_proc_of(peer)->incarnation;
+  rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position(rx->epoch);
+}
+
+/* A record that has arrived whole; false: no memory for it. */
+static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
+{
+  if (rec->kind != SPX_REC_CREDIT) return spx_deliver(c->peer, rx, rec, rec->kind);
+  uint64_t matched;
+  memcpy(&matched, rec->data, sizeof matched);
+  if (rec->len == sizeof matched) c->out_chan.matched = matched;
+  return true;
+}
+
+/* Is the payload as long as its kind needs? Of other kinds a line has all that is read. */
+static bool sound(const spx_rec *rec) { return rec->kind != SPX_REC_EAGER_SYNC || rec->len >= 16; }
+
+/* Is this the record that must come next? */
+static bool fits(const spx_rx *rx, const spx_rec *rec)
+{
+  return rec->valid >= SPX_LINE && rec->valid % SPX_LINE == 0 && rec->valid <= MAX_RECORD && rec->seq == rx->seq &&
+         rec->epoch == rx->epoch && rec->len <= rec->valid - SPX_REC_HEADER && rec->kind > SPX_REC_SWITCH &&
+         rec->kind <= SPX_REC_LAST && sound(rec);
+}
+
+/* Delivers what was read. False: the connection is to be ended. */
+static bool deliver(spx_conn *c, int *n)
+{
+  spx_rx *rx = &spx_rxs[c->peer];
+  if (SPX_UNLIKELY(!rx->base)) spx_rx_init(c->peer);
+  c->stalled = false;
+  while (c->in_end - c->in_at >= SPX_REC_HEADER) {
+    const spx_rec *rec = (const spx_rec *)(c->in + c->in_at);
+    if (SPX_UNLIKELY(!fits(rx, rec))) return false;
+    if (c->in_end - c->in_at < rec->valid) break;
+    uint32_t bytes = rec->valid;
+    if (!take(c, rx, rec)) {
+      c->stalled = true;
+      break;
+    }
+    rx->seq++;
+    c->in_at += bytes;
+    ++*n;
+  }
+  if (c->in_at == c->in_end)
+    c->in_at = c->in_end = 0;
+  else if (IN_BYTES - c->in_end < MAX_RECORD) {
+    memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
+    c->in_end -= c->in_at;
+    c->in_at = 0;
+  }
+  return true;
+}
+
+static void pull(spx_conn *c, int *n)
+{
+  for (int rounds = 0; rounds < 4 && c->fd >= 0; rounds++) {
+    uint32_t room = IN_BYTES - c->in_end;
+    ssize_t got = c->stalled ? 0 : recv(c->fd, c->in + c->in_end, room, MSG_DONTWAIT);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) broken(c);
+      return;
+    }
+    if (got == 0 && !c->stalled) {
+      broken(c);
+      return;
+    }
+    c->in_end += (uint32_t)got;
+    if (!deliver(c, n)) {
+      spx_stat.net_refused++;
+      broken(c);
+      return;
+    }
+    if ((uint32_t)got < room) return; /* that was all */
+  }
+}
+
+void spx_net_bury(uint32_t peer)
+{
+  spx_conn *c = spx_net_on ? conns[peer] : NULL;
+  int n = 0;
+  if (!c) return;
+  take_arrivals();
+  for (uint32_t before = 1; c->fd >= 0 && before; before = (uint32_t)n, n = 0) pull(c, &n);
+  broken(c);
+}
+
+void spx_net_forget(uint32_t peer)
+{
+  if (!spx_net_on || !conns[peer] || conns[peer]->life == spx_proc_of(peer)->incarnation) return;
+  spx_txs[peer].conn = NULL;
+  spx_rxs[peer].conn = NULL;
+  drop(conns[peer]);
+  take_arrivals();
+}
+
+int spx_net_poll(void)
+{
+  int n = SPX_UNLIKELY(atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL) ? take_arrivals() : 0;
+  if (n_open == 0) return n;
+  if (n_open <= FEW) {
+    for (uint32_t i = n_open; i-- > 0;) { /* from the end: a connection that ends is replaced by the last */
+      spx_conn *c = open_ones[i];
+      if (c->full) push(c);
+      pull(c, &n);
+    }
+    return n;
+  }
+  struct epoll_event events[EVENTS];
+  int ready = epoll_wait(epoll, events, EVENTS, 0);
+  for (int i = 0; i < ready; i++) {
+    if (events[i].data.u64 == UINT64_MAX) continue; /* the bell: heard when going to sleep */
+    spx_conn *c = conns[events[i].data.u64];
+    if (!c || c->fd < 0) continue;
+    if (events[i].events & EPOLLOUT) push(c);
+    if (c->fd >= 0 && events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) pull(c, &n);
+  }
+  return n;
+}
+
+/* ---- sleeping -------------------------------------------------------------------------------------------------- */
+
+bool spx_net_take_sleep(void)
+{
+  if (!spx_net_on || sleeping_here) return false;
+  return sleeping_here = true;
+}
+
+void spx_net_leave_sleep(void) { sleeping_here = false; }
+
+bool spx_net_sleep(uint32_t value, uint64_t ns)
+{
+  char word[8];
+  while (recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0) {}
+  if (__atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value) return false;
+  struct epoll_event e;
+  struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+  int rc = epoll_pwait2(epoll, &e, 1, ns == UINT64_MAX ? NULL : &t, NULL);
+  return rc == 0;
+}
+
+void spx_net_wake(const spx_seg *file, uint32_t i)
+{
+  static int fd = -1; /* kept; a second one that two threads may make at a time is lost until the process ends */
+  int s = __atomic_load_n(&fd, __ATOMIC_RELAXED);
+  if (s < 0) {
+    s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    __atomic_store_n(&fd, s, __ATOMIC_RELAXED);
+  }
+  struct sockaddr_un a;
+  socklen_t len = bell_address(&a, file, i);
+  sendto(s, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len); /* a full queue wakes it, too */
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------------- */
+
+static bool may_read(uint32_t peer)
+{
+  const spx_proc *p = spx_proc_of(peer);
+  return __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && !spx_proc_dead(peer);
+}
+
+uint64_t spx_net_unsent(void)
+{
+  uint64_t n = 0;
+  for (uint32_t i = 0; spx_net_on && i < spx_map.nprocs; i++) {
+    const spx_conn *c = conns[i];
+    int queued = 0;
+    if (!c || c->over || spx_txs[i].conn != c || !may_read(i)) continue;
+    if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
+    n += spx_txs[i].pos - c->flushed + (uint64_t)queued;
+  }
+  return n;
+}

@@ -1,0 +1,55 @@
+/* net.h - records over stream sockets: what net.c gives to the rest of the data plane and to the engine. */
+#ifndef SPX_NET_H
+#define SPX_NET_H
+#include "spx.h"
+
+#define SPX_NET_FRAGMENT (32u * 1024 - 32) /* bytes of a DATA record */
+
+typedef struct spx_conn spx_conn;
+struct spx_tx;
+struct spx_rec;
+
+/* Some process of the job is reached over the network. False: nothing of this file is ever called on a hot path. */
+SPX_HIDDEN extern bool spx_net_on;
+
+/* At attach. An errno. */
+SPX_HIDDEN int spx_net_attach(void);
+SPX_HIDDEN void spx_net_detach(void);
+/* Process i is reached over the network: it is on another host, or all are (SPX_TRANSPORTS=tcp). */
+SPX_HIDDEN bool spx_net_peer(uint32_t i);
+
+/* Sets up the sending side towards a process, and asks for a connection if there is none. An MPI error code. */
+SPX_HIDDEN int spx_net_tx_init(uint32_t peer);
+SPX_HIDDEN void spx_net_rx_init(uint32_t peer);
+/* Room for a record of bytes behind what waits to be written, or NULL. */
+SPX_HIDDEN struct spx_rec *spx_net_room(struct spx_tx *tx, uint32_t bytes);
+/* Writes what waits. False: the peer is not reached over the network. */
+SPX_HIDDEN bool spx_net_flush(uint32_t peer);
+/* Tells a sender how much of what it sent has been asked for. */
+SPX_HIDDEN void spx_net_credit(uint32_t peer, uint64_t matched);
+/* Takes in all that a process that is dead has sent, and closes the connection. */
+SPX_HIDDEN void spx_net_bury(uint32_t peer);
+/* Forgets all about the process that had this number. */
+SPX_HIDDEN void spx_net_forget(uint32_t peer);
+
+/* Reads and writes what can be read and written now; the number of things that moved. */
+SPX_HIDDEN int spx_net_poll(void);
+/* Sleeps until a socket is ready, or somebody rings, for at most ns, unless the bell is not value any more. True when the time
+ * is over. Called without the lock. */
+SPX_HIDDEN bool spx_net_sleep(uint32_t value, uint64_t ns);
+/* This thread may sleep on the sockets: no other does. The lock is held. */
+SPX_HIDDEN bool spx_net_take_sleep(void);
+SPX_HIDDEN void spx_net_leave_sleep(void);
+/* Wakes process i of the job whose memory file this is out of spx_net_sleep. Any thread, no lock. */
+SPX_HIDDEN void spx_net_wake(const spx_seg *file, uint32_t i);
+
+/* Bytes that have been sent and that no other host's kernel has yet, those for processes that are gone left aside. */
+SPX_HIDDEN uint64_t spx_net_unsent(void);
+
+/* ---- between the engine, which makes connections, and this file, which uses them ---------------------------------- */
+/* Numbers of processes to be connected with are written to fd, 4 bytes each. */
+SPX_HIDDEN void spx_net_start(int fd);
+/* A connection with the process that has number peer in its incarnation life: both ends have proved who they are. The socket is
+ * the data plane's from now on. Any thread. */
+SPX_HIDDEN void spx_net_adopt(int fd, uint32_t peer, uint32_t life);
+#endif

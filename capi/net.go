@@ -1,0 +1,263 @@
+package main
+
+/*
+#include "dp.h"
+static uint32_t net_word(uint32_t i, int what)
+{
+  spx_proc *p = spx_proc_of(i);
+  return __atomic_load_n(what == 0 ? &p->incarnation : &p->agent_state, __ATOMIC_ACQUIRE);
+}
+*/
+import "C"
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/service"
+	"libspx/net/tcp"
+	"libspx/shm"
+)
+
+// Connections with the processes that are reached over the network: made here, by goroutines that wait for nobody's MPI calls, and handed to
+// the data plane (dataplane/net.c), which writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at
+// the same time, the call of the end with the lower number counts.
+
+// A pairState says how far the connection of a pair is.
+type pairState struct {
+	made    bool // handed over: nothing is called or answered any more
+	calling bool
+}
+
+var netState struct {
+	id       tcp.Identity
+	server   tcp.Server
+	listener net.Listener
+	want     [2]*os.File
+	stop     chan struct{}
+
+	mu    sync.Mutex
+	pairs map[tcp.Process]*pairState
+}
+
+func init() {
+	onStart(startNet)
+	onStopped(stopNet)
+}
+
+func startNet(info *startInfo) (err error) {
+	if !C.spx_net_on {
+		return nil
+	}
+	s := &netState
+	s.id = tcp.Identity{Job: info.JobID, Self: tcp.Process{Number: info.Proc, Life: lifeOf(info.Proc)}}
+	copy(s.id.Key[:], unsafe.Slice((*byte)(unsafe.Pointer(&C.spx_segment.key)), len(s.id.Key)))
+	s.pairs, s.stop = map[tcp.Process]*pairState{}, make(chan struct{})
+	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: func(c net.Conn, from tcp.Process) { handOver(c, from) }, Failed: forgetPair}
+	if s.listener, err = inheritedListener(); err != nil {
+		return fail(C.MPI_ERR_OTHER, "%v", err)
+	}
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return fail(C.MPI_ERR_OTHER, "a pipe for connections: %v", err)
+	}
+	unix.SetNonblock(ends[0], true) //nolint:errcheck // os.File would only block a thread of its own
+	for i, fd := range ends {
+		s.want[i] = os.NewFile(uintptr(fd), "connections")
+	}
+	C.spx_net_start(C.int(ends[1]))
+	go s.server.Serve(s.listener) //nolint:errcheck // it ends when the listener is closed
+	go callAll(s.want[0])
+	return nil
+}
+
+func stopNet() {
+	s := &netState
+	if s.listener == nil {
+		return
+	}
+	C.spx_net_start(-1)
+	close(s.stop)
+	s.listener.Close()
+	s.want[0].Close()
+	s.want[1].Close()
+	s.listener = nil
+}
+
+// inheritedListener is the socket that the agent made for this process before it was started: its address was known to all from the
+// first moment.
+func inheritedListener() (net.Listener, error) {
+	text := os.Getenv(service.EnvListen)
+	fd, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("this process is reached over the network, but has no socket to listen on (%s=%q)", service.EnvListen, text)
+	}
+	f := os.NewFile(uintptr(fd), "listener")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d, on which this process should listen (%s), is no listening socket (%v); a wrapper may have closed it", fd, service.EnvListen, err)
+	}
+	return l, nil
+}
+
+func lifeOf(i uint32) uint32 { return uint32(C.net_word(C.uint32_t(i), 0)) }
+
+// isGone: process p has ended, or its number is another's.
+func isGone(p tcp.Process) bool {
+	state := uint32(C.net_word(C.uint32_t(p.Number), 1))
+	return lifeOf(p.Number) != p.Life || state == shm.AgentDead || state == shm.AgentExited
+}
+
+func pairWith(p tcp.Process) *pairState {
+	if netState.pairs[p] == nil {
+		netState.pairs[p] = &pairState{}
+	}
+	return netState.pairs[p]
+}
+
+// decide answers a call of from.
+func decide(from tcp.Process) tcp.Verdict {
+	s := &netState
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := pairWith(from)
+	if p.made || p.calling && s.id.Self.Number < from.Number {
+		return tcp.Elsewhere
+	}
+	p.made = true
+	return tcp.Taken
+}
+
+// forgetPair: the connection of a pair was to be used, and did not come about.
+func forgetPair(p tcp.Process) {
+	netState.mu.Lock()
+	defer netState.mu.Unlock()
+	pairWith(p).made = false
+}
+
+// handOver gives a connection to the data plane.
+func handOver(c net.Conn, p tcp.Process) bool {
+	fd, err := socketOf(c)
+	if err != nil {
+		forgetPair(p)
+		complain("the connection with %v: %v", describe(p), err)
+		return false
+	}
+	C.spx_net_adopt(C.int(fd), C.uint32_t(p.Number), C.uint32_t(p.Life))
+	return true
+}
+
+// socketOf takes the socket out of Go's hands.
+func socketOf(c net.Conn) (fd int, err error) {
+	defer c.Close()
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	var failed error
+	err = raw.Control(func(of uintptr) {
+		if fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3); failed == nil {
+			failed = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		}
+	})
+	if err == nil {
+		err = failed
+	}
+	return fd, err
+}
+
+// callAll calls the processes whose numbers come out of the pipe.
+func callAll(want *os.File) {
+	var b [4]byte
+	for {
+		if n, err := want.Read(b[:]); err != nil || n != len(b) {
+			return
+		}
+		number := binary.LittleEndian.Uint32(b[:])
+		go callUntil(tcp.Process{Number: number, Life: lifeOf(number)})
+	}
+}
+
+// complainAfter is how long a process may be out of reach before its user is told.
+const complainAfter = 10 * time.Second
+
+// callUntil calls one process until there is a connection, from whichever end, or the process is gone.
+func callUntil(p tcp.Process) {
+	s := &netState
+	began, pause, told := time.Now(), time.Millisecond, false
+	for {
+		s.mu.Lock()
+		pair := pairWith(p)
+		pair.calling = !pair.made
+		made := pair.made
+		s.mu.Unlock()
+		if made || isGone(p) {
+			return
+		}
+		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), &s.id, p)
+		s.mu.Lock()
+		pair.calling = false
+		if err == nil && verdict == tcp.Taken {
+			pair.made = true
+		}
+		s.mu.Unlock()
+		if err == nil && verdict == tcp.Taken {
+			handOver(c, p)
+			return
+		}
+		if err != nil && !told && time.Since(began) > complainAfter && !isGone(p) {
+			told = true
+			complain("%v cannot be reached at %v: %v%s", describe(p), addressOf(p.Number), err, cause(err))
+		}
+		select {
+		case <-s.stop:
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 500*time.Millisecond)
+	}
+}
+
+func cause(err error) string {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "; nobody listens there: has the process ended, or is this another host's address?"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "; there is no route: name the interface that leads there (--iface)"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "; something drops the packets: a firewall between the hosts, or the wrong interface (--iface)"
+	case errors.Is(err, syscall.EMFILE):
+		return "; this process has all the descriptors that it may have (ulimit -n)"
+	case errors.Is(err, tcp.ErrKey), errors.Is(err, tcp.ErrTongue):
+		return "; another program listens there"
+	}
+	return ""
+}
+
+// addressOf is where a process listens.
+func addressOf(number uint32) netip.AddrPort {
+	p := procOf(number)
+	addr := netip.AddrFrom16(*(*[16]byte)(unsafe.Pointer(&p.addr)))
+	return netip.AddrPortFrom(addr.Unmap(), uint16(p.port))
+}
+
+func describe(p tcp.Process) string {
+	return fmt.Sprintf("rank %d of world %d (process %d)", procOf(p.Number).world_rank, procOf(p.Number).world_id, p.Number)
+}
+
+func complain(format string, args ...any) {
+	me := procOf(netState.id.Self.Number)
+	fmt.Fprintf(os.Stderr, "libspx: rank %d of world %d: %s\n", me.world_rank, me.world_id, fmt.Sprintf(format, args...))
+}

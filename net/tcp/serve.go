@@ -1,0 +1,129 @@
+package tcp
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// What an end that was called spends on callers that have proved nothing yet.
+const (
+	maxUnproved = 128
+	patience    = 5 * time.Second
+)
+
+// A Server answers calls.
+type Server struct {
+	Identity Identity
+	// Decide says whether a connection with a process, which has proved who it is, is taken. Calls of it may overlap.
+	Decide func(from Process) Verdict
+	// Adopt gets a connection that was taken.
+	Adopt func(c net.Conn, from Process)
+	// Failed is told of a connection that Decide has taken and whose caller did not hear of it.
+	Failed func(from Process)
+
+	// Refused counts calls: of strangers, of processes of another time, without the key, too slow or too many, or broken off.
+	Refused struct{ Strangers, Old, Key, Slow atomic.Uint64 }
+
+	mu       sync.Mutex
+	unproved []net.Conn // oldest first
+}
+
+// Serve answers until the listener is closed. Then it hangs up on those that have proved nothing, and returns when no call is left.
+func (s *Server) Serve(l net.Listener) error {
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	defer s.hangUp()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			var timeout net.Error
+			if errors.As(err, &timeout) && timeout.Timeout() || !errors.Is(err, net.ErrClosed) {
+				time.Sleep(time.Millisecond) // out of descriptors, or the caller has gone: neither is this listener's end
+				continue
+			}
+			return err
+		}
+		s.enter(c)
+		calls.Go(func() { s.answer(c) })
+	}
+}
+
+func (s *Server) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.unproved {
+		c.Close()
+	}
+}
+
+func (s *Server) enter(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unproved) == maxUnproved {
+		s.unproved[0].Close()
+		s.unproved = s.unproved[1:]
+	}
+	s.unproved = append(s.unproved, c)
+}
+
+func (s *Server) leave(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, other := range s.unproved {
+		if other == c {
+			s.unproved = append(s.unproved[:i:i], s.unproved[i+1:]...)
+			return
+		}
+	}
+}
+
+func (s *Server) answer(c net.Conn) {
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with its caller
+	proved := false
+	from, verdict, err := Answer(c, &s.Identity, func(from Process) Verdict {
+		proved = true
+		s.leave(c)
+		return s.Decide(from)
+	})
+	if !proved {
+		s.leave(c)
+	}
+	if err == nil && verdict == Taken {
+		c.SetDeadline(time.Time{}) //nolint:errcheck // see above
+		s.Adopt(c, from)
+		return
+	}
+	c.Close()
+	switch {
+	case err == nil:
+	case proved && verdict == Taken:
+		s.Failed(from)
+	case errors.Is(err, ErrStranger):
+		s.Refused.Strangers.Add(1)
+	case errors.Is(err, ErrOld):
+		s.Refused.Old.Add(1)
+	case errors.Is(err, ErrKey):
+		s.Refused.Key.Add(1)
+	default:
+		s.Refused.Slow.Add(1)
+	}
+}
+
+// Dial connects with the process to at address, and calls it. It gives up after patience.
+func Dial(address string, id *Identity, to Process) (net.Conn, Verdict, error) {
+	c, err := net.DialTimeout("tcp", address, patience)
+	if err != nil {
+		return nil, 0, err
+	}
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with the other end
+	verdict, err := Call(c, id, to)
+	if err != nil || verdict != Taken {
+		c.Close()
+		return nil, verdict, err
+	}
+	c.SetDeadline(time.Time{}) //nolint:errcheck // see above
+	return c, verdict, nil
+}

@@ -1,0 +1,105 @@
+package tcp
+
+import (
+	"crypto/rand"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// serve starts a server of bob's on loopback; stop ends it, and returns when all calls have been answered and counted.
+func serve(t *testing.T) (s *Server, address string, adopted chan Process, stop func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	adopted = make(chan Process, 16)
+	s = &Server{Identity: *identity(bob, 1), Decide: always(Taken), Failed: func(Process) {},
+		Adopt: func(c net.Conn, from Process) { adopted <- from; c.Close() }}
+	done := make(chan struct{})
+	go func() { s.Serve(l); close(done) }() //nolint:errcheck // it ends when the listener is closed
+	stop = func() { l.Close(); <-done }
+	t.Cleanup(stop)
+	return s, l.Addr().String(), adopted, stop
+}
+
+// reach fails the test unless alice is connected within the time that a user would notice.
+func reach(t *testing.T, address string, adopted chan Process) {
+	t.Helper()
+	began := time.Now()
+	c, v, err := Dial(address, identity(alice, 1), bob)
+	if err != nil || v != Taken {
+		t.Fatalf("a process of the job is not connected: %v %v", v, err)
+	}
+	defer c.Close()
+	select {
+	case from := <-adopted:
+		if from != alice {
+			t.Errorf("adopted %v, want %v", from, alice)
+		}
+	case <-time.After(patience):
+		t.Fatal("the connection was not adopted")
+	}
+	if spent := time.Since(began); spent > patience/2 {
+		t.Errorf("a process of the job was connected after %v", spent)
+	}
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Connections that say nothing cost at most maxUnproved places: the oldest give way, and those of the job come through.
+func TestHalfOpenConnections(t *testing.T) {
+	s, address, adopted, _ := serve(t)
+	for range 1000 {
+		c := dial(t, address)
+		defer c.Close()
+	}
+	reach(t, address, adopted)
+	s.mu.Lock()
+	n := len(s.unproved)
+	s.mu.Unlock()
+	if n > maxUnproved {
+		t.Errorf("%d connections that have proved nothing are kept, at most %d should be", n, maxUnproved)
+	}
+}
+
+func TestRandomBytes(t *testing.T) {
+	s, address, adopted, stop := serve(t)
+	const callers = 200
+	b := make([]byte, 4096)
+	for range callers {
+		c := dial(t, address)
+		rand.Read(b)
+		c.Write(b)             //nolint:errcheck // the other end may have hung up
+		io.Copy(io.Discard, c) //nolint:errcheck // until it does
+		c.Close()
+	}
+	reach(t, address, adopted)
+	stop()
+	if n := s.Refused.Strangers.Load(); n != callers {
+		t.Errorf("%d strangers counted, want %d", n, callers)
+	}
+}
+
+func TestWithoutTheKey(t *testing.T) {
+	s, address, adopted, stop := serve(t)
+	for range 50 {
+		if _, _, err := Dial(address, identity(alice, 2), bob); err == nil {
+			t.Fatal("connected without the key")
+		}
+	}
+	reach(t, address, adopted)
+	stop()
+	if n := s.Refused.Key.Load() + s.Refused.Slow.Load(); n != 50 {
+		t.Errorf("%d refusals counted, want 50", n)
+	}
+}
