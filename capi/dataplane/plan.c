@@ -308,6 +308,10 @@ static void copy(spx_run *run, const spx_step *s)
   spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
   bool from_shared = spx_is_shared(&s->x), to_shared = spx_is_shared(&s->y);
   int64_t n = spx_piece_bytes(from_shared ? to : from);
+  if (n <= 32 && from_shared && to.type->flags & SPX_T_CONTIG && !s->flags) {
+    spx_copy_short(to.at, from.at, (uint64_t)n);
+    return;
+  }
   if (s->flags && (n > run->plan->limit) == !!(s->flags & SPX_PF_SHORT)) return;
   if (from_shared) from.count = n;
   if (to_shared) to.count = n;

@@ -163,6 +163,14 @@ static void mismatch(spx_run *run, spx_share *sh, uint32_t rank)
   spx_run_fail(run, MPI_ERR_TRUNCATE);
 }
 
+/* A rank that only reads has found the posts there: those who post run ahead, and the next ones may be there, too. */
+static void fetch_next(const spx_share *sh, const spx_step *s, uint32_t tick)
+{
+  enum { MOST = 8 };
+  for (int32_t i = s->first; i < s->first + s->n && i < s->first + MOST; i++)
+    __builtin_prefetch(spx_share_cell(sh, (uint32_t)i, tick + 1));
+}
+
 static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 {
   uint32_t i = (uint32_t)s->first + run->seen, end = (uint32_t)(s->first + s->n);
@@ -182,6 +190,7 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     if (is_before(sh->safe, run->low)) sh->safe = run->low;
     if (SPX_UNLIKELY(!run->waited && load(&sh->head->asleep))) wake_all(run->c->comm, sh); /* nobody was later */
   }
+  if (!run->waited && spx_share_cell(sh, sh->me, tick)->tick != tick) fetch_next(sh, s, tick);
   run->seen = 0;
   run->waited = 0;
   return true;

@@ -53,13 +53,19 @@ static inline void spx_coll_receives(spx_coll *c, void *buf, int64_t count, spx_
   spx_key_type(c->key.r, &c->key.r_contig, t);
 }
 
-static inline spx_coll spx_coll_on(spx_comm *comm, spx_coll_kind kind)
+/* Cleared in pieces that become plain stores: at once it would be one instruction that takes 20 ns. */
+static inline void spx_coll_on(spx_coll *c, spx_comm *comm, spx_coll_kind kind)
 {
-  spx_coll c;
-  memset(&c, 0, sizeof c);
-  c.comm = comm;
-  c.key.kind = (uint8_t)kind;
-  return c;
+  enum { PIECE = 64, WHOLE = sizeof *c / PIECE };
+  _Static_assert(WHOLE == 4, "as many as are written down here");
+  char *at = (char *)c;
+  memset(at, 0, PIECE);
+  memset(at + PIECE, 0, PIECE);
+  memset(at + 2 * PIECE, 0, PIECE);
+  memset(at + 3 * PIECE, 0, PIECE);
+  memset(at + WHOLE * PIECE, 0, sizeof *c - WHOLE * PIECE);
+  c->comm = comm;
+  c->key.kind = (uint8_t)kind;
 }
 
 static inline spx_array spx_array_of(spx_counts c) { return (spx_array){c.p, c.wide}; }

@@ -19,19 +19,22 @@ uint16_t spx_size_class(spx_counts counts, int n, int64_t size)
 
 int spx_c_Barrier(spx_comm *comm)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_BARRIER);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_BARRIER);
   return spx_collective(&c, SPX_BLOCKING);
 }
 
 int spx_c_Ibarrier(spx_comm *comm, MPI_Request *request)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_BARRIER);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_BARRIER);
   return spx_collective(&c, SPX_NONBLOCKING(request));
 }
 
 int spx_c_Barrier_init(spx_comm *comm, MPI_Info info, MPI_Request *request)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_BARRIER);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_BARRIER);
   (void)info;
   return spx_collective(&c, SPX_PERSISTENT(request));
 }
@@ -39,7 +42,8 @@ int spx_c_Barrier_init(spx_comm *comm, MPI_Info info, MPI_Request *request)
 static int allgather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
                      spx_type *recvtype, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLGATHER);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_ALLGATHER);
   spx_coll_receives(&c, recvbuf, recvcount, recvtype);
   if (sendbuf == MPI_IN_PLACE)
     c.key.in_place = 1;
@@ -73,7 +77,8 @@ int spx_c_Allgather_init(const void *sendbuf, int64_t sendcount, spx_type *sendt
 static int allgatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, spx_counts recvcounts,
                       spx_counts displs, spx_type *recvtype, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLGATHERV);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_ALLGATHERV);
   spx_coll_receives(&c, recvbuf, 0, recvtype);
   c.rcounts = spx_array_of(recvcounts);
   c.rdispls = spx_array_of(displs);
@@ -112,7 +117,8 @@ int spx_c_Allgatherv_init(const void *sendbuf, int64_t sendcount, spx_type *send
 static int alltoall(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
                     spx_type *recvtype, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLTOALL);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_ALLTOALL);
   spx_coll_receives(&c, recvbuf, recvcount, recvtype);
   if (sendbuf == MPI_IN_PLACE)
     c.key.in_place = 1;
@@ -144,7 +150,8 @@ int spx_c_Alltoall_init(const void *sendbuf, int64_t sendcount, spx_type *sendty
 static int alltoallv(const void *sendbuf, spx_counts sendcounts, spx_counts sdispls, spx_type *sendtype, void *recvbuf,
                      spx_counts recvcounts, spx_counts rdispls, spx_type *recvtype, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLTOALLV);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_ALLTOALLV);
   spx_coll_receives(&c, recvbuf, 0, recvtype);
   c.rcounts = spx_array_of(recvcounts);
   c.rdispls = spx_array_of(rdispls);
@@ -187,7 +194,8 @@ static int alltoallw(const void *sendbuf, spx_counts sendcounts, spx_counts sdis
                      void *recvbuf, spx_counts recvcounts, spx_counts rdispls, const MPI_Datatype *recvtypes,
                      spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLTOALLW);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_ALLTOALLW);
   c.recv = recvbuf;
   c.rcounts = spx_array_of(recvcounts);
   c.rdispls = spx_array_of(rdispls);

@@ -26,7 +26,8 @@ static int check_buffer(const spx_comm *c, const char *arg, const void *buf, int
 static int uniform(spx_coll_kind kind, const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
                    int64_t recvcount, spx_type *recvtype, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, kind);
+  spx_coll c;
+  spx_coll_on(&c, comm, kind);
   SPX_TRY(check_topology(comm, sendbuf, recvbuf));
   SPX_TRY(check_buffer(comm, "sendbuf", sendbuf, !comm->outdegree || spx_buffer_ok(sendbuf, sendcount, sendtype)));
   SPX_TRY(check_buffer(comm, "recvbuf", recvbuf, !comm->indegree || spx_buffer_ok(recvbuf, recvcount, recvtype)));
@@ -38,7 +39,8 @@ static int uniform(spx_coll_kind kind, const void *sendbuf, int64_t sendcount, s
 static int allgatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, spx_counts recvcounts,
                       spx_counts displs, spx_type *recvtype, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_NEIGHBOR_ALLGATHERV);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_NEIGHBOR_ALLGATHERV);
   int fits = spx_buffers_ok(recvbuf, recvcounts.p, comm->indegree, recvcounts.wide, recvtype);
   SPX_TRY(check_topology(comm, sendbuf, recvbuf));
   SPX_TRY(check_buffer(comm, "sendbuf", sendbuf, !comm->outdegree || spx_buffer_ok(sendbuf, sendcount, sendtype)));
@@ -54,7 +56,8 @@ static int allgatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype
 static int alltoallv(const void *sendbuf, spx_counts sendcounts, spx_counts sdispls, spx_type *sendtype, void *recvbuf,
                      spx_counts recvcounts, spx_counts rdispls, spx_type *recvtype, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_NEIGHBOR_ALLTOALLV);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_NEIGHBOR_ALLTOALLV);
   int gives = spx_buffers_ok(sendbuf, sendcounts.p, comm->outdegree, sendcounts.wide, sendtype);
   int fits = spx_buffers_ok(recvbuf, recvcounts.p, comm->indegree, recvcounts.wide, recvtype);
   SPX_TRY(check_topology(comm, sendbuf, recvbuf));
@@ -74,7 +77,8 @@ static int alltoallw(const void *sendbuf, spx_counts sendcounts, const MPI_Aint 
                      void *recvbuf, spx_counts recvcounts, const MPI_Aint *rdispls, const MPI_Datatype *recvtypes,
                      spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_NEIGHBOR_ALLTOALLW);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_NEIGHBOR_ALLTOALLW);
   SPX_TRY(check_topology(comm, sendbuf, recvbuf));
   c.send = sendbuf;
   c.scounts = spx_array_of(sendcounts);

@@ -66,7 +66,8 @@ static void *behind(const void *buf, int64_t n, const spx_type *t)
 static int reduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, int root,
                   spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_REDUCE);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_REDUCE);
   int inter = spx_is_inter(comm), receives = inter ? root == MPI_ROOT : root == comm->rank;
   c.key.root = root;
   if (op && datatype) {
@@ -104,7 +105,8 @@ int spx_c_Reduce_init(const void *sendbuf, void *recvbuf, int64_t count, spx_typ
 static int allreduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, spx_comm *comm,
                      spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLREDUCE);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_ALLREDUCE);
   int err = prepare(&c, sendbuf, recvbuf, count, datatype, op);
   return SPX_LIKELY(err == MPI_SUCCESS) ? spx_collective(&c, how) : err;
 }
@@ -136,7 +138,8 @@ int spx_c_Allreduce_init(const void *sendbuf, void *recvbuf, int64_t count, spx_
 static int reduce_scatter_block(const void *sendbuf, void *recvbuf, int64_t recvcount, spx_type *datatype, spx_op *op,
                                 spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_REDUCE_SCATTER_BLOCK);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_REDUCE_SCATTER_BLOCK);
   int err = prepare(&c, sendbuf, recvbuf, recvcount, datatype, op);
   return SPX_LIKELY(err == MPI_SUCCESS) ? spx_collective(&c, how) : err;
 }
@@ -163,7 +166,8 @@ int spx_c_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int64_t 
 static int reduce_scatter(const void *sendbuf, void *recvbuf, spx_counts recvcounts, spx_type *datatype, spx_op *op,
                           spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_REDUCE_SCATTER);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_REDUCE_SCATTER);
   int err = prepare(&c, sendbuf, recvbuf, 0, datatype, op);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
   c.rcounts = spx_array_of(recvcounts);
@@ -196,7 +200,8 @@ int spx_c_Reduce_scatter_init(const void *sendbuf, void *recvbuf, spx_counts rec
 static int prefix(spx_coll_kind kind, const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op,
                   spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, kind);
+  spx_coll c;
+  spx_coll_on(&c, comm, kind);
   if (SPX_UNLIKELY(spx_is_inter(comm)))
     return SPX_COLL_FAIL(comm, MPI_ERR_COMM, "comm is an intercommunicator, for which this is not defined");
   int err = prepare(&c, sendbuf, recvbuf, count, datatype, op);

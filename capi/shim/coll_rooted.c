@@ -16,7 +16,8 @@ static int alias(const spx_comm *c, const char *function_hint)
 
 static int bcast(void *buffer, int64_t count, spx_type *datatype, int root, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_BCAST);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_BCAST);
   c.key.root = root;
   if (datatype) spx_coll_receives(&c, buffer, count, datatype);
   return spx_collective(&c, how);
@@ -42,7 +43,8 @@ int spx_c_Bcast_init(void *buffer, int64_t count, spx_type *datatype, int root, 
 static int gather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
                   spx_type *recvtype, int root, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_GATHER);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_GATHER);
   c.key.root = root;
   if (at_root(comm, root)) spx_coll_receives(&c, recvbuf, recvcount, recvtype);
   if (at_leaf(comm, root)) {
@@ -79,7 +81,8 @@ int spx_c_Gather_init(const void *sendbuf, int64_t sendcount, spx_type *sendtype
 static int gatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, spx_counts recvcounts,
                    spx_counts displs, spx_type *recvtype, int root, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_GATHERV);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_GATHERV);
   c.key.root = root;
   if (at_root(comm, root)) {
     spx_coll_receives(&c, recvbuf, 0, recvtype);
@@ -123,7 +126,8 @@ int spx_c_Gatherv_init(const void *sendbuf, int64_t sendcount, spx_type *sendtyp
 static int scatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
                    spx_type *recvtype, int root, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_SCATTER);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_SCATTER);
   c.key.root = root;
   if (at_root(comm, root)) spx_coll_sends(&c, sendbuf, sendcount, sendtype);
   if (at_leaf(comm, root)) {
@@ -160,7 +164,8 @@ int spx_c_Scatter_init(const void *sendbuf, int64_t sendcount, spx_type *sendtyp
 static int scatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displs, spx_type *sendtype, void *recvbuf,
                     int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm, spx_how how)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_SCATTERV);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_SCATTERV);
   c.key.root = root;
   if (at_root(comm, root)) {
     spx_coll_sends(&c, sendbuf, 0, sendtype);

@@ -36,7 +36,8 @@ int spx_win_busy(const spx_win *w) { return w->exposed || w->access > SPX_A_FENC
 
 int spx_win_barrier(spx_win *w)
 {
-  spx_coll c = spx_coll_on(w->comm, SPX_COLL_BARRIER);
+  spx_coll c;
+  spx_coll_on(&c, w->comm, SPX_COLL_BARRIER);
   spx_plan *p;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   int err = spx_coll_plan(w->comm, &c.key, &p);

@@ -376,7 +376,7 @@ func reduceShared(b *builder) {
 // turn to run, the sum goes from rank to rank instead: none waits for those above it, so each does as many operations in a turn
 // as there are cells.
 func scanShared(b *builder) {
-	if b.crowded() {
+	if b.crowded() || b.Size == 2 {
 		scanChainShared(b)
 		return
 	}
