@@ -213,7 +213,7 @@ var table = []rule{
 	{Allgatherv, anyRanks, anyBytes, always, "ring"},
 
 	{Alltoall, 8, 4096, always, "shared"},
-	{Alltoall, 64, anyBytes, (*Args).crowded, "shared"},
+	{Alltoall, 64, 32 << 10, (*Args).crowded, "shared"},
 	{Alltoall, 4, anyBytes, always, "linear"},
 	{Alltoall, 64, anyBytes, (*Args).crowded, "linear"},
 	{Alltoall, anyRanks, 256, always, "bruck"},
@@ -250,13 +250,13 @@ var table = []rule{
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
 
 	{Scan, 8, CellBytes, always, "shared"},
-	{Scan, 64, 4096, (*Args).crowded, "shared"},
-	{Scan, 64, 1024, (*Args).crowded, "fan"},
+	{Scan, anyRanks, 8192, (*Args).crowded, "linear"},
+	{Scan, 64, anyBytes, (*Args).crowded, "shared"},
 	{Scan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Scan, anyRanks, anyBytes, always, "recursive_doubling"},
 	{Exscan, 8, CellBytes, always, "shared"},
-	{Exscan, 64, 4096, (*Args).crowded, "shared"},
-	{Exscan, 64, 1024, (*Args).crowded, "fan"},
+	{Exscan, anyRanks, 8192, (*Args).crowded, "linear"},
+	{Exscan, 64, anyBytes, (*Args).crowded, "shared"},
 	{Exscan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Exscan, anyRanks, anyBytes, always, "recursive_doubling"},
 
