@@ -45,7 +45,8 @@ static int run(spx_coll *c)
 
 static int gather(spx_comm *comm, const void *mine, void *all, size_t bytes)
 {
-  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLGATHER);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_ALLGATHER);
   spx_coll_receives(&c, all, (int64_t)bytes / 8, words());
   spx_coll_sends(&c, mine, (int64_t)bytes / 8, words());
   return run(&c);
@@ -55,7 +56,8 @@ static int gather(spx_comm *comm, const void *mine, void *all, size_t bytes)
 static int greatest(spx_comm *comm, int64_t *value)
 {
   int64_t mine = *value;
-  spx_coll c = spx_coll_on(comm, SPX_COLL_ALLREDUCE);
+  spx_coll c;
+  spx_coll_on(&c, comm, SPX_COLL_ALLREDUCE);
   c.op = (spx_op *)spx_get(SPX_K_OP, MPI_MAX);
   c.key.commute = 1;
   spx_coll_sends(&c, &mine, 1, words());
