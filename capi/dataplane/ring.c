@@ -181,12 +181,17 @@ bool spx_tx_open_ring(spx_tx *tx)
   return true;
 }
 
-static void activate(spx_tx *tx)
+static void enlist(spx_tx *tx)
 {
-  if (tx->active) return;
   tx->active = 1;
   tx->next = active;
   active = tx;
+}
+
+static void activate(spx_tx *tx)
+{
+  if (tx->active) return;
+  enlist(tx);
   /* A thread that sleeps, or is about to, has told the others that nothing waits for room: it must tell them anew. */
   if (SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(spx_me)->sleeping, __ATOMIC_RELAXED))) spx_ring_self();
 }
@@ -313,7 +318,7 @@ int spx_tx_drain(void)
       tx->full = tx->pend || tx->stream;
       tx->full_tail = tx->tail;
     }
-    if (tx->pend || tx->stream) activate(tx);
+    if ((tx->pend || tx->stream) && !tx->active) enlist(tx); /* as before: nobody has to be told */
   }
   return moved;
 }
