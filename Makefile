@@ -176,7 +176,7 @@ test-c: deps ## the C parts alone under the address, undefined-behaviour and thr
 
 .PHONY: race
 race: deps build ## the Go packages under the race detector
-	@cd $(ROOT) && $(GO) test -race -timeout 600s $$($(GO) list ./... | grep -v -e /capi$$ -e /tests)
+	@cd $(ROOT) && GORACE=atexit_sleep_ms=0 $(GO) test -race -timeout 600s $$($(GO) list ./... | grep -v -e /capi$$ -e /tests)
 
 .PHONY: lint
 lint: deps ## gofmt, go vet, import rules, file lengths, clang-format, texts

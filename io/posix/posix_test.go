@@ -2,6 +2,7 @@ package posix
 
 import (
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -91,17 +92,18 @@ func TestLocksExclude(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := true // guarded by the lock
+		var held atomic.Bool // guarded by the lock, of which the race detector does not know
+		held.Store(true)
 		done := make(chan bool)
 		go func() {
 			free, err := b.Lock(15, 16, false)
 			if err != nil {
 				t.Error(err)
 			}
-			done <- held
+			done <- held.Load()
 			free()
 		}()
-		held = false
+		held.Store(false)
 		unlock()
 		if <-done {
 			t.Error("the lock was given away while it was held")
