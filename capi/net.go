@@ -147,7 +147,7 @@ func forgetPair(p tcp.Process) {
 	pairWith(p).made = false
 }
 
-// handOver gives a connection to the data plane.
+// handOver gives a connection to the data plane. False: there was no descriptor for it, and it is closed.
 func handOver(c net.Conn, p tcp.Process) bool {
 	fd, err := socketOf(c)
 	if err != nil {
@@ -214,8 +214,9 @@ func callUntil(p tcp.Process) {
 		}
 		s.mu.Unlock()
 		if err == nil && verdict == tcp.Taken {
-			handOver(c, p)
-			return
+			if handOver(c, p) {
+				return
+			}
 		}
 		if err != nil && !told && time.Since(began) > complainAfter && !isGone(p) {
 			told = true

@@ -181,12 +181,9 @@ func dispatch(t *api.Tables, b *bodies) []byte {
 	return gofmt(w.String())
 }
 
-// forFortran are the names that only the Fortran library uses.
-var forFortran = []string{"spx_request_hook"}
-
 // exported lists all visible names, sorted.
 func exported(t *api.Tables) []string {
-	out := append([]string{}, forFortran...)
+	var out []string
 	for _, f := range t.Functions {
 		out = append(out, f.Name)
 		if tw := twin(f); tw != "" {

@@ -492,11 +492,14 @@ bool spx_net_sleep(uint32_t value, uint64_t ns)
 
 void spx_net_wake(const spx_seg *file, uint32_t i)
 {
-  static int fd = -1; /* kept; a second one that two threads may make at a time is lost until the process ends */
-  int s = __atomic_load_n(&fd, __ATOMIC_RELAXED);
+  static _Atomic int fd = -1; /* kept */
+  int s = atomic_load(&fd), none = -1;
   if (s < 0) {
     s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    __atomic_store_n(&fd, s, __ATOMIC_RELAXED);
+    if (!atomic_compare_exchange_strong(&fd, &none, s)) { /* another thread was faster */
+      close(s);
+      s = none;
+    }
   }
   struct sockaddr_un a;
   socklen_t len = bell_address(&a, file, i);

@@ -219,6 +219,7 @@ typedef struct spx_request {
   int (*finish)(struct spx_request *, MPI_Status *st);
   int (*cancel)(struct spx_request *);
   void (*release)(struct spx_request *);
+  struct spx_attached *attached; /* valid when release says so: shim/request_attach.c */
 } spx_request;
 
 /* ---- matched messages (MPI_Mprobe) --------------------------------------------------------------------------- */

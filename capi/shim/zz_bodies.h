@@ -558,6 +558,7 @@ SPX_HIDDEN int spx_c_X_Comm_ack_failed(spx_comm *comm, int num_to_ack, int *num_
 SPX_HIDDEN int spx_c_X_Delete_error_class(int errorclass);
 SPX_HIDDEN int spx_c_X_Delete_error_code(int errorcode);
 SPX_HIDDEN int spx_c_X_Delete_error_string(int errorcode);
+SPX_HIDDEN int spx_c_X_Request_attach(MPI_Request request, MPIX_Request_function *start_fn, MPIX_Request_function *complete_fn, MPIX_Request_function *free_fn, void *extra_state);
 SPX_HIDDEN int spx_c_X_Rankset_incl(spx_comm *comm, int n, const int ranks[], MPIX_Rankset *set);
 SPX_HIDDEN int spx_c_X_Rankset_range_incl(spx_comm *comm, int n, int ranges[][3], MPIX_Rankset *set);
 SPX_HIDDEN int spx_c_X_Rankset_from_group(spx_comm *comm, MPI_Group group, MPIX_Rankset *set);

@@ -717,6 +717,7 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPIX_Delete_error_class",
   "MPIX_Delete_error_code",
   "MPIX_Delete_error_string",
+  "MPIX_Request_attach",
   "MPIX_Rankset_incl",
   "MPIX_Rankset_range_incl",
   "MPIX_Rankset_from_group",

@@ -1206,3 +1206,11 @@ int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, i
   SPX_CHECK(incount == 0 || array_of_indices, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_indices"));
   return spx_c_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
+
+#pragma weak MPIX_Request_attach = PMPIX_Request_attach
+int PMPIX_Request_attach(MPI_Request request, MPIX_Request_function *start_fn, MPIX_Request_function *complete_fn, MPIX_Request_function *free_fn, void *extra_state)
+{
+  SPX_ENTER(SPX_FN_X_Request_attach);
+  SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
+  return spx_c_X_Request_attach(request, start_fn, complete_fn, free_fn, extra_state);
+}

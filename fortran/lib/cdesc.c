@@ -157,7 +157,7 @@ int spxf_copy(struct spxf_view *v, const CFI_cdesc_t *d, MPI_Fint type, int how)
 {
   if (v->d != d) spxf_as_is(v, d, 0, type);
   if (spxf_dense(d)) return MPI_SUCCESS;
-  if ((how & SPXF_LATER) && !spx_request_hook) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if ((how & SPXF_LATER) && !MPIX_Request_attach) return MPI_ERR_UNSUPPORTED_OPERATION;
   v->copy = malloc((size_t)elements(d) * d->elem_len);
   if (!v->copy) return MPI_ERR_NO_MEM;
   v->base = v->copy;
@@ -199,7 +199,7 @@ static int leave(struct spxf_view *v, int how, MPI_Fint request)
   p->copy = v->copy;
   p->how = how;
   memcpy(&p->d, v->d, sizeof *v->d + sizeof v->d->dim[0] * (size_t)v->d->rank);
-  if (spx_request_hook(MPI_Request_fromint(request), again, complete, release, p) == MPI_SUCCESS) return 1;
+  if (MPIX_Request_attach(MPI_Request_fromint(request), again, complete, release, p) == MPI_SUCCESS) return 1;
   free(p);
   return 0;
 }

@@ -8,6 +8,7 @@
 #define SPXF_CDESC_H
 
 #include "f77.h"
+#include <mpi-ext.h>
 #include <ISO_Fortran_binding.h>
 
 #ifdef SPX_PROFILE
@@ -49,9 +50,9 @@ int spxf_datatype(struct spxf_view *v, const CFI_cdesc_t *d, MPI_Count count, MP
 int spxf_unit(struct spxf_view *v, const CFI_cdesc_t *d, MPI_Fint type, int how);
 int spxf_copy(struct spxf_view *v, const CFI_cdesc_t *d, MPI_Fint type, int how);
 
-/* What is done when a request starts, ends, and goes; libspx has it, other libraries of the same ABI have not. */
-extern int spx_request_hook(MPI_Request request, void (*start)(void *), void (*finish)(void *), void (*release)(void *),
-                            void *state) __attribute__((weak));
+/* libspx has it, other libraries of the same ABI have not. */
+extern int MPIX_Request_attach(MPI_Request request, MPIX_Request_function *start_fn, MPIX_Request_function *complete_fn,
+                               MPIX_Request_function *free_fn, void *extra_state) __attribute__((weak));
 
 /* After the call: copies back and frees, now, or when *request completes (NULL: the call is a blocking one). */
 void spxf_close(struct spxf_view *v, int how, const MPI_Fint *request, int err);

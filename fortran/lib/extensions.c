@@ -8,8 +8,6 @@ struct later {
   MPI_Fint *to;
 };
 
-static void begin(void *state) { (void)state; }
-
 static void store(void *state)
 {
   struct later *l = state;
@@ -27,7 +25,7 @@ void F77(mpix_comm_ishrink)(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request
   *l = (struct later){MPI_COMM_NULL, newcomm};
   MPI_Request made = MPI_REQUEST_NULL;
   *ierror = CALL(MPIX_Comm_ishrink)(MPI_Comm_fromint(*comm), &l->made, &made);
-  if (*ierror == MPI_SUCCESS) *ierror = spx_request_hook(made, begin, store, free, l);
+  if (*ierror == MPI_SUCCESS) *ierror = MPIX_Request_attach(made, NULL, store, free, l);
   if (*ierror == MPI_SUCCESS)
     *request = MPI_Request_toint(made);
   else

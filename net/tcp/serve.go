@@ -39,12 +39,11 @@ func (s *Server) Serve(l net.Listener) error {
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			var timeout net.Error
-			if errors.As(err, &timeout) && timeout.Timeout() || !errors.Is(err, net.ErrClosed) {
-				time.Sleep(time.Millisecond) // out of descriptors, or the caller has gone: neither is this listener's end
-				continue
+			if errors.Is(err, net.ErrClosed) {
+				return err
 			}
-			return err
+			time.Sleep(time.Millisecond) // out of descriptors, or the caller has gone: not this listener's end
+			continue
 		}
 		s.enter(c)
 		calls.Go(func() { s.answer(c) })
