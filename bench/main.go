@@ -47,7 +47,7 @@ func main() {
 func parse() (o options, render bool, err error) {
 	ranks := flag.String("ranks", "2 4 8 16 32 64", "numbers of ranks")
 	rows := flag.String("rows", "", "regular expression: rows whose \"name bytes\" matches, alone; then nothing is written, unless -out is given")
-	impls := flag.String("impls", "spx mpich openmpi", "implementations")
+	impls := flag.String("impls", "spx mpich openmpi", "implementations; SETTING=VALUE[,SETTING=VALUE] is libspx with these settings")
 	flag.StringVar(&o.base, "base", "", "build folder of another libspx, measured beside this one as \"base\"")
 	flag.IntVar(&o.rounds, "rounds", 15, "rounds that count")
 	flag.Float64Var(&o.batchMS, "batch", 8, "milliseconds of one batch")

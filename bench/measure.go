@@ -245,6 +245,9 @@ func (b *bench) runOne(s set, impl string) (string, shares, error) {
 	if v, ok := variants[impl]; ok {
 		env, library = append(env, v...), "spx"
 	}
+	if strings.Contains(impl, "=") {
+		env, library = append(env, strings.Split(impl, ",")...), "spx"
+	}
 	if impl == "base" {
 		library = "spx"
 	}

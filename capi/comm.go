@@ -9,6 +9,7 @@ import "C"
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"libspx/core/attr"
@@ -36,6 +37,11 @@ type commObject struct {
 var comms table[commObject]
 
 func init() {
+	internals[C.SPX_IN_CONTEXTS] = func(c *call) error {
+		*at[uint64](c.addr(1)) = world.contexts.Take(c.int(0))
+		return nil
+	}
+	onStopped(func() { C.spx_comm_contexts_end() })
 	buried[C.SPX_K_COMM] = func(index uint32) {
 		if o := comms.get(index); o != nil {
 			ftFreed(o)
@@ -53,7 +59,36 @@ func commOf(handle uintptr) *commObject {
 	if o == nil {
 		return nil
 	}
+	if atomic.LoadUint32((*uint32)(&o._go)) == 0 {
+		meetTwin((*C.spx_comm)(unsafe.Pointer(o)))
+	}
 	return comms.get(uint32(o._go))
+}
+
+var twinsMu sync.Mutex // held while the Go side of a twin is made
+
+// meetTwin gives a communicator that MPI_Comm_dup has made without the engine its Go side.
+func meetTwin(c *C.spx_comm) {
+	if c.flags&C.SPX_C_TWIN == 0 {
+		return
+	}
+	twinsMu.Lock()
+	defer twinsMu.Unlock()
+	if c.o._go == 0 {
+		o := &commObject{Comm: comm.New(&comm.Made{Ctx: uint64(c.ctx), Local: group.Of(membersOf(c)...), Rank: int(c.rank)}), c: c, hints: info.New()}
+		o.enter()
+	}
+}
+
+// enter makes a communicator known.
+func (o *commObject) enter() {
+	o.attrs = commAttrs(o.c)
+	o.Link = link{o.c}
+	o.LocalLink = o.Link
+	if o.c.inner != nil {
+		o.LocalLink = link{o.c.inner}
+	}
+	atomic.StoreUint32((*uint32)(&o.c.o._go), comms.add(o))
 }
 
 func (o *commObject) handle() uintptr { return uintptr(o.c.o.handle) }
@@ -108,13 +143,7 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 			c.inner.flags |= C.SPX_C_FAR
 		}
 	}
-	o.attrs = commAttrs(c)
-	o.Link = link{c}
-	o.LocalLink = o.Link
-	if c.inner != nil {
-		o.LocalLink = link{c.inner}
-	}
-	c.o._go = C.uint32_t(comms.add(o))
+	o.enter()
 	return o, nil
 }
 

@@ -39,7 +39,9 @@ func (c *call) created(out int, m *comm.Made, parent *commObject, err error) err
 
 // duplicated copies to o, made from old, what a duplicate has beside its groups, and stores it in argument out.
 func (c *call) duplicated(out int, old, o *commObject, hints *info.Info, then func() error) error {
-	o.setHints(old.hintsNow())
+	if old.c.flags&C.SPX_C_HINTS != 0 {
+		o.setHints(old.hintsNow())
+	}
 	if hints != nil {
 		o.setHints(hints)
 	}
@@ -56,11 +58,16 @@ func (c *call) duplicated(out int, old, o *commObject, hints *info.Info, then fu
 }
 
 func (c *call) dup(out int, hints *info.Info) error {
-	old := c.comm(0)
-	m, err := old.Dup(world.contexts)
+	m, err := c.comm(0).Dup(world.contexts)
 	if err != nil {
 		return c.onComm(0, err)
 	}
+	return c.dupAs(out, m, hints)
+}
+
+// dupAs makes the duplicate m of argument 0.
+func (c *call) dupAs(out int, m *comm.Made, hints *info.Info) error {
+	old := c.comm(0)
 	o, err := newComm(m, old)
 	if err != nil {
 		return c.onComm(0, err)
@@ -68,8 +75,15 @@ func (c *call) dup(out int, hints *info.Info) error {
 	return c.duplicated(out, old, o, hints, func() error { return nil })
 }
 
+// commDup gets the duplicate's context in argument 2, unless it is still to be agreed upon (shim/comm_dup.c).
+//
 //spx:body MPI_Comm_dup
-func commDup(c *call) error { return c.dup(1, nil) }
+func commDup(c *call) error {
+	if ctx := uint64(c.int64(2)); ctx != 0 {
+		return c.dupAs(1, c.comm(0).Twin(ctx), nil)
+	}
+	return c.dup(1, nil)
+}
 
 //spx:body MPI_Comm_dup_with_info
 func commDupWithInfo(c *call) error { return c.dup(2, c.info(1)) }

@@ -21,6 +21,9 @@ func (o *commObject) setHints(in *info.Info) {
 		}
 	}
 	keepKinds(o.hints, in)
+	if o.hints.Len() > 0 {
+		o.c.flags |= C.SPX_C_HINTS
+	}
 }
 
 // hintsNow returns all hints, those that were never set with their defaults.

@@ -2,6 +2,7 @@ package main
 
 /*
 #include "ft.h"
+#include "stat.h"
 static int ft_exited(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED; }
 static void ft_revoked(spx_comm *c)
 {
@@ -201,6 +202,9 @@ func ftNext() (ftFrame, bool) {
 
 // commWithContext finds a communicator of this process.
 func commWithContext(ctx uint64) *commObject {
+	if c := C.spx_twin_with_context(C.uint64_t(ctx)); c != nil {
+		return commOf(uintptr(c.o.handle))
+	}
 	comms.mu.RLock()
 	defer comms.mu.RUnlock()
 	for _, o := range comms.objs {

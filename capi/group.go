@@ -66,17 +66,22 @@ func init() { internals[C.SPX_IN_COMM_GROUP] = groupOfComm }
 // groupOfComm gives a group of the processes of a communicator that C has made for itself.
 func groupOfComm(c *call) error {
 	comm := at[C.spx_comm](c.addr(0))
-	ids := make([]ident.ProcID, comm.size)
-	for i, proc := range unsafe.Slice(comm.local, comm.size) {
-		ids[i] = memberOf(procOf(uint32(proc)), world.me.Job)
-	}
-	h, err := groupHandle(group.Of(ids...))
+	h, err := groupHandle(group.Of(membersOf(comm)...))
 	if err != nil {
 		return err
 	}
 	C.set_group_session(C.uintptr_t(h), comm.session)
 	*at[uintptr](c.addr(1)) = h
 	return nil
+}
+
+// membersOf lists the processes of an intracommunicator, all of this job, that C has made.
+func membersOf(comm *C.spx_comm) []ident.ProcID {
+	ids := make([]ident.ProcID, comm.size)
+	for i, proc := range unsafe.Slice(comm.local, comm.size) {
+		ids[i] = memberOf(procOf(uint32(proc)), world.me.Job)
+	}
+	return ids
 }
 
 // setGroup stores a new handle of g in argument i.

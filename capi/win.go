@@ -36,11 +36,6 @@ var (
 
 func init() {
 	buried[C.SPX_K_WIN] = wins.remove
-	internals[C.SPX_IN_CONTEXTS] = func(c *call) error {
-		*at[uint64](c.addr(1)) = world.contexts.Take(c.int(0))
-		return nil
-	}
-	onStopped(func() { C.spx_win_contexts_end() })
 }
 
 // winOf returns the Go side of the window with this handle; nil when it is none.

@@ -127,7 +127,9 @@ enum {
   SPX_C_WORLD = 2u,
   SPX_C_SELF = 4u,
   SPX_C_TOPO = 8u,
-  SPX_C_FAR = 16u /* with processes of other jobs or hosts: no common memory file */
+  SPX_C_FAR = 16u /* with processes of other jobs or hosts: no common memory file */,
+  SPX_C_TWIN = 32u /* made by MPI_Comm_dup without the engine, which may not know it yet */,
+  SPX_C_HINTS = 64u /* has hints that a duplicate gets */
 };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */

@@ -42,6 +42,15 @@ void spx_stat_messages(spx_counts_of *sum)
   spx_unlock();
 }
 
+spx_comm *spx_twin_with_context(uint64_t ctx)
+{
+  spx_lock();
+  spx_comm *c = counted;
+  while (c && !(c->ctx == ctx && c->flags & SPX_C_TWIN && c->o.handle)) c = c->counted_next;
+  spx_unlock();
+  return c;
+}
+
 void spx_stat_gone(spx_comm *c)
 {
   spx_lock();

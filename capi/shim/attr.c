@@ -76,6 +76,8 @@ void spx_comm_attrs_free(spx_comm *c)
   c->attrs = NULL;
 }
 
+bool spx_comm_has_attrs(const spx_comm *c) { return c->attrs && c->attrs->n > 0; }
+
 /* A predefined attribute: the address of its value, NULL when it has none. */
 static int *predefined(int keyval)
 {

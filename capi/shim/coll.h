@@ -23,6 +23,14 @@ SPX_HIDDEN int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **pl
 /* Drops the plans of a communicator that is freed. */
 SPX_HIDDEN void spx_coll_comm_free(spx_comm *c);
 
+/* ---- coll_inside.c: what other functions need; of words of 8 bytes; each returns an error code, with a detail text ---- */
+/* all: bytes of every process, in the order of ranks. */
+SPX_HIDDEN int spx_inside_gather(spx_comm *comm, const void *mine, void *all, size_t bytes);
+/* The greatest of all processes' values. */
+SPX_HIDDEN int spx_inside_greatest(spx_comm *comm, int64_t *value);
+/* What rank 0 has. */
+SPX_HIDDEN int spx_inside_bcast(spx_comm *comm, void *data, size_t bytes);
+
 /* Raises on the communicator, with the name of the MPI function. */
 #define SPX_COLL_FAIL(comm, code, ...)                                                                                 \
   spx_raise(SPX_K_COMM, (void *)(uintptr_t)(comm)->o.handle, (code), spx_fn_name[spx_fn], __VA_ARGS__)

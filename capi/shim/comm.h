@@ -48,6 +48,12 @@ SPX_HIDDEN int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t 
  * in it, or gone, and what was sent has left this process. */
 SPX_HIDDEN int64_t spx_comm_farewell(spx_word *a);
 
+/* ---- comm_dup.c ---- */
+/* A new context for one communicator, for this process to tell the others; 0: an error, with a detail text. */
+SPX_HIDDEN uint64_t spx_comm_context(void);
+/* MPI has ended: the contexts that are left count no more. */
+SPX_HIDDEN void spx_comm_contexts_end(void);
+
 /* ---- comm_idup.c ---- */
 /* A neighbour in the tree along which a new context travels (core/comm, DupTree). */
 typedef struct spx_edge {
@@ -70,4 +76,5 @@ SPX_HIDDEN extern spx_predef_attrs spx_attr_values;
 SPX_HIDDEN void spx_keyval_mark(int keyval, int live);
 SPX_HIDDEN void spx_comm_attr_mark(spx_comm *c, int keyval, uintptr_t value, int present);
 SPX_HIDDEN void spx_comm_attrs_free(spx_comm *c);
+SPX_HIDDEN bool spx_comm_has_attrs(const spx_comm *c);
 #endif

@@ -9,7 +9,6 @@
 #include "coll.h"
 #include "comm.h"
 #include "error.h"
-#include "share.h"
 #include "win.h"
 
 #define FN       spx_fn_name[spx_fn]
@@ -29,77 +28,7 @@ static int allocates(int flavor) { return flavor == MPI_WIN_FLAVOR_ALLOCATE || f
 
 #define fail(comm, code, ...) spx_raise(SPX_K_COMM, (void *)(uintptr_t)(comm)->o.handle, code, FN, __VA_ARGS__)
 
-static spx_type *words(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_INT64_T); }
-
-/* ---- collectives of the communicator that a window is made of: its plans are warm, and it has met already ------- */
-
-static int run(spx_coll *c)
-{
-  spx_plan *p;
-  int err = spx_coll_plan(c->comm, &c->key, &p);
-  if (err != MPI_SUCCESS) return err;
-  err = spx_plan_run(p, c);
-  spx_plan_unref(p);
-  return err;
-}
-
-static int gather(spx_comm *comm, const void *mine, void *all, size_t bytes)
-{
-  spx_coll c;
-  spx_coll_on(&c, comm, SPX_COLL_ALLGATHER);
-  spx_coll_receives(&c, all, (int64_t)bytes / 8, words());
-  spx_coll_sends(&c, mine, (int64_t)bytes / 8, words());
-  return run(&c);
-}
-
-/* The greatest of all processes' values. */
-static int greatest(spx_comm *comm, int64_t *value)
-{
-  int64_t mine = *value;
-  spx_coll c;
-  spx_coll_on(&c, comm, SPX_COLL_ALLREDUCE);
-  c.op = (spx_op *)spx_get(SPX_K_OP, MPI_MAX);
-  c.key.commute = 1;
-  spx_coll_sends(&c, &mine, 1, words());
-  spx_coll_receives(&c, value, 1, words());
-  return run(&c);
-}
-
 /* ---- a communicator of the window's own ------------------------------------------------------------------------ */
-
-enum { DOZENS = 60 };
-
-static struct {
-  uint64_t next;
-  int left;
-} contexts;
-
-void spx_win_contexts_end(void) { contexts.left = 0; }
-
-/* A new context, for this process to tell the others: the engine deals them out by the dozen. 0: an error, with a detail text. */
-static uint64_t take_context(void)
-{
-  uint64_t got = 0;
-  spx_lock();
-  if (contexts.left > 0) {
-    contexts.left--;
-    got = contexts.next;
-    contexts.next += SPX_CTX_STEP;
-  }
-  spx_unlock();
-  if (!got) {
-    spx_frame f = {.fn = SPX_IN_CONTEXTS};
-    f.a[0].i = DOZENS;
-    f.a[1].p = &got;
-    if (spx_go_internal(&f) != MPI_SUCCESS) return 0;
-    spx_lock();
-    contexts.next = got + SPX_CTX_STEP;
-    contexts.left = DOZENS - 1;
-    spx_unlock();
-  }
-  spx_share_offer(got);
-  return got;
-}
 
 /* It has the processes of comm, and the engine does not know it. Errors on it come back to us. */
 static int own_comm(spx_win *w, const spx_comm *comm)
@@ -149,7 +78,7 @@ static int take_memory(spx_win *w, spx_comm *comm, uint64_t bytes, int64_t head[
     mine[1] = (int64_t)offset;
     mine[2] = (int64_t)got;
   }
-  int err = gather(comm, mine, all, sizeof mine);
+  int err = spx_inside_gather(comm, mine, all, sizeof mine);
   memcpy(head, all, sizeof mine);
   free(all);
   return err;
@@ -172,7 +101,7 @@ static int get_memory(spx_win *w, spx_comm *comm, const share *first, uint64_t b
     w->map = spx_plot_map(w->file_offset, w->file_bytes);
     failed = w->map == NULL;
   }
-  int err = greatest(comm, &failed);
+  int err = spx_inside_greatest(comm, &failed);
   if (err != MPI_SUCCESS || !failed) return err;
   spx_detail("%llu bytes of memory for the window are not to be had: %s", (unsigned long long)bytes,
              strerror(head[0] ? (int)head[0] : 12));
@@ -213,7 +142,7 @@ static int ask_for_mail(spx_win *w, spx_comm *comm)
   if (!is_reached(w)) return MPI_SUCCESS;
   for (int i = 0; i < w->size; i++)
     if (i != w->rank && !spx_may_read(comm->peer[i])) mail = 1;
-  int err = greatest(comm, &mail);
+  int err = spx_inside_greatest(comm, &mail);
   w->mail = mail != 0;
   w->boxed = mail || (w->size > 1 && w->size <= BOXES_MAX);
   return err;
@@ -227,7 +156,7 @@ static void prepare(spx_win *w, const spx_comm *comm, share *mine)
   w->waits = calloc((size_t)w->size, sizeof *w->waits);
   int poor = !w->targets || !w->starts || !w->waits || own_comm(w, comm) != MPI_SUCCESS;
   if (!poor && w->rank == 0) {
-    mine->ctx = (int64_t)take_context();
+    mine->ctx = (int64_t)spx_comm_context();
     poor = mine->ctx == 0;
     spx_comm_set_ctx(w->comm, (uint64_t)mine->ctx);
   }
@@ -263,7 +192,7 @@ static int set_up(spx_win *w, spx_comm *comm, share *mine)
     return MPI_ERR_NO_MEM;
   }
   prepare(w, comm, mine);
-  int err = gather(comm, mine, all, sizeof *mine);
+  int err = spx_inside_gather(comm, mine, all, sizeof *mine);
   if (err == MPI_SUCCESS) err = put_together(w, comm, all, (uint64_t *)(all + w->size));
   free(all);
   return err;

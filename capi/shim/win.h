@@ -21,8 +21,6 @@ SPX_HIDDEN int spx_win_busy(const spx_win *w);
 /* ---- win.c ---- */
 /* A new group of the window's processes; MPI_GROUP_NULL, with a detail text, when memory is out. */
 SPX_HIDDEN MPI_Group spx_win_group(spx_win *w);
-/* MPI has ended: the contexts that are left count no more. */
-SPX_HIDDEN void spx_win_contexts_end(void);
 
 /* ---- for capi/win.go ---- */
 /* A predefined attribute of the window with this handle: 1, and its value; 0 when keyval is none. */

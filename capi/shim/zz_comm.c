@@ -57,11 +57,10 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
 int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_dup);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
-  spx_frame frame = {.fn = SPX_FN_Comm_dup,
-    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
-  return spx_go(&frame);
+  return spx_c_Comm_dup(c_comm, newcomm);
 }
 
 #pragma weak MPI_Comm_dup_with_info = PMPI_Comm_dup_with_info
@@ -82,9 +81,7 @@ int PMPI_Comm_free(MPI_Comm *comm)
   SPX_ENTER(SPX_FN_Comm_free);
   SPX_CHECK(comm, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm"));
   SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(0, NULL, SPX_K_COMM, "comm", *comm));
-  spx_frame frame = {.fn = SPX_FN_Comm_free,
-    .a = {{.u = (uintptr_t)comm}}};
-  return spx_go(&frame);
+  return spx_c_Comm_free(comm);
 }
 
 #pragma weak MPI_Comm_get_info = PMPI_Comm_get_info
