@@ -87,6 +87,22 @@ func (p filePeers) Exchange(sends, recvs []io.Message) error {
 	return linkError(code)
 }
 
+// Gather is a collective of the file's communicator, on whole words.
+func (p filePeers) Gather(record, all []byte) error {
+	n := len(record)
+	words := (n + 7) / 8
+	mine, got := make([]uint64, words+1), make([]uint64, words*p.Size()+1)
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&mine[0])), n), record)
+	code := C.spx_io_gather(p.c.c, unsafe.Pointer(&mine[0]), unsafe.Pointer(&got[0]), C.int64_t(8*words))
+	for r, bytes := 0, unsafe.Slice((*byte)(unsafe.Pointer(&got[0])), 8*len(got)); r < p.Size(); r++ {
+		copy(all[r*n:(r+1)*n], bytes[8*words*r:])
+	}
+	if code != 0 {
+		p.c.revoke()
+	}
+	return linkError(code)
+}
+
 func messages(list []io.Message) []C.spx_io_message {
 	out := make([]C.spx_io_message, len(list), len(list)+1)
 	for i, m := range list {

@@ -1,5 +1,6 @@
 /* io.c - the C side of MPI-IO: see io.h. */
 #include "io.h"
+#include "coll.h"
 #include "error.h"
 #include "runtime.h"
 #include <stdlib.h>
@@ -49,6 +50,15 @@ int spx_io_exchange(spx_comm *c, const spx_io_message *sends, int nsends, const 
   spx_sigstate *s = spx_outer_signals;
   spx_signals_leave(s);
   int err = exchange(c, sends, nsends, recvs, nrecvs);
+  spx_signals_enter(s);
+  return err;
+}
+
+int spx_io_gather(spx_comm *c, const void *mine, void *all, int64_t bytes)
+{
+  spx_sigstate *s = spx_outer_signals;
+  spx_signals_leave(s);
+  int err = spx_inside_gather(c, mine, all, (size_t)bytes);
   spx_signals_enter(s);
   return err;
 }

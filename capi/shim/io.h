@@ -15,6 +15,8 @@ typedef struct spx_io_message {
  * Returns an MPI error code. */
 SPX_HIDDEN int spx_io_exchange(spx_comm *c, const spx_io_message *sends, int nsends, const spx_io_message *recvs,
                                int nrecvs);
+/* Puts bytes (whole words) of every process into all, by rank. Called from Go. Returns an MPI error code. */
+SPX_HIDDEN int spx_io_gather(spx_comm *c, const void *mine, void *all, int64_t bytes);
 /* A complete request of an operation that moved this many bytes; NULL when memory is out. */
 SPX_HIDDEN spx_request *spx_io_request(int64_t bytes);
 /* Gives a new file the error handler of MPI_FILE_NULL. */

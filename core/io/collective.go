@@ -133,14 +133,25 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	if !aloneIsBetter(v, pos, mine, write) {
 		helpless = 1
 	}
-	records, err := GatherInts(peers, mine.first, mine.last, mine.n, alone, helpless)
+	var whole row
+	irregular := int64(0)
+	if mine.n > 0 && alone == 0 {
+		one := false
+		if helpless == 1 {
+			whole, one = v.regular(pos, pos+mine.n)
+		}
+		if !one {
+			irregular = 1
+		}
+	}
+	records, err := GatherInts(peers, mine.first, mine.last, mine.n, alone, helpless, irregular, whole.off, whole.n, whole.stride, whole.count)
 	if err != nil {
 		return 0, err
 	}
-	all := make([]reach, len(records))
+	all, known := make([]reach, len(records)), make([]row, len(records))
 	for r, x := range records {
-		all[r] = reach{x[0], x[1], x[2]}
-		alone, helpless = alone|x[3], helpless|x[4]
+		all[r], known[r] = reach{x[0], x[1], x[2]}, row{x[6], x[7], x[8], x[9]}
+		alone, helpless, irregular = alone|x[3], helpless|x[4], irregular|x[5]
 	}
 	done := int64(0)
 	switch {
@@ -151,6 +162,9 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	default:
 		t := &twoPhase{peers: peers, b: b, v: v, m: m, pos: pos, plan: newPlan(all, h), mine: mine}
 		t.failure = failure
+		if irregular == 0 {
+			t.known = known
+		}
 		if done, err = t.run(write); err != nil {
 			return 0, err
 		}
@@ -168,6 +182,7 @@ type twoPhase struct {
 	m        Memory
 	pos      int64
 	mine     reach
+	known    []row    // what each process wants, if that is one row for each: then nobody has to tell
 	failure  error    // of this process as an aggregator: the others are told in the end
 	borrowed []func() // gives buffers of the round back
 }
@@ -206,9 +221,14 @@ func (t *twoPhase) run(write bool) (int64, error) {
 		if me >= 0 {
 			from, to = t.at(me, round)
 			for r := range t.size {
-				if t.meets(r, from, to) {
-					asked = append(asked, &request{rank: r, header: make([]byte, headerBytes)})
+				if !t.meets(r, from, to) {
+					continue
 				}
+				q := &request{rank: r, header: make([]byte, headerBytes)}
+				if t.known != nil {
+					q.list = t.known[r].within(from, to)
+				}
+				asked = append(asked, q)
 			}
 		}
 		if err := t.tell(parts, asked, write); err != nil {
@@ -239,6 +259,11 @@ func (t *twoPhase) parts(round int) []*part {
 		p := &part{agg: a}
 		p.from = t.pos + t.v.Below(t.pos, end, from)
 		p.to = p.from + t.v.Below(p.from, end, to)
+		if t.known != nil {
+			p.list = t.known[t.peers.Rank()].within(from, to)
+			list = append(list, p)
+			continue
+		}
 		p.list = t.v.rows(p.from, p.to)
 		p.header = make([]byte, headerBytes)
 		binary.LittleEndian.PutUint64(p.header, uint64(len(p.list)))
@@ -251,6 +276,9 @@ func (t *twoPhase) parts(round int) []*part {
 
 // tell sends the aggregators the ranges, and the data if they are written.
 func (t *twoPhase) tell(parts []*part, asked []*request, write bool) error {
+	if t.known != nil {
+		return t.bring(parts, asked, write)
+	}
 	var sends, recvs []Message
 	for _, p := range parts {
 		sends = append(sends, Message{t.rank(p.agg), p.header})
@@ -290,6 +318,29 @@ func (t *twoPhase) tell(parts []*part, asked []*request, write bool) error {
 		q.list = decodeRows(q.table)
 	}
 	return nil
+}
+
+// bring is tell where the aggregators know who wants what: data alone travel, if they are written.
+func (t *twoPhase) bring(parts []*part, asked []*request, write bool) error {
+	var sends, recvs []Message
+	for _, q := range asked {
+		n := int64(0)
+		for _, r := range q.list {
+			n += r.bytes()
+		}
+		if q.data = t.borrow(n); n > 0 {
+			recvs = append(recvs, Message{q.rank, q.data})
+		}
+	}
+	if !write {
+		return nil
+	}
+	for _, p := range parts {
+		if len(p.list) > 0 {
+			sends = append(sends, Message{t.rank(p.agg), t.load(p)})
+		}
+	}
+	return t.peers.Exchange(sends, recvs)
 }
 
 // load returns the data of a part.

@@ -70,6 +70,13 @@ type Peers interface {
 	Exchange(sends, recvs []Message) error
 }
 
+// Gatherer is what Peers may be, too: they gather faster than by exchanges.
+type Gatherer interface {
+	// Gather puts the records of all processes, which have the same length, into all, one after the other by rank. It fails
+	// when a process is dead.
+	Gather(record, all []byte) error
+}
+
 // Counter is a number that all processes of a file share: the shared file pointer.
 type Counter interface {
 	// Add adds n and returns the value before.

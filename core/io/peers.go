@@ -9,6 +9,11 @@ import (
 // Gather gives every process the records of all, which have the same length: result r is that of process r.
 func Gather(p Peers, record []byte) ([][]byte, error) {
 	size, me, n := p.Size(), p.Rank(), len(record)
+	if g, ok := p.(Gatherer); ok {
+		all := make([]byte, size*n)
+		err := g.Gather(record, all)
+		return cut(all, n, 0, size), err
+	}
 	all := append(make([]byte, 0, size*n), record...) // those of me, me+1, ... (mod size)
 	for have := 1; have < size; have *= 2 {
 		k := min(have, size-have)
@@ -19,11 +24,16 @@ func Gather(p Peers, record []byte) ([][]byte, error) {
 		}
 		all = append(all, in...)
 	}
+	return cut(all, n, me, size), nil
+}
+
+// cut returns the size records of n bytes in all, the first of which is that of process first.
+func cut(all []byte, n, first, size int) [][]byte {
 	out := make([][]byte, size)
 	for i := range out {
-		out[(me+i)%size] = all[i*n : (i+1)*n]
+		out[(first+i)%size] = all[i*n : (i+1)*n]
 	}
-	return out, nil
+	return out
 }
 
 // GatherInts is Gather for numbers.

@@ -26,6 +26,50 @@ func (v *View) rows(from, to int64) rows {
 	return list
 }
 
+// regular returns what is behind positions [from, to) as one row; false if that takes more than one, or long to find out.
+func (v *View) regular(from, to int64) (row, bool) {
+	const most = 256
+	var list rows
+	steps := 0
+	v.strides(from, to, func(off, n, stride, count int64) bool {
+		list = list.add(row{off, n, stride, count})
+		steps++
+		return len(list) < 2 && steps <= most
+	})
+	if len(list) != 1 || steps > most {
+		return row{}, false
+	}
+	return list[0], true
+}
+
+// within returns the part of a row's ranges that lies in [from, to).
+func (r row) within(from, to int64) rows {
+	var list rows
+	if r.count == 1 {
+		r.stride = max(r.n, 1)
+	}
+	first, last := int64(0), r.count-1 // of the ranges that reach into it
+	if from >= r.off+r.n {
+		first = (from-r.off-r.n)/r.stride + 1
+	}
+	if to <= r.off+last*r.stride {
+		last = (to-r.off-1+r.stride)/r.stride - 1
+	}
+	for first <= last {
+		off := r.off + first*r.stride
+		if off < from || off+r.n > to || first == last {
+			begin, end := max(off, from), min(off+r.n, to)
+			list = list.add(row{begin, end - begin, 0, 1})
+			first++
+			continue
+		}
+		whole := last - first // the last one may be cut
+		list = list.add(row{off, r.n, r.stride, whole})
+		first += whole
+	}
+	return list
+}
+
 // add appends ranges, to the last row if they continue it.
 func (l rows) add(r row) rows {
 	switch {

@@ -127,3 +127,42 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 }
+
+// What within takes of a row is, byte by byte, what lies in the window.
+func TestWithinCutsARow(t *testing.T) {
+	for seed := range int64(2000) {
+		r := rand.New(rand.NewSource(seed))
+		x := row{int64(r.Intn(50)), int64(1 + r.Intn(9)), 0, 1}
+		if r.Intn(4) > 0 {
+			x.count = int64(2 + r.Intn(9))
+			x.stride = x.n + int64(1+r.Intn(9))
+		}
+		from := int64(r.Intn(200))
+		to := from + int64(r.Intn(100))
+		want, got := map[int64]bool{}, map[int64]bool{}
+		for i := range x.count {
+			for k := range x.n {
+				if off := x.off + i*x.stride + k; from <= off && off < to {
+					want[off] = true
+				}
+			}
+		}
+		bytes := int64(0)
+		for _, part := range x.within(from, to) {
+			bytes += part.bytes()
+			for i := range part.count {
+				for k := range part.n {
+					got[part.off+i*part.stride+k] = true
+				}
+			}
+		}
+		if bytes != int64(len(want)) || len(got) != len(want) {
+			t.Fatalf("seed %d: %v in [%d, %d): %d bytes at %d places, want %d", seed, x, from, to, bytes, len(got), len(want))
+		}
+		for off := range want {
+			if !got[off] {
+				t.Fatalf("seed %d: %v in [%d, %d) misses %d", seed, x, from, to, off)
+			}
+		}
+	}
+}
