@@ -63,10 +63,7 @@ static int agree(spx_comm *comm, uint64_t *ctx)
   return (int)news[1];
 }
 
-static bool has_more(const spx_comm *c)
-{
-  return c->flags & (SPX_C_TOPO | SPX_C_HINTS) || spx_comm_has_attrs(c);
-}
+static bool has_more(const spx_comm *c) { return c->flags & (SPX_C_TOPO | SPX_C_HINTS) || spx_comm_has_attrs(c); }
 
 static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
 {
