@@ -152,7 +152,12 @@ func typeStruct(c *call) error {
 	}
 	n := c.int(0)
 	types := make([]*datatype.Type, n)
-	for i, h := range c.handles(3, n) {
+	handles := c.handles(3, n)
+	for i, h := range handles {
+		if i > 0 && h == handles[i-1] {
+			types[i] = types[i-1]
+			continue
+		}
 		o, err := typeOf(h)
 		if err != nil {
 			return fail(C.MPI_ERR_TYPE, "array_of_types[%d]: %s", i, err.Error())

@@ -43,6 +43,7 @@ static bool list(lister *s, const spx_node *nd, char *mem, int64_t from, int64_t
 static bool list_equal(lister *s, const spx_node *c, char *mem, const int64_t *disp, int64_t stride, int64_t from,
                        int64_t to)
 {
+  if (!disp && c->kind == SPX_L_RUN && c->size == stride) return emit(s, mem + from, to - from);
   for (int64_t i = from / c->size; from < to; i++) {
     int64_t start = i * c->size, end = to - start < c->size ? to : start + c->size;
     if (!list(s, c, mem + (disp ? disp[i] : i * stride), from - start, end - start)) return false;

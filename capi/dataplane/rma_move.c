@@ -79,8 +79,8 @@ static int trim(struct iovec *iov, int k, int64_t n)
   return k;
 }
 
-/* Reads short runs of the target at once, with what lies between them, which is the window's too or at least readable; then
- * unpacks them here. Returns the bytes that were moved; 0 where that is no use. */
+/* Reads short runs of the target, m <= SIEVE bytes at most, at once, with what lies between them, which is the window's too or at least
+ * readable; then unpacks them here. Returns the bytes that were moved; 0 where that is no use. */
 static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf, const spx_type *ltype,
                      int64_t lat, int64_t m)
 {
@@ -96,7 +96,7 @@ static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t a
       low = a < low ? a : low;
       high = b > high ? b : high;
     }
-    if (high - low <= SIEVE && n <= SIEVE) break;
+    if (high - low <= SIEVE) break;
   }
   if (!(room = spx_temp_get(2 * SIEVE))) return 0;
   char *packed = room + SIEVE;
@@ -113,34 +113,64 @@ static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t a
   return moved;
 }
 
+static bool are_short(int k, int64_t n) { return k == IOVS && n < IOVS * SHORT_RUN; }
+
+/* So much at a time of what is not one run: runs that touch are joined when they are listed, and all of them are looked at. */
+static int64_t at_a_time(const spx_type *t, int64_t m) { return (t->flags & SPX_T_CONTIG) || m < SIEVE ? m : SIEVE; }
+
+static ssize_t ask_kernel(pid_t pid, bool put, const struct iovec *local, int nl, const struct iovec *remote, int nr)
+{
+  ssize_t got;
+  do
+    got = put ? process_vm_writev(pid, local, (unsigned long)nl, remote, (unsigned long)nr, 0)
+              : process_vm_readv(pid, local, (unsigned long)nl, remote, (unsigned long)nr, 0);
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+/* Moves bytes [lat, lat + m) of the packed form of what is here, at most SIEVE of them; short runs are packed first, or unpacked
+ * then. Returns what the kernel does. */
+static ssize_t move_runs(pid_t pid, bool put, struct iovec *remote, int nr, void *lbuf, const spx_type *ltype,
+                         int64_t lat, int64_t m)
+{
+  struct iovec local[IOVS];
+  int64_t ln;
+  char *room;
+  int nl = spx_iovecs(lbuf, 0, ltype, lat, lat + at_a_time(ltype, m), local, IOVS, &ln);
+  if (!are_short(nl, ln) || !(room = spx_temp_get(SIEVE)))
+    return ask_kernel(pid, put, local, nl, remote, trim(remote, nr, ln));
+  ln = at_a_time(ltype, m);
+  if (put) spx_pack(lbuf, 0, ltype, lat, lat + ln, room);
+  local[0] = (struct iovec){room, (size_t)ln};
+  ssize_t got = ask_kernel(pid, put, local, 1, remote, trim(remote, nr, ln));
+  if (!put && got > 0) spx_unpack(lbuf, 0, ltype, lat, lat + got, room);
+  int err = errno;
+  spx_temp_put(room, SIEVE);
+  errno = err;
+  return got;
+}
+
 static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf,
                      const spx_type *ltype, int64_t lat, int64_t m)
 {
   spx_proc *p = spx_proc_of(w->targets[target].proc);
   pid_t pid = (pid_t)__atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
-  bool willing = true; /* the target answers mail */
+  bool willing = w->boxes != NULL; /* the target answers mail */
   for (int64_t done = 0; done < m;) {
-    struct iovec remote[IOVS], local[IOVS];
-    int64_t rn, ln;
-    int nr = spx_iovecs((void *)(uintptr_t)raddr, 0, rtype, at + done, at + m, remote, IOVS, &rn);
-    int nl = spx_iovecs(lbuf, 0, ltype, lat + done, lat + m, local, IOVS, &ln);
-    if (nr == IOVS && rn < IOVS * SHORT_RUN) {
-      int64_t moved = 0;
-      if (!put)
-        moved = sieve(pid, raddr, rtype, at + done, lbuf, ltype, lat + done, m - done);
-      else if (w->boxes && willing) {
-        int err = spx_rma_by_mail(w, target, put, raddr, rtype, at + done, lbuf, ltype, lat + done, m - done, &moved);
+    struct iovec remote[IOVS];
+    int64_t rn, moved = 0, some = at_a_time(rtype, m - done);
+    int nr = spx_iovecs((void *)(uintptr_t)raddr, 0, rtype, at + done, at + done + some, remote, IOVS, &rn);
+    if (are_short(nr, rn)) {
+      if (!put) moved = sieve(pid, raddr, rtype, at + done, lbuf, ltype, lat + done, some);
+      if (moved == 0 && willing) {
+        int err = spx_rma_by_mail(w, target, put, raddr, rtype, at + done, lbuf, ltype, lat + done, some, &moved);
         if (err != MPI_SUCCESS) return err;
-        willing = done + moved == m;
+        willing = moved == some;
       }
       done += moved;
       if (moved) continue;
     }
-    if (rn < ln) nl = trim(local, nl, rn);
-    if (ln < rn) nr = trim(remote, nr, ln);
-    ssize_t got = put ? process_vm_writev(pid, local, (unsigned long)nl, remote, (unsigned long)nr, 0)
-                      : process_vm_readv(pid, local, (unsigned long)nl, remote, (unsigned long)nr, 0);
-    if (got < 0 && errno == EINTR) continue;
+    ssize_t got = move_runs(pid, put, remote, nr, lbuf, ltype, lat + done, rn);
     if (got < 0 && errno == ESRCH) return spx_rma_lost(w, target);
     if (got <= 0) return spx_rma_no_memory(target, (uint64_t)(uintptr_t)remote[0].iov_base);
     done += got;

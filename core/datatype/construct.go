@@ -79,7 +79,11 @@ func scaled(displs []int64, old *Type) ([]int64, error) {
 }
 
 func join(count int, lists ...[]int64) []int64 {
-	out := []int64{int64(count)}
+	n := 1
+	for _, l := range lists {
+		n += len(l)
+	}
+	out := append(make([]int64, 0, n), int64(count))
 	for _, l := range lists {
 		out = append(out, l...)
 	}
@@ -106,17 +110,26 @@ func indexed(comb Combiner, args Contents, lengths, bytes []int64, old *Type) (*
 		return nil, err
 	}
 	one, extent := ofType(old), old.Extent()
-	blocks := map[int64]*shape{0: nil}
-	kids := make([]*shape, len(lengths))
-	for i, n := range lengths {
-		b, ok := blocks[n]
-		if !ok {
-			b = repeat(n, extent, one)
-			blocks[n] = b
+	return finish(comb, args, listOf(bytes, mapped(lengths, func(n int64) *shape { return repeat(n, extent, one) })))
+}
+
+// mapped returns f of each element, and calls it once for equal ones: lists are long, and much in them is the same.
+func mapped[K comparable, V any](in []K, f func(K) V) []V {
+	known := map[K]V{}
+	out := make([]V, len(in))
+	for i, k := range in {
+		if i > 0 && k == in[i-1] {
+			out[i] = out[i-1]
+			continue
 		}
-		kids[i] = b
+		v, ok := known[k]
+		if !ok {
+			v = f(k)
+			known[k] = v
+		}
+		out[i] = v
 	}
-	return finish(comb, args, listOf(bytes, kids))
+	return out
 }
 
 // listOf places kids at offsets; a single one, or the same everywhere, is kept once.
@@ -132,7 +145,7 @@ func listOf(offs []int64, kids []*shape) *shape {
 		if kids[0] == nil {
 			return nil
 		}
-		kids = kids[:1:1]
+		kids = []*shape{kids[0]} // the long list goes
 	}
 	return &shape{op: opList, offs: offs, kids: kids}
 }
@@ -170,15 +183,16 @@ func Struct(lengths, displs []int64, types []*Type, large bool) (*Type, error) {
 	if err := checkBlocks(lengths); err != nil {
 		return nil, err
 	}
-	kids := make([]*shape, len(lengths))
+	type block struct {
+		n int64
+		t *Type
+	}
+	parts := make([]block, len(lengths))
 	for i, n := range lengths {
-		kids[i] = repeat(n, types[i].Extent(), ofType(types[i]))
+		parts[i] = block{n, types[i]}
 	}
-	var s *shape
-	if len(kids) > 0 {
-		s = &shape{op: opList, offs: displs, kids: kids}
-	}
-	return finish(CombStruct, counted(large, join(len(lengths), lengths), displs, types...), s)
+	kids := mapped(parts, func(b block) *shape { return repeat(b.n, b.t.Extent(), ofType(b.t)) })
+	return finish(CombStruct, counted(large, join(len(lengths), lengths), displs, types...), listOf(displs, kids))
 }
 
 // Resized gives old new bounds (5.1.7).

@@ -122,12 +122,16 @@ func repNode(n, stride int64, p placed) placed {
 func buildList(s *shape, typed bool) placed {
 	built := map[*shape]placed{}
 	all := make([]placed, 0, len(s.offs))
+	var last *shape
+	var p placed
 	for i, o := range s.offs {
-		k := s.kidAt(i)
-		p, ok := built[k]
-		if !ok {
-			p = build(k, typed)
-			built[k] = p
+		if k := s.kidAt(i); i == 0 || k != last {
+			var ok bool
+			if p, ok = built[k]; !ok {
+				p = build(k, typed)
+				built[k] = p
+			}
+			last = k
 		}
 		if p.node != nil {
 			all = append(all, placed{o + p.off, p.node})
@@ -162,6 +166,32 @@ func (nd *node) kidAt(i int) *node {
 	return nd.kids[i]
 }
 
+// extend makes a, whose node nobody else knows, longer by b when that goes without another node: lists of millions of neighbours
+// would leave as many nodes behind.
+func extend(a, b placed) bool {
+	x, y := a.node, b.node
+	n := int64(1) // times the kid of a repetition
+	switch {
+	case x.basic != y.basic:
+		return false
+	case x.kind == nodeRun:
+		if y.kind != nodeRun || b.off != a.off+x.size {
+			return false
+		}
+	case x.kind != nodeRep || b.off != a.off+x.n*x.stride:
+		return false
+	case y.kind == nodeRep && y.stride == x.stride && sameNode(x.kid, y.kid):
+		n = y.n
+	case !sameNode(x.kid, y):
+		return false
+	}
+	if x.kind == nodeRep {
+		x.n += n
+	}
+	x.size, x.elements, x.ext32 = x.size+y.size, x.elements+y.elements, x.ext32+y.ext32
+	return true
+}
+
 // joined returns a and b as one node when b begins where a ends and both are of a kind.
 func joined(a, b placed) (placed, bool) {
 	x, y := a.node, b.node
@@ -179,14 +209,18 @@ func joined(a, b placed) (placed, bool) {
 	return a, false
 }
 
-// listNode places several nodes, in packing order.
+// listNode places several nodes, in packing order. The slice becomes its own.
 func listNode(in []placed) placed {
 	in = splice(in)
-	list := make([]placed, 0, len(in))
+	list := in[:0]  // never ahead of what is read
+	var fresh *node // made by joining here
 	for _, p := range in {
 		if k := len(list); k > 0 {
+			if list[k-1].node == fresh && extend(list[k-1], p) {
+				continue
+			}
 			if j, ok := joined(list[k-1], p); ok {
-				list[k-1] = j
+				list[k-1], fresh = j, j.node
 				continue
 			}
 		}

@@ -192,12 +192,15 @@ func (s *shape) computeList(c *calc) facts {
 		f.elements = c.mul(kid.elements, int64(len(s.offs)))
 		return f
 	}
-	known := map[*shape]facts{}
+	known := map[*shape]*facts{}
+	var k *facts
 	for i, kid := range s.kids {
-		k, ok := known[kid]
-		if !ok {
-			k = kid.compute(c)
-			known[kid] = k
+		if i == 0 || kid != s.kids[i-1] {
+			if k = known[kid]; k == nil {
+				one := kid.compute(c)
+				k = &one
+				known[kid] = k
+			}
 		}
 		f.merge(c, k.shifted(c, s.offs[i]))
 	}

@@ -2,7 +2,8 @@
 // run: n=2,4 env="SPX_CMA=0"
 // run: n=2 env="SPX_SPIN=0"
 /* Datatypes of many short blocks on windows of user memory: vectors, lists without a pattern, lists that go down, and blocks of
- * different lengths, put, got and accumulated; the bytes between the blocks stay. A target that makes no MPI call for a long time does not hold up
+ * different lengths, put, got and accumulated; the bytes between the blocks stay. Millions of elements that touch beside millions that do not
+ * take no longer than packing them. Blocks that are pages apart. A target that makes no MPI call for a long time does not hold up
  * an origin. MPI-5.0, 12.3. */
 #include "../check.h"
 #include <sched.h>
@@ -89,6 +90,70 @@ static void kinds(MPI_Win w, int kind)
   MPI_Type_free(&t);
 }
 
+/* Elements of ints that touch at one end, and lie apart at the other; both ways. What is done for each int is bounded. */
+static void touching(void)
+{
+  enum { M = 3000000 };
+  MPI_Win w;
+  MPI_Datatype touch, apart;
+  int *window = malloc((2 * M + 2) * sizeof(int)), *local = malloc((2 * M + 2) * sizeof(int)), shift = 1;
+  int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  OK(MPI_Type_create_indexed_block(1, 1, &shift, MPI_INT, &touch));
+  OK(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &apart));
+  OK(MPI_Type_commit(&touch));
+  OK(MPI_Type_commit(&apart));
+  OK(MPI_Win_create(window, (2 * M + 2) * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &w));
+  for (int way = 0; way < 2; way++) {
+    MPI_Datatype here = way ? touch : apart, there = way ? apart : touch;
+    int h = way ? 1 : 2, t = way ? 2 : 1, h0 = way, t0 = !way; /* element i is at h0 + i * h here */
+    long bad = 0;
+    fill(window, 2 * M + 2, -1);
+    for (int i = 0; i < 2 * M + 2; i++) local[i] = i + rank;
+    OK(MPI_Win_fence(0, w));
+    OK(MPI_Put(local, M, here, to, 0, M, there, w));
+    OK(MPI_Win_fence(0, w));
+    for (int i = 0; i < M; i++) bad += window[t0 + i * t] != h0 + i * h + from;
+    fill(local, 2 * M + 2, -1);
+    OK(MPI_Win_fence(0, w));
+    OK(MPI_Get(local, M, here, to, 0, M, there, w));
+    OK(MPI_Win_fence(0, w));
+    for (int i = 0; i < M; i++) bad += local[h0 + i * h] != h0 + i * h + rank;
+    CHECK(bad == 0);
+    CHECK(way ? window[1] == -1 : local[1] == -1);
+  }
+  OK(MPI_Win_free(&w));
+  MPI_Type_free(&touch);
+  MPI_Type_free(&apart);
+  free(window);
+  free(local);
+}
+
+/* Single ints, 3 pages apart: what lies between is not worth reading. */
+static void pages_apart(void)
+{
+  enum { M = 2000, STEP = 3 * 1024 };
+  static int packed[M], back[M];
+  MPI_Win w;
+  MPI_Datatype t;
+  int *window = calloc((size_t)M * STEP, sizeof(int)), to = (rank + 1) % size, from = (rank + size - 1) % size;
+  long bad = 0;
+  OK(MPI_Type_vector(M, 1, STEP, MPI_INT, &t));
+  OK(MPI_Type_commit(&t));
+  OK(MPI_Win_create(window, (MPI_Aint)M * STEP * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                    &w));
+  for (int i = 0; i < M; i++) packed[i] = i + rank;
+  OK(MPI_Win_fence(0, w));
+  OK(MPI_Put(packed, M, MPI_INT, to, 0, 1, t, w));
+  OK(MPI_Win_fence(0, w));
+  OK(MPI_Get(back, M, MPI_INT, to, 0, 1, t, w));
+  OK(MPI_Win_fence(0, w));
+  for (int i = 0; i < M; i++) bad += window[(size_t)i * STEP] != i + from || back[i] != packed[i];
+  CHECK(bad == 0);
+  OK(MPI_Win_free(&w));
+  MPI_Type_free(&t);
+  free(window);
+}
+
 /* Rank 0 puts into rank 1, which looks at a word of shared memory and calls nothing. */
 static void busy_target(MPI_Win w)
 {
@@ -134,6 +199,8 @@ int main(int argc, char **argv)
   if (size > 1 && !(cma && *cma == '0')) busy_target(w); /* else only the target itself can reach its memory */
   OK(MPI_Win_free(&w));
   free(mem);
+  touching();
+  pages_apart();
   MPI_Finalize();
   return check_status();
 }
