@@ -128,7 +128,10 @@ $(LIB): $(BUILD)/obj/libspxc.a $(EXPORT_MAP) $(HDR_STAMP) $(GO_SRC) $(ROOT)/Make
 FORTRAN_SRC := $(wildcard $(ROOT)/fortran/lib/*)
 FORTRAN_OBJ := $(BUILD)/obj/fortran
 
-$(FORTRAN): $(FORTRAN_SRC) $(ROOT)/include/mpif.h $(LIB) $(ROOT)/Makefile
+$(BUILD)/obj/fc: FORCE
+	@mkdir -p $(@D); echo '$(FC)' | cmp -s - $@ || echo '$(FC)' >$@
+
+$(FORTRAN): $(FORTRAN_SRC) $(ROOT)/include/mpif.h $(ROOT)/scripts/build-fortran $(BUILD)/obj/fc $(LIB) $(ROOT)/Makefile
 	@mkdir -p $(FORTRAN_OBJ) $(BUILD)/include
 	@echo "  fc    lib/libspxf.so"
 	@cp $(ROOT)/include/mpif.h $(BUILD)/include/mpif.h
@@ -140,12 +143,12 @@ $(FORTRAN): $(FORTRAN_SRC) $(ROOT)/include/mpif.h $(LIB) $(ROOT)/Makefile
 # go build relinks only what has changed; the programs need no cgo.
 .PHONY: programs
 programs: $(BUILD)/obj/programs
-$(BUILD)/obj/programs: $(GO_SRC) $(wildcard $(ROOT)/cmd/*/*) $(ROOT)/scripts/mpicc $(ROOT)/scripts/install-wrappers $(ROOT)/Makefile
+$(BUILD)/obj/programs: $(GO_SRC) $(wildcard $(ROOT)/cmd/*/*) $(ROOT)/scripts/mpicc $(ROOT)/scripts/install-wrappers $(BUILD)/obj/fc $(ROOT)/Makefile
 	@mkdir -p $(BUILD)/bin $(@D)
 	@echo "  go    bin/"
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/bin/ ./cmd/...
 	@for l in mpiexec mpirun; do ln -sf spxrun $(BUILD)/bin/$$l; done
-	@$(ROOT)/scripts/install-wrappers $(BUILD)
+	@$(ROOT)/scripts/install-wrappers $(BUILD) "$(FC)"
 	@touch $@
 
 ROWS_SRC := $(filter-out %/limits.c,$(wildcard $(ROOT)/bench/programs/*.c))

@@ -1,16 +1,17 @@
 ! MPI_SIZEOF of modules mpi and mpi_f08 (MPI-5.0, 19.1.9; deprecated: storage_size(x)/8 says the same): the size in bytes of a variable of an intrinsic type of numbers,
-! scalar or array, without and with an error code.
+! scalar or array, without and with an error code. Those of 16 bytes are in module mpi_sizes_quad.
 module mpi_sizes
-  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, real128
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
+  use mpi_sizes_quad, only: MPI_SIZEOF, PMPI_SIZEOF
   implicit none
   private
   public :: MPI_SIZEOF, PMPI_SIZEOF
 
   interface MPI_SIZEOF
-    module procedure size_i1, size_i2, size_i4, size_i8, size_r4, size_r8, size_r16, size_c4, size_c8, size_c16, size_l, size_a
+    module procedure size_i1, size_i2, size_i4, size_i8, size_r4, size_r8, size_c4, size_c8, size_l, size_a
   end interface
   interface PMPI_SIZEOF
-    module procedure size_i1, size_i2, size_i4, size_i8, size_r4, size_r8, size_r16, size_c4, size_c8, size_c16, size_l, size_a
+    module procedure size_i1, size_i2, size_i4, size_i8, size_r4, size_r8, size_c4, size_c8, size_l, size_a
   end interface
 
 contains
@@ -63,14 +64,6 @@ contains
     if (present(ierror)) ierror = 0
   end subroutine size_r8
 
-  subroutine size_r16(x, size, ierror)
-    real(real128), dimension(..), intent(in) :: x
-    integer, intent(out) :: size
-    integer, optional, intent(out) :: ierror
-    size = storage_size(x) / 8
-    if (present(ierror)) ierror = 0
-  end subroutine size_r16
-
   subroutine size_c4(x, size, ierror)
     complex(real32), dimension(..), intent(in) :: x
     integer, intent(out) :: size
@@ -86,14 +79,6 @@ contains
     size = storage_size(x) / 8
     if (present(ierror)) ierror = 0
   end subroutine size_c8
-
-  subroutine size_c16(x, size, ierror)
-    complex(real128), dimension(..), intent(in) :: x
-    integer, intent(out) :: size
-    integer, optional, intent(out) :: ierror
-    size = storage_size(x) / 8
-    if (present(ierror)) ierror = 0
-  end subroutine size_c16
 
   subroutine size_l(x, size, ierror)
     logical, dimension(..), intent(in) :: x

@@ -14,7 +14,11 @@ import (
 // CMake's FindMPI finds the three interfaces and what module mpi_f08 says of itself, and builds programs that run.
 func TestFindMPI(t *testing.T) {
 	dir := t.TempDir()
-	env := append(os.Environ(), "PATH="+filepath.Join(harness.Build(t), "bin")+":"+os.Getenv("PATH"))
+	compiler, err := exec.Command(filepath.Join(harness.Build(t), "bin/mpifort"), "-showme:command").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "PATH="+filepath.Join(harness.Build(t), "bin")+":"+os.Getenv("PATH"), "FC="+strings.TrimSpace(string(compiler)))
 	run := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(args[0], args[1:]...)

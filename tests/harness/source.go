@@ -61,13 +61,11 @@ type Tool struct {
 	Log   string
 }
 
-// Run runs a command, in a process group of its own that is ended at the time limit. It returns all output and whether the command
-// succeeded in time.
+// Run runs a command, in a process group of its own that is ended at the time limit, and before go test's own -timeout ends the test. It returns
+// all output and whether the command succeeded in time.
 func (o Tool) Run(t testing.TB, args ...string) (string, bool) {
 	t.Helper()
-	if o.Limit == 0 {
-		o.Limit = 10 * time.Minute
-	}
+	o.Limit = within(t, o.Limit)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = o.Dir
 	cmd.Env = append(without(os.Environ(), "MAKE", "MFLAGS", "CGO_", "PATH="), "PATH="+filepath.Join(Build(t), "bin")+":"+os.Getenv("PATH"),
@@ -84,8 +82,11 @@ func (o Tool) Run(t testing.TB, args ...string) (string, bool) {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%s: %v", strings.Join(args, " "), err)
 	}
-	late := time.AfterFunc(o.Limit, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	group := -cmd.Process.Pid
+	force := time.AfterFunc(o.Limit+toEnd/2, func() { syscall.Kill(group, syscall.SIGKILL) })
+	late := time.AfterFunc(o.Limit, func() { syscall.Kill(group, syscall.SIGTERM) }) // a compiler removes what is half written
 	err := cmd.Wait()
+	force.Stop()
 	text := out.String()
 	if !late.Stop() {
 		text += "\n(ended after " + o.Limit.String() + ")\n"
@@ -97,6 +98,21 @@ func (o Tool) Run(t testing.TB, args ...string) (string, bool) {
 		}
 	}
 	return text, err == nil
+}
+
+const toEnd = 10 * time.Second // from the limit of a command to the end of the test, at least
+
+// within shortens a limit to what go test's -timeout leaves.
+func within(t testing.TB, limit time.Duration) time.Duration {
+	if limit == 0 {
+		limit = 10 * time.Minute
+	}
+	if t, ok := t.(*testing.T); ok {
+		if end, ok := t.Deadline(); ok {
+			limit = min(limit, time.Until(end)-toEnd)
+		}
+	}
+	return limit
 }
 
 // Must is Run for a command that may not fail.
