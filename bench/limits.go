@@ -80,6 +80,25 @@ var limitRules = []struct {
 	}},
 }
 
+// crowdRules come before these where ranks outnumber processors: each rank's data then are cold when its turn comes, and what no
+// implementation can do without is measured by so many processes, each with as much memory as a rank. times: so many such operations
+// of all ranks are a call.
+var crowdRules = []struct {
+	rows  *regexp.Regexp
+	name  string
+	times func(ranks float64) float64
+}{
+	{regexp.MustCompile(`^(put|get|accumulate|put-strided) (4096|65536|1048576)$`), "crowd", times(1)},
+	{regexp.MustCompile(`^(exchange|bothways) (65536|524288|1048576)$`), "crowd", times(1)},
+	{regexp.MustCompile(`^pairs 65536$`), "crowd", times(0.5)},
+	{regexp.MustCompile(`^neighbor_alltoall 65536$`), "crowd", times(4)},
+	{regexp.MustCompile(`^alltoallv? 65536$`), "crowd", func(p float64) float64 { return p }},
+	{regexp.MustCompile(`^file-write`), "crowd-pwrite", times(1)},
+	{regexp.MustCompile(`^file-read`), "crowd-pread", times(1)},
+}
+
+func times(n float64) func(float64) float64 { return func(float64) float64 { return n } }
+
 func one(name string, bytes int) limit { return limit{1, fmt.Sprint(name, " ", bytes)} }
 
 // copies is the limit of moving a number of copies with all processors, at least one copy's time.
@@ -92,6 +111,11 @@ func copies(number func(ranks float64) float64) func(int, float64, float64) (lim
 // limitOf says which limit a row has with that many ranks on that many processors.
 func limitOf(row string, ranks, processors int) (limit, bool) {
 	name, bytes := splitRow(row)
+	for _, r := range crowdRules {
+		if ranks > processors && r.rows.MatchString(row) {
+			return limit{r.times(float64(ranks)), fmt.Sprint(r.name, " ", bytes)}, true
+		}
+	}
 	for _, r := range limitRules {
 		switch {
 		case !r.rows.MatchString(row):

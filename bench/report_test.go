@@ -21,6 +21,11 @@ func TestLimitOf(t *testing.T) {
 		{"bcast 8", 16, "", 2},
 		{"overlap 65536", 2, "100 us of work", 2},
 		{"jacobi 0", 2, "", 2},
+		{"put 65536", 2, "memcpy 65536", 2},
+		{"put 65536", 16, "crowd 65536", 2},
+		{"put 65536", 16, "memcpy2 65536", 16},
+		{"alltoall 65536", 16, "16 x crowd 65536", 2},
+		{"file-write_all 65536", 4, "crowd-pwrite 65536", 2},
 	} {
 		l, ok := limitOf(c.row, c.ranks, c.processors)
 		if ok != (c.want != "") || (ok && l.String() != c.want) {

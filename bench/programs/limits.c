@@ -11,6 +11,8 @@
  *   meet       a barrier of RANKS processes on a counter in shared memory: spinning, or the better of sleeping and yielding
  *   loop-X     data of a datatype packed by a loop written for it, while another process does the same
  *   pwrite, pread   a file in the page cache, while another process does the same
+ *   crowd      RANKS processes copy at once, each in memory of its own, as large as a rank's; the time for one copy of each.
+ *   crowd-pwrite, crowd-pread   the same with parts of one file
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -53,6 +55,7 @@ static struct {
 static int helping;           /* in the helper */
 static char *pools[2], *mine; /* pools[k]: process k's; mine: where this one copies to */
 static double batch = 4e-3;
+static long pool = POOL;
 static int ranks = 2, cpus, names;
 static char **name;
 static const char *folder = ".";
@@ -60,7 +63,7 @@ static pid_t helper;
 
 static char *slot(char *base, size_t bytes, long i)
 {
-  size_t stride = ((bytes + 63) & ~(size_t)63) + (bytes >= 4096 ? 64 : 0), n = POOL / stride;
+  size_t stride = ((bytes + 63) & ~(size_t)63) + (bytes >= 4096 ? 64 : 0), n = (size_t)pool / stride;
   return base + (size_t)i % (n > SLOTS ? SLOTS : n < 1 ? 1 : n) * stride;
 }
 
@@ -365,17 +368,18 @@ static double meeting(void)
 
 /* ---- files ---- */
 static int files[2];
+static off_t part; /* where this process's part of the file begins */
 
 static void file_write(size_t bytes, long first, long times)
 {
   for (long i = first; i - first < times && !stopped(); i++)
-    if (pwrite(files[helping], slot(mine, bytes, i), bytes, (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
+    if (pwrite(files[helping], slot(mine, bytes, i), bytes, part + (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
 }
 
 static void file_read(size_t bytes, long first, long times)
 {
   for (long i = first; i - first < times && !stopped(); i++)
-    if (pread(files[helping], slot(mine, bytes, i), bytes, (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
+    if (pread(files[helping], slot(mine, bytes, i), bytes, part + (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
 }
 
 static void open_files(void)
@@ -390,6 +394,82 @@ static void open_files(void)
       exit(1);
     }
   }
+}
+
+/* ---- many processes, each with its own data ---- */
+static body *crowd_body;
+static size_t crowd_bytes;
+
+/* A process of the crowd: in each round does what is asked for. The memory is as large as rows.c gives a rank. */
+static void member(int k)
+{
+  size_t bytes = (size_t)(ranks > 16 ? POOL / 16 : ranks > 4 ? POOL / 4 : POOL) + 2 * crowd_bytes + 4096;
+  long first = 0;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pools[0] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mine = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (pools[0] == MAP_FAILED || mine == MAP_FAILED) exit(1);
+  memset(pools[0], 1, bytes);
+  memset(mine, 1, bytes);
+  pool = (long)bytes - 2 * (long)crowd_bytes - 4096;
+  part = (off_t)k * 8 * (off_t)crowd_bytes;
+  /* The pages are there; crowd() has them written back before it measures. */
+  if (crowd_body == file_read) file_write(crowd_bytes, 0, 8);
+  if (crowd_body != copy) crowd_body(crowd_bytes, 0, 8);
+  for (int64_t round = 0;; round++) {
+    if (atomic_fetch_add(&shared->arrived.turn, 1) == ranks - 1) futex(&shared->arrived.turn, FUTEX_WAKE, 1);
+    while (shared->round.turn == round) futex(&shared->round.turn, FUTEX_WAIT, (int)round);
+    crowd_body(crowd_bytes, first, shared->task.turn);
+    first += shared->task.turn;
+  }
+}
+
+/* One round of the crowd, in which each does it times times: seconds. */
+static double crowd_round(long times)
+{
+  double start = now();
+  shared->task.turn = times;
+  shared->arrived.turn = 0;
+  atomic_fetch_add(&shared->round.turn, 1);
+  futex(&shared->round.turn, FUTEX_WAKE, INT_MAX);
+  for (int64_t n; (n = shared->arrived.turn) < ranks;) futex(&shared->arrived.turn, FUTEX_WAIT, (int)n);
+  return now() - start;
+}
+
+static void crowd(const char *limit, body *run, const size_t *sizes)
+{
+  pid_t members[1024];
+  int64_t task = shared->task.turn;
+  if (!wanted(limit) || ranks <= cpus) return;
+  for (; *sizes; sizes++) {
+    double seconds[BATCHES];
+    long times = 1;
+    crowd_body = run;
+    crowd_bytes = *sizes;
+    shared->arrived.turn = shared->round.turn = 0;
+    for (int k = 0; k < ranks; k++)
+      if ((members[k] = fork()) == 0) member(k);
+    for (int64_t n; (n = shared->arrived.turn) < ranks;) futex(&shared->arrived.turn, FUTEX_WAIT, (int)n);
+    if (run != copy && fdatasync(files[0])) exit(1);
+    for (double s; (s = crowd_round(times)) < 1.4 * batch;)
+      times = s < batch / 5 ? times * 8 : (long)((double)times * 2 * batch / s) + 1;
+    for (int b = 0; b < BATCHES; b++) seconds[b] = crowd_round(times);
+    for (int k = 0; k < ranks; k++) kill(members[k], SIGKILL);
+    for (int k = 0; k < ranks; k++) waitpid(members[k], NULL, 0);
+    qsort(seconds, BATCHES, sizeof(double), ascending);
+    printf("%s %zu %.4f\n", limit, *sizes, seconds[BATCHES / 2] * 1e6 / (double)times);
+    fflush(stdout);
+  }
+  shared->task.turn = task;
+}
+
+static void crowds(void)
+{
+  static const size_t copied[] = {4096, 65536, 524288, 1048576, 0}, filed[] = {4096, 65536, 1048576, 0};
+  if (ranks > 64) return;
+  crowd("crowd", copy, copied);
+  crowd("crowd-pwrite", file_write, filed);
+  crowd("crowd-pread", file_read, filed);
 }
 
 static void all(const char *limit, body *run, body *other, double operations, const size_t *sizes)
@@ -465,6 +545,7 @@ int main(int argc, char **argv)
   loops();
   kill(helper, SIGKILL);
   waitpid(helper, NULL, 0);
+  crowds();
   if (wanted("meet")) printf("meet 0 %.4f\n", meeting() * 1e6);
   return 0;
 }

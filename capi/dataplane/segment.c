@@ -42,7 +42,7 @@ static void read_settings(void)
   spx_set = (spx_settings){
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
-      .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, crowded ? 0 : 64u << 20, UINT64_MAX),
+      .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, crowded ? 128u << 10 : 64u << 20, UINT64_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
       .spin = (uint32_t)spx_setting_begin(SPX_SET_SPIN, crowded ? 0 : 20000, UINT32_MAX),
       .spin_busy = (uint32_t)spx_setting_begin(SPX_SET_SPIN_BUSY, 300, UINT32_MAX),

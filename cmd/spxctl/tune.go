@@ -29,7 +29,7 @@ var knobs = []knob{
 	{"SPX_FRAGMENT", false, `^(pingpong (65536|262144|1048576)|window 65536)$`, []string{"4K", "16K"}},
 	{"SPX_SPIN", false, `^(pingpong (8|1024)|barrier 0|allreduce 8|jacobi 0)$`, []string{"1000", "100000"}},
 	{"SPX_YIELD", true, `^(barrier 0|allreduce 8|alltoall 1024|jacobi 0)$`, []string{"0", "1", "4", "64"}},
-	{"SPX_STREAM_MAX", true, `^(exchange 65536|alltoall 65536|bcast 65536)$`, []string{"64K", "1M"}},
+	{"SPX_STREAM_MAX", true, `^(exchange 65536|alltoall 65536|bcast 65536)$`, []string{"0", "1M"}},
 }
 
 // A tuner measures with the programs of a finished tree.

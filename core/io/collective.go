@@ -52,7 +52,7 @@ func interleaved(all []reach) bool {
 }
 
 const (
-	longRange = 8 << 10 // average length of ranges from which on a process moves them as fast without help
+	longRange = 4 << 10 // average length of ranges from which on a process moves them as fast without help
 	wasteMax  = 8       // how often what it wants a process may read, for it to read alone
 )
 
