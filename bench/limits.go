@@ -42,7 +42,13 @@ var limitRules = []struct {
 	what func(bytes int, ranks, cpus float64) (limit, bool)
 }{
 	{regexp.MustCompile(`^overlap`), func(int, float64, float64) (limit, bool) { return limit{100, ""}, true }},
-	{regexp.MustCompile(`^(pingpong|anysource|persistent|curve|multiple-\w+) `), func(bytes int, _, _ float64) (limit, bool) { return one("handover", bytes), true }},
+	{regexp.MustCompile(`^(pingpong|anysource|persistent|multiple-\w+) `), func(bytes int, _, _ float64) (limit, bool) { return one("handover", bytes), true }},
+	{regexp.MustCompile(`^curve `), func(bytes int, ranks, cpus float64) (limit, bool) {
+		if ranks == 2 {
+			return one("handover", bytes), true
+		}
+		return limit{ranks / 2 / cpus, fmt.Sprint("memcpy2 ", bytes)}, true
+	}},
 	{regexp.MustCompile(`^(window|pairs|bothways) (8|64|1024|8192)$`), func(bytes int, ranks, cpus float64) (limit, bool) {
 		return limit{ranks / cpus, fmt.Sprint("stream ", bytes)}, true
 	}},
@@ -141,4 +147,13 @@ func limitNames(rows []string, ranks, processors int) (names []string) {
 		}
 	}
 	return names
+}
+
+// copyLimits are the copies beside which pairs that get and stream are drawn: one at a time, or each processor one at a time.
+func copyLimits(ranks, processors int) []limit {
+	if ranks == 2 {
+		return []limit{{1, "memcpy"}, {1, "cma"}}
+	}
+	times := max(1, float64(ranks)/2/float64(min(ranks, processors)))
+	return []limit{{times, "memcpy2"}, {times, "cma2"}}
 }

@@ -233,6 +233,11 @@ func (b *bench) runOne(s set, impl string) (string, shares, error) {
 			if len(names) == 0 {
 				return "", shares{}, nil
 			}
+			if s.program == "curve" {
+				for _, l := range copyLimits(s.ranks, runtime.NumCPU()) {
+					names = append(names, l.name)
+				}
+			}
 			args = append(args, names...)
 		}
 		return b.watched(args, nil)

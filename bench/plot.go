@@ -35,21 +35,33 @@ func (r *result) plots() map[string]string {
 			files[name+"-ranks.svg"] = svg(title, curves, func(v float64) string { return fmt.Sprint(v) })
 		}
 	}
-	if curves := r.overBytes("2 curve", "curve", []string{"spx", "get", "stream"}); len(curves) > 0 {
-		for _, limit := range []string{"memcpy", "cma"} {
-			c := curve{name: limit}
-			for _, p := range curves[0].points {
-				if v := r.values("2", fmt.Sprintf("%s %.0f", limit, p[0]), "bare"); len(v) > 0 {
-					c.points = append(c.points, [2]float64{p[0], median(v)})
-				}
-			}
-			if len(c.points) > 1 {
-				curves = append(curves, c)
-			}
+	for _, key := range r.sets() {
+		if !strings.HasSuffix(key, " curve") {
+			continue
 		}
-		files["get-stream.svg"] = svg("half a round trip, got or streamed, beside copies: microseconds by bytes", curves, bytesText)
+		if curves := r.overBytes(key, "curve", []string{"spx", "get", "stream"}); len(curves) > 0 {
+			ranks := setRanks(key)
+			title := fmt.Sprintf("half a round trip, %d ranks in pairs, beside copies: microseconds by bytes", ranks)
+			files[fmt.Sprintf("get-stream-%d.svg", ranks)] = svg(title, append(curves, r.copyCurves(key)...), bytesText)
+		}
 	}
 	return files
+}
+
+// copyCurves are the bare copies beside which a set of getting and streaming stands: all that its pairs move, with all processors.
+func (r *result) copyCurves(key string) (curves []curve) {
+	for _, l := range copyLimits(setRanks(key), r.Processors) {
+		c := curve{name: strings.TrimSuffix(l.name, "2")}
+		for _, row := range r.rows(key, "bare") {
+			if name, bytes := splitRow(row); name == l.name && r.values(key, fmt.Sprint("curve ", bytes), "spx") != nil {
+				c.points = append(c.points, [2]float64{float64(bytes), l.times * median(r.values(key, row, "bare"))})
+			}
+		}
+		if len(c.points) > 1 {
+			curves = append(curves, c)
+		}
+	}
+	return curves
 }
 
 // overBytes has a curve for each implementation, over the sizes of a row.

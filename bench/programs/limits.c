@@ -6,7 +6,7 @@
  *              32 bytes: the data stand in the flag's line
  *   stream     one message of many from one process to another through a ring in shared memory
  *   memcpy     a copy within a process; memcpy2: while another process does the same
- *   cma        a copy out of another process's memory (process_vm_readv)
+ *   cma        a copy out of another process's memory (process_vm_readv); cma2: while that one does the same
  *   futex      half a round trip of two sleepers
  *   meet       a barrier of RANKS processes on a counter in shared memory: spinning, or the better of sleeping and yielding
  *   loop-X     data of a datatype packed by a loop written for it, while another process does the same
@@ -59,7 +59,7 @@ static long pool = POOL;
 static int ranks = 2, cpus, names;
 static char **name;
 static const char *folder = ".";
-static pid_t helper;
+static pid_t parent, helper;
 
 static char *slot(char *base, size_t bytes, long i)
 {
@@ -253,9 +253,9 @@ static void copy(size_t bytes, long first, long times)
 
 static void cma(size_t bytes, long first, long times)
 {
-  for (long i = first; i < first + times; i++) {
-    struct iovec here = {slot(mine, bytes, i), bytes}, there = {slot(pools[1], bytes, i), bytes};
-    if (process_vm_readv(helper, &here, 1, &there, 1, 0) != (ssize_t)bytes) {
+  for (long i = first; i - first < times && !stopped(); i++) {
+    struct iovec here = {slot(mine, bytes, i), bytes}, there = {slot(pools[!helping], bytes, i), bytes};
+    if (process_vm_readv(helping ? parent : helper, &here, 1, &there, 1, 0) != (ssize_t)bytes) {
       fprintf(stderr, "limits: process_vm_readv: %s\n", strerror(errno));
       exit(1);
     }
@@ -488,7 +488,8 @@ static void copies(void)
                                   131072, 200000, 262144, 524288, 1048576, 4194304, 0};
   all("memcpy", copy, NULL, 1, copied);
   all("memcpy2", copy, copy, 1, copied);
-  all("cma", cma, NULL, 1, copied + 3);
+  all("cma", cma, NULL, 1, copied + 1);
+  all("cma2", cma, cma, 1, copied + 1);
 }
 
 static void twos(void)
@@ -539,6 +540,7 @@ int main(int argc, char **argv)
   mine = memory + 2 * (POOL + (1 << 20));
   memset(memory, 1, 4 * (POOL + (1 << 20)));
   open_files();
+  parent = getpid();
   if ((helper = fork()) == 0) help();
   copies();
   twos();
