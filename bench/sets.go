@@ -43,6 +43,9 @@ func (b *bench) sets() (list []set) {
 			all = append(all, set{key: fmt.Sprintf("%d hpcc", n), ranks: n, program: "hpcc"})
 		}
 		for _, s := range all {
+			if b.base != "" && s.impls != nil {
+				s.impls = append(s.impls, "base")
+			}
 			if s.rows = b.listRows(s); len(s.rows) > 0 {
 				list = append(list, s)
 			}

@@ -367,6 +367,7 @@ SPX_HIDDEN void spx_idle_attach(void);
 typedef struct {
   uint32_t empty;       /* rounds */
   bool looks;           /* the thread is counted among those that look for messages: wait.c */
+  uint32_t visits;      /* of waiting threads, when this one last thought of sleeping */
   uint64_t looked;      /* ns: the last look at the clock */
   spx_request *request; /* what is waited for; NULL: any event */
 } spx_idle;

@@ -4,9 +4,9 @@
  * file: generation << 1 | 1 while the buffer may be read. The receiver copies with process_vm_readv, then looks at the word
  * and at the sender's state again: only if both are unchanged was the copy good. DONE completes the send.
  * Where reading is forbidden, or the buffer is not contiguous, the receiver answers CTS and the sender streams DATA records
- * through the ring, which overlaps the two copies. It also does so while every process has a processor of its own: two
- * overlapped copies through a ring that stays in the cache are faster than one by the kernel, which looks up every page. But a
- * sender that computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all.
+ * through the ring. It also does so up to SPX_STREAM_MAX, which depends on how many processes share a processor: two copies
+ * through a ring that stays in the cache are faster than one by the kernel, which looks up every page. But a sender that
+ * computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all.
  */
 #define _GNU_SOURCE
 #include <errno.h>

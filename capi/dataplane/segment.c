@@ -20,15 +20,19 @@ static uint64_t
 
 bool spx_crowded;
 
-/* Do processes outnumber processors? */
-static bool is_crowded(void)
+/* How many processes share a processor: nobody has to, few, many. */
+typedef enum { ALONE, FEW, MANY } crowd;
+enum { FEW_MOST = 4 };
+static crowd crowded_by;
+
+static crowd how_crowded(void)
 {
   uint32_t n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
     uint32_t state = __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_RELAXED);
     n += state != SPX_AGENT_DEAD && state != SPX_AGENT_EXITED;
   }
-  return n > spx_segment->ncpus;
+  return n <= spx_segment->ncpus ? ALONE : n <= FEW_MOST * spx_segment->ncpus ? FEW : MANY;
 }
 
 static void read_settings(void)
@@ -37,12 +41,14 @@ static void read_settings(void)
   uint32_t largest =
       spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
   uint64_t credit = (64ull << 20) / (n ? n : 1);
-  bool crowded = is_crowded();
+  static const uint64_t streamed[] = {[ALONE] = 64u << 20, [FEW] = 512u << 10, [MANY] = 128u << 10};
+  crowded_by = how_crowded();
+  bool crowded = crowded_by != ALONE;
   spx_crowded = crowded;
   spx_set = (spx_settings){
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
-      .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, crowded ? 128u << 10 : 64u << 20, UINT64_MAX),
+      .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, streamed[crowded_by], UINT64_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
       .spin = (uint32_t)spx_setting_begin(SPX_SET_SPIN, crowded ? 0 : 20000, UINT32_MAX),
       .spin_busy = (uint32_t)spx_setting_begin(SPX_SET_SPIN_BUSY, 300, UINT32_MAX),
@@ -54,8 +60,7 @@ static void read_settings(void)
 /* What depends on how many processes there are; the rest stays as it was when MPI started. */
 void spx_settings_refresh(void)
 {
-  bool crowded = is_crowded();
-  if (crowded == spx_crowded) return;
+  if (how_crowded() == crowded_by) return;
   spx_settings before = spx_set;
   read_settings();
   spx_set.credit = before.credit;

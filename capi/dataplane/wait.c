@@ -16,15 +16,19 @@
 
 #define SETTLE_AFTER   16 /* empty rounds before held-back tails are published */
 #define FIRST_SLEEP_NS 1000000ull
+#define DOZE_NS        250000ull
+#define DOZES          64  /* at most, before a thread looks for messages itself */
 #define LEAST_YIELD    32u /* yields before parking, however often they were in vain */
 #define PASS_AFTER     32  /* empty rounds before a thread passes the lock on to one that waits for it */
 #define FOREVER        UINT64_MAX
 
 uint64_t spx_events;
 int spx_due, spx_event_sleepers;
-static int looking;  /* threads that wait and are awake: they look for messages. Counted with several threads only */
-static int sleepers; /* threads in the futex; written under the lock */
+static int
+    looking; /* threads that wait and are awake: they look for messages. Counted with several threads only; under the lock */
+static int sleepers;       /* threads in the futex; written under the lock */
 static SPX_TLS int i_look; /* of them: this thread, as often as it waits */
+static uint32_t visits;    /* waits that have begun; written under the lock */
 static bool deep;          /* some of them sleep without limit: nobody looked when they began */
 static spx_poller *pollers, *next_poller;
 static int in_pollers;
@@ -129,27 +133,35 @@ static void tell_others(spx_proc *me)
   __atomic_store_n(&me->sleeping, spx_net_on ? SPX_SLEEPS_ON_SOCKETS : 1u, __ATOMIC_SEQ_CST);
 }
 
-/* This thread begins to look for messages: other processes need not tell us of them, nor wake those of ours that sleep. */
+/* This thread looks for messages: other processes need not tell us of them, nor wake those of ours that sleep. */
 static void look(int times)
 {
   if (!spx_mt || times == 0) return;
   looking += times;
   i_look += times;
   if (SPX_LIKELY(!sleepers)) return;
-  __atomic_store_n(&spx_proc_of(spx_me)->sleeping, 0, __ATOMIC_RELAXED);
+  spx_proc *me = spx_proc_of(spx_me);
+  if (__atomic_load_n(&me->sleeping, __ATOMIC_RELAXED)) __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
   if (!deep) return;
-  deep = false; /* they may not sleep without limit while the flag comes and goes: see look_away */
+  deep = false; /* nobody tells them any more: now they doze */
   spx_ring_self();
 }
 
-/* This thread leaves, or goes to sleep. What comes at this moment may be overlooked by the last one: those that sleep look by
- * themselves soon. */
+/* This thread leaves, or goes to sleep. It does not say so to the other processes, which read the flag with every message: those
+ * that doze find out soon. */
 static void look_away(int times)
 {
   if (!spx_mt || times == 0) return;
   looking -= times;
   i_look -= times;
-  if (SPX_UNLIKELY(sleepers && looking == 0)) tell_others(spx_proc_of(spx_me));
+}
+
+/* A thread begins to wait. */
+static spx_idle begin(spx_request *r)
+{
+  look(1);
+  __atomic_store_n(&visits, visits + 1, __ATOMIC_RELAXED);
+  return (spx_idle){.looks = true, .request = r, .visits = visits};
 }
 
 /* Lets other threads have the lock; pass: the first that waits for it. */
@@ -261,8 +273,19 @@ static bool wait_on_futex(uint32_t value, uint64_t ns)
   return rc != 0 && errno == ETIMEDOUT;
 }
 
+/* Sleeps while other threads come again and again, and look for messages: without the lock, which they have all the time. */
+static bool doze_on_futex(uint32_t value, uint64_t ns)
+{
+  for (int i = 0; i < DOZES; i++) {
+    uint32_t before = __atomic_load_n(&visits, __ATOMIC_RELAXED);
+    if (!wait_on_futex(value, ns)) return false;
+    if (ns < DOZE_NS || __atomic_load_n(&visits, __ATOMIC_RELAXED) == before) return true;
+  }
+  return true;
+}
+
 /* Sleeps until the bell is not value any more, or for ns. True when the time is over. */
-static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns)
+static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_futex)(uint32_t, uint64_t))
 {
   __atomic_store_n(&sleepers, sleepers + 1, __ATOMIC_SEQ_CST);
   if (w->request)
@@ -272,7 +295,7 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns)
   bool on_sockets = looking == 0 && spx_net_take_sleep();
   uint64_t began = now_ns();
   int d = spx_lock_leave(false);
-  bool over = on_sockets ? spx_net_sleep(value, ns) : wait_on_futex(value, ns);
+  bool over = on_sockets ? spx_net_sleep(value, ns) : on_futex(value, ns);
   spx_lock_return(d);
   if (on_sockets) spx_net_leave_sleep();
   if (w->request)
@@ -286,11 +309,19 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns)
   return over;
 }
 
+/* Another thread looks for messages, or has begun to since this one last thought of sleeping: it may come again at any time. */
+static bool others_look(spx_idle *w)
+{
+  bool came = w->looks && w->visits != visits;
+  w->visits = visits;
+  return came || looking > w->looks;
+}
+
 /* Sleeps while another thread looks for messages. */
 static void doze(spx_idle *w, uint32_t value, uint64_t ns)
 {
   spx_rx_settle();
-  sleep_on_bell(w, value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS);
+  sleep_on_bell(w, value, ns < DOZE_NS ? ns : DOZE_NS, doze_on_futex);
 }
 
 static void park(spx_idle *w, uint32_t value, uint64_t ns)
@@ -303,10 +334,11 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
   if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(true); /* nobody wakes us for them */
   if (n == 0 && !due_now()) {
     spx_rx_settle();
-    bool over = sleep_on_bell(w, value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS);
-    if (over && ns > FIRST_SLEEP_NS && looking == 0 && spx_poll(true) == 0 && !due_now()) {
+    bool over = sleep_on_bell(w, value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS, wait_on_futex);
+    if (over && ns > FIRST_SLEEP_NS && __atomic_load_n(&me->sleeping, __ATOMIC_RELAXED) && spx_poll(true) == 0 &&
+        !due_now()) {
       deep = true;
-      sleep_on_bell(w, value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS);
+      sleep_on_bell(w, value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS, wait_on_futex);
     }
   }
   if (w->looks || sleepers == 0) { /* else others sleep on, and nobody is counted as looking */
@@ -349,7 +381,8 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     spx_pace_refresh(&pace, start);
     if (!pace.busy) spx_load_slice(false);
   }
-  if (spx_pace_act(&pace, w->empty) != SPX_IDLE_PARK) {
+  bool others = spx_mt && others_look(w); /* they look for messages: no need for this one to stay awake */
+  if (spx_pace_act(&pace, w->empty) != SPX_IDLE_PARK && !(others && w->empty > pace.spin_now + LEAST_YIELD)) {
     spx_stat.yields++;
     bool wanted = spx_mt && spx_lock_wanted();
     int d = spx_lock_leave(wanted);
@@ -358,7 +391,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     passed(start);
     return;
   }
-  if (looking > w->looks) {
+  if (others) {
     look_away(w->looks);
     doze(w, value, ns);
     look(w->looks);
@@ -390,7 +423,7 @@ int spx_wait_blocked(const spx_request *r)
 
 static int wait_for(spx_request *r)
 {
-  spx_idle w = {.looks = true, .request = r};
+  spx_idle w = begin(r);
   for (;;) {
     uint32_t value = bell();
     if (spx_is_done(r)) return MPI_SUCCESS;
@@ -412,7 +445,6 @@ int spx_wait(spx_request *r)
 {
   if (!spx_is_done(r)) {
     spx_lock();
-    look(1);
     int err = wait_for(r);
     look_away(1);
     if (SPX_UNLIKELY(spx_due)) spx_run_due(); /* from a poll before sleeping or yielding */
@@ -429,8 +461,7 @@ int spx_wait(spx_request *r)
 void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
 {
   spx_lock();
-  look(1);
-  spx_idle w = {.looks = true};
+  spx_idle w = begin(NULL);
   for (;;) {
     uint32_t value = bell();
     if (spx_ticket() != ticket) break;
