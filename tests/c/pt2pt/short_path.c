@@ -5,8 +5,8 @@
  * Argument "steps": every call that is watched finds what it needs, and no process sleeps in MPI and has to be woken, since both have
  * met before, outside of MPI: nothing waits, and it does not matter who else uses the processors. "spin": waiting is watched as well, by processes that never give up polling; on
  * processors shared with others each message may then cost a time slice, so that the clock ends it. */
-// run: n=2 args="steps" alone=1 cflags="-ldl"
-// run: n=2 args="spin" env=SPX_SPIN=4294967295 env=SPX_SPIN_BUSY=4294967295 alone=1 cflags="-ldl"
+// run: n=2 args="steps" alone=1 cflags="-rdynamic -ldl"
+// run: n=2 args="spin" env=SPX_SPIN=4294967295 env=SPX_SPIN_BUSY=4294967295 alone=1 cflags="-rdynamic -ldl"
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/futex.h>
@@ -32,8 +32,10 @@ static char selector;           /* 0: system calls are let through, 1: they are 
 static __thread int watched;    /* this thread is on the short path */
 static const char *volatile at; /* what it does there */
 static int trapped;
+static int allocations, locks; /* that this program has seen, watched or not */
 
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+    *__libc_memalign(size_t, size_t);
 
 static void seen(const char *what)
 {
@@ -55,29 +57,41 @@ static void on_call(int sig, siginfo_t *info, void *context)
 void *malloc(size_t n)
 {
   if (watched) seen("malloc");
+  allocations++;
   return __libc_malloc(n);
 }
 void *calloc(size_t n, size_t m)
 {
   if (watched) seen("calloc");
+  allocations++;
   return __libc_calloc(n, m);
 }
 void *realloc(void *p, size_t n)
 {
   if (watched) seen("realloc");
+  allocations++;
   return __libc_realloc(p, n);
+}
+
+void *aligned_alloc(size_t alignment, size_t n)
+{
+  if (watched) seen("aligned_alloc");
+  allocations++;
+  return __libc_memalign(alignment, n);
 }
 
 static int (*real_lock)(pthread_mutex_t *), (*real_trylock)(pthread_mutex_t *);
 int pthread_mutex_lock(pthread_mutex_t *m)
 {
   if (watched) seen("pthread_mutex_lock");
+  locks++;
   if (!real_lock) real_lock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
   return real_lock(m);
 }
 int pthread_mutex_trylock(pthread_mutex_t *m)
 {
   if (watched) seen("pthread_mutex_trylock");
+  locks++;
   if (!real_trylock) real_trylock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_trylock");
   return real_trylock(m);
 }
@@ -255,6 +269,26 @@ static void free_requests(void)
   }
 }
 
+/* What the library allocates and locks comes by here: where there is something to see, it is seen. */
+static void traps_work(int dispatch)
+{
+  MPI_Datatype type;
+  void *memory;
+  int allocated = allocations, locked = locks;
+  if (dispatch) {
+    selector = 1;
+    getppid();
+    if (trapped != 1) fprintf(stderr, "a system call was not trapped\n"), MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  MPI_Type_contiguous(3, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  MPI_Alloc_mem(100, MPI_INFO_NULL, &memory);
+  if (allocations == allocated) fprintf(stderr, "an allocation was not seen\n"), MPI_Abort(MPI_COMM_WORLD, 2);
+  if (locks == locked) fprintf(stderr, "a lock was not seen\n"), MPI_Abort(MPI_COMM_WORLD, 2);
+  MPI_Free_mem(memory);
+  MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
   struct sigaction sa = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO};
@@ -264,11 +298,7 @@ int main(int argc, char **argv)
   sigaction(SIGSYS, &sa, NULL);
   int dispatch = prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector) == 0;
   if (!dispatch) fprintf(stderr, "this kernel can not trap system calls: only allocations and locks are checked\n");
-  if (dispatch) { /* the trap works */
-    selector = 1;
-    getppid();
-    if (trapped != 1) fprintf(stderr, "a system call was not trapped\n"), MPI_Abort(MPI_COMM_WORLD, 2);
-  }
+  traps_work(dispatch);
   warm();
   if (argc > 1 && strcmp(argv[1], "spin") == 0)
     spin(dispatch);
