@@ -11,6 +11,7 @@ import (
 type Member struct {
 	World, Rank uint32 // its MPI_COMM_WORLD, and its rank there
 	Serial      uint32 // its number in the job, never given twice
+	Host        uint32 // that it runs on
 	// A guest: a process of the job whose id begins with Job, where it has the incarnation Incarnation. Zero for the job's own.
 	Job         uint64
 	Incarnation uint32
@@ -43,6 +44,7 @@ func (s *Segment) AddProc(i int, m Member) error {
 	s.put32(p+procOffWorldRank, m.Rank)
 	s.put32(p+procOffWorldId, m.World)
 	s.put32(p+procOffSerial, m.Serial)
+	s.put32(p+procOffHost, m.Host)
 	s.put64(p+procOffHomeJob, m.Job)
 	s.put32(p+procOffHomeIncarnation, m.Incarnation)
 	s.put32(p+procOffIncarnation, s.get32(p+procOffIncarnation)+1)
@@ -163,6 +165,13 @@ func (s *Segment) SetAddress(i int, at netip.AddrPort) {
 	p, addr := s.proc(i), at.Addr().As16()
 	copy(s.mem[p+procOffAddr:], addr[:])
 	binary.LittleEndian.PutUint16(s.mem[p+procOffPort:], at.Port())
+}
+
+// Address is where process i listens, if it does.
+func (s *Segment) Address(i int) (netip.AddrPort, bool) {
+	p := s.proc(i)
+	port := binary.LittleEndian.Uint16(s.mem[p+procOffPort:])
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(s.mem[p+procOffAddr:])).Unmap(), port), port != 0
 }
 
 // SetUniverse sets MPI_UNIVERSE_SIZE; before the first process starts.

@@ -209,4 +209,16 @@ func (s *Segment) JobID() (id [16]byte) {
 // SetJobID replaces the identity; before the first process starts.
 func (s *Segment) SetJobID(id [16]byte) { copy(s.mem[segOffJobId:], id[:]) }
 
+// Key is the secret that the processes of the job share.
+func (s *Segment) Key() (key [32]byte) {
+	copy(key[:], s.mem[segOffKey:])
+	return key
+}
+
+// SetKey replaces it; before the first process starts.
+func (s *Segment) SetKey(key [32]byte) { copy(s.mem[segOffKey:], key[:]) }
+
+// SetHost says which of the job's hosts this is; before the first process starts.
+func (s *Segment) SetHost(number int) { s.put32(segOffHost, uint32(number)) }
+
 func (s *Segment) proc(i int) int { return s.geo.procOff + i*procBytes }

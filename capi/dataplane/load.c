@@ -34,12 +34,12 @@ static uint64_t used_by_job(void)
   for (uint32_t i = 0; i < n; i += step) {
     clockid_t clock;
     struct timespec t;
-    if (spx_proc_of(i)->agent_state != SPX_AGENT_STARTED) continue;
+    if (spx_proc_of(i)->agent_state != SPX_AGENT_STARTED || spx_proc_of(i)->host != spx_segment->host) continue;
     seen++;
     if (clock_getcpuclockid((pid_t)spx_proc_of(i)->pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
     sum += (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
   }
-  return seen ? sum / seen * n : 0;
+  return seen ? sum * step : 0;
 }
 
 bool spx_load_foreign(uint64_t now)

@@ -20,7 +20,7 @@ static uint64_t
 
 bool spx_crowded;
 
-/* How many processes share a processor: nobody has to, few, many. */
+/* How many processes of this host share a processor: nobody has to, few, many. */
 typedef enum { ALONE, FEW, MANY } crowd;
 enum { FEW_MOST = 4 };
 static crowd crowded_by;
@@ -30,7 +30,7 @@ static crowd how_crowded(void)
   uint32_t n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
     uint32_t state = __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_RELAXED);
-    n += state != SPX_AGENT_DEAD && state != SPX_AGENT_EXITED;
+    n += state != SPX_AGENT_DEAD && state != SPX_AGENT_EXITED && spx_proc_of(i)->host == spx_segment->host;
   }
   return n <= spx_segment->ncpus ? ALONE : n <= FEW_MOST * spx_segment->ncpus ? FEW : MANY;
 }

@@ -1,5 +1,5 @@
 // Spxrun runs programs as an MPI job; mpiexec and mpirun are its other names. spxrun --help and docs/running.md explain it. The
-// agent that it starts on the host is the same binary under the name spx-agent.
+// agent that it starts on the host is the same binary under the name spx-agent; on other hosts it is told by its argument.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"libspx/launch/agent"
+	"libspx/launch/control"
 	"libspx/launch/front"
 )
 
@@ -15,7 +16,7 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
-	if filepath.Base(os.Args[0]) == agent.Name {
+	if filepath.Base(os.Args[0]) == agent.Name || len(os.Args) == 2 && os.Args[1] == control.HostWord {
 		os.Exit(agent.Main())
 	}
 	os.Exit(front.Main(os.Args[1:]))

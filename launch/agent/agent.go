@@ -8,9 +8,11 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -45,11 +47,11 @@ type agent struct {
 	spec  *control.Job
 	conn  *control.Conn
 	host  string
-	begin time.Time
+	began time.Time
 
 	ranks    []rank
 	segment  *shm.Segment
-	machine  *job.Machine
+	machine  decider
 	out, err *output.Mux
 	epoll    int
 	inbox    inbox
@@ -66,6 +68,31 @@ type agent struct {
 	nextStray time.Time
 	status    int
 	done      bool // the machine has finished the job
+
+	// several hosts
+	self      int        // number of this one
+	address   netip.Addr // on which its processes listen
+	others    []*elsewhere
+	addresses []control.Address // where processes of all hosts listen
+	made      bool              // the processes of this host are
+	judging   []*judgement
+	surveys   int // so far
+	dismissed bool
+
+	// on another host than spxrun's
+	up        *uplink
+	met       bool  // the others are known: the processes may start
+	targets   []int // write ends of the pipes that out and err write to
+	input     inputQueue
+	inputRest []byte
+}
+
+// decider says what events mean: the machine of launch/job, or the way to the host where that is.
+type decider interface {
+	Step(e job.Event, now time.Duration) []job.Action
+	Deadline() (at time.Duration, ok bool)
+	Ending() bool
+	Hurried() bool
 }
 
 // rank is a process of the job; its index is that in the memory file, and for the first world its rank.
@@ -77,6 +104,8 @@ type rank struct {
 	spawned bool
 	guest   bool // of another job: watched, and nothing else
 	adopted bool // the process without a launcher that has started this agent
+	host    int
+	held    bool // has ended, and is reaped when that was published: its pid is nobody else's before
 
 	listener int // descriptor + 1 of the socket on which it will listen, before it is started; 0: none
 }
@@ -89,6 +118,9 @@ func Main() int {
 	if len(os.Args) > 1 && os.Args[1] == service.AdoptWord {
 		return adopt()
 	}
+	if len(os.Args) > 1 && os.Args[1] == control.HostWord {
+		return outpost()
+	}
 	conn := control.NewConn(os.NewFile(ControlFD, "control"))
 	m, err := conn.Receive()
 	if err != nil || m.Job == nil {
@@ -99,13 +131,19 @@ func Main() int {
 	status, err := a.run()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "spxrun: %v\n", err)
-		var look *process.LookError
-		if status = job.StatusFailed; errors.As(err, &look) {
-			status = look.Status
-		}
+		status = lookStatus(err)
 	}
 	a.tell(&control.Message{Done: &control.Done{Status: status}})
 	return status
+}
+
+// lookStatus is the exit status of a job that could not be started.
+func lookStatus(err error) int {
+	var look *process.LookError
+	if errors.As(err, &look) {
+		return look.Status
+	}
+	return job.StatusFailed
 }
 
 // tell sends a message to spxrun, which may be gone.
@@ -116,7 +154,7 @@ func (a *agent) tell(m *control.Message) {
 }
 
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
-	a := &agent{spec: spec, conn: conn, begin: time.Now(), guests: map[ident.ProcID]int{}}
+	a := &agent{spec: spec, conn: conn, began: time.Now(), guests: map[ident.ProcID]int{}}
 	a.ports.open()
 	a.host, _ = os.Hostname()
 	return a
@@ -138,6 +176,13 @@ func (a *agent) run() (status int, err error) {
 		return 0, err
 	}
 	a.listen()
+	if err := a.reach(); err != nil {
+		return 0, err
+	}
+	if err := a.openListeners(); err != nil {
+		return 0, err
+	}
+	a.begin()
 	if err := a.openService(); err != nil && a.spec.Verbose { // all else works without
 		a.say(fmt.Sprintf("no processes can be spawned, and no ports opened: %v", err))
 	}
@@ -150,14 +195,20 @@ func (a *agent) run() (status int, err error) {
 func (a *agent) lookUp() ([]string, error) {
 	var files []string
 	for i, p := range a.spec.Programs {
-		file, err := process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
+		here := false
+		for range p.Procs {
+			host := a.spec.Host(len(a.ranks))
+			here = here || host == a.self
+			a.ranks = append(a.ranks, rank{program: i, pidfd: -1, host: host})
+		}
+		file, err := "", error(nil)
+		if here {
+			file, err = process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
+		}
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, file)
-		for range p.Procs {
-			a.ranks = append(a.ranks, rank{program: i, pidfd: -1})
-		}
 	}
 	if a.spec.StdinRank >= len(a.ranks) {
 		return nil, fmt.Errorf("--stdin %d: there are only %d ranks", a.spec.StdinRank, len(a.ranks))
@@ -173,12 +224,15 @@ func (a *agent) prepare() (err error) {
 	if err = a.makeOutput(); err != nil {
 		return err
 	}
-	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	a.machine = job.New(job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], Detach: a.spec.WithFT, Timeout: a.spec.Timeout})
 	if err = a.inbox.open(); err != nil {
 		return err
 	}
-	return a.watch(a.inbox.fd)
+	if err = a.watch(a.inbox.fd); err != nil || a.up != nil {
+		return err
+	}
+	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
+	a.machine = job.New(job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], Detach: a.spec.WithFT, Timeout: a.spec.Timeout})
+	return nil
 }
 
 func (a *agent) watch(fd int) error {
@@ -252,6 +306,10 @@ func (a *agent) messages() {
 			a.serve(e)
 		case hungUp:
 			a.hungUp(e.conn)
+		case fromHost:
+			a.heard(e.from, e.m)
+		case decided:
+			a.obey(e.m)
 		default:
 			a.step(e)
 		}
@@ -264,8 +322,11 @@ func (a *agent) timeout() int {
 	if a.watchJoin {
 		until = time.Now().Add(joinPoll)
 	}
-	if at, ok := a.machine.Deadline(); ok && a.begin.Add(at).Before(until) {
-		until = a.begin.Add(at)
+	if len(a.judging) > 0 && a.judging[0].until.Before(until) {
+		until = a.judging[0].until
+	}
+	if at, ok := a.machine.Deadline(); ok && a.began.Add(at).Before(until) {
+		until = a.began.Add(at)
 	}
 	return max(0, int((time.Until(until)+time.Millisecond-1)/time.Millisecond))
 }
@@ -279,40 +340,53 @@ func (a *agent) periodic() {
 		a.watchJoin = false
 		a.step(job.Joined{})
 	}
+	a.hurryJudgements()
 }
 
 func (a *agent) isRank(pid int) bool {
 	for i := range a.ranks {
-		if a.ranks[i].pid == pid && a.ranks[i].alive {
+		if r := &a.ranks[i]; r.pid == pid && r.host == a.self && (r.alive || r.held) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(a.others, func(h *elsewhere) bool { return h.cmd != nil && h.cmd.Process != nil && h.cmd.Process.Pid == pid })
 }
 
-// step hands an event to the machine and carries out what it decides.
+// step hands an event to the machine and carries out what it decides, here and on the other hosts.
 func (a *agent) step(e job.Event) {
-	for _, action := range a.machine.Step(e, time.Since(a.begin)) {
-		switch act := action.(type) {
-		case job.Publish:
-			a.publish(act)
-		case job.Say:
-			a.say(act.Text)
-		case job.Where:
-			a.where()
-		case job.Send:
-			a.signal(act.Signal)
-		case job.SendTo:
-			for _, i := range act.Procs {
+	for _, action := range a.machine.Step(e, time.Since(a.began)) {
+		switch action.(type) {
+		case job.Say, job.Finish:
+		default:
+			a.toAll(action)
+		}
+		a.carryOut(action)
+	}
+}
+
+// carryOut does what was decided, as far as it concerns this host.
+func (a *agent) carryOut(action job.Action) {
+	switch act := action.(type) {
+	case job.Publish:
+		a.publish(act)
+	case job.Say:
+		a.say(act.Text)
+	case job.Where:
+		a.where()
+	case job.Send:
+		a.signal(act.Signal)
+	case job.SendTo:
+		for _, i := range act.Procs {
+			if i < len(a.ranks) && a.own(i) {
 				process.Signal(a.ranks[i].pid, act.Signal)
 			}
-		case job.WatchJoin:
-			a.watchJoin = true
-		case job.Finish:
-			a.done, a.status = true, act.Status
-		default:
-			panic(fmt.Sprintf("agent: unknown action %T", action))
 		}
+	case job.WatchJoin:
+		a.watchJoin = true
+	case job.Finish:
+		a.done, a.status = true, act.Status
+	default:
+		panic(fmt.Sprintf("agent: unknown action %T", action))
 	}
 }
 
@@ -328,6 +402,9 @@ func (a *agent) signal(number int) {
 
 // finish ends what the processes have left behind, drains the output, and returns the exit status.
 func (a *agent) finish() int {
+	if a.others != nil {
+		a.dismiss()
+	}
 	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {
 		a.say(fmt.Sprintf("%d processes that the job has left behind cannot be ended", left))
 	}
@@ -347,6 +424,9 @@ func (a *agent) finish() int {
 			}
 			break
 		}
+	}
+	for _, fd := range a.targets {
+		unix.Close(fd)
 	}
 	return a.status
 }

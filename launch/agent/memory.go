@@ -38,11 +38,13 @@ func (a *agent) makeSegment() (err error) {
 		return err
 	}
 	a.segment.SetUniverse(a.spec.Universe)
+	a.segment.SetHost(a.self)
+	if a.self > 0 {
+		a.segment.SetJobID(a.spec.ID)
+		a.segment.SetKey(a.spec.Key)
+	}
 	for i := range a.ranks {
-		if err := a.segment.AddProc(i, shm.Member{Rank: uint32(i), Serial: uint32(i)}); err != nil {
-			return err
-		}
-		if err := a.openListener(i); err != nil {
+		if err := a.segment.AddProc(i, shm.Member{Rank: uint32(i), Serial: uint32(i), Host: uint32(a.ranks[i].host)}); err != nil {
 			return err
 		}
 	}
@@ -53,7 +55,7 @@ func (a *agent) makeSegment() (err error) {
 	return nil
 }
 
-func (a *agent) now() time.Duration { return time.Since(a.begin) }
+func (a *agent) now() time.Duration { return time.Since(a.began) }
 
 // ended looks at a process whose pidfd is readable. What is to be published is published before the process is reaped.
 func (a *agent) ended(i int) {
@@ -78,6 +80,11 @@ func (a *agent) ended(i int) {
 	}
 	e := job.Ended{Proc: i, Wait: waitOf(status), Owner: state, Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
 		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code, Spawning: spawning}
+	if len(a.spec.Hosts) > 1 { // who is connected with whom is not known across hosts: all are
+		r.held = true
+		a.judge(e)
+		return
+	}
 	if claimed && state == job.OwnerAborted {
 		e.Connected = a.connected(i)
 	}
@@ -99,8 +106,10 @@ func (a *agent) connected(i int) []int {
 	return out
 }
 
-// own: process i is one of this job, and lives.
-func (a *agent) own(i int) bool { return a.ranks[i].alive && !a.ranks[i].guest }
+// own: process i is one of this job on this host, and lives.
+func (a *agent) own(i int) bool {
+	return a.ranks[i].alive && !a.ranks[i].guest && a.ranks[i].host == a.self
+}
 
 // peek reports whether the process has ended, and how. Of one that is not a child that is known only from what it has said of itself.
 func (r *rank) peek(state uint32) (status syscall.WaitStatus, ended bool) {
@@ -146,12 +155,30 @@ func owner(state uint32) job.Owner {
 }
 
 func (a *agent) publish(p job.Publish) {
-	status, _ := a.ranks[p.Proc].peek(a.segment.OwnerState(p.Proc))
-	if p.Dead {
-		a.segment.MarkDead(p.Proc, status)
-	} else {
-		a.segment.MarkExited(p.Proc, status)
+	if p.Proc < 0 || p.Proc >= len(a.ranks) {
+		return
 	}
+	if p.Dead {
+		a.segment.MarkDead(p.Proc, statusWord(p.Wait))
+	} else {
+		a.segment.MarkExited(p.Proc, statusWord(p.Wait))
+	}
+	if r := &a.ranks[p.Proc]; r.held {
+		r.held = false
+		r.reap()
+	}
+}
+
+// statusWord is the wait status that waitOf has read.
+func statusWord(w job.Wait) syscall.WaitStatus {
+	if w.Signal == 0 {
+		return syscall.WaitStatus(w.Code << 8)
+	}
+	status := syscall.WaitStatus(w.Signal)
+	if w.Core {
+		status |= 0x80
+	}
+	return status
 }
 
 // anyReturns: a rank that lives has an error handler that returns.

@@ -42,32 +42,73 @@ func transports(programs []control.Program) (t transport, err error) {
 	return t, nil
 }
 
-// openListener makes the socket on which process i will listen, when it is reached over the network, and publishes where. It is there before any
-// process of the job runs: who connects early waits in its queue.
-func (a *agent) openListener(i int) error {
-	if !a.segment.TCP() {
+// openListeners makes the sockets on which the processes of this host will listen, if they are reached over the network. They are there before any
+// process of the job runs: who connects early waits in their queues.
+func (a *agent) openListeners() error {
+	for i := range a.ranks {
+		if a.ranks[i].host != a.self {
+			continue
+		}
+		if err := a.openListener(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openListener makes the socket of process i, if it is to have one, and publishes where it listens.
+func (a *agent) openListener(i int) (err error) {
+	if !a.segment.TCP() && len(a.spec.Hosts) < 2 {
 		return nil
 	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if !a.address.IsValid() {
+		if a.address, err = a.chooseAddress(); err != nil {
+			return err
+		}
+	}
+	fd, port, err := listenOn(a.address, len(a.ranks)+64)
 	if err != nil {
-		return fmt.Errorf("a socket for rank %d: %w", i, err)
+		return fmt.Errorf("rank %d cannot listen on %v: %w", i, a.address, err)
 	}
-	at := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
-	err = unix.Bind(fd, at)
-	if err == nil {
-		err = unix.Listen(fd, len(a.ranks)+64)
+	a.segment.SetAddress(i, netip.AddrPortFrom(a.address, port))
+	a.ranks[i].listener = fd + 1
+	return nil
+}
+
+// listenOn makes a listening socket with a port of the kernel's choice.
+func listenOn(at netip.Addr, queue int) (fd int, port uint16, err error) {
+	family, name := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: at.As16()})
+	if at.Is4() {
+		family, name = unix.AF_INET, &unix.SockaddrInet4{Addr: at.As4()}
 	}
-	var name unix.Sockaddr
+	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, 0, err
+	}
+	if err = unix.Bind(fd, name); err == nil {
+		err = unix.Listen(fd, queue)
+	}
 	if err == nil {
 		name, err = unix.Getsockname(fd)
 	}
 	if err != nil {
 		unix.Close(fd)
-		return fmt.Errorf("rank %d cannot listen on %v: %w", i, netip.AddrFrom4(at.Addr), err)
+		return -1, 0, err
 	}
-	a.segment.SetAddress(i, netip.AddrPortFrom(netip.AddrFrom4(at.Addr), uint16(name.(*unix.SockaddrInet4).Port)))
-	a.ranks[i].listener = fd + 1
-	return nil
+	switch n := name.(type) {
+	case *unix.SockaddrInet4:
+		port = uint16(n.Port)
+	case *unix.SockaddrInet6:
+		port = uint16(n.Port)
+	}
+	return fd, port, nil
+}
+
+// segmentAddress is where process i of this host listens.
+func (a *agent) segmentAddress(i int) (netip.AddrPort, bool) {
+	if a.segment == nil || a.ranks[i].host != a.self {
+		return netip.AddrPort{}, false
+	}
+	return a.segment.Address(i)
 }
 
 // giveListener has a process inherit its listening socket; done: it has been started, or could not.

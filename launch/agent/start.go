@@ -35,22 +35,38 @@ func (a *agent) start(files []string) {
 			break
 		}
 		r := &a.ranks[i]
+		if r.host != a.self {
+			continue
+		}
 		program := &a.spec.Programs[r.program]
 		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: []int{control.MemoryFD}}
 		a.bind(i, s)
 		if err := a.startRank(i, s, null); err != nil {
-			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err), Status: statusOf(err)})
+			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err) + a.onHost(), Status: statusOf(err)})
 			break
 		}
 		started++
 		a.poll(0)
 	}
-	a.step(job.AllStarted{})
+	a.made = true
+	if a.up != nil {
+		a.step(job.AllStarted{})
+	} else {
+		a.allMade()
+	}
 	a.closeStdin(null)
 	unix.Close(null)
 	if a.spec.Verbose {
 		a.say(fmt.Sprintf("%d processes started in %.0f ms", started, float64(a.now().Microseconds())/1000))
 	}
+}
+
+// onHost says where, if that is not where spxrun is.
+func (a *agent) onHost() string {
+	if a.up == nil {
+		return ""
+	}
+	return " (on host " + a.host + ")"
 }
 
 func notStarted(i int, file string, err error) string {
@@ -86,7 +102,7 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 	}()
 	s.Stdio[0] = null
 	switch {
-	case a.spec.StdinAll:
+	case a.spec.StdinAll, a.spec.StdinRank == i && a.up != nil:
 		var p [2]int
 		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 			return err
@@ -101,7 +117,7 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 	if err != nil {
 		return err
 	}
-	a.step(job.Started{Proc: i, Pid: pid})
+	a.step(job.Started{Proc: i, Pid: pid, Host: a.host})
 	if a.spec.Verbose {
 		a.say(fmt.Sprintf("rank %d is pid %d on %s: %s%s", i, pid, a.host, s.File, boundTo(s.CPUs)))
 	}
@@ -178,6 +194,12 @@ func (a *agent) outputOf(name string, stream int, mux *output.Mux, alone bool) (
 
 // makeOutput makes a multiplexer per target, or one if both are the same file: their lines would mix.
 func (a *agent) makeOutput() (err error) {
+	if a.up != nil {
+		if a.out, err = a.outputUp(1); err == nil {
+			a.err, err = a.outputUp(2)
+		}
+		return err
+	}
 	if dir := a.spec.OutputDir; dir != "" {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return fmt.Errorf("--output %s: %v", dir, err)
@@ -199,16 +221,52 @@ func (a *agent) makeOutput() (err error) {
 
 // closeStdin gives standard input away: only who was meant to read it has it now. With --stdin all it is copied to everybody.
 func (a *agent) closeStdin(null int) {
-	if a.spec.StdinAll {
-		if in, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3); err == nil {
-			go feed(os.NewFile(uintptr(in), "stdin"), a.feeding)
+	if a.up != nil {
+		if len(a.feeding) > 0 {
+			go feed(readerFunc(a.readInput), a.feeding)
 		}
+		return
+	}
+	in, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return
+	}
+	source := os.NewFile(uintptr(in), "stdin")
+	switch reader := a.readerElsewhere(); {
+	case a.spec.StdinAll:
+		for _, h := range a.others {
+			if r, w, err := os.Pipe(); err == nil {
+				go sendInput(h, r)
+				fd, _ := unix.FcntlInt(w.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+				w.Close()
+				a.feeding = append(a.feeding, fd)
+			}
+		}
+		go feed(source, a.feeding)
+	case reader != nil:
+		go sendInput(reader, source)
+	default:
+		source.Close()
 	}
 	unix.Dup2(null, 0) //nolint:errcheck // cannot fail with these arguments
 }
 
+// readerElsewhere is the host of the rank that reads standard input, if it is not this one.
+func (a *agent) readerElsewhere() *elsewhere {
+	for _, h := range a.others {
+		if a.spec.StdinRank >= 0 && a.isAt(a.spec.StdinRank, h) {
+			return h
+		}
+	}
+	return nil
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
 // feed copies standard input to the pipes of all ranks. The slowest reader sets the pace; one who has closed is left out.
-func feed(in *os.File, pipes []int) {
+func feed(in io.Reader, pipes []int) {
 	var out []*os.File
 	for _, fd := range pipes {
 		out = append(out, os.NewFile(uintptr(fd), "stdin pipe"))
@@ -262,15 +320,21 @@ type environment struct {
 
 func newEnvironment(a *agent) *environment {
 	id := a.segment.JobID()
-	size := strconv.Itoa(len(a.ranks))
+	size, here := strconv.Itoa(len(a.ranks)), 0
+	for i := range a.ranks {
+		if a.ranks[i].host == a.self {
+			here++
+		}
+	}
+	local := strconv.Itoa(here)
 	e := &environment{a: a, common: []string{
 		service.EnvFD + "=" + strconv.Itoa(control.MemoryFD),
 		service.EnvAgent + "=" + strconv.Itoa(os.Getpid()),
 		service.EnvJob + "=" + hex.EncodeToString(id[:]),
 		service.EnvSize + "=" + size,
-		service.EnvLocalSize + "=" + size,
+		service.EnvLocalSize + "=" + local,
 		"OMPI_COMM_WORLD_SIZE=" + size,
-		"OMPI_COMM_WORLD_LOCAL_SIZE=" + size,
+		"OMPI_COMM_WORLD_LOCAL_SIZE=" + local,
 	}}
 	if a.spec.InitialErrhandler != "" {
 		e.common = append(e.common, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
@@ -284,11 +348,17 @@ func newEnvironment(a *agent) *environment {
 
 // of is the environment of rank i.
 func (e *environment) of(i int) []string {
-	base, n := e.base[e.a.ranks[i].program], strconv.Itoa(i)
+	base, n, before := e.base[e.a.ranks[i].program], strconv.Itoa(i), 0
+	for k := range i {
+		if e.a.ranks[k].host == e.a.self {
+			before++
+		}
+	}
+	local := strconv.Itoa(before)
 	return append(base[:len(base):len(base)],
 		service.EnvProc+"="+n,
 		service.EnvRank+"="+n,
-		service.EnvLocalRank+"="+n,
+		service.EnvLocalRank+"="+local,
 		"OMPI_COMM_WORLD_RANK="+n,
-		"OMPI_COMM_WORLD_LOCAL_RANK="+n)
+		"OMPI_COMM_WORLD_LOCAL_RANK="+local)
 }

@@ -128,7 +128,7 @@ var envOptions = []*option{
 
 var whereOptions = []*option{
 	{names: []string{"host", "hosts", "H"}, meta: "LIST", nargs: 1, group: groupWhere,
-		help: "hosts, as NAME or NAME:SLOTS, with commas (this host only, for now)",
+		help: "hosts, as NAME or NAME:SLOTS, with commas",
 		apply: func(p *parser, v []string) error {
 			p.job.Hosts = append(p.job.Hosts, strings.Split(v[0], ",")...)
 			return nil
@@ -136,6 +136,26 @@ var whereOptions = []*option{
 	{names: []string{"hostfile", "f", "machinefile"}, meta: "FILE", nargs: 1, group: groupWhere,
 		help:  "file of hosts: NAME, NAME:SLOTS or NAME slots=SLOTS per line",
 		apply: func(p *parser, v []string) error { p.job.HostFiles = append(p.job.HostFiles, v[0]); return nil }},
+	{names: []string{"ppn", "perhost", "N", "npernode"}, meta: "N", nargs: 1, group: groupWhere,
+		help: "so many ranks in a row on each host (default: its slots, 1 if the list does not say)",
+		apply: func(p *parser, v []string) (err error) {
+			p.job.PerHost, err = number(v[0], "a number of ranks", 1, MaxProcs)
+			return err
+		}},
+	{names: []string{"rsh", "launcher-exec", "bootstrap-exec"}, meta: "COMMAND", nargs: 1, group: groupWhere,
+		help: "reach other hosts by COMMAND HOST LINE instead of ssh (also by SPX_RSH)",
+		apply: func(p *parser, v []string) error {
+			if p.job.Rsh = strings.Fields(v[0]); p.job.Rsh == nil {
+				return fmt.Errorf("needs a command")
+			}
+			return nil
+		}},
+	{names: []string{"prefix"}, meta: "DIR", nargs: 1, group: groupWhere,
+		help:  "where libspx is installed on other hosts (default: the same place as here)",
+		apply: func(p *parser, v []string) error { p.job.Prefix = v[0]; return nil }},
+	{names: []string{"iface"}, meta: "NAME", nargs: 1, group: groupWhere,
+		help:  "the interface that hosts talk over, by its name or as a network (10.0.0.0/8); default: the one that leads to the others",
+		apply: func(p *parser, v []string) error { p.job.Iface = v[0]; return nil }},
 	{names: []string{"bind-to"}, meta: "WHAT", nargs: 1, group: groupWhere,
 		help: "restrict each rank to a core, hwthread, socket or numa domain in turn (default: none)", apply: (*parser).bindTo},
 }
@@ -203,8 +223,8 @@ var otherOptions = []*option{
 	{names: []string{"h", "help", "?"}, group: groupOther, help: "print this", apply: flag(func(j *Job) { j.Help = true })},
 	{names: []string{"oversubscribe", "nooversubscribe", "allow-run-as-root", "use-hwthread-cpus", "report-bindings", "display-map", "display-allocation", "nolocal",
 		"q", "quiet", "print-all-exitcodes", "print-rank-map"}, group: groupIgnore},
-	{names: []string{"map-by", "rank-by", "rmk", "launcher", "bootstrap", "launcher-exec", "bootstrap-exec", "iface", "ppn", "perhost", "N", "npernode", "display",
-		"soft", "arch", "prefix", "topolib", "localhost", "personality", "runtime-options", "membind"}, meta: "VALUE", nargs: 1, group: groupIgnore},
+	{names: []string{"map-by", "rank-by", "rmk", "launcher", "bootstrap", "display",
+		"soft", "arch", "topolib", "localhost", "personality", "runtime-options", "membind"}, meta: "VALUE", nargs: 1, group: groupIgnore},
 	{names: []string{"mca", "gmca", "omca", "gomca", "prtemca", "pmixmca"}, meta: "NAME VALUE", nargs: 2, group: groupIgnore},
 }
 

@@ -3,18 +3,35 @@
 // It owns the form of the messages alone. The first message to the agent is the Job; then Signals follow. The agent answers with
 // Stopped and, last, Done. The form is that of encoding/gob: arguments and variables may hold any bytes, and a reader passes over
 // fields that it does not know.
+//
+// In the same form the agent of spxrun's host, which decides, talks with those of the job's other hosts, over the standard input and
+// output of the command that has started them (ssh). Theirs begins with the Job too; they answer Ready; Start tells all addresses.
+// Then Events go up and Actions come down, until Finish (an Action) and Done.
 package control
 
 import (
 	"encoding/gob"
 	"fmt"
 	"io"
+	"net/netip"
 	"sync"
 	"time"
+
+	"libspx/launch/job"
 )
 
+func init() {
+	for _, v := range []any{job.Started{}, job.NotStarted{}, job.AllStarted{}, job.Ended{}, job.Joined{}, job.Signalled{},
+		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}} {
+		gob.Register(v)
+	}
+}
+
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 1
+const Version = 2
+
+// HostWord is the first argument of an agent for a host that is not spxrun's.
+const HostWord = "spx-host-agent"
 
 // MemoryFD is the number under which a rank inherits the memory file: out of the way of shells and of programs that count from 3.
 const MemoryFD = 62
@@ -37,6 +54,26 @@ type Job struct {
 	InitialErrhandler string
 	Universe          int // MPI_UNIVERSE_SIZE, if the user has said it
 	Verbose           bool
+
+	// Several hosts. All processes have the same numbers everywhere.
+	Hosts  []string     // their names; 0 is spxrun's, also when nothing runs there. nil: there is no other
+	Where  []int        // host of every rank; nil: 0
+	Self   int          // host that the reader of this is the agent of
+	Dir    string       // spxrun's working directory
+	ID     [16]byte     // of the job
+	Key    [32]byte     // of the job
+	Rsh    []string     // command that starts an agent elsewhere: as ssh, it is given the host and a line for its shell
+	Prefix string       // where libspx is installed there; empty: where this one is
+	Iface  string       // name of the interface, or network, whose addresses are used; empty: chosen
+	Near   []netip.Addr // addresses of spxrun's host
+}
+
+// Host is the host of a rank.
+func (j *Job) Host(rank int) int {
+	if j.Where == nil {
+		return 0
+	}
+	return j.Where[rank]
 }
 
 // A Program is a part of the job's command line; ranks are counted through all programs.
@@ -54,10 +91,55 @@ type Message struct {
 	Signal  int   // to the agent: spxrun has got this signal
 	Stopped int   // from the agent: the signal that stops has been passed on
 	Done    *Done // from the agent, last
+
+	Ready  *Ready     // from another host: its part of the job can start, or cannot
+	Start  []Address  // to it: all are ready; where every process listens
+	Event  job.Event  // from it: what has happened to its processes
+	Action job.Action // to it: what has been decided
+	Survey int        // to it: how are things? Numbers are not given twice
+	Facts  *Facts     // from it: the answer
+	Output *Output    // from it: what its processes have written
+	Input  *Input     // to it: standard input
+	Taken  *Taken     // both ways: so much of it was passed on
 }
 
 // Done says that the job is over.
 type Done struct{ Status int }
+
+// Ready says that a host's part of a job can start.
+type Ready struct {
+	Text      string // why it cannot, and what to do; empty: it can
+	Status    int    // then, for spxrun
+	Addresses []Address
+}
+
+// An Address is where a process listens.
+type Address struct {
+	Proc int
+	At   netip.AddrPort
+}
+
+// Facts answers a Survey.
+type Facts struct {
+	Survey  int
+	Returns bool // a process that lives has an error handler that returns
+	MPI     bool // a process has called MPI_Init
+}
+
+// Output is text of a host's processes: whole lines, as a rule. Stream is 1 or 2.
+type Output struct {
+	Stream int
+	Text   []byte
+}
+
+// Input is standard input for those processes of a host that read it. An empty Text ends it.
+type Input struct{ Text []byte }
+
+// Taken allows so many bytes more of output (from spxrun's host) or input (from the other).
+type Taken struct{ Bytes int }
+
+// Window is how many bytes of output, or of input, may be under way: more are not sent before some are Taken.
+const Window = 1 << 20
 
 // A Conn sends and receives messages. Send may be called from several goroutines, Receive from one.
 type Conn struct {

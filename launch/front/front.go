@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -76,9 +77,15 @@ func version() string {
 
 // specOf checks the hosts, and makes the agent's job of the command line's.
 func specOf(j *command.Job) (*control.Job, error) {
-	slots, err := checkHosts(j)
+	list, err := hosts.List(j.Hosts, j.HostFiles)
 	if err != nil {
 		return nil, err
+	}
+	self := hosts.Self()
+	list = hosts.Merge(list, self)
+	slots := 0
+	for _, h := range list {
+		slots += h.Slots
 	}
 	spec := &control.Job{
 		Version:           control.Version,
@@ -108,26 +115,28 @@ func specOf(j *command.Job) (*control.Job, error) {
 		}
 		spec.Programs = append(spec.Programs, control.Program{Procs: n, Argv: p.Argv, Dir: p.Dir, Path: p.Path, Env: p.Env})
 	}
-	return spec, nil
+	if len(list) > 0 {
+		err = spread(spec, hosts.Place(list, self, total, j.PerHost), j)
+	}
+	return spec, err
 }
 
-// checkHosts reads the lists of hosts; slots is their sum, 0 if nobody said any.
-func checkHosts(j *command.Job) (slots int, err error) {
-	list, err := hosts.List(j.Hosts, j.HostFiles)
-	if err != nil {
-		return 0, err
+// spread makes the job one of several hosts, if it is.
+func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
+	if l == nil {
+		return nil
 	}
-	if len(list) == 0 {
-		return 0, nil
+	spec.Hosts, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Where, j.Prefix, j.Iface
+	if spec.Rsh = j.Rsh; spec.Rsh == nil {
+		spec.Rsh = strings.Fields(os.Getenv("SPX_RSH"))
 	}
-	self := hosts.Self()
-	for _, h := range list {
-		if !self.Local(h.Name) {
-			return 0, fmt.Errorf("%s: host %s is not this host (%s); hosts other than this one are not supported yet", h.From, h.Name, self.Host)
-		}
-		slots += h.Slots
+	if spec.Rsh == nil {
+		spec.Rsh = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"}
 	}
-	return slots, nil
+	if spec.Dir, err = os.Getwd(); err != nil {
+		return fmt.Errorf("the working directory: %w", err)
+	}
+	return nil
 }
 
 // front is a running job as spxrun sees it.

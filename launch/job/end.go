@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -18,9 +19,9 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 	}
 	switch {
 	case e.Spawning, m.procs[e.Proc].doomed:
-		return []Action{Publish{Proc: e.Proc, Dead: e.Spawning}}
+		return []Action{Publish{Proc: e.Proc, Dead: e.Spawning, Wait: e.Wait}}
 	case e.Aborted && e.Connected != nil:
-		return append([]Action{Publish{Proc: e.Proc, Dead: true}}, m.abort(e.Connected, abortStatus(e.Code), now, "")...)
+		return append([]Action{Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}}, m.abort(e.Connected, abortStatus(e.Code), now, "")...)
 	case e.Aborted:
 		m.fail(abortStatus(e.Code))
 		return m.end(now, SIGTERM, GraceFailure)
@@ -88,13 +89,13 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 	case m.alive > 1:
 		text += fmt.Sprintf("; the other %d are told and go on.", m.alive)
 	}
-	return []Action{Publish{Proc: e.Proc, Dead: true}, Say{text}}
+	return []Action{Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}, Say{text}}
 }
 
 // exited: nobody depends on the process.
 func (m *Machine) exited(e Ended) []Action {
 	status := e.Wait.Status()
-	out := []Action{Publish{Proc: e.Proc, Dead: e.Owner == OwnerNone && m.cfg.OnDeath == Continue}}
+	out := []Action{Publish{Proc: e.Proc, Dead: e.Owner == OwnerNone && m.cfg.OnDeath == Continue, Wait: e.Wait}}
 	if status == 0 {
 		m.succeeded = true
 	} else if m.status == 0 {
@@ -158,7 +159,8 @@ func (m *Machine) frontLost(now time.Duration) []Action {
 // describe says who ended and how: the beginning of a line.
 func (m *Machine) describe(e Ended) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (pid %d on %s) ", m.procs[e.Proc].name, m.procs[e.Proc].pid, m.cfg.Host)
+	p := &m.procs[e.Proc]
+	fmt.Fprintf(&b, "%s (pid %d on %s) ", p.name, p.pid, cmp.Or(p.host, m.cfg.Host))
 	if e.Wait.Signal != 0 {
 		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal, signalName(e.Wait.Signal))
 		if e.Wait.Core {

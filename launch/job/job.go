@@ -71,7 +71,10 @@ func (w Wait) Status() int {
 type Event interface{}
 
 // Started: the process exists.
-type Started struct{ Proc, Pid int }
+type Started struct {
+	Proc, Pid int
+	Host      string // for messages; empty: that of Config
+}
 
 // Spawned: a process was added to the running job. Its number may be that of one that has ended.
 type Spawned struct {
@@ -130,6 +133,7 @@ type Action interface{}
 type Publish struct {
 	Proc int
 	Dead bool
+	Wait Wait
 }
 
 // Say prints one line on spxrun's standard error.
@@ -155,6 +159,7 @@ type Finish struct{ Status int }
 
 type process struct {
 	pid    int
+	host   string
 	alive  bool
 	name   string
 	doomed bool // ended by the job itself: nobody is told
@@ -211,7 +216,7 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 	var out []Action
 	switch e := event.(type) {
 	case Started:
-		m.procs[e.Proc] = process{pid: e.Pid, alive: true, name: fmt.Sprintf("rank %d", e.Proc)}
+		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: fmt.Sprintf("rank %d", e.Proc)}
 		m.alive++
 	case Spawned:
 		for e.Proc >= len(m.procs) {

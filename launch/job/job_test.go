@@ -44,7 +44,7 @@ func run(t *testing.T, cfg Config, steps []step) {
 	cfg.Host = "h"
 	m := New(cfg)
 	for i := range cfg.Procs {
-		m.Step(Started{i, 100 + i}, 0)
+		m.Step(Started{Proc: i, Pid: 100 + i}, 0)
 	}
 	if got := m.Step(AllStarted{}, 0); len(got) != 0 {
 		t.Fatalf("a job that has just started: %s", text(got))
@@ -189,7 +189,7 @@ func TestFrontLost(t *testing.T) {
 
 func TestStartFails(t *testing.T) {
 	m := New(Config{Procs: 3, Host: "h"})
-	m.Step(Started{0, 100}, 0)
+	m.Step(Started{Proc: 0, Pid: 100}, 0)
 	if got := text(m.Step(NotStarted{1, "no more processes", 1}, 0)); got != "say no more processes | send 15" {
 		t.Error(got)
 	}
@@ -223,7 +223,7 @@ func TestAnyOrder(t *testing.T) {
 		}
 		for i := range cfg.Procs {
 			alive[i] = true
-			take(m.Step(Started{i, 100 + i}, 0))
+			take(m.Step(Started{Proc: i, Pid: 100 + i}, 0))
 		}
 		take(m.Step(AllStarted{}, 0))
 		for n := 0; len(alive) > 0; n++ {

@@ -59,6 +59,7 @@ type Mux struct {
 type stream struct {
 	fd      int
 	name    string // between the brackets of its tag
+	plain   bool   // its lines are complete as they are
 	partial []byte // an unfinished line, not yet handed on
 }
 
@@ -100,10 +101,18 @@ func New(target int, tag, alone bool) (*Mux, error) {
 // Add hands over the read end of the pipe of a process. The Mux makes it non-blocking and closes it.
 func (m *Mux) Add(rank, fd int) error { return m.AddNamed(strconv.Itoa(rank), fd, m.alone) }
 
+// AddPlain is Add for a pipe whose lines are complete as they are: those of another Mux.
+func (m *Mux) AddPlain(fd int) error { return m.add(&stream{fd: fd, plain: true}, false) }
+
 // AddNamed is Add with the text of the tag. alone is as for New, from now on.
 func (m *Mux) AddNamed(name string, fd int, alone bool) error {
+	return m.add(&stream{fd: fd, name: name}, alone)
+}
+
+func (m *Mux) add(s *stream, alone bool) error {
+	fd := s.fd
 	if err := unix.SetNonblock(fd, true); err != nil {
-		return fmt.Errorf("pipe of rank %s: %w", name, err)
+		return fmt.Errorf("pipe of rank %s: %w", s.name, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +120,7 @@ func (m *Mux) AddNamed(name string, fd int, alone bool) error {
 	if errors.Is(m.err, unix.EPIPE) {
 		return unix.Close(fd)
 	}
-	m.streams[fd] = &stream{fd: fd, name: name}
+	m.streams[fd] = s
 	return unix.EpollCtl(m.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
@@ -290,7 +299,7 @@ func (m *Mux) lines(s *stream, text []byte) {
 		}
 		m.open = nil
 	}
-	if m.tag {
+	if m.tag && !s.plain {
 		m.tagged(s, text)
 	} else {
 		m.batch = append(m.batch, text...)

@@ -1,0 +1,559 @@
+package agent
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/control"
+	"libspx/launch/hosts"
+	"libspx/launch/job"
+	"libspx/launch/output"
+)
+
+// The other hosts of a job, as the agent sees them that decides. Each has an agent of its own (outpost.go), started by ssh or its like, whose
+// standard input and output carry the messages of launch/control. What happens there comes up as an event of the machine; what the
+// machine decides goes down to all.
+
+// elsewhere is the agent of another host.
+type elsewhere struct {
+	number int
+	name   string
+	cmd    *exec.Cmd
+	conn   *control.Conn
+	box    outbox
+	ended  chan struct{} // closed when the command has ended
+	how    string        // then: how
+	ready  bool
+	made   bool // all its processes have been made
+	gone   bool
+
+	window *window // of standard input
+}
+
+// fromHost is a message, or the end, of another host's agent.
+type fromHost struct {
+	from *elsewhere
+	m    *control.Message // nil: it has gone
+}
+
+// Limits on the end of other hosts, in time.
+const (
+	surveyLimit  = time.Second      // for an answer; who has none is left aside
+	dismissLimit = 15 * time.Second // between Finish and their ends
+)
+
+// reach starts the agents of the other hosts and waits until all are ready, or one is not.
+func (a *agent) reach() error {
+	for n, name := range a.spec.Hosts {
+		if n == 0 {
+			continue
+		}
+		h := &elsewhere{number: n, name: name, ended: make(chan struct{}), window: newWindow()}
+		a.others = append(a.others, h)
+		if err := a.send(h); err != nil {
+			return fmt.Errorf("host %s: %v", name, err)
+		}
+	}
+	for a.waitsFor(func(h *elsewhere) bool { return !h.ready }) && !a.machine.Ending() {
+		a.poll(a.timeout())
+	}
+	return nil
+}
+
+// waitsFor: some other host that is there is so.
+func (a *agent) waitsFor(is func(*elsewhere) bool) bool {
+	return slices.ContainsFunc(a.others, func(h *elsewhere) bool { return !h.gone && is(h) })
+}
+
+// send starts the agent of a host.
+func (a *agent) send(h *elsewhere) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if a.spec.Prefix != "" {
+		self = filepath.Join(a.spec.Prefix, "bin/spxrun")
+	}
+	args := append(slices.Clone(a.spec.Rsh[1:]), h.name, "exec "+quote(self)+" "+control.HostWord)
+	h.cmd = exec.Command(a.spec.Rsh[0], args...)
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := h.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := h.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	mine, theirs, err := os.Pipe() // its messages, and those of ssh, come between the lines of the processes
+	if err != nil {
+		return err
+	}
+	h.cmd.Stderr = theirs
+	err = h.cmd.Start()
+	theirs.Close()
+	if err != nil {
+		mine.Close()
+		return fmt.Errorf("cannot run %s: %w", a.spec.Rsh[0], err)
+	}
+	if err := addPlain(a.err, mine); err != nil {
+		return err
+	}
+	h.conn = control.NewConn(struct {
+		io.Reader
+		io.WriteCloser
+	}{out, in})
+	spec := *a.spec
+	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), a.segment.Key(), ownAddresses()
+	h.box.start(h.conn)
+	h.box.put(&control.Message{Job: &spec})
+	go a.hearFrom(h)
+	return nil
+}
+
+// quote makes one word of text for a shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// addPlain has a Mux read from a pipe whose lines are complete as they are.
+func addPlain(mux *output.Mux, from *os.File) error {
+	fd, err := unix.FcntlInt(from.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	from.Close()
+	if err != nil {
+		return err
+	}
+	return mux.AddPlain(fd)
+}
+
+// hearFrom reads the messages of a host, prints its output, and tells the main thread the rest.
+func (a *agent) hearFrom(h *elsewhere) {
+	var printers [3]*printer
+	for {
+		m, err := h.conn.Receive()
+		if err != nil {
+			break
+		}
+		switch {
+		case m.Output != nil && (m.Output.Stream == 1 || m.Output.Stream == 2):
+			p := &printers[m.Output.Stream]
+			if *p == nil {
+				*p = a.newPrinter(h, m.Output.Stream)
+			}
+			(*p).put(m.Output.Text)
+		case m.Taken != nil:
+			h.window.allow(m.Taken.Bytes)
+		default:
+			a.inbox.put(fromHost{h, m})
+		}
+	}
+	for _, p := range printers {
+		if p != nil {
+			p.close()
+		}
+	}
+	h.window.close()
+	h.how = ending(h.cmd.Wait())
+	close(h.ended)
+	a.inbox.put(fromHost{h, nil})
+}
+
+func ending(err error) string {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "its agent has ended"
+	case errors.As(err, &exit) && exit.ExitCode() == 127:
+		return "there is no such program as spxrun there (status 127): is libspx installed at the same place? --prefix DIR names another"
+	case errors.As(err, &exit) && exit.ExitCode() == 255:
+		return "it cannot be reached (status 255)"
+	}
+	return err.Error()
+}
+
+// A printer hands the output of a host on, at the pace of who reads it.
+type printer struct {
+	mu   sync.Mutex
+	more sync.Cond
+	list [][]byte // guarded by mu
+	over bool     // guarded by mu
+	pipe *os.File
+}
+
+func (a *agent) newPrinter(h *elsewhere, stream int) *printer {
+	p := &printer{}
+	p.more.L = &p.mu
+	r, w, err := os.Pipe()
+	if err == nil {
+		p.pipe = w
+		err = addPlain([]*output.Mux{1: a.out, 2: a.err}[stream], r)
+	}
+	go p.run(h, err == nil)
+	return p
+}
+
+func (p *printer) put(text []byte) {
+	p.mu.Lock()
+	p.list = append(p.list, text)
+	p.mu.Unlock()
+	p.more.Signal()
+}
+
+func (p *printer) close() {
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	p.more.Signal()
+}
+
+func (p *printer) run(h *elsewhere, works bool) {
+	for {
+		p.mu.Lock()
+		for len(p.list) == 0 && !p.over {
+			p.more.Wait()
+		}
+		list := p.list
+		p.list = nil
+		p.mu.Unlock()
+		if len(list) == 0 {
+			p.pipe.Close()
+			return
+		}
+		for _, text := range list {
+			if works {
+				_, err := p.pipe.Write(text)
+				works = err == nil
+			}
+			h.box.put(&control.Message{Taken: &control.Taken{Bytes: len(text)}})
+		}
+	}
+}
+
+// hear handles a message of another host.
+func (a *agent) heard(h *elsewhere, m *control.Message) {
+	switch {
+	case m == nil:
+		a.lost(h)
+	case m.Ready != nil:
+		a.isReady(h, m.Ready)
+	case m.Facts != nil:
+		a.answered(h, m.Facts)
+	case m.Event != nil:
+		a.happened(h, m.Event)
+	}
+}
+
+func (a *agent) isReady(h *elsewhere, r *control.Ready) {
+	if r.Text != "" {
+		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, r.Text), Status: cmp.Or(r.Status, job.StatusFailed)})
+		return
+	}
+	h.ready = true
+	for _, addr := range r.Addresses {
+		if a.isAt(addr.Proc, h) {
+			a.segment.SetAddress(addr.Proc, addr.At)
+			a.addresses = append(a.addresses, addr)
+		}
+	}
+}
+
+// isAt: process i is one of host h.
+func (a *agent) isAt(i int, h *elsewhere) bool {
+	return i >= 0 && i < len(a.ranks) && a.ranks[i].host == h.number
+}
+
+// happened takes over what another host's agent has seen.
+func (a *agent) happened(h *elsewhere, e job.Event) {
+	switch e := e.(type) {
+	case job.Started:
+		if a.isAt(e.Proc, h) {
+			a.ranks[e.Proc].pid, a.ranks[e.Proc].alive = e.Pid, true
+			a.step(e)
+		}
+	case job.AllStarted:
+		h.made = true
+		a.allMade()
+	case job.Ended:
+		if a.isAt(e.Proc, h) && a.ranks[e.Proc].alive {
+			a.ranks[e.Proc].alive = false
+			a.judge(e)
+		}
+	case job.NotStarted, job.Joined, job.Signalled:
+		a.step(e)
+	}
+}
+
+// allMade tells the machine when the processes of all hosts have been made.
+func (a *agent) allMade() {
+	if a.made && !a.waitsFor(func(h *elsewhere) bool { return !h.made }) {
+		a.step(job.AllStarted{})
+	}
+}
+
+// lost: the agent of a host has gone. Its processes have died with it.
+func (a *agent) lost(h *elsewhere) {
+	h.gone = true
+	h.box.close()
+	if a.dismissed {
+		return
+	}
+	if !h.made {
+		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, h.how), Status: job.StatusFailed})
+	}
+	told := false
+	for i := range a.ranks {
+		if r := &a.ranks[i]; r.host == h.number && r.alive {
+			if !told && !a.machine.Ending() {
+				told = true
+				a.say(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, h.how))
+			}
+			r.alive = false
+			a.judge(job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, OtherMPI: true})
+		}
+	}
+	for _, j := range slices.Clone(a.judging) {
+		a.answered(h, &control.Facts{Survey: j.number})
+	}
+	a.allMade()
+}
+
+// A judgement is the end of a process about which the other hosts are asked before the machine decides what it means.
+type judgement struct {
+	number int
+	end    job.Ended
+	open   map[*elsewhere]bool // who has not answered
+	until  time.Time
+}
+
+// judge hands the end of a process to the machine; where its meaning depends on the processes of other hosts, after asking them.
+func (a *agent) judge(e job.Ended) {
+	if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || a.machine.Ending() {
+		a.step(e)
+		return
+	}
+	e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
+	a.surveys++
+	j := &judgement{number: a.surveys, end: e, open: map[*elsewhere]bool{}, until: time.Now().Add(surveyLimit)}
+	a.judging = append(a.judging, j)
+	for _, h := range a.others {
+		if !h.gone {
+			j.open[h] = true
+			h.box.put(&control.Message{Survey: j.number})
+		}
+	}
+}
+
+func (a *agent) answered(h *elsewhere, f *control.Facts) {
+	for i, j := range a.judging {
+		if j.number != f.Survey || !j.open[h] {
+			continue
+		}
+		delete(j.open, h)
+		j.end.Returns, j.end.OtherMPI = j.end.Returns || f.Returns, j.end.OtherMPI || f.MPI
+		if len(j.open) == 0 {
+			a.judging = slices.Delete(a.judging, i, i+1)
+			a.step(j.end)
+		}
+		return
+	}
+}
+
+// hurryJudgements decides without those who do not answer.
+func (a *agent) hurryJudgements() {
+	for now := time.Now(); len(a.judging) > 0 && now.After(a.judging[0].until); {
+		j := a.judging[0]
+		a.judging = a.judging[1:]
+		a.step(j.end)
+	}
+}
+
+// toAll hands a decision down.
+func (a *agent) toAll(act job.Action) {
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{Action: act})
+		}
+	}
+}
+
+// begin tells all hosts where every process listens: they start theirs.
+func (a *agent) begin() {
+	for i := range a.ranks {
+		if at, ok := a.segment.Address(i); ok && a.ranks[i].host == a.self {
+			a.addresses = append(a.addresses, control.Address{Proc: i, At: at})
+		}
+	}
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{Start: a.addresses})
+		}
+	}
+	a.meet(a.addresses)
+}
+
+// meet enters the processes of other hosts: they may be called from now on, and wait in the queues of their sockets until they are there.
+func (a *agent) meet(list []control.Address) {
+	for _, at := range list {
+		if i := at.Proc; i >= 0 && i < len(a.ranks) && a.ranks[i].host != a.self {
+			a.segment.SetAddress(i, at.At)
+			a.segment.MarkStarted(i, 0)
+		}
+	}
+}
+
+// dismiss ends the agents of the other hosts, and waits for what they still have to say.
+func (a *agent) dismiss() {
+	a.dismissed = true
+	a.toAll(job.Finish{})
+	limit, hurry := time.Now().Add(dismissLimit), a.machine.Hurried()
+	for a.waitsFor(func(*elsewhere) bool { return true }) && time.Now().Before(limit) {
+		if hurry {
+			limit, hurry = time.Now().Add(drainHurry), false
+		}
+		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, int(time.Until(limit)/time.Millisecond)+1) //nolint:errcheck // the loop looks again
+		for _, e := range a.inbox.take() {
+			switch e := e.(type) {
+			case fromHost:
+				a.heard(e.from, e.m)
+			case job.Signalled, job.FrontLost:
+				hurry = true
+			}
+		}
+	}
+	for _, h := range a.others {
+		if !h.gone {
+			a.say(fmt.Sprintf("the agent of host %s does not end; it is left to itself, and ends its processes when it learns that this one is gone", h.name))
+		}
+		h.box.close()
+		h.conn.Close()
+	}
+}
+
+// sendInput copies a file to the standard input of a host's processes.
+func sendInput(h *elsewhere, from *os.File) {
+	defer from.Close()
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		if n > 0 && !h.window.take(n) {
+			return
+		}
+		if n > 0 {
+			h.box.put(&control.Message{Input: &control.Input{Text: slices.Clone(b[:n])}})
+		}
+		if err != nil {
+			h.box.put(&control.Message{Input: &control.Input{}})
+			return
+		}
+	}
+}
+
+// outbox sends messages in their order without making those wait who put them in.
+type outbox struct {
+	mu   sync.Mutex
+	more sync.Cond
+	list []*control.Message // guarded by mu
+	over bool               // guarded by mu
+	done chan struct{}
+}
+
+func (b *outbox) start(conn *control.Conn) {
+	b.more.L, b.done = &b.mu, make(chan struct{})
+	go func() {
+		defer close(b.done)
+		for {
+			b.mu.Lock()
+			for len(b.list) == 0 && !b.over {
+				b.more.Wait()
+			}
+			list := b.list
+			b.list = nil
+			b.mu.Unlock()
+			if len(list) == 0 {
+				return
+			}
+			for _, m := range list {
+				conn.Send(m) //nolint:errcheck // if it is gone, its end says so
+			}
+		}
+	}()
+}
+
+func (b *outbox) put(m *control.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over && b.more.L != nil {
+		b.list = append(b.list, m)
+		b.more.Signal()
+	}
+}
+
+// close ends the sending when all that was put in has been sent.
+func (b *outbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	if b.more.L != nil {
+		b.more.Signal()
+	}
+}
+
+// window bounds what is under way.
+type window struct {
+	mu   sync.Mutex
+	more sync.Cond
+	room int
+	over bool
+}
+
+func newWindow() *window {
+	w := &window{room: control.Window}
+	w.more.L = &w.mu
+	return w
+}
+
+// take waits for room for n bytes; false: there will be none.
+func (w *window) take(n int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.room < n && !w.over {
+		w.more.Wait()
+	}
+	w.room -= n
+	return !w.over
+}
+
+func (w *window) allow(n int) {
+	w.mu.Lock()
+	w.room += n
+	w.mu.Unlock()
+	w.more.Broadcast()
+}
+
+func (w *window) close() {
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	w.more.Broadcast()
+}
+
+// ownAddresses are those by which this host may be reached.
+func ownAddresses() (out []netip.Addr) {
+	for _, ip := range hosts.Self().Addresses {
+		if a, ok := netip.AddrFromSlice(ip); ok && !a.Unmap().IsLoopback() && !a.Unmap().IsLinkLocalUnicast() {
+			out = append(out, a.Unmap())
+		}
+	}
+	return out
+}

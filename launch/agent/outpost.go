@@ -1,0 +1,282 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/output"
+	"libspx/launch/process"
+)
+
+// The agent of a host that is not spxrun's. It holds what every agent holds, the memory file, the processes, their output; but it decides nothing:
+// what happens goes up to the agent of spxrun's host (elsewhere.go), and what that one decides comes down. When that one is gone, so are the
+// processes here.
+
+// outpost is Main for such an agent.
+func outpost() int {
+	conn, err := standardConn()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
+		return job.StatusFailed
+	}
+	m, err := conn.Receive()
+	if err != nil || m.Job == nil || m.Job.Self < 1 || m.Job.Self >= len(m.Job.Hosts) {
+		fmt.Fprintf(os.Stderr, "%s: this program is started by spxrun (%v)\n", Name, err)
+		return job.StatusFailed
+	}
+	a := newAgent(m.Job, nil)
+	a.host = m.Job.Hosts[m.Job.Self]
+	up := &uplink{conn: conn, window: newWindow()}
+	up.box.start(conn)
+	a.up, a.machine, a.self = up, up, m.Job.Self
+	a.input.more.L = &a.input.mu
+	status := a.part()
+	up.box.put(&control.Message{Done: &control.Done{Status: status}})
+	up.box.close()
+	<-up.box.done
+	return status
+}
+
+// standardConn takes standard input and output for the messages, and leaves harmless ones in their places.
+func standardConn() (*control.Conn, error) {
+	var fds [2]int
+	for i := range fds {
+		fd, err := unix.FcntlInt(uintptr(i), unix.F_DUPFD_CLOEXEC, 10)
+		if err != nil {
+			return nil, fmt.Errorf("standard input and output: %w", err)
+		}
+		fds[i] = fd
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("/dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	unix.Dup2(null, 0) //nolint:errcheck // cannot fail with these arguments
+	unix.Dup2(2, 1)    //nolint:errcheck // nor this
+	return control.NewConn(struct {
+		io.Reader
+		io.WriteCloser
+	}{os.NewFile(uintptr(fds[0]), "from spxrun's host"), os.NewFile(uintptr(fds[1]), "to spxrun's host")}), nil
+}
+
+// uplink stands where the machine stands in the agent that decides.
+type uplink struct {
+	conn            *control.Conn
+	box             outbox
+	window          *window // of output
+	ending, hurried bool
+	pumps           sync.WaitGroup
+}
+
+// Step hands an event up.
+func (u *uplink) Step(e job.Event, _ time.Duration) []job.Action {
+	switch e := e.(type) {
+	case job.Tick:
+	case job.FrontLost:
+		u.ending, u.hurried = true, true
+		return []job.Action{job.Send{Signal: job.SIGKILL}, job.Finish{Status: job.StatusFailed}}
+	default:
+		u.box.put(&control.Message{Event: e})
+	}
+	return nil
+}
+
+// Deadline: there is none here.
+func (u *uplink) Deadline() (time.Duration, bool) { return 0, false }
+
+// Ending reports whether the processes have been told to end.
+func (u *uplink) Ending() bool { return u.ending }
+
+// Hurried reports whether nobody waits for the output.
+func (u *uplink) Hurried() bool { return u.hurried }
+
+// decided is a message of the agent that decides.
+type decided struct{ m *control.Message }
+
+// part is run for the processes of this host.
+func (a *agent) part() int {
+	files, err := a.settle()
+	ready := &control.Ready{}
+	if err != nil {
+		ready.Text, ready.Status = err.Error(), lookStatus(err)
+	}
+	for i := range a.ranks {
+		if at, ok := a.segmentAddress(i); ok {
+			ready.Addresses = append(ready.Addresses, control.Address{Proc: i, At: at})
+		}
+	}
+	a.up.box.put(&control.Message{Ready: ready})
+	if err != nil {
+		return job.StatusFailed
+	}
+	go a.hearUp()
+	for !a.met && !a.done {
+		a.poll(a.timeout())
+	}
+	if !a.done {
+		if err := a.openService(); err != nil && a.spec.Verbose {
+			a.say(fmt.Sprintf("host %s: no ports can be opened: %v", a.host, err))
+		}
+		a.start(files)
+		a.loop()
+	}
+	status := a.finish()
+	a.up.pumps.Wait()
+	return status
+}
+
+// settle prepares everything but the processes.
+func (a *agent) settle() (files []string, err error) {
+	if err := process.Subreaper(); err != nil {
+		return nil, err
+	}
+	if err := os.Chdir(a.spec.Dir); err != nil && slices.ContainsFunc(a.spec.Programs, func(p control.Program) bool { return p.Dir == "" }) {
+		return nil, fmt.Errorf("spxrun's working directory is not there (%v); -wdir names another", err)
+	}
+	for i := range a.spec.Programs {
+		p := &a.spec.Programs[i]
+		p.Env = adapt(p.Env, os.Environ())
+	}
+	if files, err = a.lookUp(); err != nil {
+		return nil, err
+	}
+	if err := a.makeSegment(); err != nil {
+		return nil, err
+	}
+	if err := a.openListeners(); err != nil {
+		return nil, err
+	}
+	return files, a.prepare()
+}
+
+// ownVariables are those that say where somebody is.
+var ownVariables = []string{"HOSTNAME", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS"}
+
+// adapt replaces what is true on spxrun's host alone by what is true here.
+func adapt(environ, here []string) []string {
+	own := func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(ownVariables, name)
+	}
+	out := slices.DeleteFunc(slices.Clone(environ), own)
+	for _, v := range here {
+		if own(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// hearUp reads what is decided.
+func (a *agent) hearUp() {
+	for {
+		m, err := a.up.conn.Receive()
+		if err != nil {
+			a.up.window.close()
+			a.inbox.put(job.FrontLost{})
+			return
+		}
+		switch {
+		case m.Taken != nil:
+			a.up.window.allow(m.Taken.Bytes)
+		case m.Input != nil:
+			a.input.put(m.Input.Text)
+		default:
+			a.inbox.put(decided{m})
+		}
+	}
+}
+
+// obey carries out what was decided.
+func (a *agent) obey(m *control.Message) {
+	switch {
+	case m.Start != nil:
+		a.meet(m.Start)
+		a.met = true
+	case m.Survey != 0:
+		a.up.box.put(&control.Message{Facts: &control.Facts{Survey: m.Survey, Returns: a.anyReturns(), MPI: a.anyMPI(-1)}})
+	case m.Action != nil:
+		if s, ok := m.Action.(job.Send); ok && (s.Signal == job.SIGTERM || s.Signal == job.SIGKILL || s.Signal == job.SIGINT || s.Signal == job.SIGHUP) {
+			a.up.ending = true
+		}
+		a.carryOut(m.Action)
+	}
+}
+
+// outputUp makes a multiplexer whose lines go to spxrun's host.
+func (a *agent) outputUp(stream int) (*output.Mux, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.FcntlInt(w.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	w.Close()
+	if err != nil {
+		return nil, err
+	}
+	a.up.pumps.Go(func() { a.up.pump(r, stream) })
+	a.targets = append(a.targets, fd)
+	return output.New(fd, a.spec.Tag, false)
+}
+
+// pump sends lines on as far as spxrun's host takes them.
+func (u *uplink) pump(from *os.File, stream int) {
+	defer from.Close()
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		if n > 0 && (!u.window.take(n) || u.conn.Send(&control.Message{Output: &control.Output{Stream: stream, Text: b[:n]}}) != nil) || err != nil {
+			return
+		}
+	}
+}
+
+// inputQueue brings standard input to the processes of this host that read it.
+type inputQueue struct {
+	mu   sync.Mutex
+	more sync.Cond
+	list [][]byte // guarded by mu; an empty one is the end
+}
+
+func (q *inputQueue) put(text []byte) {
+	q.mu.Lock()
+	q.list = append(q.list, text)
+	q.mu.Unlock()
+	q.more.Signal()
+}
+
+func (q *inputQueue) next() []byte {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.list) == 0 {
+		q.more.Wait()
+	}
+	text := q.list[0]
+	q.list = q.list[1:]
+	return text
+}
+
+// Read makes the queue the source of feed.
+func (a *agent) readInput(b []byte) (int, error) {
+	for len(a.inputRest) == 0 {
+		text := a.input.next()
+		if len(text) == 0 {
+			return 0, io.EOF
+		}
+		a.inputRest = text
+		a.up.box.put(&control.Message{Taken: &control.Taken{Bytes: len(text)}})
+	}
+	n := copy(b, a.inputRest)
+	a.inputRest = a.inputRest[n:]
+	return n, nil
+}
