@@ -50,7 +50,7 @@ func TestStatus(t *testing.T) {
 		{[]string{}, 2, "", "no program to run"},
 		{[]string{"-hostfile", "/none", "true"}, 2, "", "/none: no such file"},
 		{[]string{"-hostfile", broken, "true"}, 2, "", `line 1: "x" is not a number of slots`},
-		{[]string{"-hostfile", remote, "true"}, 2, "", "line 2: host elsewhere is not this host"},
+		{[]string{"-hostfile", remote, "--rsh", "false", "-n", "2", "true"}, 1, "", "host elsewhere: exit status 1"},
 		{[]string{"-host", "localhost:3", "echo", "x"}, 0, "x\nx\nx\n", ""},
 		{[]string{"-n", "2", "--oversubscribe", "--allow-run-as-root", "--map-by", ":OVERSUBSCRIBE", "echo", "x"}, 0, "x\nx\n", ""},
 		{[]string{"--stdin", "5", "-n", "2", "true"}, 1, "", "there are only 2 ranks"},

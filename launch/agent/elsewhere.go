@@ -338,11 +338,11 @@ type judgement struct {
 
 // judge hands the end of a process to the machine; where its meaning depends on the processes of other hosts, after asking them.
 func (a *agent) judge(e job.Ended) {
+	e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
 	if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || a.machine.Ending() {
 		a.step(e)
 		return
 	}
-	e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
 	a.surveys++
 	j := &judgement{number: a.surveys, end: e, open: map[*elsewhere]bool{}, until: time.Now().Add(surveyLimit)}
 	a.judging = append(a.judging, j)

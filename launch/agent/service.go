@@ -58,6 +58,19 @@ func (a *agent) hear(conn *service.Conn) {
 // serve answers a question, or keeps it until it can be answered.
 func (a *agent) serve(q *question) {
 	var answer *service.Message
+	switch kind := q.Kind; {
+	case len(a.spec.Hosts) < 2:
+	case kind == service.SpawnResult, kind == service.Withdraw:
+	default: // numbers of processes and names would be this host's alone
+		class := mpierr.UnsupportedOperation
+		if kind == service.Spawn {
+			class = mpierr.Spawn
+		}
+		answer = refuse(class, "a job of several hosts can neither spawn processes nor be connected with others yet; run it on one host")
+		answer.Kind = kind
+		q.conn.Send(answer) //nolint:errcheck // it may be gone
+		return
+	}
 	switch q.Kind {
 	case service.Spawn:
 		answer = a.spawn(q.Message)

@@ -77,6 +77,9 @@ func version() string {
 
 // specOf checks the hosts, and makes the agent's job of the command line's.
 func specOf(j *command.Job) (*control.Job, error) {
+	if file := os.Getenv("SPX_HOSTFILE"); file != "" && len(j.Hosts)+len(j.HostFiles) == 0 {
+		j.HostFiles = []string{file}
+	}
 	list, err := hosts.List(j.Hosts, j.HostFiles)
 	if err != nil {
 		return nil, err
@@ -131,7 +134,7 @@ func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
 		spec.Rsh = strings.Fields(os.Getenv("SPX_RSH"))
 	}
 	if spec.Rsh == nil {
-		spec.Rsh = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"}
+		spec.Rsh = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
 	}
 	if spec.Dir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("the working directory: %w", err)

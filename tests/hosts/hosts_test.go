@@ -1,0 +1,250 @@
+// Package hosts runs jobs of several hosts: network namespaces that scripts/hosts makes, with names of their own. Skipped where that is not allowed.
+package hosts
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+func script() string { return filepath.Join(harness.Root(), "scripts/hosts") }
+
+// A bed is a set of hosts.
+type bed struct {
+	t    testing.TB
+	name string
+}
+
+// newBed makes n hosts, which go with the test.
+func newBed(t testing.TB, n int) *bed {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("there is no ip (Debian: iproute2)")
+	}
+	b := &bed{t, fmt.Sprintf("s%x-", os.Getpid()%0x1000000)}
+	out, err := exec.Command(script(), "up", b.name, fmt.Sprint(n)).CombinedOutput()
+	if err != nil {
+		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command(script(), "down", b.name).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	return b
+}
+
+func (b *bed) host(n int) string { return fmt.Sprintf("%s%d", b.name, n) }
+
+// list is the argument of -host: how many ranks on host 1, 2 ...
+func (b *bed) list(slots ...int) string {
+	var out []string
+	for i, n := range slots {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%s:%d", b.host(i+1), n))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// spxrun is a command line that starts spxrun on host 1. There are more ranks than processors, which hosts with one rank each cannot know.
+func (b *bed) spxrun(args ...string) harness.Command {
+	b.t.Helper()
+	words := append([]string{script(), "on", b.host(1), filepath.Join(harness.Build(b.t), "bin/spxrun"), "--rsh", script() + " rsh"}, args...)
+	return harness.Command{Args: words, Env: []string{"SPX_SPIN=0", "SPX_RSH=" + script() + " rsh"}}
+}
+
+func program(t testing.TB, name string) string {
+	t.Helper()
+	return harness.Compile(t, "hosts/"+name, []string{filepath.Join(harness.Root(), "tests/hosts/testdata", name+".c")})
+}
+
+// check reports what is not as wanted. Lines of Stdout are in any order.
+func check(t *testing.T, o harness.Outcome, status int, stdout []string, stderr ...string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(o.Stdout, "\n"), "\n")
+	slices.Sort(lines)
+	slices.Sort(stdout)
+	if o.Late || o.Status != status || stdout != nil && !slices.Equal(lines, stdout) {
+		t.Errorf("exit status %d (late: %v), want %d and\n%s\n%s", o.Status, o.Late, status, strings.Join(stdout, "\n"), o.Text())
+	}
+	for _, want := range stderr {
+		if !strings.Contains(o.Stderr, want) {
+			t.Errorf("standard error lacks %q\n%s", want, o.Text())
+		}
+	}
+}
+
+func TestWhere(t *testing.T) {
+	b, where := newBed(t, 3), program(t, "where")
+	on := []int{1, 1, 2, 2, 2, 3, 1}
+	share := map[int]int{1: 3, 2: 3, 3: 1}
+	var want []string
+	for rank, host := range on {
+		want = append(want, fmt.Sprintf("rank %d of 7 on %s shares with %d, sum 21", rank, b.host(host), share[host]))
+	}
+	c := b.spxrun("-host", b.list(2, 3, 1), "-n", "7", where)
+	check(t, harness.Run(t, c), 0, want)
+
+	var file strings.Builder
+	for i, n := range []int{2, 3, 1} {
+		fmt.Fprintf(&file, "%s slots=%d\n", b.host(i+1), n)
+	}
+	name := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(name, []byte(file.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c = b.spxrun("-n", "7", where)
+	c.Env = append(c.Env, "SPX_HOSTFILE="+name)
+	check(t, harness.Run(t, c), 0, want)
+}
+
+// The first host, where spxrun runs, has no rank.
+func TestAllElsewhere(t *testing.T) {
+	b := newBed(t, 2)
+	check(t, harness.Run(t, b.spxrun("-host", b.host(2), "-n", "1", program(t, "where"))), 0,
+		[]string{fmt.Sprintf("rank 0 of 1 on %s shares with 1, sum 0", b.host(2))})
+}
+
+func TestEnds(t *testing.T) {
+	b, end := newBed(t, 2), program(t, "end")
+	run := func(how string) harness.Outcome {
+		return harness.Run(t, b.spxrun("-host", b.list(2, 2), "-n", "4", end, how))
+	}
+	failed := 16385 // MPIX_ERR_PROC_FAILED
+	check(t, run("well"), 0, []string{"rank 0: 0", "rank 1: 0", "rank 2: 0", "rank 3: 0"})
+	check(t, run("kill"), 137, nil, "rank 2 (pid ", "on "+b.host(2)+") was killed by signal 9", "the job is ended")
+	check(t, run("abort"), 7, nil, "MPI_Abort(MPI_COMM_WORLD, 7)")
+	check(t, run("told"), 0, []string{fmt.Sprintf("rank 0: %d", failed), fmt.Sprintf("rank 1: %d", failed), fmt.Sprintf("rank 3: %d", failed)},
+		"the other 3 are told and go on")
+	check(t, run("agent"), 0, []string{fmt.Sprintf("rank 0: %d", failed), fmt.Sprintf("rank 1: %d", failed)}, "host "+b.host(2)+" is lost")
+}
+
+func TestInputAndOutput(t *testing.T) {
+	b := newBed(t, 3)
+	run := func(stdin string, args ...string) harness.Outcome {
+		c := b.spxrun(append([]string{"-host", b.list(1, 1, 1), "-n", "3"}, args...)...)
+		c.Stdin = stdin
+		return harness.Run(t, c)
+	}
+	var long strings.Builder // more than may be under way
+	for i := range 400000 {
+		fmt.Fprintln(&long, i)
+	}
+	if o := run(long.String(), "-stdin", "2", "cat"); o.Status != 0 || o.Stdout != long.String() {
+		t.Errorf("%d bytes of %d, exit status %d", len(o.Stdout), long.Len(), o.Status)
+	}
+	check(t, run("x\ny\n", "-l", "-stdin", "all", "cat"), 0, []string{"[0] x", "[0] y", "[1] x", "[1] y", "[2] x", "[2] y"})
+	check(t, run("", "sh", "-c", "echo said >&2; exit $OMPI_COMM_WORLD_RANK"), 1, nil, "said\n")
+}
+
+func TestCannotStart(t *testing.T) {
+	b := newBed(t, 2)
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"-host", b.list(1, 1), "-n", "2", "/none"}, 127, "program /none: no such file"},
+		{[]string{"-host", b.host(1) + ",nobody", "-n", "2", "true"}, 1, "host nobody: "},
+		{[]string{"-host", b.list(1, 1), "--prefix", "/none", "-n", "2", "true"}, 1, "is libspx installed at the same place?"},
+		{[]string{"-host", b.list(1, 1), "--iface", "eth7", "-n", "2", "true"}, 1, "--iface eth7: no interface that is up has that name"},
+		{[]string{"-host", b.list(1, 1), "--rsh", "/none/ssh", "-n", "2", "true"}, 1, "cannot run /none/ssh"},
+	} {
+		check(t, harness.Run(t, b.spxrun(c.args...)), c.status, nil, c.says)
+	}
+}
+
+// Whatever is killed, nothing of the job is left on any host.
+func TestNothingStays(t *testing.T) {
+	b := newBed(t, 2)
+	for _, victim := range []string{"spxrun", "spx-agent", "spx-host-agent"} {
+		c := b.spxrun("-host", b.list(1, 2), "-n", "3", "sleep", "1000")
+		cmd := exec.Command(c.Args[0], c.Args[1:]...)
+		cmd.Env = append(os.Environ(), c.Env...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "three sleepers", func() bool { return len(b.find("sleep")) == 3 })
+		for _, pid := range b.find(victim) {
+			syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // seen below
+		}
+		cmd.Wait() //nolint:errcheck // it was killed
+		until(t, "end of all after that of "+victim, func() bool { return len(b.find("")) == 0 })
+	}
+}
+
+// find lists the processes on the hosts whose command, or its first argument, has that name; all for an empty one.
+func (b *bed) find(name string) (out []int) {
+	for n := 1; ; n++ {
+		pids, err := exec.Command("ip", "netns", "pids", b.host(n)).Output()
+		if err != nil || n > 16 {
+			return out
+		}
+		for _, word := range strings.Fields(string(pids)) {
+			line, _ := os.ReadFile("/proc/" + word + "/cmdline")
+			words := append(strings.Split(string(line), "\x00"), "", "")
+			if pid, err := strconv.Atoi(word); err == nil && (name == "" || filepath.Base(words[0]) == name && words[1] != "spx-host-agent" || words[1] == name) {
+				out = append(out, pid)
+			}
+		}
+	}
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no %s", what)
+		}
+	}
+}
+
+// Programs of tests/c, on three hosts: the same program must not notice where its ranks are.
+func TestPrograms(t *testing.T) {
+	b := newBed(t, 3)
+	for _, name := range []string{"pt2pt/requests", "pt2pt/statuses", "coll/*", "comm/splits", "topo/*", "part/*", "ft/*", "io/*"} {
+		files, err := filepath.Glob(filepath.Join(harness.Root(), "tests/c", name+".c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			b.program(t, file)
+		}
+	}
+}
+
+// program runs a program as the lines at its beginning say, but on all hosts.
+func (b *bed) program(t *testing.T, file string) {
+	lines, err := harness.ReadRunLines(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimSuffix(file[strings.Index(file, "tests/c/")+8:], ".c")
+	for i, line := range lines {
+		for _, n := range line.Ranks {
+			t.Run(fmt.Sprintf("%s,line%d,n=%d", strings.ReplaceAll(name, "/", "-"), i+1, n), func(t *testing.T) {
+				program := harness.Compile(t, "c/"+name, []string{file}, lines[0].CFlags...)
+				args := append([]string{"-host", b.list(1, 1, 1)}, line.Spxrun...)
+				c := b.spxrun(append(append(args, "-n", fmt.Sprint(n), program), line.Args...)...)
+				c.Env, c.Limit, c.Stdin, c.Dir = append(c.Env, line.Env...), line.Limit, line.Stdin, t.TempDir()
+				o := harness.Run(t, c)
+				if why := line.Check(o); why != "" {
+					t.Errorf("%s\n%s--- again: go test ./tests/hosts -count=1 -run '%s'", why, o.Text(), t.Name())
+				}
+			})
+		}
+	}
+}
