@@ -8,14 +8,17 @@ import (
 	"time"
 )
 
-// HDF5 in parallel, in C alone: its Fortran interface needs one of MPI.
+// HDF5 in parallel, in C and Fortran.
 var hdf5 = library{name: "hdf5", pkg: "hdf5", version: "1.10.8+repack1-1", folder: "hdf5-1.10.8+repack1", apart: true, steps: [][]string{
-	{"../hdf5-1.10.8+repack1/configure", "CC=mpicc", "--enable-parallel", "--disable-fortran", "--disable-cxx", "--disable-hl", "--disable-shared",
+	{"../hdf5-1.10.8+repack1/configure", "CC=mpicc", "FC=mpif90", "--enable-parallel", "--enable-fortran", "--disable-cxx", "--disable-hl", "--disable-shared",
 		"--enable-build-mode=production", "--without-zlib"},
 	{"make", "-j2", "-C", "src"},
 	{"make", "-j2", "-C", "test", "libh5test.la"},
 	{"make", "-j2", "-C", "testpar", "t_mpi", "t_bigio", "testphdf5", "t_cache", "t_cache_image", "t_pread", "t_pshutdown", "t_prestart", "t_init_term", "t_shapesame",
 		"t_filters_parallel", "t_pflush1", "t_pflush2"},
+	{"make", "-j2", "-C", "fortran/src"},
+	{"make", "-j2", "-C", "fortran/test", "libh5test_fortran.la"},
+	{"make", "-C", "fortran/testpar", "parallel_test"},
 }}
 
 // The programs of testpar, in the order in which HDF5 itself runs them: t_prestart reads what t_pshutdown wrote, t_pflush2 what t_pflush1 wrote.
@@ -57,6 +60,19 @@ func TestHDF5(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/n=%d", way.name, n), func(t *testing.T) { runHDF5(t, dir, n, way.name, way.env) })
 		}
+	}
+}
+
+// Its tests of the Fortran interface in parallel: a dataset written by hyperslabs, contiguous and in chunks, independently and collectively, and many datasets.
+func TestHDF5Fortran(t *testing.T) {
+	need(t, "hdf5")
+	dir := filepath.Join(hdf5.ready(t), "fortran/testpar")
+	for _, way := range ways {
+		t.Run(way.name+"/n=4", func(t *testing.T) {
+			start := time.Now()
+			checks := program{args: []string{filepath.Join(dir, "parallel_test")}, least: 5}.run(t, t.TempDir(), 4, way.env)
+			result(t, "HDF5", hdf5.version, "fortran/testpar on 4 ranks, "+way.name, fmt.Sprintf("%d checks", checks), time.Since(start))
+		})
 	}
 }
 
