@@ -17,7 +17,7 @@ var petsc = library{name: "petsc", pkg: "petsc", version: "3.18.5+dfsg1-1", fold
 	env: []string{"PETSC_DIR=", "PETSC_ARCH=arch-spx", "MAKEFLAGS="},
 	steps: [][]string{
 		{"sh", "-c", `unset PETSC_DIR; exec python3 ./configure PETSC_ARCH=arch-spx --with-cc=mpicc --with-cxx=0 --with-fc=mpif90 --with-mpiexec=spxrun ` +
-			`--with-shared-libraries=0 --with-debugging=0 COPTFLAGS=-O2 FOPTFLAGS=-O1 --with-x=0 --with-ssl=0 --with-make-np=2`},
+			`--with-shared-libraries=0 --with-debugging=0 COPTFLAGS=-O0 FOPTFLAGS=-O0 --with-x=0 --with-ssl=0 --with-make-np=2`},
 		{"sh", "-c", `make PETSC_DIR="$PWD" V=0 MAKE_LOAD=256`},
 	}}
 
