@@ -37,8 +37,8 @@ typedef struct spx_target {
   uint8_t started; /* in the group of MPI_Win_start */
 } spx_target;
 
-/* In shared memory, one for each process of the window. A latch holds the index of its owner's process + 1, so that it can be
- * taken from the dead. */
+/* In shared memory, one for each process of the window. A latch holds its owner's rank + 1, so that it can be
+ * taken from the dead. Processes of several jobs have no other number in common. */
 typedef struct spx_win_cell {
   uint32_t accumulate; /* latch: accumulates on this target's memory */
   uint8_t pad0[60];
@@ -77,6 +77,7 @@ typedef struct spx_win {
   uint64_t looked; /* the place that was looked at */
   int mail;        /* mail is the only way to some process */
   int boxed;       /* there are mailboxes */
+  bool guest;      /* of the memory file of another job: that of rank 0 */
   uint64_t file_offset, file_bytes; /* part of the memory file */
   uint64_t used;                    /* bytes of it that the window needs */
   char *map;
@@ -117,12 +118,12 @@ SPX_HIDDEN void spx_plot_unmap(char *map, uint64_t offset, uint64_t bytes, bool 
 /* Bytes that cells, rows and mailboxes of n processes need, and where they are in w->map. */
 SPX_HIDDEN uint64_t spx_win_control_bytes(int n, int boxed);
 SPX_HIDDEN void spx_win_control_set(spx_win *w);
-SPX_HIDDEN void spx_latch_slow(uint32_t *latch);
-static inline void spx_latch(uint32_t *latch)
+SPX_HIDDEN void spx_latch_slow(const spx_win *w, uint32_t *latch);
+static inline void spx_latch(const spx_win *w, uint32_t *latch)
 {
-  uint32_t free = 0;
-  if (SPX_UNLIKELY(!__atomic_compare_exchange_n(latch, &free, spx_me + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
-    spx_latch_slow(latch);
+  uint32_t free = 0, me = (uint32_t)w->rank + 1;
+  if (SPX_UNLIKELY(!__atomic_compare_exchange_n(latch, &free, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+    spx_latch_slow(w, latch);
 }
 static inline void spx_unlatch(uint32_t *latch) { __atomic_store_n(latch, 0, __ATOMIC_RELEASE); }
 /* Waits for the lock of a target's window memory (MPI-5.0, 12.5.3); MPIX_ERR_PROC_FAILED when the target is dead. */
@@ -167,10 +168,10 @@ SPX_HIDDEN spx_type *spx_rma_element(const spx_type *t);
 SPX_HIDDEN int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a);
 /* The usual case of all of them: n elements of a predefined type without gaps on both sides, in memory that is mapped here; result NULL:
  * not wanted. False: it is not that simple, and nothing was done. */
-SPX_HIDDEN bool spx_rma_at_once(uint32_t *latch, void *mem, const void *origin, void *result, int64_t n,
-                                const spx_type *t, const spx_op *op);
-SPX_HIDDEN bool spx_rma_swap_at_once(uint32_t *latch, void *mem, const void *origin, const void *compare, void *result,
-                                     int64_t bytes);
+SPX_HIDDEN bool spx_rma_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin, void *result,
+                                int64_t n, const spx_type *t, const spx_op *op);
+SPX_HIDDEN bool spx_rma_swap_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin,
+                                     const void *compare, void *result, int64_t bytes);
 SPX_HIDDEN int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, void *result, spx_type *t,
                                 const spx_op *op);
 SPX_HIDDEN int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare,

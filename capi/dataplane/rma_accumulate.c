@@ -90,7 +90,7 @@ static int in_pieces(spx_win *w, int target, const spx_accumulate *a, const spx_
   step -= step % basic->size;
   for (int64_t at = 0, m; at < n && err == MPI_SUCCESS; at += m) {
     m = n - at < step ? n - at : step;
-    spx_latch(&w->cells[target].accumulate);
+    spx_latch(w, &w->cells[target].accumulate);
     err = room ? piece(w, target, a, basic, at, m, room, room + step) : piece_direct(a, basic, at, m);
     spx_unlatch(&w->cells[target].accumulate);
   }
@@ -112,14 +112,14 @@ int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a)
   return err;
 }
 
-bool spx_rma_at_once(uint32_t *latch, void *mem, const void *origin, void *result, int64_t n, const spx_type *t,
-                     const spx_op *op)
+bool spx_rma_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin, void *result, int64_t n,
+                     const spx_type *t, const spx_op *op)
 {
   spx_red_fn fn = spx_reduce_kernel(op, t);
   bool replace = op->predef == (int)(intptr_t)MPI_REPLACE;
   if (SPX_UNLIKELY(!fn && !replace && op->predef != (int)(intptr_t)MPI_NO_OP)) return false;
   uint64_t m = (uint64_t)(n * t->size);
-  spx_latch(latch);
+  spx_latch(w, latch);
   if (result) spx_copy_short(result, mem, m);
   if (SPX_LIKELY(fn != NULL))
     fn(origin, mem, n);
@@ -129,14 +129,14 @@ bool spx_rma_at_once(uint32_t *latch, void *mem, const void *origin, void *resul
   return true;
 }
 
-bool spx_rma_swap_at_once(uint32_t *latch, void *mem, const void *origin, const void *compare, void *result,
-                          int64_t bytes)
+bool spx_rma_swap_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin, const void *compare,
+                          void *result, int64_t bytes)
 {
 #define SWAP(T)                                                                                                        \
   {                                                                                                                    \
     typedef T __attribute__((aligned(1), may_alias)) A;                                                                \
     T want = *(const A *)compare, with = *(const A *)origin, now;                                                      \
-    spx_latch(latch);                                                                                                  \
+    spx_latch(w, latch);                                                                                               \
     now = *(A *)mem;                                                                                                   \
     if (now == want) *(A *)mem = with;                                                                                 \
     spx_unlatch(latch);                                                                                                \
@@ -168,7 +168,7 @@ int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *orig
   memcpy(want, compare, n);
   memcpy(with, origin, n);
   uint32_t *latch = &w->cells[target].accumulate;
-  spx_latch(latch);
+  spx_latch(w, latch);
   int err = spx_rma_move(w, target, false, addr, t, 0, now, t, 0, (int64_t)n);
   if (err == MPI_SUCCESS && memcmp(now, want, n) == 0)
     err = spx_rma_move(w, target, true, addr, t, 0, with, t, 0, (int64_t)n);

@@ -18,7 +18,7 @@ enum { MAIL_NONE = 0, MAIL_ASKED, MAIL_TAKEN, MAIL_DONE };
 typedef struct mailbox {
   uint32_t latch; /* of the origin whose turn it is */
   uint32_t state; /* the origin: ASKED, or NONE when it takes that back; the target: TAKEN, DONE */
-  uint32_t from;  /* process to wake */
+  uint32_t from;  /* rank to wake */
   uint32_t put;
   int32_t error;
   uint32_t n;
@@ -87,7 +87,7 @@ static int serve(spx_poller *p)
   b->error = do_as_asked(w, b);
   uint32_t from = b->from;
   __atomic_store_n(&b->state, MAIL_DONE, __ATOMIC_RELEASE);
-  spx_ring_bell(from);
+  if (from < (uint32_t)w->size) spx_ring_bell(w->targets[from].proc);
   return 1;
 }
 
@@ -169,7 +169,7 @@ int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr, const spx_
   mailbox *b = box_of(w, target);
   int err = MPI_SUCCESS;
   *moved = 0;
-  spx_latch(&b->latch);
+  spx_latch(w, &b->latch);
   for (int64_t done = 0, n, runs; done < m && err == MPI_SUCCESS; *moved = done += n) {
     if (!await_answer(w, target, b)) {
       err = spx_rma_lost(w, target);
@@ -177,7 +177,7 @@ int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr, const spx_
     }
     n = describe(b, raddr, rtype, at + done, m - done, &runs);
     b->put = put;
-    b->from = spx_me;
+    b->from = (uint32_t)w->rank;
     if (put) spx_pack(lbuf, 0, ltype, lat + done, lat + done + n, b->data);
     __atomic_store_n(&b->state, MAIL_ASKED, __ATOMIC_RELEASE);
     spx_ring_bell(w->targets[target].proc);

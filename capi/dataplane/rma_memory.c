@@ -204,13 +204,14 @@ void spx_win_control_set(spx_win *w)
 /* ---- latches ------------------------------------------------------------------------------------------------- */
 
 /* The owner works, has lost its processor, answers our mail (then we have to answer its), or is dead. */
-void spx_latch_slow(uint32_t *latch)
+void spx_latch_slow(const spx_win *w, uint32_t *latch)
 {
+  uint32_t me = (uint32_t)w->rank + 1;
   for (uint32_t round = 1;; round++) {
     uint32_t owner = __atomic_load_n(latch, __ATOMIC_RELAXED);
-    bool dead = owner != 0 && owner != spx_me + 1 && spx_ndead && spx_proc_dead(owner - 1);
+    bool dead = owner != 0 && owner != me && spx_ndead && spx_proc_dead(w->targets[owner - 1].proc);
     if ((owner == 0 || dead) &&
-        __atomic_compare_exchange_n(latch, &owner, spx_me + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(latch, &owner, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       return;
     if (round < 100 && spx_set.spin > 0)
       __builtin_ia32_pause();
@@ -272,7 +273,7 @@ static bool try_lock(spx_win *w, int target, spx_held how)
 {
   spx_win_cell *c = &w->cells[target];
   uint32_t *mine = &tickets(w, target)[w->rank];
-  spx_latch(&c->latch);
+  spx_latch(w, &c->latch);
   if (SPX_UNLIKELY(spx_ndead) && (c->exclusive || c->shared || c->waiting)) purge(w, target);
   bool free = how == SPX_HELD_EXCLUSIVE ? !c->exclusive && !c->shared : !c->exclusive;
   bool waiters = c->waiting > (*mine != 0), got = free && !(waiters && others_first(w, target, *mine));
@@ -297,7 +298,7 @@ static void stop_waiting(spx_win *w, int target)
 {
   spx_win_cell *c = &w->cells[target];
   uint32_t *mine = &tickets(w, target)[w->rank];
-  spx_latch(&c->latch);
+  spx_latch(w, &c->latch);
   if (*mine) c->waiting--;
   *mine = 0;
   spx_unlatch(&c->latch);
@@ -321,7 +322,7 @@ void spx_win_unlock(spx_win *w, int target, spx_held how)
 {
   if (how == SPX_HELD_UNCHECKED) return;
   spx_win_cell *c = &w->cells[target];
-  spx_latch(&c->latch);
+  spx_latch(w, &c->latch);
   drop(c, holds(w, target), w->rank);
   bool ring = c->waiting > 0;
   spx_unlatch(&c->latch);

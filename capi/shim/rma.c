@@ -247,7 +247,8 @@ int spx_c_Accumulate(const void *origin_addr, int64_t origin_count, spx_type *or
   if (SPX_LIKELY(origin_datatype == target_datatype && origin_count == target_count && is_array(target_datatype))) {
     void *mem = direct(w, target_rank, target_disp, target_count * target_datatype->size);
     if (SPX_LIKELY(mem && target_count * target_datatype->size <= AT_ONCE && !is_op(op, MPI_NO_OP)) &&
-        spx_rma_at_once(&w->cells[target_rank].accumulate, mem, origin_addr, NULL, target_count, target_datatype, op)) {
+        spx_rma_at_once(w, &w->cells[target_rank].accumulate, mem, origin_addr, NULL, target_count, target_datatype,
+                        op)) {
       acts(w);
       return MPI_SUCCESS;
     }
@@ -310,7 +311,7 @@ int spx_c_Fetch_and_op(const void *origin_addr, void *result_addr, spx_type *dat
   spx_win *w = spx_win_of(win);
   void *mem = is_array(datatype) ? direct(w, target_rank, target_disp, datatype->size) : NULL;
   if (SPX_LIKELY(mem && origin_addr != result_addr && (uintptr_t)origin_addr > (uintptr_t)MPI_IN_PLACE) &&
-      spx_rma_at_once(&w->cells[target_rank].accumulate, mem, origin_addr, result_addr, 1, datatype, op)) {
+      spx_rma_at_once(w, &w->cells[target_rank].accumulate, mem, origin_addr, result_addr, 1, datatype, op)) {
     if (is_op(op, MPI_NO_OP))
       looks(w, (uintptr_t)mem);
     else
@@ -359,7 +360,7 @@ int spx_c_Compare_and_swap(const void *origin_addr, const void *compare_addr, vo
   if (!may_compare(datatype))
     return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "datatype is not a predefined integer, logical, byte or multi-language type");
   void *mem = direct(w, target_rank, target_disp, datatype->size);
-  if (SPX_LIKELY(mem && spx_rma_swap_at_once(&w->cells[target_rank].accumulate, mem, origin_addr, compare_addr,
+  if (SPX_LIKELY(mem && spx_rma_swap_at_once(w, &w->cells[target_rank].accumulate, mem, origin_addr, compare_addr,
                                              result_addr, datatype->size))) {
     swapped(w, (uintptr_t)mem, compare_addr, result_addr, (uint64_t)datatype->size);
     return MPI_SUCCESS;

@@ -5,10 +5,13 @@
  * memory when MPI allocates it. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "basic.h"
 #include "coll.h"
 #include "comm.h"
+#include "dp.h"
 #include "error.h"
+#include "net.h"
 #include "win.h"
 
 #define FN       spx_fn_name[spx_fn]
@@ -37,6 +40,7 @@ static int own_comm(spx_win *w, const spx_comm *comm)
   if (!w->comm) return MPI_ERR_NO_MEM;
   uint32_t *ranks = spx_ranks_share(comm->local);
   w->comm->session = comm->session;
+  w->comm->flags |= comm->flags & SPX_C_FAR;
   spx_ref(&spx_errors_return.o);
   w->comm->errh = &spx_errors_return;
   return spx_comm_fill(w->comm, comm->rank, comm->size, comm->size, 0, ranks, ranks);
@@ -84,6 +88,17 @@ static int take_memory(spx_win *w, spx_comm *comm, uint64_t bytes, int64_t head[
   return err;
 }
 
+/* The window's memory lies in the file of rank 0's job. */
+static char *map_part(spx_win *w, const spx_comm *comm)
+{
+  uint32_t there;
+  const spx_file *f = w->rank == 0 ? &spx_own : spx_place(comm->peer[0], &there);
+  w->guest = f != &spx_own;
+  if (!w->guest) return spx_plot_map(w->file_offset, w->file_bytes);
+  void *p = mmap(NULL, w->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, (off_t)w->file_offset);
+  return p == MAP_FAILED ? NULL : p;
+}
+
 /* Maps the window's memory, at all processes or at none. */
 static int get_memory(spx_win *w, spx_comm *comm, const share *first, uint64_t bytes)
 {
@@ -98,7 +113,7 @@ static int get_memory(spx_win *w, spx_comm *comm, const share *first, uint64_t b
     w->file_offset = (uint64_t)head[1];
     w->file_bytes = (uint64_t)head[2];
     w->used = bytes;
-    w->map = spx_plot_map(w->file_offset, w->file_bytes);
+    w->map = map_part(w, comm);
     failed = w->map == NULL;
   }
   int err = spx_inside_greatest(comm, &failed);
@@ -208,7 +223,10 @@ static void destroy(spx_win *w, int together)
     else
       spx_file_drop(w->file_offset, w->file_bytes);
   }
-  if (w->map) spx_plot_unmap(w->map, w->file_offset, w->file_bytes, together);
+  if (w->map && w->guest)
+    spx_file_unmap(w->map, w->file_bytes);
+  else if (w->map)
+    spx_plot_unmap(w->map, w->file_offset, w->file_bytes, together);
   for (spx_attached *a = w->attached, *next; a; a = next) {
     next = a->next;
     free(a);
@@ -235,13 +253,23 @@ static int info_is_true(MPI_Info info, const char *key)
   return found && strcmp(value, "true") == 0;
 }
 
+/* Some process is reached by the network alone; then each of them has one that is. */
+static bool is_elsewhere(const spx_comm *comm)
+{
+  for (int i = 0; i < comm->size; i++)
+    if (spx_net_peer(comm->peer[i])) return true;
+  return false;
+}
+
 static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info info, spx_comm *comm, MPI_Win *win)
 {
   *win = MPI_WIN_NULL;
   if (comm->flags & SPX_C_INTER) return fail(comm, MPI_ERR_COMM, "comm is an intercommunicator");
-  if (comm->flags & SPX_C_FAR)
-    return fail(comm, flavor == MPI_WIN_FLAVOR_SHARED ? MPI_ERR_RMA_SHARED : MPI_ERR_UNSUPPORTED_OPERATION,
-                "comm has processes of several jobs or hosts, which share no memory; windows need one job on one host");
+  if ((comm->flags & SPX_C_FAR) && flavor == MPI_WIN_FLAVOR_SHARED)
+    return fail(comm, MPI_ERR_RMA_SHARED, "comm has processes of several jobs or hosts; memory is shared within a job");
+  if ((comm->flags & SPX_C_FAR) && is_elsewhere(comm))
+    return fail(comm, MPI_ERR_UNSUPPORTED_OPERATION,
+                "comm has processes that share no memory with this one; windows need one host");
   if (size < 0) return fail(comm, MPI_ERR_SIZE, "size = %lld is negative", (long long)size);
   if (allocates(flavor) && size > MOST) return fail(comm, MPI_ERR_NO_MEM, "size is more memory than there can be");
   if (unit <= 0) return fail(comm, MPI_ERR_DISP, "disp_unit = %lld is not positive", (long long)unit);

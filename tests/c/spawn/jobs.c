@@ -1,6 +1,7 @@
-/* Two jobs that were started apart find each other by a published name, connect, talk as if they were one, disconnect, and connect
- * again. The second job is an spxrun of its own, or a process without a launcher. */
+/* Two jobs that were started apart find each other by a published name, connect, talk as if they were one, have windows over both,
+ * disconnect, and connect again. The second job is an spxrun of its own, or a process without a launcher. */
 // run: n=1,3 timeout=40
+// run: n=2 timeout=40 env="SPX_CMA=0"
 // run: n=2 args=alone timeout=40
 // run: n=2 args=many timeout=60
 // run: n=2 args=quick timeout=60
@@ -29,6 +30,69 @@ static pid_t start_other(char *self, const char *how, const char *ranks)
   }
   execl(launcher, "spxrun", "-n", ranks, self, "client", how, name, NULL);
   _exit(127);
+}
+
+enum { WORDS = 3000 };
+
+/* One window over both jobs: messages of the window, locks, latches and mailboxes between all of both. Every process adds its rank + 1 to the
+ * first word of each, under a lock and by accumulates; the rest is written by its left and read by its right neighbour. */
+static void one_window(MPI_Win w, long *mem, int rank, int size)
+{
+  static long put[WORDS], got[WORDS];
+  int right = (rank + 1) % size, left = (rank + size - 1) % size;
+  long sum = (long)size * (size + 1) / 2, one = 1, me = rank + 1, ticket, bad = 0, now;
+  MPI_Datatype every_second;
+  MPI_Type_vector(WORDS / 2, 1, 2, MPI_LONG, &every_second);
+  MPI_Type_commit(&every_second);
+  for (int i = 0; i < WORDS; i++) mem[i] = 0, put[i] = rank * 100000 + i;
+  MPI_Win_fence(0, w);
+  for (int d = 0; d < size; d++) MPI_Accumulate(&me, 1, MPI_LONG, (rank + d) % size, 0, 1, MPI_LONG, MPI_SUM, w);
+  MPI_Put(put, WORDS / 2, MPI_LONG, right, 1, 1, every_second, w);
+  MPI_Win_fence(0, w);
+  bad += mem[0] != sum;
+  for (int i = 0; i < WORDS / 2 - 1; i++) bad += mem[1 + 2 * i] != left * 100000 + i || (i && mem[2 * i] != 0);
+  MPI_Get(got, 1, every_second, right, 1, 1, every_second, w);
+  MPI_Win_fence(0, w);
+  for (int i = 0; i < WORDS / 2 - 1; i++) bad += got[2 * i] != rank * 100000 + i;
+  CHECK(bad == 0);
+  for (int round = 0; round < 20; round++) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w); /* a counter that only a lock makes right */
+    MPI_Get(&now, 1, MPI_LONG, 0, 2, 1, MPI_LONG, w);
+    MPI_Win_flush(0, w);
+    now++;
+    MPI_Put(&now, 1, MPI_LONG, 0, 2, 1, MPI_LONG, w);
+    MPI_Win_unlock(0, w);
+    MPI_Win_lock_all(0, w);
+    MPI_Fetch_and_op(&one, &ticket, MPI_LONG, size - 1, 4, MPI_SUM, w);
+    MPI_Win_unlock_all(w);
+    CHECK(ticket >= 0 && ticket < 20L * size);
+  }
+  MPI_Win_fence(0, w);
+  if (rank == 0) CHECK(mem[2] == 20L * size);
+  if (rank == size - 1) CHECK(mem[4] == 20L * size);
+  MPI_Win_fence(0, w);
+  MPI_Type_free(&every_second);
+}
+
+static void windows(MPI_Comm all, int rank, int size)
+{
+  static long mine[WORDS];
+  long *mem;
+  MPI_Win w;
+  CHECK_CLASS(MPI_Win_create(mine, sizeof mine, sizeof *mine, MPI_INFO_NULL, all, &w), MPI_SUCCESS);
+  one_window(w, mine, rank, size);
+  MPI_Win_free(&w);
+  for (int i = 0; i < 3; i++) { /* memory that a job has given back is zeroed for the next window */
+    CHECK_CLASS(MPI_Win_allocate(sizeof mine, sizeof *mem, MPI_INFO_NULL, all, &mem, &w), MPI_SUCCESS);
+    one_window(w, mem, rank, size);
+    MPI_Win_free(&w);
+  }
+  MPI_Errhandler eh;
+  MPI_Comm_get_errhandler(all, &eh);
+  MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+  CHECK_CLASS(MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, all, &mem, &w), MPI_ERR_RMA_SHARED);
+  MPI_Comm_set_errhandler(all, eh);
+  MPI_Errhandler_free(&eh);
 }
 
 /* Messages of all sizes between all of both groups, and collectives over the merged communicator. */
@@ -64,6 +128,7 @@ static void talk(MPI_Comm inter, int high)
     free(a);
     free(b);
   }
+  windows(all, rank, size);
   MPI_Comm dup, half;
   MPI_Comm_dup(all, &dup);
   MPI_Comm_split(dup, rank % 2, rank, &half);
