@@ -48,6 +48,7 @@ type transfer struct {
 	f      *fileObject
 	v      fileView
 	alone  bool // it is a collective read in which nobody needs the others
+	own    bool // it is a collective write in which they meet to agree on errors alone
 	atomic bool
 	m      userMemory
 	off    int64 // explicit offset, in etypes
@@ -62,7 +63,8 @@ func (c *call) access(k form) error {
 	t := &transfer{form: k, f: f}
 	f.mu.Lock()
 	t.v, t.atomic = f.view, f.atomic
-	t.alone = f.alone && !f.atomic && k.at != ordered && !k.write
+	simple := f.alone && !f.atomic && k.at != ordered
+	t.alone, t.own = simple && !k.write, simple && k.write
 	f.mu.Unlock()
 	i := 1
 	if k.at == explicit {
@@ -155,6 +157,9 @@ func (t *transfer) move(m io.Memory) (int64, error) {
 	if t.together() {
 		if t.fail != nil {
 			m = io.Bytes(nil)
+		}
+		if t.own {
+			return io.WriteOwn(f.peers(), f.backend, t.v.View, m, pos, t.fail)
 		}
 		return io.AccessAll(f.peers(), f.tune, f.backend, t.v.View, m, pos, t.write, t.atomic, t.fail)
 	}

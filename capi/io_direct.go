@@ -38,6 +38,7 @@ func (f *fileObject) publish() {
 		return
 	}
 	h.fd, h.etype, h.shared = C.int(d.Descriptor()), C.int64_t(f.view.Etype), (*C.int64_t)(unsafe.Pointer(f.shared.number()))
+	h.comm = f.comm.c
 	h.first, h.run, h.stride = C.int64_t(first), C.int64_t(run), C.int64_t(stride)
 	may := uint32(0)
 	if f.mode&io.WriteOnly == 0 {
@@ -50,7 +51,7 @@ func (f *fileObject) publish() {
 		may |= C.SPX_FILE_POINTER
 	}
 	if f.alone && f.split == nil {
-		may |= C.SPX_FILE_READ_ALL
+		may |= C.SPX_FILE_READ_ALL | C.SPX_FILE_WRITE_ALL
 	}
 	atomic.StoreUint32(ways, may)
 }

@@ -1,12 +1,14 @@
 /* file.c - data access to files (MPI-5.0, 15.4) where it is one system call, or one for each long run of the view: no entry into Go.
  *
  * What is needed for that stands in spx_fh (dataplane/file.h). Whatever is not simple goes to the engine (capi/io_access.go): other
- * datatypes and views, atomic mode, collective writes, wrong arguments, and errors of the system, which the engine meets again and
+ * datatypes and views, atomic mode, collective writes in which processes need each other, wrong arguments, and errors of the system, which the engine meets again and
  * names. A request is complete when it is made. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "coll.h"
 #include "file.h"
 #include "io.h"
 #include "shim.h"
@@ -103,7 +105,9 @@ static void give_back(spx_fh *f, form k, int64_t n)
 static int64_t simple(spx_fh *f, form k, const transfer *a)
 {
   uint32_t want = (k.write ? SPX_FILE_WRITE : SPX_FILE_READ) | (k.at == SHARED ? 0 : SPX_FILE_POINTER) |
-                  (k.all ? SPX_FILE_READ_ALL : 0);
+                  (!k.all    ? 0
+                   : k.write ? SPX_FILE_WRITE_ALL
+                             : SPX_FILE_READ_ALL);
   int64_t n, end;
   if (SPX_UNLIKELY((atomic_load_explicit(&f->ways, memory_order_acquire) & want) != want)) return -1;
   if (SPX_UNLIKELY(!(a->type->flags & SPX_T_CONTIG) || __builtin_mul_overflow(a->count, a->type->size, &n))) return -1;
@@ -131,10 +135,53 @@ static int by_engine(form k, const transfer *a)
   return spx_go(&frame);
 }
 
+/* ---- the outcome of a collective write, on which all agree: what core/io.Agree does, for a process that has no error ---- */
+
+enum { TEXT = 248 }; /* bytes of what a process with an error tells: length, text (core/io, textMax, in whole words) */
+
+/* Some process has an error: the first of them says what. */
+static int others_error(const transfer *a, spx_comm *comm, const int64_t *classes)
+{
+  char nothing[TEXT] = "", *all = calloc((size_t)comm->size, TEXT);
+  int first = 0;
+  while (!classes[first]) first++;
+  int err = all ? spx_inside_gather(comm, nothing, all, TEXT) : MPI_ERR_NO_MEM;
+  const char *text = all ? all + (size_t)first * TEXT : nothing;
+  if (err == MPI_SUCCESS)
+    err = spx_raise(SPX_K_FILE, a->file, (int)classes[first], spx_fn_name[spx_fn], "on rank %d: %.*s", first,
+                    (int)(unsigned char)text[0], text + 1);
+  else
+    err = spx_raise(SPX_K_FILE, a->file, err, spx_fn_name[spx_fn], "%s", spx_detail_text());
+  free(all);
+  return err;
+}
+
+static int agree(const transfer *a, spx_comm *comm)
+{
+  enum { FEW = 64 };
+  int64_t mine = MPI_SUCCESS, few[FEW], *classes = comm->size <= FEW ? few : calloc((size_t)comm->size, sizeof mine);
+  if (!classes) spx_detail("no memory for the errors of %d processes", comm->size);
+  int err = classes ? spx_inside_gather(comm, &mine, classes, sizeof mine) : MPI_ERR_NO_MEM;
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
+    if (classes != few) free(classes);
+    return spx_raise(SPX_K_FILE, a->file, err, spx_fn_name[spx_fn], "%s", spx_detail_text());
+  }
+  int64_t any = 0;
+  for (int i = 0; i < comm->size; i++) any |= classes[i];
+  if (SPX_UNLIKELY(any != 0)) err = others_error(a, comm, classes);
+  if (classes != few) free(classes);
+  return err;
+}
+
 static inline int run(form k, const transfer *a)
 {
-  int64_t moved = simple((spx_fh *)spx_get(SPX_K_FILE, a->file), k, a);
+  spx_fh *f = (spx_fh *)spx_get(SPX_K_FILE, a->file);
+  int64_t moved = simple(f, k, a);
   if (SPX_UNLIKELY(moved < 0)) return by_engine(k, a);
+  if (k.all && k.write) {
+    int err = agree(a, f->comm);
+    if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
+  }
   if (!k.nonblock) {
     spx_status_set(a->out, MPI_ANY_SOURCE, MPI_ANY_TAG, SPX_KEEP_ERROR, moved, 0);
     return MPI_SUCCESS;
@@ -232,4 +279,17 @@ int spx_c_File_iwrite_shared(MPI_File fh, const void *buf, int64_t count, spx_ty
 {
   transfer a = {fh, 0, (char *)(uintptr_t)buf, count, datatype, request};
   return run((form){SHARED, true, false, true}, &a);
+}
+
+int spx_c_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int64_t count, spx_type *datatype,
+                            MPI_Status *status)
+{
+  transfer a = {fh, offset, (char *)(uintptr_t)buf, count, datatype, status};
+  return run((form){EXPLICIT, true, true, false}, &a);
+}
+
+int spx_c_File_write_all(MPI_File fh, const void *buf, int64_t count, spx_type *datatype, MPI_Status *status)
+{
+  transfer a = {fh, 0, (char *)(uintptr_t)buf, count, datatype, status};
+  return run((form){INDIVIDUAL, true, true, false}, &a);
 }

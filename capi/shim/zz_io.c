@@ -809,9 +809,7 @@ int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype da
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_all,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write_all(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_all_begin = PMPI_File_write_all_begin
@@ -851,9 +849,7 @@ int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Dat
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_all_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write_all(fh, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_all_end = PMPI_File_write_all_end
@@ -887,9 +883,7 @@ int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int 
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_at_all,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write_at_all(fh, offset, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_at_all_begin = PMPI_File_write_at_all_begin
@@ -929,9 +923,7 @@ int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MP
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_FILE, fh, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_FILE, fh, "buf", buf));
-  spx_frame frame = {.fn = SPX_FN_File_write_at_all_c, .wide = 1,
-    .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)status}}};
-  return spx_go(&frame);
+  return spx_c_File_write_at_all(fh, offset, buf, count, t_datatype, status);
 }
 
 #pragma weak MPI_File_write_at_all_end = PMPI_File_write_at_all_end

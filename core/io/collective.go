@@ -173,6 +173,19 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	return done, Agree(peers, failure)
 }
 
+// WriteOwn is a collective write in which, as all know, nobody needs the others: each writes by itself. failure is an error that the
+// caller has found in its arguments. All return the same error. (A process without one may do its part in C: shim/file.c.)
+func WriteOwn(peers Peers, b Backend, v *View, m Memory, pos int64, failure error) (int64, error) {
+	done := int64(0)
+	if failure == nil {
+		failure = v.CheckRange(pos, m.Size())
+	}
+	if failure == nil {
+		done, failure = Access(b, v, m, pos, true, false)
+	}
+	return done, Agree(peers, failure)
+}
+
 // twoPhase is a collective access in progress, on one process.
 type twoPhase struct {
 	*plan

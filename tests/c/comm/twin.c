@@ -1,7 +1,7 @@
-/* Duplicates that are made without the engine: what it is asked about them later, and processes that have different things to copy.
-   run: n=1,2,4
-   run: n=16 timeout=60
-*/
+// Duplicates that are made without the engine: what it is asked about them later, and processes that have different things to copy.
+//
+// run: n=1,2,4
+// run: n=16 timeout=60
 #include <string.h>
 #include "../check.h"
 
