@@ -42,6 +42,7 @@ static void read_settings(void)
       spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
   uint64_t credit = (64ull << 20) / (n ? n : 1);
   static const uint64_t streamed[] = {[ALONE] = 64u << 20, [FEW] = 512u << 10, [MANY] = 128u << 10};
+  static const uint32_t yields[] = {[ALONE] = 20000, [FEW] = 100, [MANY] = 16};
   crowded_by = how_crowded();
   bool crowded = crowded_by != ALONE;
   spx_crowded = crowded;
@@ -52,7 +53,7 @@ static void read_settings(void)
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
       .spin = (uint32_t)spx_setting_begin(SPX_SET_SPIN, crowded ? 0 : 20000, UINT32_MAX),
       .spin_busy = (uint32_t)spx_setting_begin(SPX_SET_SPIN_BUSY, 300, UINT32_MAX),
-      .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, crowded ? 16 : 20000, UINT32_MAX),
+      .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, yields[crowded_by], UINT32_MAX),
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
   };
 }

@@ -28,7 +28,7 @@ var knobs = []knob{
 	{"SPX_STREAM_MAX", false, `^(pingpong (65536|200000|262144|1048576|4194304)|bothways (65536|524288))$`, []string{"0", "128K", "512K", "2M"}},
 	{"SPX_FRAGMENT", false, `^(pingpong (65536|262144|1048576)|window 65536)$`, []string{"4K", "16K"}},
 	{"SPX_SPIN", false, `^(pingpong (8|1024)|barrier 0|allreduce 8|jacobi 0)$`, []string{"1000", "100000"}},
-	{"SPX_YIELD", true, `^(barrier 0|allreduce 8|alltoall 1024|jacobi 0)$`, []string{"0", "1", "4", "64"}},
+	{"SPX_YIELD", true, `^(barrier 0|allreduce 8|alltoall 1024|jacobi 0)$`, []string{"0", "4", "16", "1000"}},
 	{"SPX_STREAM_MAX", true, `^(exchange 65536|alltoall 65536|bcast 65536)$`, []string{"0", "1M"}},
 }
 
