@@ -23,7 +23,7 @@ import (
 
 var panicText atomic.Pointer[string]
 
-// panicIn is the name of an MPI function in which the engine shall panic: SPX_PANIC_IN=MPI_Comm_dup shows and tests the report.
+// panicIn is the name of an MPI function in which the engine shall panic: SPX_PANIC_IN=MPI_Comm_split shows and tests the report.
 var panicIn = os.Getenv("SPX_PANIC_IN")
 
 func panicIfAsked(f *C.spx_frame) {

@@ -70,12 +70,12 @@ func TestWarmLoopsDoNotEnterGo(t *testing.T) {
 func TestCrashReport(t *testing.T) {
 	o := harness.Run(t, harness.Command{
 		Args: harness.Spxrun(t, "4", compile(t, "crash")),
-		Env:  []string{"SPX_PANIC_IN=MPI_Comm_dup"},
+		Env:  []string{"SPX_PANIC_IN=MPI_Comm_split"},
 	})
 	if o.Status == 0 {
 		t.Errorf("status 0")
 	}
-	for _, want := range []string{"MPI_Comm_dup: internal error", "Go panic: asked for", "main.panicIfAsked", "PMPI_Comm_dup", "simulate_weather", "testdata/crash.c:", "job "} {
+	for _, want := range []string{"MPI_Comm_split: internal error", "Go panic: asked for", "main.panicIfAsked", "PMPI_Comm_split", "simulate_weather", "testdata/crash.c:", "job "} {
 		if !strings.Contains(o.Stderr, want) {
 			t.Errorf("the report does not mention %q", want)
 		}
