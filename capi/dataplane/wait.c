@@ -19,8 +19,10 @@
 #define DOZE_NS        250000ull
 #define DOZES          64  /* at most, before a thread looks for messages itself */
 #define LEAST_YIELD    32u /* yields before parking, however often they were in vain */
-#define PASS_AFTER     32  /* empty rounds before a thread passes the lock on to one that waits for it */
-#define FOREVER        UINT64_MAX
+/* In vain, before a process that only tests and probes yields: it may have work to do between them. */
+#define GLANCES    16
+#define PASS_AFTER 32 /* empty rounds before a thread passes the lock on to one that waits for it */
+#define FOREVER    UINT64_MAX
 
 uint64_t spx_events;
 int spx_due, spx_event_sleepers;
@@ -230,9 +232,13 @@ int spx_glance(void)
 
 int spx_progress(void)
 {
+  static SPX_TLS uint32_t vain;
   int n = spx_glance();
-  if (n == 0 && spx_set.spin == 0 && !(spx_mt && spx_lock_is_mine()))
+  vain = n ? 0 : vain + 1;
+  if (vain >= GLANCES && spx_set.spin == 0 && !(spx_mt && spx_lock_is_mine())) {
+    vain = 0;
     sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
+  }
   return n;
 }
 
