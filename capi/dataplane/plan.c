@@ -199,8 +199,7 @@ void spx_run_end(spx_run *run)
 
 /* ---- steps --------------------------------------------------------------------------------------------------- */
 
-/* Starts a send or receive. What carries no data by the caller's counts is not sent: both sides know. */
-static void start(spx_run *run, const spx_step *s)
+void spx_run_start(spx_run *run, const spx_step *s)
 {
   spx_transfer *x = &run->xfer[s->slot];
   spx_request *r = &x->r;
@@ -208,6 +207,7 @@ static void start(spx_run *run, const spx_step *s)
   spx_piece p = spx_run_resolve(run, &s->x);
   x->expect = p.count * p.type->size;
   x->seen = 0;
+  x->sent = -1;
   if ((s->x.mode != SPX_PM_FIXED && x->expect == 0) || (s->flags & SPX_PF_LONG && x->expect <= run->plan->limit)) {
     r->error = MPI_SUCCESS;
     x->seen = 1;
@@ -253,6 +253,15 @@ void spx_run_fail(spx_run *run, int error)
     run->poisoned = 1;
 }
 
+void spx_run_disagrees(spx_run *run, int from, int64_t sent, int64_t expected)
+{
+  spx_detail(
+      "rank %d sends %lld bytes to rank %d, which expects %lld bytes: the counts and datatypes of the processes do "
+      "not match",
+      from, (long long)sent, run->c->comm->rank, (long long)expected);
+  spx_run_fail(run, MPI_ERR_TRUNCATE);
+}
+
 /* Takes in how a transfer ended. */
 static void settle(spx_run *run, spx_transfer *x)
 {
@@ -260,6 +269,7 @@ static void settle(spx_run *run, spx_transfer *x)
   x->seen = 1;
   spx_request *r = &x->r;
   int receives = r->kind == SPX_R_RECV;
+  if (SPX_UNLIKELY(x->sent >= 0)) return spx_run_disagrees(run, r->want_src, x->sent, x->expect);
   if (SPX_LIKELY(r->error == MPI_SUCCESS && (!receives || r->bytes == x->expect))) return;
   if (receives && x->expect == 0 && r->error == MPI_ERR_TRUNCATE)
     r->error = MPIX_ERR_PROC_FAILED;
@@ -308,10 +318,11 @@ static void copy(spx_run *run, const spx_step *s)
   spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
   bool from_shared = spx_is_shared(&s->x), to_shared = spx_is_shared(&s->y);
   int64_t n = spx_piece_bytes(from_shared ? to : from);
-  if (n <= 32 && from_shared && to.type->flags & SPX_T_CONTIG && !s->flags) {
+  if (n >= 0 && n <= 32 && from_shared && to.type->flags & SPX_T_CONTIG && !s->flags) {
     spx_copy_short(to.at, from.at, (uint64_t)n);
     return;
   }
+  if (s->flags & SPX_PF_SHORT) *spx_length_before(to.at) = n;
   if (s->flags && (n > run->plan->limit) == !!(s->flags & SPX_PF_SHORT)) return;
   if (from_shared) from.count = n;
   if (to_shared) to.count = n;
@@ -344,7 +355,7 @@ bool spx_run_advance(spx_run *run)
     const spx_step *s = &p->steps[run->pc];
     switch (s->op) {
     case SPX_P_SEND:
-    case SPX_P_RECV: start(run, s); break;
+    case SPX_P_RECV: spx_run_start(run, s); break;
     case SPX_P_WAIT: {
       if ((run->blocked = pending(run, s)) != NULL) return false;
       break;

@@ -55,7 +55,7 @@ enum { /* spx_step.flags, see core/coll.FlagLocal */
        SPX_PF_LOCAL = 1,
        SPX_PF_WAKE_ALL = 2,
        SPX_PF_WAKE_ROOT = 4,
-       SPX_PF_SHORT = 8,
+       SPX_PF_SHORT = 8, /* the length of the block stands before its place, whether it is there or not */
        SPX_PF_LONG = 16,
        SPX_PF_WAKE_ONE = 32
 };

@@ -16,6 +16,7 @@ typedef struct spx_transfer {
   spx_request r;
   int64_t expect; /* bytes that the plan says */
   int seen;       /* its outcome has been taken in */
+  int64_t sent; /* of a receive: what the sender has, as it says in shared memory, when that is not `expect`; else -1 */
 } spx_transfer;
 
 struct spx_run {
@@ -50,6 +51,10 @@ static inline int32_t spx_plan_tag(spx_comm *c) { return (int32_t)(c->coll_seq++
 SPX_HIDDEN int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out);
 /* Goes on as far as possible: true at the end; else run->blocked is what has to complete first. */
 SPX_HIDDEN bool spx_run_advance(spx_run *run);
+/* Starts a send or receive. What carries no data by the caller's counts is not sent: both sides know. */
+SPX_HIDDEN void spx_run_start(spx_run *run, const spx_step *s);
+/* The run fails: rank `from` sends another number of bytes than this one expects. */
+SPX_HIDDEN void spx_run_disagrees(spx_run *run, int from, int64_t sent, int64_t expected);
 /* Gives a run back that is at its end. */
 SPX_HIDDEN void spx_run_end(spx_run *run);
 /* An error of the run; some poison it. */
@@ -66,6 +71,8 @@ SPX_HIDDEN spx_piece spx_run_resolve(const spx_run *run, const spx_operand *f);
 SPX_HIDDEN void spx_piece_copy(spx_piece from, spx_piece to);
 static inline spx_type *spx_byte_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
 static inline int64_t spx_piece_bytes(spx_piece p) { return p.count * p.type->size; }
+/* The word before the place of a block with SPX_PF_SHORT in shared memory: its length in bytes, by the sender's counts. */
+static inline int64_t *spx_length_before(char *at) { return (int64_t *)(void *)at - 1; }
 static inline bool spx_is_shared(const spx_operand *f) { return f->buf >= SPX_PB_CELL; }
 
 /* ---- plan_share.c -------------------------------------------------------------------------------------------- */

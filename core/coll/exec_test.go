@@ -185,6 +185,9 @@ func (n *network) step(p *proc) bool {
 	case OpSend, OpRecv:
 		n.start(p, s)
 	case OpCopy:
+		if s.Flags&FlagShort != 0 {
+			*p.length(s.Y) = byte(p.size(s.X))
+		}
 		if n := p.size(dataSide(s)); s.Flags&FlagShort != 0 && n > p.plan.Limit || s.Flags&FlagLong != 0 && n <= p.plan.Limit {
 			break
 		}

@@ -482,22 +482,26 @@ func allgathervShared(b *builder) {
 	b.collect(0, b.Size, skip, at(0), 0, recvBlock(0), 0)
 }
 
-// short copies a block between a buffer and shared memory when it fits.
+// short puts a block into shared memory when it fits, and its length before it always.
 func (b *builder) short(from, to Ref) {
 	b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagShort, X: from, Y: to})
 }
 
+// lengthBytes is the word before each place of a block whose length only two ranks know: there the sender says how long it is.
+const lengthBytes = 8
+
 // alltoallvShared: of the blocks, whose sizes only two ranks know, those that fit go through shared memory, the others as messages:
-// Limit tells them apart at both ends.
+// Limit tells them apart at both ends. The lengths of all blocks go through shared memory, so that ends that disagree learn of it.
 func alltoallvShared(b *builder) {
 	t, slot := b.ticks(1), b.slotBytes()
-	b.p.Limit = slot / int64(b.Size) &^ 7
-	at := func(from, to int) Ref { return partAt(t, int64(from)*slot+int64(to)*b.p.Limit) }
-	for s := 1; s < b.Size; s++ {
+	each := slot / int64(b.Size) &^ 7
+	b.p.Limit = each - lengthBytes
+	at := func(from, to int) Ref { return partAt(t, int64(from)*slot+int64(to)*each+lengthBytes) }
+	for s := 1; s < b.Size; s++ { // OpCollect finds the transfers by this order
 		peer := (b.Rank - s + b.Size) % b.Size
 		b.transfer(OpRecv, peer, recvBlock(peer), FlagLong)
 	}
-	b.room(t, at(b.Rank, 0), slot)
+	b.room(t, partAt(t, int64(b.Rank)*slot), slot)
 	for i := range b.Size {
 		b.short(sendBlock(i), at(b.Rank, i))
 	}

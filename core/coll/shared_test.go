@@ -44,6 +44,12 @@ func (p *proc) share(from, to Ref) {
 	p.unpack(to, p.pack(from))
 }
 
+// length is the last byte of the word before the place of a block: it stands for the word.
+func (p *proc) length(at Ref) *byte {
+	m, _, off, _ := p.resolve(at)
+	return &m.data[off-1]
+}
+
 // free tells whether all ranks are through with what the memory of a tick was used for before, and takes it.
 func (n *network) free(by *proc, tick int32, part bool) bool {
 	for _, p := range n.procs {
@@ -104,6 +110,11 @@ func (n *network) stepShared(p *proc, s Step) bool {
 			n.each(&from, s.X.Count, i)
 			if to.A = i; to.Mode == Fixed {
 				to.Off += int64(i) * to.Count * p.types[to.Type].Extent
+			}
+			if s.Flags&FlagShort != 0 {
+				if length := p.length(from); *length != byte(p.size(to)) {
+					panic(fmt.Sprintf("rank %d expects %d bytes of rank %d, whose length says %d", p.args.Rank, p.size(to), i, *length))
+				}
 			}
 			if s.Flags&FlagShort == 0 || p.size(to) <= p.plan.Limit {
 				p.share(from, to)

@@ -33,6 +33,7 @@ func piecewise(per func(*Args) int64) func(*Args) bool {
 func inPart(a *Args) bool      { return shared(a) && a.data() <= a.Shared }
 func inSlot(a *Args) bool      { return shared(a) && a.data() <= a.slotBytes() }
 func blockPiece(a *Args) int64 { return a.slotBytes() / int64(a.Size) &^ 7 }
+func lengthsToo(a *Args) bool  { return shared(a) && blockPiece(a) > lengthBytes }
 func foldPiece(a *Args) int64  { return a.slotBytes() / int64(a.Size) / a.RType.Size * a.RType.Size }
 
 // inCell: what a rank posts lies beside the word, so that a root that runs ahead of the others does so by many operations.
@@ -103,7 +104,7 @@ var algorithms = [Kinds][]algorithm{
 	},
 	Alltoallv: {
 		{"linear", alltoallvLinear, always},
-		{"shared", alltoallvShared, both(shared, outOfPlace)},
+		{"shared", alltoallvShared, both(lengthsToo, outOfPlace)},
 	},
 	Alltoallw: {{"linear", alltoallvLinear, always}},
 	Reduce: {
