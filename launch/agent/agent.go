@@ -105,6 +105,7 @@ type rank struct {
 	guest   bool // of another job: watched, and nothing else
 	adopted bool // the process without a launcher that has started this agent
 	host    int
+	begun   bool // of another host: it has been made there, once
 	held    bool // has ended, and is reaped when that was published: its pid is nobody else's before
 
 	listener int // descriptor + 1 of the socket on which it will listen, before it is started; 0: none
@@ -377,7 +378,7 @@ func (a *agent) carryOut(action job.Action) {
 		a.signal(act.Signal)
 	case job.SendTo:
 		for _, i := range act.Procs {
-			if i < len(a.ranks) && a.own(i) {
+			if i >= 0 && i < len(a.ranks) && a.own(i) {
 				process.Signal(a.ranks[i].pid, act.Signal)
 			}
 		}

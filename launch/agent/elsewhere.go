@@ -273,12 +273,13 @@ func (a *agent) isAt(i int, h *elsewhere) bool {
 	return i >= 0 && i < len(a.ranks) && a.ranks[i].host == h.number
 }
 
-// happened takes over what another host's agent has seen.
+// happened takes over what another host's agent has seen. That agent may be broken: what cannot have happened there is left aside.
 func (a *agent) happened(h *elsewhere, e job.Event) {
 	switch e := e.(type) {
 	case job.Started:
-		if a.isAt(e.Proc, h) {
-			a.ranks[e.Proc].pid, a.ranks[e.Proc].alive = e.Pid, true
+		if a.isAt(e.Proc, h) && !a.ranks[e.Proc].begun {
+			r := &a.ranks[e.Proc]
+			r.pid, r.alive, r.begun = e.Pid, true, true
 			a.step(e)
 		}
 	case job.AllStarted:
@@ -287,9 +288,13 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 	case job.Ended:
 		if a.isAt(e.Proc, h) && a.ranks[e.Proc].alive {
 			a.ranks[e.Proc].alive = false
+			e.Connected, e.Spawning = nil, false // not known across hosts
 			a.judge(e)
 		}
-	case job.NotStarted, job.Joined, job.Signalled:
+	case job.NotStarted:
+		e.Status = cmp.Or(e.Status, job.StatusFailed)
+		a.step(e)
+	case job.Joined, job.Signalled:
 		a.step(e)
 	}
 }
@@ -536,7 +541,7 @@ func (w *window) take(n int) bool {
 
 func (w *window) allow(n int) {
 	w.mu.Lock()
-	w.room += n
+	w.room += min(max(n, 0), control.Window-w.room) // never more than there was
 	w.mu.Unlock()
 	w.more.Broadcast()
 }

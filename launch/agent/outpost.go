@@ -209,7 +209,12 @@ func (a *agent) obey(m *control.Message) {
 		if s, ok := m.Action.(job.Send); ok && (s.Signal == job.SIGTERM || s.Signal == job.SIGKILL || s.Signal == job.SIGINT || s.Signal == job.SIGHUP) {
 			a.up.ending = true
 		}
-		a.carryOut(m.Action)
+		switch m.Action.(type) {
+		case job.Publish, job.Where, job.Send, job.SendTo, job.WatchJoin, job.Finish: // all that is handed down
+			a.carryOut(m.Action)
+		default:
+			a.say(fmt.Sprintf("host %s: spxrun's host has sent %T, which is nothing to be done here", a.host, m.Action))
+		}
 	}
 }
 

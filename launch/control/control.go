@@ -167,10 +167,42 @@ func (c *Conn) Receive() (*Message, error) {
 	if err := c.dec.Decode(m); err != nil {
 		return nil, err
 	}
-	if m.Job != nil && m.Job.Version != Version {
-		return nil, fmt.Errorf("control: job of version %d, this is version %d", m.Job.Version, Version)
+	if m.Job != nil {
+		if err := m.Job.check(); err != nil {
+			return nil, err
+		}
 	}
 	return m, nil
+}
+
+// mostProcs is more than any job has.
+const mostProcs = 1 << 20
+
+// check tells what is wrong with a job as it was received: who runs it counts on all that is asked here.
+func (j *Job) check() error {
+	if j.Version != Version {
+		return fmt.Errorf("control: job of version %d, this is version %d", j.Version, Version)
+	}
+	total := 0
+	for i, p := range j.Programs {
+		if p.Procs < 0 || p.Procs > mostProcs-total || len(p.Argv) == 0 {
+			return fmt.Errorf("control: program %d of the job has %d processes and the arguments %q", i, p.Procs, p.Argv)
+		}
+		total += p.Procs
+	}
+	if total == 0 || j.StdinRank < -1 {
+		return fmt.Errorf("control: job of %d processes, with standard input for rank %d", total, j.StdinRank)
+	}
+	hosts := max(1, len(j.Hosts))
+	if j.Self < 0 || j.Self >= hosts || j.Where != nil && len(j.Where) != total {
+		return fmt.Errorf("control: job of %d processes on %d hosts, for host %d; it says where %d are", total, hosts, j.Self, len(j.Where))
+	}
+	for rank, host := range j.Where {
+		if host < 0 || host >= hosts {
+			return fmt.Errorf("control: rank %d of the job is on host %d of %d", rank, host, hosts)
+		}
+	}
+	return nil
 }
 
 // Close closes the stream.

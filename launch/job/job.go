@@ -6,6 +6,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -264,10 +265,10 @@ func (m *Machine) end(now time.Duration, signal int, grace time.Duration, say ..
 	return append(say, Send{signal})
 }
 
-// fail records a status; the first that is not zero stays.
+// fail records a status; the first that is not zero stays. The exit status has eight bits.
 func (m *Machine) fail(status int) {
-	if m.status == 0 {
-		m.status = status
+	if m.status == 0 && status != 0 {
+		m.status = cmp.Or(status&255, StatusFailed)
 	}
 }
 
