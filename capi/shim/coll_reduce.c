@@ -47,22 +47,6 @@ static int prepare(spx_coll *c, const void *sendbuf, void *recvbuf, int64_t coun
   return MPI_SUCCESS;
 }
 
-/* Blocking reductions of more than SLICE bytes are done slice by slice: no more than that is needed as temporary memory. All
- * ranks cut alike, since count and datatype have one signature (6.9.1). */
-#define SLICE ((int64_t)1 << 28)
-
-static int64_t slice_of(int64_t count, const spx_type *t)
-{
-  int64_t most = t && t->size > 0 ? SLICE / t->size : count;
-  return count <= most ? count : most > 0 ? most : 1;
-}
-
-/* Where the elements behind the first n stand. */
-static void *behind(const void *buf, int64_t n, const spx_type *t)
-{
-  return !buf || buf == MPI_IN_PLACE || !t ? (void *)(uintptr_t)buf : (char *)(uintptr_t)buf + n * t->extent;
-}
-
 static int reduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, int root,
                   spx_comm *comm, spx_how how)
 {
@@ -80,13 +64,7 @@ static int reduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type *d
 int spx_c_Reduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, int root,
                  spx_comm *comm)
 {
-  for (;;) {
-    int64_t n = slice_of(count, datatype);
-    int err = reduce(sendbuf, recvbuf, n, datatype, op, root, comm, SPX_BLOCKING);
-    if (SPX_LIKELY((count -= n) <= 0) || err != MPI_SUCCESS) return err;
-    sendbuf = behind(sendbuf, n, datatype);
-    recvbuf = behind(recvbuf, n, datatype);
-  }
+  return reduce(sendbuf, recvbuf, count, datatype, op, root, comm, SPX_BLOCKING);
 }
 
 int spx_c_Ireduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, int root,
@@ -113,13 +91,7 @@ static int allreduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type
 
 int spx_c_Allreduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, spx_comm *comm)
 {
-  for (;;) {
-    int64_t n = slice_of(count, datatype);
-    int err = allreduce(sendbuf, recvbuf, n, datatype, op, comm, SPX_BLOCKING);
-    if (SPX_LIKELY((count -= n) <= 0) || err != MPI_SUCCESS) return err;
-    sendbuf = behind(sendbuf, n, datatype);
-    recvbuf = behind(recvbuf, n, datatype);
-  }
+  return allreduce(sendbuf, recvbuf, count, datatype, op, comm, SPX_BLOCKING);
 }
 
 int spx_c_Iallreduce(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, spx_comm *comm,
@@ -216,13 +188,7 @@ static int scan(const void *sendbuf, void *recvbuf, int64_t count, spx_type *dat
 
 int spx_c_Scan(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, spx_comm *comm)
 {
-  for (;;) {
-    int64_t n = slice_of(count, datatype);
-    int err = scan(sendbuf, recvbuf, n, datatype, op, comm, SPX_BLOCKING);
-    if (SPX_LIKELY((count -= n) <= 0) || err != MPI_SUCCESS) return err;
-    sendbuf = behind(sendbuf, n, datatype);
-    recvbuf = behind(recvbuf, n, datatype);
-  }
+  return scan(sendbuf, recvbuf, count, datatype, op, comm, SPX_BLOCKING);
 }
 
 int spx_c_Iscan(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, spx_comm *comm,
@@ -246,13 +212,7 @@ static int exscan(const void *sendbuf, void *recvbuf, int64_t count, spx_type *d
 
 int spx_c_Exscan(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, spx_comm *comm)
 {
-  for (;;) {
-    int64_t n = slice_of(count, datatype);
-    int err = exscan(sendbuf, recvbuf, n, datatype, op, comm, SPX_BLOCKING);
-    if (SPX_LIKELY((count -= n) <= 0) || err != MPI_SUCCESS) return err;
-    sendbuf = behind(sendbuf, n, datatype);
-    recvbuf = behind(recvbuf, n, datatype);
-  }
+  return exscan(sendbuf, recvbuf, count, datatype, op, comm, SPX_BLOCKING);
 }
 
 int spx_c_Iexscan(const void *sendbuf, void *recvbuf, int64_t count, spx_type *datatype, spx_op *op, spx_comm *comm,

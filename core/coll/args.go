@@ -82,6 +82,8 @@ type Args struct {
 	CPUs      int  // processors that the ranks of a host share; everywhere
 	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has none; everywhere.
 	Shared int64
+	// Slice is how many bytes of a vector are reduced at once; 0: SliceBytes. Everywhere.
+	Slice int64
 	// Force names an algorithm; empty: the table chooses. Everywhere.
 	Force string
 	// Sources and Dests are whom this rank receives from and sends to in neighbourhood collectives, in the order of the blocks;
@@ -135,6 +137,9 @@ func (a *Args) crowded() bool { return a.Size > a.CPUs }
 func Compile(a Args) (*Plan, error) {
 	if a.Kind >= Kinds || a.Size < 1 || a.Rank < 0 || a.Rank >= a.Size {
 		return nil, fmt.Errorf("no schedule for %v at rank %d of %d", a.Kind, a.Rank, a.Size)
+	}
+	if n := a.slice(); n < a.RCount {
+		return compileSlices(a, n)
 	}
 	b := &builder{Args: &a}
 	if b.p.Unit = a.RType.Size; a.Kind == Alltoallw {

@@ -22,6 +22,9 @@ func fold(op func(lo, hi []byte), operands [][]byte) []byte {
 func reductions(t *testing.T, k Kind) {
 	forEach(t, k, func(s *scenario, force string) {
 		a := s.args(force)
+		if s.rng.IntN(4) == 0 {
+			a.Slice = 1 + s.rng.Int64N(200)
+		}
 		op := times
 		if a.Commute = s.rng.IntN(2) == 0; a.Commute {
 			op = add

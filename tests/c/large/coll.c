@@ -1,5 +1,5 @@
 /* Collective operations of more than 2^31 elements: as one count, as the sum of counts, and as displacements. MPI-5.0, chapter 6. */
-// run: n=2 timeout=240 alone=1
+// run: n=2 timeout=300 alone=1
 #define _GNU_SOURCE
 #include "large.h"
 
@@ -49,6 +49,29 @@ static void reduce_and_scan(void)
   fill(to, N, 8);
   CHECK(MPI_Exscan_c(from, to, N, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD) == MPI_SUCCESS);
   CHECK(same(to, N, me ? 1 : 8));
+}
+
+/* Nonblocking and persistent reductions, in no more temporary memory than the blocking ones. */
+static void reductions_behind_requests(void)
+{
+  MPI_Request r;
+  fill(from, N, 1 + 2 * me);
+  fill(to, N, 8);
+  CHECK(MPI_Iallreduce_c(from, to, N, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD, &r) == MPI_SUCCESS);
+  CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(both(to, 1, 3));
+  fill(to, N, 8);
+  CHECK(MPI_Iscan_c(from, to, N, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD, &r) == MPI_SUCCESS);
+  CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(me ? both(to, 1, 3) : same(to, N, 1));
+  fill(to, N, 8);
+  CHECK(MPI_Reduce_init_c(from, to, N, MPI_BYTE, MPI_BOR, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &r) == MPI_SUCCESS);
+  for (int i = 0; i < 2; i++) {
+    CHECK(MPI_Start(&r) == MPI_SUCCESS);
+    CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(me ? both(to, 1, 3) : same(to, N, 8));
+  }
+  MPI_Request_free(&r);
 }
 
 static void nothing(void *in, void *inout, MPI_Count *len, MPI_Datatype *t)
@@ -141,6 +164,7 @@ int main(int argc, char **argv)
   } steps[] = {{"bcast", bcast},
                {"allreduce", allreduce},
                {"reduce_and_scan", reduce_and_scan},
+               {"reductions_behind_requests", reductions_behind_requests},
                {"gather", gather},
                {"displacements", displacements},
                {"large_elements", large_elements},
