@@ -15,6 +15,8 @@ type Member struct {
 	// A guest: a process of the job whose id begins with Job, where it has the incarnation Incarnation. Zero for the job's own.
 	Job         uint64
 	Incarnation uint32
+	// Life is the number's incarnation, the same in the files of all hosts; 0: one more than the last here.
+	Life uint32
 }
 
 // AddProc prepares slot i for a process that is about to start. All processes of a world should be added before the first of them
@@ -47,7 +49,10 @@ func (s *Segment) AddProc(i int, m Member) error {
 	s.put32(p+procOffHost, m.Host)
 	s.put64(p+procOffHomeJob, m.Job)
 	s.put32(p+procOffHomeIncarnation, m.Incarnation)
-	s.put32(p+procOffIncarnation, s.get32(p+procOffIncarnation)+1)
+	if m.Life == 0 {
+		m.Life = s.get32(p+procOffIncarnation) + 1
+	}
+	s.put32(p+procOffIncarnation, m.Life)
 	if n := uint32(i + 1); n > s.get32(segOffNprocs) {
 		s.put32(segOffNprocs, n)
 	}
@@ -82,18 +87,22 @@ const (
 func (s *Segment) Free(n int, may func(i int) bool) []int {
 	var out []int
 	for i := 0; i < s.geo.maxProcs && len(out) < n; i++ {
-		switch s.AgentState(i) {
-		case AgentEmpty: // never used, or prepared for one that is about to start
-			if s.Incarnation(i) == 0 {
-				out = append(out, i)
-			}
-		case AgentDead, AgentExited:
-			if may(i) && !s.held(i) {
-				out = append(out, i)
-			}
+		if s.IsFree(i) && (s.AgentState(i) == AgentEmpty || may(i)) {
+			out = append(out, i)
 		}
 	}
 	return out
+}
+
+// IsFree reports whether slot i can be given to a new process, as far as this host's processes are concerned.
+func (s *Segment) IsFree(i int) bool {
+	switch s.AgentState(i) {
+	case AgentEmpty: // never used, or prepared for one that is about to start
+		return s.Incarnation(i) == 0
+	case AgentDead, AgentExited:
+		return !s.held(i)
+	}
+	return false
 }
 
 // held tells whether a process that lives holds process i: by a communicator, or as one of its own world.

@@ -22,6 +22,7 @@ import (
 const (
 	WithFT uint32 = cSegWithFt // deaths are told to the survivors, whatever their error handlers
 	TCP    uint32 = cSegTcp    // processes talk over the network although they share a host
+	Hosts  uint32 = cSegHosts  // the job has several hosts
 )
 
 // What a process says about itself (OwnerState).

@@ -14,6 +14,7 @@ const (
 	cMailboxBytes    = 0x9000
 	cSegWithFt       = 0x1
 	cSegTcp          = 0x2
+	cSegHosts        = 0x4
 	cTieNone         = 0x0
 	cTieHeld         = 0x1
 	cTieParting      = 0x2

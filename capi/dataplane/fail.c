@@ -18,6 +18,13 @@ static ctrl_msg *ctrl_first, *ctrl_last;
 
 int spx_proc_dead(uint32_t i) { return spx_rxs && i < spx_map.nprocs && spx_rxs[i].dead; }
 
+int spx_proc_left(uint32_t i)
+{
+  const spx_proc *p = spx_proc_of(i);
+  return spx_proc_dead(i) || __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE) >= SPX_OWNER_FINALIZED ||
+         (p->host != spx_segment->host && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED);
+}
+
 int spx_comm_failures(const spx_comm *c)
 {
   int n = 0;

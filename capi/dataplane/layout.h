@@ -54,7 +54,8 @@ typedef struct spx_seg {
 
 enum {
   SPX_SEG_WITH_FT = 1u, /* --with-ft: deaths are told to the survivors, whatever their error handlers */
-  SPX_SEG_TCP = 2u      /* SPX_TRANSPORTS=tcp: processes of one host, too, talk over the network */
+  SPX_SEG_TCP = 2u,     /* SPX_TRANSPORTS=tcp: processes of one host, too, talk over the network */
+  SPX_SEG_HOSTS = 4u    /* the job has several hosts, though perhaps all its processes are on one so far */
 };
 
 /* What ties a process to another one, in the row of the former; written by it alone. */

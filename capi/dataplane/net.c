@@ -101,9 +101,7 @@ static int watch(int fd, uint32_t events, int op, uint64_t what)
 
 int spx_net_attach(void)
 {
-  spx_net_on = spx_segment->flags & SPX_SEG_TCP;
-  for (uint32_t i = 0; i < spx_segment->nprocs && !spx_net_on; i++)
-    spx_net_on = spx_proc_of(i)->home_job == 0 && spx_proc_of(i)->host != spx_segment->host;
+  spx_net_on = spx_segment->flags & (SPX_SEG_TCP | SPX_SEG_HOSTS);
   if (!spx_net_on) return 0;
   struct sockaddr_un a;
   socklen_t len = bell_address(&a, spx_segment, spx_me);

@@ -385,6 +385,9 @@ SPX_HIDDEN void spx_request_free(spx_request *r);
  * All of these are for the failure handling in ft/ and capi/. */
 /* 1 when the agent has published the death of process i and it has been noticed here. */
 SPX_HIDDEN int spx_proc_dead(uint32_t i);
+/* 1 when process i will receive nothing any more: dead, after MPI_Finalize, or (of another host, whose word of itself is not to be
+ * seen here) when the agent has published its end. */
+SPX_HIDDEN int spx_proc_left(uint32_t i);
 /* Number of dead processes noticed so far. */
 SPX_HIDDEN extern uint32_t spx_ndead;
 /* Number of dead members of c (local and remote). */

@@ -96,8 +96,12 @@ void spx_end_comm(spx_comm *c, int code, const char *text)
   spx_publish_owner(SPX_OWNER_ABORTED);
   for (int i = 0; i < c->size; i++) {
     spx_proc *p = spx_proc_of(c->local[i]);
-    if (c->local[i] != spx_me && p->home_job == 0 &&
-        __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && p->pid)
+    if (c->local[i] == spx_me || p->home_job != 0 ||
+        __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_STARTED)
+      continue;
+    if (p->host != spx_segment->host) /* its agent ends it: ours looks when this process has ended */
+      __atomic_store_n(&p->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
+    else if (p->pid)
       kill((pid_t)p->pid, SIGKILL);
   }
   _exit(exit_status(code));

@@ -189,12 +189,6 @@ static int member(spx_comm *c, int first, int u, spx_comm **via)
   return u - ours;
 }
 
-static bool has_left(uint32_t peer)
-{
-  return spx_proc_dead(peer) ||
-         __atomic_load_n(&spx_proc_of(peer)->owner_state, __ATOMIC_ACQUIRE) >= SPX_OWNER_FINALIZED;
-}
-
 /* Waits for r, or until its sender is gone without a word. */
 static void hear(spx_request *r, uint32_t peer)
 {
@@ -208,7 +202,7 @@ static void hear(spx_request *r, uint32_t peer)
       spx_wait(r);
       break;
     }
-    left = has_left(peer);
+    left = spx_proc_left(peer);
     clock_gettime(CLOCK_MONOTONIC, &now);
     spx_wait_event(ticket, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + (left ? 1 : LOOK_NS));
   }

@@ -141,15 +141,10 @@ static void write_counters(const spx_frame *f)
 
 /* ---- leaving --------------------------------------------------------------------------------------------- */
 
-static int may_receive(uint32_t peer)
-{
-  return __atomic_load_n(&spx_proc_of(peer)->owner_state, __ATOMIC_ACQUIRE) <= SPX_OWNER_INIT && !spx_proc_dead(peer);
-}
-
 /* A send that nobody will wait for any more (freed, or buffered), and that its receiver has yet to fetch. */
 static void count_detached(spx_request *r, void *n)
 {
-  if (((r->flags & SPX_RF_FREED) || r->mode == SPX_M_BUFFERED) && may_receive(r->peer)) ++*(int *)n;
+  if (((r->flags & SPX_RF_FREED) || r->mode == SPX_M_BUFFERED) && !spx_proc_left(r->peer)) ++*(int *)n;
 }
 
 static int undelivered(void)
@@ -157,7 +152,7 @@ static int undelivered(void)
   int n = 0;
   spx_each_id(count_detached, &n);
   for (uint32_t i = 0; spx_tx_waiting() && i < spx_segment->nprocs; i++)
-    n += (spx_txs[i].pend || spx_txs[i].stream) && may_receive(i);
+    n += (spx_txs[i].pend || spx_txs[i].stream) && !spx_proc_left(i);
   return n + (spx_net_unsent() > 0);
 }
 

@@ -64,6 +64,10 @@ type agent struct {
 	guests   map[ident.ProcID]int
 	ports    ports
 
+	spawnings []*spawning    // worlds that are being made, the first now
+	batch     *batch         // what is being made of one on this host
+	lives     map[int]uint32 // incarnations that numbers were given with spawned processes
+
 	watchJoin bool
 	nextStray time.Time
 	status    int
@@ -85,6 +89,7 @@ type agent struct {
 	targets   []int // write ends of the pipes that out and err write to
 	input     inputQueue
 	inputRest []byte
+	asking    asking
 }
 
 // decider says what events mean: the machine of launch/job, or the way to the host where that is.
@@ -155,7 +160,7 @@ func (a *agent) tell(m *control.Message) {
 }
 
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
-	a := &agent{spec: spec, conn: conn, began: time.Now(), guests: map[ident.ProcID]int{}}
+	a := &agent{spec: spec, conn: conn, began: time.Now(), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}}
 	a.ports.open()
 	a.host, _ = os.Hostname()
 	return a

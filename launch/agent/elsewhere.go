@@ -41,6 +41,7 @@ type elsewhere struct {
 	gone   bool
 
 	window *window // of standard input
+	askers map[uint64]*remote
 }
 
 // fromHost is a message, or the end, of another host's agent.
@@ -61,7 +62,7 @@ func (a *agent) reach() error {
 		if n == 0 {
 			continue
 		}
-		h := &elsewhere{number: n, name: name, ended: make(chan struct{}), window: newWindow()}
+		h := &elsewhere{number: n, name: name, ended: make(chan struct{}), window: newWindow(), askers: map[uint64]*remote{}}
 		a.others = append(a.others, h)
 		if err := a.send(h); err != nil {
 			return fmt.Errorf("host %s: %v", name, err)
@@ -251,6 +252,10 @@ func (a *agent) heard(h *elsewhere, m *control.Message) {
 		a.answered(h, m.Facts)
 	case m.Event != nil:
 		a.happened(h, m.Event)
+	case m.Question != nil:
+		a.asked(h, m.Question)
+	case m.Made != nil:
+		a.madeThere(h, m.Made)
 	}
 }
 
@@ -280,6 +285,11 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 		if a.isAt(e.Proc, h) && !a.ranks[e.Proc].begun {
 			r := &a.ranks[e.Proc]
 			r.pid, r.alive, r.begun = e.Pid, true, true
+			a.step(e)
+		}
+	case job.Spawned:
+		if a.isAt(e.Proc, h) {
+			a.ranks[e.Proc].pid, a.ranks[e.Proc].alive = e.Pid, true
 			a.step(e)
 		}
 	case job.AllStarted:
@@ -331,6 +341,8 @@ func (a *agent) lost(h *elsewhere) {
 		a.answered(h, &control.Facts{Survey: j.number})
 	}
 	a.allMade()
+	a.forgetAskers(h)
+	a.madeThere(h, nil)
 }
 
 // A judgement is the end of a process about which the other hosts are asked before the machine decides what it means.
@@ -344,7 +356,7 @@ type judgement struct {
 // judge hands the end of a process to the machine; where its meaning depends on the processes of other hosts, after asking them.
 func (a *agent) judge(e job.Ended) {
 	e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
-	if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || a.machine.Ending() {
+	if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || e.Spawning || a.machine.Ending() {
 		a.step(e)
 		return
 	}

@@ -42,7 +42,7 @@ func (a *agent) guest(who service.Peer) (int, error) {
 	if slot, ok := a.guests[who.ID]; ok {
 		return slot, nil
 	}
-	free := a.freeSlots(1)
+	free := a.freeSlots(1, nil)
 	if len(free) == 0 {
 		return 0, a.full(1)
 	}
@@ -74,9 +74,9 @@ func (a *agent) rank(slot int) *rank {
 	return &a.ranks[slot]
 }
 
-// freeSlots returns n numbers for new processes, or fewer.
-func (a *agent) freeSlots(n int) []int {
-	free := a.segment.Free(n, func(i int) bool { return i >= len(a.ranks) || !a.ranks[i].alive })
+// freeSlots returns n numbers for new processes, or fewer, none of those that are in use elsewhere.
+func (a *agent) freeSlots(n int, elsewhere map[int]bool) []int {
+	free := a.segment.Free(n, func(i int) bool { return !elsewhere[i] && (i >= len(a.ranks) || !a.ranks[i].alive) })
 	for id, slot := range a.guests { // who it was is forgotten with the number
 		for _, f := range free {
 			if f == slot {

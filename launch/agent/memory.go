@@ -33,6 +33,9 @@ func (a *agent) makeSegment() (err error) {
 	if !transports.sharedMemory {
 		flags |= shm.TCP
 	}
+	if a.several() {
+		flags |= shm.Hosts
+	}
 	n := len(a.ranks)
 	if a.segment, err = shm.Create(shm.Room(max(n, a.spec.Universe), spareProcs), n, cpus.Usable(), flags); err != nil {
 		return err
@@ -80,8 +83,11 @@ func (a *agent) ended(i int) {
 	}
 	e := job.Ended{Proc: i, Wait: waitOf(status), Owner: state, Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
 		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code, Spawning: spawning}
-	if len(a.spec.Hosts) > 1 { // who is connected with whom is not known across hosts: all are
+	if a.several() { // who is connected with whom is not known across hosts: all are
 		r.held = true
+		if state == job.OwnerAborted && !claimed {
+			e.Others = a.abortedElsewhere()
+		}
 		a.judge(e)
 		return
 	}
@@ -101,6 +107,17 @@ func (a *agent) connected(i int) []int {
 	for _, k := range a.segment.Connected(i)[1:] {
 		if a.own(k) {
 			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// abortedElsewhere lists the processes of other hosts that one of this host has ended by MPI_Abort: it says so in their entries here, which nobody
+// else writes to.
+func (a *agent) abortedElsewhere() (out []int) {
+	for i := range a.ranks {
+		if a.ranks[i].host != a.self && a.segment.AgentState(i) == shm.AgentStarted && a.segment.OwnerState(i) == shm.OwnerAborted {
+			out = append(out, i)
 		}
 	}
 	return out

@@ -57,22 +57,50 @@ func (a *agent) openListeners() error {
 }
 
 // openListener makes the socket of process i, if it is to have one, and publishes where it listens.
-func (a *agent) openListener(i int) (err error) {
-	if !a.segment.TCP() && len(a.spec.Hosts) < 2 {
-		return nil
+func (a *agent) openListener(i int) error {
+	l, err := a.newListener()
+	if err != nil {
+		return fmt.Errorf("rank %d: %w", i, err)
+	}
+	a.assign(i, l)
+	return nil
+}
+
+// A listener is the socket on which a process will listen.
+type listener struct {
+	fd int // + 1; 0: it needs none
+	at netip.AddrPort
+}
+
+// newListener makes the socket of a process, if processes are to have one.
+func (a *agent) newListener() (l listener, err error) {
+	if !a.segment.TCP() && !a.several() {
+		return l, nil
 	}
 	if !a.address.IsValid() {
 		if a.address, err = a.chooseAddress(); err != nil {
-			return err
+			return l, err
 		}
 	}
 	fd, port, err := listenOn(a.address, len(a.ranks)+64)
 	if err != nil {
-		return fmt.Errorf("rank %d cannot listen on %v: %w", i, a.address, err)
+		return l, fmt.Errorf("a process cannot listen on %v: %w", a.address, err)
 	}
-	a.segment.SetAddress(i, netip.AddrPortFrom(a.address, port))
-	a.ranks[i].listener = fd + 1
-	return nil
+	return listener{fd + 1, netip.AddrPortFrom(a.address, port)}, nil
+}
+
+// assign gives process i its socket, and publishes where that is.
+func (a *agent) assign(i int, l listener) {
+	if l.fd != 0 {
+		a.segment.SetAddress(i, l.at)
+		a.ranks[i].listener = l.fd
+	}
+}
+
+func (l listener) close() {
+	if l.fd != 0 {
+		unix.Close(l.fd - 1)
+	}
 }
 
 // listenOn makes a listening socket with a port of the kernel's choice.

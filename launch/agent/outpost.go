@@ -205,6 +205,14 @@ func (a *agent) obey(m *control.Message) {
 		a.met = true
 	case m.Survey != 0:
 		a.up.box.put(&control.Message{Facts: &control.Facts{Survey: m.Survey, Returns: a.anyReturns(), MPI: a.anyMPI(-1)}})
+	case m.Answer != nil:
+		a.answeredFromAbove(m.Answer)
+	case m.World != nil:
+		if made := a.newcomers(m.World); made != nil {
+			a.up.box.put(&control.Message{Made: made})
+		}
+	case m.Abandon != 0:
+		a.abandon(m.Abandon)
 	case m.Action != nil:
 		if s, ok := m.Action.(job.Send); ok && (s.Signal == job.SIGTERM || s.Signal == job.SIGKILL || s.Signal == job.SIGINT || s.Signal == job.SIGHUP) {
 			a.up.ending = true

@@ -40,9 +40,7 @@ func (a *agent) closePort(name string) *service.Message {
 	}
 	delete(a.ports.waiting, name)
 	for _, q := range slices.Concat(at.accepting, at.connecting) {
-		answer := refuse(mpierr.Port, "port %s was closed", name)
-		answer.Kind = q.Kind
-		q.conn.Send(answer) //nolint:errcheck // it may be gone
+		q.reply(refuse(mpierr.Port, "port %s was closed", name))
 	}
 	return &service.Message{FD: -1}
 }
@@ -62,9 +60,7 @@ func shorten(text string) string {
 func (a *agent) wait(q *question) {
 	at := a.ports.waiting[q.Text]
 	if at == nil {
-		answer := noPort(q.Text)
-		answer.Kind = q.Kind
-		q.conn.Send(answer) //nolint:errcheck // it may be gone
+		q.reply(noPort(q.Text))
 		return
 	}
 	if q.Kind == service.Accept {
@@ -110,12 +106,12 @@ func (a *agent) introduce(q, other *question) bool {
 // withdraw is for somebody whose patience is at an end. Who is not found waiting has been answered already, and will read that.
 func (a *agent) withdraw(q *question) {
 	if a.ports.forget(q.conn) {
-		q.conn.Send(&service.Message{Kind: service.Withdraw, FD: -1}) //nolint:errcheck // it may be gone
+		q.reply(&service.Message{FD: -1})
 	}
 }
 
 // forget drops those who wait over a connection, and tells whether there were any.
-func (p *ports) forget(conn *service.Conn) (waited bool) {
+func (p *ports) forget(conn client) (waited bool) {
 	gone := func(q *question) bool {
 		waited = waited || q.conn == conn
 		return q.conn == conn

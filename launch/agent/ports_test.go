@@ -16,6 +16,7 @@ type asker struct {
 	t        *testing.T
 	a        *agent
 	end      *service.Conn
+	agents   *service.Conn // the other end
 	question *question
 }
 
@@ -26,9 +27,9 @@ func comes(t *testing.T, a *agent, kind service.Kind, rank uint32, port string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &asker{t: t, a: a, end: service.NewConn(pair[0])}
+	p := &asker{t: t, a: a, end: service.NewConn(pair[0]), agents: service.NewConn(pair[1])}
 	id := ident.ProcID{Job: 1, Rank: rank}
-	p.question = &question{&service.Message{Kind: kind, Text: port, Peer: service.Peer{ID: id}, FD: -1}, service.NewConn(pair[1])}
+	p.question = &question{&service.Message{Kind: kind, Text: port, Peer: service.Peer{ID: id}, FD: -1}, p.agents}
 	a.serve(p.question)
 	return p
 }
@@ -36,7 +37,7 @@ func comes(t *testing.T, a *agent, kind service.Kind, rank uint32, port string) 
 // answer is what the process has been told.
 func (p *asker) answer() *service.Message {
 	p.t.Helper()
-	p.question.conn.Hang() // what was sent can still be read; nothing more comes
+	p.agents.Hang() // what was sent can still be read; nothing more comes
 	m, err := p.end.Receive()
 	if err != nil {
 		return nil

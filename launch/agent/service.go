@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"libspx/core/mpierr"
 	"libspx/launch/job"
@@ -14,11 +15,24 @@ import (
 // question is one that has come over conn.
 type question struct {
 	*service.Message
-	conn *service.Conn
+	conn client
+}
+
+// client is who has asked: the connection of a process (service.Conn), or the way there by another host's agent.
+type client interface {
+	Send(*service.Message) error
+	Gone() bool
+	Close()
+}
+
+// reply answers a question.
+func (q *question) reply(answer *service.Message) {
+	answer.Kind = q.Kind
+	q.conn.Send(answer) //nolint:errcheck // it may be gone
 }
 
 // hungUp: the process that asked has gone, or has its answer.
-type hungUp struct{ conn *service.Conn }
+type hungUp struct{ conn client }
 
 // jobNumber is the job by the first eight bytes of its id, as in ProcIDs.
 func (a *agent) jobNumber() uint64 {
@@ -57,25 +71,21 @@ func (a *agent) hear(conn *service.Conn) {
 
 // serve answers a question, or keeps it until it can be answered.
 func (a *agent) serve(q *question) {
-	var answer *service.Message
-	switch kind := q.Kind; {
-	case len(a.spec.Hosts) < 2:
-	case kind == service.SpawnResult, kind == service.Withdraw:
-	default: // numbers of processes and names would be this host's alone
-		class := mpierr.UnsupportedOperation
-		if kind == service.Spawn {
-			class = mpierr.Spawn
-		}
-		answer = refuse(class, "a job of several hosts can neither spawn processes nor be connected with others yet; run it on one host")
-		answer.Kind = kind
-		q.conn.Send(answer) //nolint:errcheck // it may be gone
+	if a.up != nil {
+		a.askUp(q)
 		return
 	}
+	if answer := a.foreign(q); answer != nil {
+		q.reply(answer)
+		return
+	}
+	var answer *service.Message
 	switch q.Kind {
 	case service.Spawn:
-		answer = a.spawn(q.Message)
+		a.spawn(q)
+		return
 	case service.SpawnResult:
-		a.abandon(q.World)
+		a.abandonAll(q.World)
 		answer = &service.Message{FD: -1}
 	case service.OpenPort:
 		answer = a.ports.openPort(a.jobNumber())
@@ -100,13 +110,36 @@ func (a *agent) serve(q *question) {
 	default:
 		answer = refuse(mpierr.Intern, "the agent does not know question %d: is libspx of another version than spxrun?", q.Kind)
 	}
-	answer.Kind = q.Kind
-	q.conn.Send(answer) //nolint:errcheck // it may be gone
+	q.reply(answer)
 }
 
-func (a *agent) hungUp(conn *service.Conn) {
+func (a *agent) hungUp(conn client) {
+	if a.up != nil {
+		a.hungUpHere(conn)
+	}
 	a.ports.forget(conn)
 	conn.Close()
+}
+
+// several: the job has more than one host.
+func (a *agent) several() bool { return len(a.spec.Hosts) > 1 }
+
+// foreign refuses what a job of several hosts cannot answer: its processes have no one memory file in which those of another job could be guests.
+func (a *agent) foreign(q *question) *service.Message {
+	if !a.several() {
+		return nil
+	}
+	switch q.Kind {
+	case service.Attach, service.Guests:
+	case service.Connect:
+		if q.Peer.ID.Job == a.jobNumber() {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return refuse(mpierr.UnsupportedOperation, "job %016x has several hosts (%s), and cannot be connected with other jobs yet; spawn the processes, or start both on one host",
+		a.jobNumber(), strings.Join(a.spec.Hosts, ", "))
 }
 
 // refuse is an answer that says no.

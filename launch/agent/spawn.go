@@ -1,205 +1,325 @@
 package agent
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-
-	"golang.org/x/sys/unix"
+	"strings"
 
 	"libspx/core/mpierr"
 	"libspx/launch/control"
 	"libspx/launch/hosts"
 	"libspx/launch/job"
-	"libspx/launch/process"
 	"libspx/launch/service"
 	"libspx/shm"
 )
 
 // Processes that are added to the running job (MPI-5.0, 11.8): a new world each time. Its members find their parents by SPX_PARENT, and
 // meet them in MPI_Init. Who dies before that is reported to the parents, and to nobody else.
+//
+// Here is what the agent does that decides: it gives the numbers, says where each process runs, and leads all hosts through the steps
+// (control.Step) in which they are made (newcomers.go). One world is made at a time.
 
 // spawning is a world that is being made.
 type spawning struct {
-	world uint32
-	slots []int
-	files []string // by program
-	procs []uint32 // by program
-	codes []uint32 // MPI error classes by process asked for
+	question  *question
+	world     uint32
+	members   []control.Member
+	codes     []uint32 // MPI error classes by process asked for
+	step      control.Step
+	open      map[*elsewhere]bool // who is not done with the step
+	failure   error
+	held      map[int]bool // numbers that are in use on other hosts
+	addresses []control.Address
 }
 
-// spawn makes the processes that are asked for, all or none.
-func (a *agent) spawn(m *service.Message) *service.Message {
-	if answer := a.ending(mpierr.Spawn); answer != nil {
-		return answer
+// spawn makes the processes that are asked for, all or none, and answers then.
+func (a *agent) spawn(q *question) {
+	a.spawnings = append(a.spawnings, &spawning{question: q, held: map[int]bool{}})
+	if len(a.spawnings) == 1 {
+		a.beginSpawning()
 	}
-	w, err := a.plan(m)
-	if err == nil {
-		err = a.populate(w, m)
-	}
-	if err != nil {
-		return refuse(mpierr.Spawn, "%v", err)
-	}
-	answer := &service.Message{World: w.world, Codes: w.codes, FD: -1}
-	for _, s := range w.slots {
-		answer.Slots = append(answer.Slots, uint32(s))
-	}
-	return answer
 }
 
-// plan finds the programs, the numbers of processes, and room for them.
-func (a *agent) plan(m *service.Message) (*spawning, error) {
-	w := &spawning{}
-	total := 0
-	var failed error
-	for i := range m.Programs {
-		p := &m.Programs[i]
-		n, err := p.Procs, error(nil)
+// beginSpawning begins with the first of those that wait, until one has to be waited for.
+func (a *agent) beginSpawning() {
+	for len(a.spawnings) > 0 {
+		s := a.spawnings[0]
+		err := a.plan(s)
+		if err == nil {
+			a.worlds++
+			s.world = a.worlds
+			a.takeStep(s, control.Prepare)
+			return
+		}
+		a.spawnings = a.spawnings[1:]
+		s.question.reply(refuse(mpierr.Spawn, "%v", err))
+	}
+}
+
+var errEnding = errors.New("the job is being ended")
+
+// plan says how many processes of each program are made, where they run, and which numbers they have.
+func (a *agent) plan(s *spawning) error {
+	if a.machine.Ending() {
+		return errEnding
+	}
+	total, load := 0, a.load()
+	s.members, s.codes = nil, nil
+	for k := range s.question.Programs {
+		p := &s.question.Programs[k]
+		n := p.Procs
 		if len(p.Soft) > 0 {
 			n = p.Soft[len(p.Soft)-1]
 		}
 		if total += int(n); total > a.segment.MaxProcs() || p.Procs > shm.MaxProcsLimit {
-			return w, a.full(int(p.Procs))
+			return a.full(int(p.Procs))
 		}
-		w.codes = append(w.codes, make([]uint32, n)...)
-		w.codes = append(w.codes, slices.Repeat([]uint32{uint32(mpierr.Spawn)}, int(p.Procs-n))...)
-		w.procs = append(w.procs, n)
-		var file string
-		if file, err = find(p); err != nil && failed == nil {
-			failed = err
-		}
-		w.files = append(w.files, file)
-	}
-	if failed != nil {
-		return w, failed
-	}
-	if w.slots = a.freeSlots(total); len(w.slots) < total {
-		return w, a.full(total)
-	}
-	a.worlds++
-	w.world = a.worlds
-	return w, nil
-}
-
-// find looks a program up. Unlike on the command line, one without a slash may also lie in its working directory.
-func find(p *service.Program) (string, error) {
-	if p.Host != "" {
-		list, err := hosts.List([]string{p.Host}, nil)
+		s.codes = append(s.codes, make([]uint32, n)...)
+		s.codes = append(s.codes, slices.Repeat([]uint32{uint32(mpierr.Spawn)}, int(p.Procs-n))...)
+		next, err := a.placer(p.Host, s.question.conn, load)
 		if err != nil {
-			return "", fmt.Errorf("host: %v", err)
-		}
-		for _, h := range list {
-			if self := hosts.Self(); !self.Local(h.Name) {
-				return "", fmt.Errorf("host %s is not this host (%s); processes can be started on this host only", h.Name, self.Host)
-			}
-		}
-	}
-	file, err := process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
-	var look *process.LookError
-	if errors.As(err, &look) && look.Status == process.StatusNotFound {
-		if file, err := process.Look("./"+p.Argv[0], p.Dir, "", nil); err == nil {
-			return file, nil
-		}
-	}
-	return file, err
-}
-
-// populate enters the processes into the memory file and makes them.
-func (a *agent) populate(w *spawning, m *service.Message) error {
-	for rank, slot := range w.slots {
-		if err := a.segment.AddProc(slot, shm.Member{World: w.world, Rank: uint32(rank), Serial: a.serial}); err != nil {
-			a.vacate(w.slots[:rank])
 			return err
 		}
+		for range n {
+			s.members = append(s.members, control.Member{Program: k, Host: next()})
+		}
+	}
+	slots := a.freeSlots(total, s.held)
+	if len(slots) < total {
+		return a.full(total)
+	}
+	for rank, slot := range slots {
+		m := &s.members[rank]
+		m.Proc, m.Serial, m.Life = slot, a.serial, max(a.segment.Incarnation(slot), a.lives[slot])+1
+		a.lives[slot] = m.Life
 		a.serial++
-		*a.rank(slot) = rank0
-		if err := a.openListener(slot); err != nil {
-			a.vacate(w.slots[:rank+1])
-			return err
-		}
-	}
-	a.segment.Announce() // ranks may outnumber processors now
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		a.vacate(w.slots)
-		return fmt.Errorf("/dev/null: %w", err)
-	}
-	defer unix.Close(null)
-	rank := 0
-	for k := range m.Programs {
-		env := a.spawnEnvironment(w, m, k)
-		for range w.procs[k] {
-			if err := a.startSpawned(w, &m.Programs[k], w.files[k], rank, null, env); err != nil {
-				err = fmt.Errorf("%s", notStarted(rank, w.files[k], err))
-				a.abandon(w.world)
-				a.vacate(w.slots[rank:])
-				return err
-			}
-			rank++
-		}
 	}
 	return nil
 }
 
-// rank0 is the entry of a process that is about to be made.
-var rank0 = rank{pidfd: -1, spawned: true}
-
-func (a *agent) startSpawned(w *spawning, p *service.Program, file string, rank, null int, env []string) error {
-	slot, n := w.slots[rank], strconv.Itoa(rank)
-	s := &process.Spec{File: file, Argv: p.Argv, Dir: p.Dir, Share: []int{control.MemoryFD}, Env: append(env[:len(env):len(env)],
-		service.EnvProc+"="+strconv.Itoa(slot), service.EnvRank+"="+n, service.EnvLocalRank+"="+n,
-		"OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+n)}
-	s.Stdio[0] = null
-	a.bind(slot, s)
-	pid, err := a.launch(slot, s, fmt.Sprintf("w%d.%d", w.world, rank), false)
-	if err != nil {
-		return err
-	}
-	a.step(job.Spawned{Proc: slot, Pid: pid, Name: fmt.Sprintf("rank %d of spawned world %d", rank, w.world)})
-	if a.spec.Verbose {
-		a.say(fmt.Sprintf("rank %d of spawned world %d is pid %d on %s: %s%s", rank, w.world, pid, a.host, file, boundTo(s.CPUs)))
-	}
-	return nil
-}
-
-// spawnEnvironment is what the processes of program k have in common: the environment of the process that spawns, and what tells them
-// where they are.
-func (a *agent) spawnEnvironment(w *spawning, m *service.Message, k int) []string {
-	id, size := a.segment.JobID(), strconv.Itoa(len(w.slots))
-	env := append(append([]string(nil), m.Programs[k].Env...),
-		service.EnvFD+"="+strconv.Itoa(control.MemoryFD),
-		service.EnvAgent+"="+strconv.Itoa(os.Getpid()),
-		service.EnvJob+"="+hex.EncodeToString(id[:]),
-		service.EnvSize+"="+size,
-		service.EnvLocalSize+"="+size,
-		service.EnvAppnum+"="+strconv.Itoa(k),
-		service.EnvMaxprocs+"="+strconv.Itoa(int(m.Programs[k].Procs)),
-		service.EnvParent+"="+m.Text,
-		"OMPI_COMM_WORLD_SIZE="+size,
-		"OMPI_COMM_WORLD_LOCAL_SIZE="+size)
-	if a.spec.InitialErrhandler != "" {
-		env = append(env, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
-	}
-	return env
-}
-
-// vacate gives slots back whose processes were never made.
-func (a *agent) vacate(slots []int) {
-	for _, s := range slots {
-		if !a.ranks[s].alive {
-			a.segment.MarkExited(s, 0)
-		}
-	}
-}
-
-// abandon ends the processes of a world that its parents have not met.
-func (a *agent) abandon(world uint32) {
+// load is how many processes every host has.
+func (a *agent) load() []int {
+	load := make([]int, max(len(a.spec.Hosts), 1))
 	for i := range a.ranks {
-		if r := &a.ranks[i]; a.own(i) && r.spawned && a.segment.Member(i).World == world && !a.segment.Met(i) {
-			process.Signal(r.pid, job.SIGKILL)
+		if r := &a.ranks[i]; r.alive && !r.guest {
+			load[r.host]++
 		}
 	}
+	return load
+}
+
+// placer says, process by process, on which host the next one runs. A list of hosts (info key "host") gets as many in a row as it has slots, and again
+// from its first host on. Without a list they go to the first host that has a free slot or, when none has, to that which has the fewest for its slots.
+func (a *agent) placer(list string, who client, load []int) (next func() int, err error) {
+	if list == "" && !a.several() {
+		return func() int { return 0 }, nil
+	}
+	if list == "" {
+		return func() int {
+			h := a.leastLoaded(load)
+			load[h]++
+			return h
+		}, nil
+	}
+	entries, err := hosts.List(strings.Split(list, ","), nil)
+	if err != nil {
+		return nil, fmt.Errorf("host: %v", err)
+	}
+	var turn []int
+	for _, e := range entries {
+		h, err := a.hostCalled(e.Name, who)
+		if err != nil {
+			return nil, err
+		}
+		turn = append(turn, slices.Repeat([]int{h}, max(e.Slots, 1))...)
+	}
+	n := -1
+	return func() int {
+		n++
+		h := turn[n%len(turn)]
+		load[h]++
+		return h
+	}, nil
+}
+
+// leastLoaded is the host for a process that can run anywhere.
+func (a *agent) leastLoaded(load []int) int {
+	best := -1
+	for h, slots := range a.spec.Slots {
+		switch {
+		case slots == 0 || a.isLost(h):
+		case load[h] < slots:
+			return h
+		case best < 0 || load[h]*a.spec.Slots[best] < load[best]*slots:
+			best = h
+		}
+	}
+	return max(best, 0)
+}
+
+func (a *agent) isLost(host int) bool {
+	return slices.ContainsFunc(a.others, func(h *elsewhere) bool { return h.number == host && h.gone })
+}
+
+// hostCalled is the number of the host that a process means by a name.
+func (a *agent) hostCalled(name string, who client) (int, error) {
+	if self := hosts.Self(); !a.several() {
+		if !self.Local(name) {
+			return 0, fmt.Errorf("host %s is not this host (%s), on which the whole job runs; spxrun -host or -hostfile names others", name, self.Host)
+		}
+		return 0, nil
+	}
+	found := -1
+	for n, host := range a.spec.Hosts {
+		if n == 0 && hosts.Self().Local(name) || n > 0 && (host == name || (hosts.Names{Host: host}).Local(name)) {
+			found = n
+			break
+		}
+	}
+	if (hosts.Names{}).Local(name) { // localhost: that of the process which asks
+		found = 0
+		if r, ok := who.(*remote); ok {
+			found = r.from.number
+		}
+	}
+	switch {
+	case found < 0:
+		return 0, fmt.Errorf("host %s is none of this job's hosts (%s)", name, strings.Join(a.spec.Hosts, ", "))
+	case a.isLost(found):
+		return 0, fmt.Errorf("host %s is lost", name)
+	}
+	return found, nil
+}
+
+// takeStep has all hosts take a step.
+func (a *agent) takeStep(s *spawning, step control.Step) {
+	s.step, s.open, s.failure = step, map[*elsewhere]bool{}, nil
+	w := &control.World{Number: s.world, Step: step}
+	switch step {
+	case control.Prepare:
+		s.addresses = nil
+		w.Members, w.Question = s.members, packed(s.question.Message)
+	case control.Enter:
+		w.Addresses = s.addresses
+	}
+	for _, h := range a.others {
+		if !h.gone {
+			s.open[h] = true
+			h.box.put(&control.Message{World: w})
+		}
+	}
+	if own := a.newcomers(w); own != nil {
+		s.take(own)
+	}
+	a.stepTaken(s)
+}
+
+// take notes what a host has made of a step.
+func (s *spawning) take(m *control.Made) {
+	if m.Text != "" && s.failure == nil {
+		s.failure = errors.New(m.Text)
+	}
+	for _, slot := range m.Held {
+		s.held[slot] = true
+	}
+	s.addresses = append(s.addresses, m.Addresses...)
+}
+
+// madeThere: another host is done with a step, or is gone.
+func (a *agent) madeThere(h *elsewhere, m *control.Made) {
+	if len(a.spawnings) == 0 {
+		return
+	}
+	s := a.spawnings[0]
+	if m == nil {
+		m = &control.Made{Number: s.world, Step: s.step, Text: fmt.Sprintf("host %s is lost: %s", h.name, h.how)}
+	}
+	if s.world != m.Number || s.step != m.Step || !s.open[h] {
+		return
+	}
+	delete(s.open, h)
+	s.take(m)
+	a.stepTaken(s)
+}
+
+// stepTaken goes on when all are done with a step.
+func (a *agent) stepTaken(s *spawning) {
+	if len(s.open) > 0 {
+		return
+	}
+	if s.failure == nil {
+		s.failure = a.obstacle(s)
+	}
+	held := slices.ContainsFunc(s.members, func(m control.Member) bool { return s.held[m.Proc] })
+	switch {
+	case s.failure != nil:
+		a.undo(s)
+		a.spawned(s, refuse(mpierr.Spawn, "%v", s.failure))
+	case s.step == control.Prepare && held: // again, with other numbers
+		a.undo(s)
+		a.beginSpawning()
+	case s.step == control.Prepare:
+		a.takeStep(s, control.Enter)
+	case s.step == control.Enter:
+		a.takeStep(s, control.Start)
+	default:
+		answer := &service.Message{World: s.world, Codes: s.codes, FD: -1}
+		for _, m := range s.members {
+			answer.Slots = append(answer.Slots, uint32(m.Proc))
+		}
+		a.spawned(s, answer)
+	}
+}
+
+// obstacle is why a world cannot come about although nothing has gone wrong in making it.
+func (a *agent) obstacle(s *spawning) error {
+	if a.machine.Ending() {
+		return errEnding
+	}
+	for _, m := range s.members {
+		if a.isLost(m.Host) {
+			return fmt.Errorf("host %s is lost", a.spec.Hosts[m.Host])
+		}
+	}
+	return nil
+}
+
+// undo takes back what was done: nothing of the world stays.
+func (a *agent) undo(s *spawning) {
+	drop := &control.World{Number: s.world, Step: control.Drop}
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{World: drop})
+		}
+	}
+	a.newcomers(drop)
+	if s.step == control.Prepare {
+		return
+	}
+	a.abandonAll(s.world)
+	for _, m := range s.members {
+		if i := m.Proc; i < len(a.ranks) && !a.ranks[i].alive && a.segment.Incarnation(i) == m.Life && a.segment.AgentState(i) != shm.AgentDead {
+			act := job.Publish{Proc: i}
+			a.toAll(act)
+			a.carryOut(act)
+		}
+	}
+}
+
+// spawned answers, and begins with the next world.
+func (a *agent) spawned(s *spawning, answer *service.Message) {
+	a.spawnings = a.spawnings[1:]
+	s.question.reply(answer)
+	a.beginSpawning()
+}
+
+// abandonAll ends the processes of a world, on all hosts, that its parents have not met.
+func (a *agent) abandonAll(world uint32) {
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{Abandon: world})
+		}
+	}
+	a.abandon(world)
 }

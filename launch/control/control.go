@@ -6,7 +6,8 @@
 //
 // In the same form the agent of spxrun's host, which decides, talks with those of the job's other hosts, over the standard input and
 // output of the command that has started them (ssh). Theirs begins with the Job too; they answer Ready; Start tells all addresses.
-// Then Events go up and Actions come down, until Finish (an Action) and Done.
+// Then Events go up and Actions come down, until Finish (an Action) and Done. What processes ask (package service) goes up as Questions, and
+// is answered by Answers. Processes are spawned in steps (World), each of which all hosts have Made before the next one begins.
 package control
 
 import (
@@ -21,14 +22,14 @@ import (
 )
 
 func init() {
-	for _, v := range []any{job.Started{}, job.NotStarted{}, job.AllStarted{}, job.Ended{}, job.Joined{}, job.Signalled{},
+	for _, v := range []any{job.Started{}, job.Spawned{}, job.NotStarted{}, job.AllStarted{}, job.Ended{}, job.Joined{}, job.Signalled{},
 		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}} {
 		gob.Register(v)
 	}
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 2
+const Version = 3
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -57,6 +58,7 @@ type Job struct {
 
 	// Several hosts. All processes have the same numbers everywhere.
 	Hosts  []string     // their names; 0 is spxrun's, also when nothing runs there. nil: there is no other
+	Slots  []int        // of every host, for processes that are spawned
 	Where  []int        // host of every rank; nil: 0
 	Self   int          // host that the reader of this is the agent of
 	Dir    string       // spxrun's working directory
@@ -101,6 +103,12 @@ type Message struct {
 	Output *Output    // from it: what its processes have written
 	Input  *Input     // to it: standard input
 	Taken  *Taken     // both ways: so much of it was passed on
+
+	Question *Question // from it: what one of its processes asks
+	Answer   *Answer   // to it
+	World    *World    // to it: the next step of making processes that are spawned
+	Made     *Made     // from it: that step is done, or cannot be done
+	Abandon  uint32    // to it: end those of a spawned world that have not met their parents
 }
 
 // Done says that the job is over.

@@ -129,7 +129,7 @@ func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
 	if l == nil {
 		return nil
 	}
-	spec.Hosts, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Where, j.Prefix, j.Iface
+	spec.Hosts, spec.Slots, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Slots, l.Where, j.Prefix, j.Iface
 	if spec.Rsh = j.Rsh; spec.Rsh == nil {
 		spec.Rsh = strings.Fields(os.Getenv("SPX_RSH"))
 	}

@@ -3,6 +3,7 @@ package hosts
 // A Layout says what runs where.
 type Layout struct {
 	Hosts []string // names; 0 is this host
+	Slots []int    // of every host; 0: nobody is to be put there of the launcher's own accord
 	Where []int    // host of every rank
 }
 
@@ -30,13 +31,14 @@ func Merge(list []Host, self Names) []Host {
 // Place gives procs ranks to the merged hosts of a list: to each as many as it has slots, or, if block is not 0, that many, and again from the first
 // host on while ranks are left. The result is nil when all of them are on this host.
 func Place(list []Host, self Names, procs, block int) *Layout {
-	l := &Layout{Hosts: []string{self.Host}, Where: make([]int, 0, procs)}
+	l := &Layout{Hosts: []string{self.Host}, Slots: []int{0}, Where: make([]int, 0, procs)}
 	number := make([]int, len(list))
 	for i, h := range list {
 		if !self.Local(h.Name) {
 			number[i] = len(l.Hosts)
-			l.Hosts = append(l.Hosts, h.Name)
+			l.Hosts, l.Slots = append(l.Hosts, h.Name), append(l.Slots, 0)
 		}
+		l.Slots[number[i]] = max(h.Slots, block)
 	}
 	if len(l.Hosts) == 1 {
 		return nil

@@ -13,14 +13,15 @@ func TestPlace(t *testing.T) {
 		procs int
 		block int
 		hosts []string
+		slots []int
 		where []int
 	}{
-		{"front:2", 4, 0, nil, nil},
-		{"a:2\nb:1", 5, 0, []string{"front", "a", "b"}, []int{1, 1, 2, 1, 1}},
-		{"a\nb\na", 4, 0, []string{"front", "a", "b"}, []int{1, 1, 2, 1}},
-		{"a:8\nlocalhost:8\nfront", 4, 1, []string{"front", "a"}, []int{1, 0, 1, 0}},
-		{"front\nlocalhost:1\na", 3, 0, []string{"front", "a"}, []int{0, 0, 1}},
-		{"a:4\nb:4", 6, 2, []string{"front", "a", "b"}, []int{1, 1, 2, 2, 1, 1}},
+		{"front:2", 4, 0, nil, nil, nil},
+		{"a:2\nb:1", 5, 0, []string{"front", "a", "b"}, []int{0, 2, 1}, []int{1, 1, 2, 1, 1}},
+		{"a\nb\na", 4, 0, []string{"front", "a", "b"}, []int{0, 2, 1}, []int{1, 1, 2, 1}},
+		{"a:8\nlocalhost:8\nfront", 4, 1, []string{"front", "a"}, []int{9, 8}, []int{1, 0, 1, 0}},
+		{"front\nlocalhost:1\na", 3, 0, []string{"front", "a"}, []int{2, 1}, []int{0, 0, 1}},
+		{"a:4\nb:4", 6, 2, []string{"front", "a", "b"}, []int{0, 4, 4}, []int{1, 1, 2, 2, 1, 1}},
 	} {
 		list, err := Parse(c.list, "file")
 		if err != nil {
@@ -30,7 +31,7 @@ func TestPlace(t *testing.T) {
 		if got == nil {
 			got = &Layout{}
 		}
-		if diff := cmp.Diff(&Layout{c.hosts, c.where}, got); diff != "" {
+		if diff := cmp.Diff(&Layout{c.hosts, c.slots, c.where}, got); diff != "" {
 			t.Errorf("%d ranks on %q:\n%s", c.procs, c.list, diff)
 		}
 	}

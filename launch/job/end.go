@@ -26,7 +26,11 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 		m.fail(abortStatus(e.Code))
 		return m.end(now, SIGTERM, GraceFailure)
 	case e.Owner == OwnerInit, e.Owner == OwnerAborted, e.Owner == OwnerNone && e.OtherMPI:
-		return m.died(e, now)
+		out := m.died(e, now)
+		if len(e.Others) > 0 && !m.ending {
+			out = append(out, SendTo{e.Others, SIGKILL})
+		}
+		return out
 	}
 	return m.exited(e)
 }

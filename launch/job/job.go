@@ -81,6 +81,7 @@ type Started struct {
 type Spawned struct {
 	Proc, Pid int
 	Name      string // for messages: "rank 2 of world 3"
+	Host      string // the same; empty: that of Config
 }
 
 // NotStarted: a process could not be made. No more are started then.
@@ -107,6 +108,8 @@ type Ended struct {
 	Spawning bool
 	// Connected are the processes that live and are connected with this one (MPI-5.0, 11.10.4): MPI_Abort ends them, and no others.
 	Connected []int
+	// Others are processes of other hosts that this one has ended by MPI_Abort on a communicator of a part of the job.
+	Others []int
 }
 
 // GuestAborted: a process of another job, connected with some of this one, has called MPI_Abort.
@@ -223,7 +226,7 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		for e.Proc >= len(m.procs) {
 			m.procs = append(m.procs, process{})
 		}
-		m.procs[e.Proc] = process{pid: e.Pid, alive: true, name: e.Name}
+		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: e.Name}
 		m.alive++
 	case NotStarted:
 		m.fail(e.Status)

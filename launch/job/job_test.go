@@ -29,6 +29,8 @@ func text(actions []Action) string {
 			out = append(out, "say "+a.Text)
 		case Send:
 			out = append(out, fmt.Sprintf("send %d", a.Signal))
+		case SendTo:
+			out = append(out, fmt.Sprintf("send %d to %v", a.Signal, a.Procs))
 		case Finish:
 			out = append(out, fmt.Sprintf("finish %d", a.Status))
 		default:
@@ -252,4 +254,21 @@ func TestAnyOrder(t *testing.T) {
 			t.Fatalf("seed %d: nothing lives and the job is not finished", seed)
 		}
 	}
+}
+
+// MPI_Abort on a communicator of some processes ends those on other hosts, which only its own host's agent knows. They die as any other.
+func TestAbortOfSomeElsewhere(t *testing.T) {
+	e := Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, OtherMPI: true, Returns: true, Others: []int{2, 3}}
+	run(t, Config{Procs: 4}, []step{{1 * ms, e, "publish 0 dead | say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the other 3 are told and go on. | send 9 to [2 3]"}})
+	e.Returns = false // then all are ended anyhow
+	run(t, Config{Procs: 4}, []step{{1 * ms, e, "say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the job is ended with exit status 7. | send 15"}})
+}
+
+// Messages about a spawned process name the host that it was on.
+func TestSpawnedElsewhere(t *testing.T) {
+	run(t, Config{Procs: 1}, []step{
+		{1 * ms, Spawned{Proc: 1, Pid: 7, Name: "rank 0 of spawned world 1", Host: "far"}, ""},
+		{2 * ms, Ended{Proc: 1, Owner: OwnerInit, Wait: Wait{Signal: 9}, OtherMPI: true, Returns: true},
+			"publish 1 dead | say rank 0 of spawned world 1 (pid 7 on far) was killed by signal 9 (SIGKILL); the other one is told and goes on."},
+	})
 }

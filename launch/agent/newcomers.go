@@ -1,0 +1,222 @@
+package agent
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/process"
+	"libspx/launch/service"
+	"libspx/shm"
+)
+
+// What every host does so that processes are added to the job: see control.Step. The agent that decides does it itself for its own host.
+
+// batch is a spawned world that is being made.
+type batch struct {
+	world     uint32
+	question  *service.Message
+	members   []control.Member // by rank
+	files     []string         // by program; empty where none of its processes runs here
+	listeners map[int]listener // by number of the process
+}
+
+// newcomers takes a step. nil: it is not answered.
+func (a *agent) newcomers(w *control.World) *control.Made {
+	made := &control.Made{Number: w.Number, Step: w.Step}
+	var err error
+	switch b := a.batch; {
+	case w.Step == control.Prepare:
+		err = a.prepareBatch(w, made)
+	case b == nil || b.world != w.Number:
+		if w.Step == control.Drop {
+			return nil
+		}
+		err = fmt.Errorf("spawned world %d is not known", w.Number)
+	case w.Step == control.Enter:
+		err = a.enterBatch(b, w.Addresses)
+	case w.Step == control.Start:
+		err = a.startBatch(b)
+		a.batch = nil
+	default:
+		for _, l := range b.listeners {
+			l.close()
+		}
+		a.batch = nil
+		return nil
+	}
+	if err != nil {
+		made.Text = err.Error() + a.onHost()
+	}
+	return made
+}
+
+// prepareBatch finds the programs, and makes the sockets.
+func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
+	q, err := service.Decode(w.Question)
+	if err != nil {
+		return err
+	}
+	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}}
+	a.batch = b
+	for _, m := range b.members {
+		if m.Proc >= a.segment.MaxProcs() || m.Program >= len(q.Programs) {
+			return fmt.Errorf("process %d of program %d is beyond what this host knows", m.Proc, m.Program)
+		}
+		if !a.segment.IsFree(m.Proc) && a.segment.AgentState(m.Proc) != shm.AgentEmpty {
+			made.Held = append(made.Held, m.Proc)
+		}
+		p := &q.Programs[m.Program]
+		if m.Host != a.self {
+			continue
+		}
+		if b.files[m.Program] == "" {
+			if a.several() {
+				p.Env = adapt(p.Env, os.Environ())
+			}
+			if b.files[m.Program], err = find(p); err != nil {
+				return err
+			}
+		}
+		l, err := a.newListener()
+		if err != nil {
+			return err
+		}
+		b.listeners[m.Proc] = l
+		if l.fd != 0 {
+			made.Addresses = append(made.Addresses, control.Address{Proc: m.Proc, At: l.at})
+		}
+	}
+	return nil
+}
+
+// find looks a program up. Unlike on the command line, one without a slash may also lie in its working directory.
+func find(p *service.Program) (string, error) {
+	file, err := process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
+	var look *process.LookError
+	if errors.As(err, &look) && look.Status == process.StatusNotFound {
+		if file, err := process.Look("./"+p.Argv[0], p.Dir, "", nil); err == nil {
+			return file, nil
+		}
+	}
+	return file, err
+}
+
+// enterBatch enters all processes of the world into the memory file: from now on they may be called, and wait in the queues of their sockets until
+// they are there.
+func (a *agent) enterBatch(b *batch, addresses []control.Address) error {
+	for rank, m := range b.members {
+		member := shm.Member{World: b.world, Rank: uint32(rank), Serial: m.Serial, Host: uint32(m.Host), Life: m.Life}
+		if err := a.segment.AddProc(m.Proc, member); err != nil {
+			return err
+		}
+		*a.rank(m.Proc) = rank0(m.Host)
+		a.assign(m.Proc, b.listeners[m.Proc])
+		delete(b.listeners, m.Proc)
+	}
+	a.meet(addresses)
+	a.segment.Announce() // ranks may outnumber processors now
+	return nil
+}
+
+// rank0 is the entry of a process that is about to be made.
+func rank0(host int) rank { return rank{pidfd: -1, spawned: true, host: host} }
+
+// startBatch makes the processes of this host.
+func (a *agent) startBatch(b *batch) error {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("/dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	here := 0
+	for _, m := range b.members {
+		if m.Host == a.self {
+			here++
+		}
+	}
+	local := 0
+	envs := make([][]string, len(b.files))
+	for rank, m := range b.members {
+		if m.Host != a.self {
+			continue
+		}
+		if envs[m.Program] == nil {
+			envs[m.Program] = a.spawnEnvironment(b, m.Program, here)
+		}
+		if err := a.startSpawned(b, rank, local, null, envs[m.Program]); err != nil {
+			a.closeListeners(b)
+			return errors.New(notStarted(rank, b.files[m.Program], err))
+		}
+		local++
+	}
+	return nil
+}
+
+// closeListeners closes those of processes that were never made.
+func (a *agent) closeListeners(b *batch) {
+	for _, m := range b.members {
+		if r := &a.ranks[m.Proc]; r.host == a.self && !r.alive && r.listener != 0 {
+			unix.Close(r.listener - 1)
+			r.listener = 0
+		}
+	}
+}
+
+// startSpawned makes a process, which is number local of those of its world on this host.
+func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) error {
+	m := b.members[rank]
+	p := &b.question.Programs[m.Program]
+	n, here := strconv.Itoa(rank), strconv.Itoa(local)
+	s := &process.Spec{File: b.files[m.Program], Argv: p.Argv, Dir: p.Dir, Share: []int{control.MemoryFD}, Env: append(env[:len(env):len(env)],
+		service.EnvProc+"="+strconv.Itoa(m.Proc), service.EnvRank+"="+n, service.EnvLocalRank+"="+here,
+		"OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+here)}
+	s.Stdio[0] = null
+	a.bind(m.Proc, s)
+	pid, err := a.launch(m.Proc, s, fmt.Sprintf("w%d.%d", b.world, rank), false)
+	if err != nil {
+		return err
+	}
+	a.step(job.Spawned{Proc: m.Proc, Pid: pid, Name: fmt.Sprintf("rank %d of spawned world %d", rank, b.world), Host: a.host})
+	if a.spec.Verbose {
+		a.say(fmt.Sprintf("rank %d of spawned world %d is pid %d on %s: %s%s", rank, b.world, pid, a.host, s.File, boundTo(s.CPUs)))
+	}
+	return nil
+}
+
+// spawnEnvironment is what the processes of program k on this host have in common: the environment of the process that spawns, and what
+// tells them where they are.
+func (a *agent) spawnEnvironment(b *batch, k, here int) []string {
+	p := &b.question.Programs[k]
+	id, size, local := a.segment.JobID(), strconv.Itoa(len(b.members)), strconv.Itoa(here)
+	env := append(append([]string(nil), p.Env...),
+		service.EnvFD+"="+strconv.Itoa(control.MemoryFD),
+		service.EnvAgent+"="+strconv.Itoa(os.Getpid()),
+		service.EnvJob+"="+hex.EncodeToString(id[:]),
+		service.EnvSize+"="+size,
+		service.EnvLocalSize+"="+local,
+		service.EnvAppnum+"="+strconv.Itoa(k),
+		service.EnvMaxprocs+"="+strconv.Itoa(int(p.Procs)),
+		service.EnvParent+"="+b.question.Text,
+		"OMPI_COMM_WORLD_SIZE="+size,
+		"OMPI_COMM_WORLD_LOCAL_SIZE="+local)
+	if a.spec.InitialErrhandler != "" {
+		env = append(env, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
+	}
+	return env
+}
+
+// abandon ends the processes of a world on this host that its parents have not met.
+func (a *agent) abandon(world uint32) {
+	for i := range a.ranks {
+		if r := &a.ranks[i]; a.own(i) && r.spawned && a.segment.Member(i).World == world && !a.segment.Met(i) {
+			process.Signal(r.pid, job.SIGKILL)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"errors"
+
+	"libspx/launch/control"
+	"libspx/launch/service"
+)
+
+// Questions of processes of other hosts. Their own agent passes them on to that of spxrun's host, which alone gives numbers and keeps names, and
+// passes its answers back. To that one, such a process is a client like any other.
+
+// asking are the connections of this host's processes whose questions were passed on.
+type asking struct {
+	count   uint64
+	numbers map[client]uint64
+	clients map[uint64]client
+}
+
+// askUp passes a question on.
+func (a *agent) askUp(q *question) {
+	n, known := a.asking.numbers[q.conn]
+	if !known {
+		if a.asking.numbers == nil {
+			a.asking.numbers, a.asking.clients = map[client]uint64{}, map[uint64]client{}
+		}
+		a.asking.count++
+		n = a.asking.count
+		a.asking.numbers[q.conn], a.asking.clients[n] = n, q.conn
+	}
+	a.up.box.put(&control.Message{Question: &control.Question{Number: n, Text: packed(q.Message)}})
+}
+
+// hungUpHere tells that nobody waits for an answer any more.
+func (a *agent) hungUpHere(conn client) {
+	if n, ok := a.asking.numbers[conn]; ok {
+		delete(a.asking.numbers, conn)
+		delete(a.asking.clients, n)
+		a.up.box.put(&control.Message{Question: &control.Question{Number: n}})
+	}
+}
+
+// answeredFromAbove passes an answer back.
+func (a *agent) answeredFromAbove(answer *control.Answer) {
+	m, err := service.Decode(answer.Text)
+	if conn := a.asking.clients[answer.Number]; conn != nil && err == nil {
+		conn.Send(m) //nolint:errcheck // it may be gone
+	}
+}
+
+// packed is the form in which a message travels between hosts.
+func packed(m *service.Message) []byte { return m.Encode()[4:] }
+
+// remote is a process of another host that has asked.
+type remote struct {
+	from   *elsewhere
+	number uint64
+	gone   bool
+}
+
+var errGone = errors.New("the process that asked is gone")
+
+func (r *remote) Send(m *service.Message) error {
+	if r.gone {
+		return errGone
+	}
+	r.from.box.put(&control.Message{Answer: &control.Answer{Number: r.number, Text: packed(m)}})
+	return nil
+}
+
+func (r *remote) Gone() bool { return r.gone }
+func (r *remote) Close()     { r.gone = true }
+
+// asked takes a question of a process of another host.
+func (a *agent) asked(h *elsewhere, q *control.Question) {
+	r := h.askers[q.Number]
+	if len(q.Text) == 0 {
+		if r != nil {
+			delete(h.askers, q.Number)
+			a.hungUp(r)
+		}
+		return
+	}
+	m, err := service.Decode(q.Text)
+	if err != nil {
+		return // what cannot be read came from no process of this job
+	}
+	if r == nil {
+		r = &remote{from: h, number: q.Number}
+		h.askers[q.Number] = r
+	}
+	a.serve(&question{m, r})
+}
+
+// forgetAskers: a host is gone, and with it all that have asked.
+func (a *agent) forgetAskers(h *elsewhere) {
+	for n, r := range h.askers {
+		delete(h.askers, n)
+		a.hungUp(r)
+	}
+}
