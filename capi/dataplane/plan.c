@@ -169,7 +169,10 @@ int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
   int err = bind(run);
   *out = run;
   if (SPX_LIKELY(err == MPI_SUCCESS)) {
-    if (p->ticks) spx_share_begin(run);
+    if (p->ticks)
+      spx_share_begin(run);
+    else if (p->nslots)
+      spx_share_outside(run);
     return err;
   }
   if (p->ticks) spx_share_break(c->comm);
@@ -271,6 +274,7 @@ static void settle(spx_run *run, spx_transfer *x)
   int receives = r->kind == SPX_R_RECV;
   if (SPX_UNLIKELY(x->sent >= 0)) return spx_run_disagrees(run, r->want_src, x->sent, x->expect);
   if (SPX_LIKELY(r->error == MPI_SUCCESS && (!receives || r->bytes == x->expect))) return;
+  if (receives && r->error == MPI_SUCCESS && r->bytes == 0 && spx_share_parted(run, (uint32_t)r->want_src)) return;
   if (receives && x->expect == 0 && r->error == MPI_ERR_TRUNCATE)
     r->error = MPIX_ERR_PROC_FAILED;
   else if (receives && r->error == MPI_SUCCESS && r->bytes == 0)
@@ -348,6 +352,25 @@ static spx_transfer *pending(spx_run *run, const spx_step *s)
   return NULL;
 }
 
+/* The run waits for a message that will never come: the receive is taken back. Looked after once for each message. */
+static bool is_left_alone(spx_run *run)
+{
+  spx_transfer *x = run->blocked;
+  if (SPX_LIKELY(!run->c->comm->share || x == run->asked)) return false;
+  run->asked = x;
+  spx_share_look_back(run->c->comm);
+  if (x->r.kind != SPX_R_RECV || SPX_LIKELY(!spx_share_parted(run, (uint32_t)x->r.want_src))) return false;
+  spx_lock();
+  if (x->r.state == SPX_S_POSTED) {
+    spx_unpost(&x->r);
+    x->r.state = SPX_S_NONE;
+    x->seen = 1; /* what there is to say about it has been said */
+    spx_complete(&x->r, MPI_ERR_TRUNCATE);
+  }
+  spx_unlock();
+  return spx_is_done(&x->r);
+}
+
 bool spx_run_advance(spx_run *run)
 {
   const spx_plan *p = run->plan;
@@ -357,7 +380,8 @@ bool spx_run_advance(spx_run *run)
     case SPX_P_SEND:
     case SPX_P_RECV: spx_run_start(run, s); break;
     case SPX_P_WAIT: {
-      if ((run->blocked = pending(run, s)) != NULL) return false;
+      while ((run->blocked = pending(run, s)) != NULL)
+        if (!is_left_alone(run)) return false;
       break;
     }
     case SPX_P_COPY:
@@ -381,7 +405,7 @@ bool spx_run_advance(spx_run *run)
     spx_transfer *x = &run->xfer[run->settled];
     if (!spx_is_done(&x->r)) {
       run->blocked = x;
-      return false;
+      if (!is_left_alone(run)) return false;
     }
     settle(run, x);
   }

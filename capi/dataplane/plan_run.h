@@ -26,6 +26,7 @@ struct spx_run {
   spx_request *user;     /* nonblocking: the caller's request */
   struct spx_run *next;  /* in with_user */
   spx_transfer *blocked; /* what the run waits for; NULL: something in shared memory */
+  spx_transfer *asked;   /* of this one the peer was found to take part by messages, too, or not yet at all */
   uint32_t pc, settled;  /* next step; transfers below settled are over */
   int32_t error, tag;
   int poisoned; /* a peer has failed or the communicator is revoked: no more data */
@@ -78,12 +79,21 @@ static inline bool spx_is_shared(const spx_operand *f) { return f->buf >= SPX_PB
 /* ---- plan_share.c -------------------------------------------------------------------------------------------- */
 /* Takes the ticks of a run that begins. An error is the run's. */
 SPX_HIDDEN void spx_share_begin(spx_run *run);
+/* A run without ticks begins: its operation goes by messages. */
+SPX_HIDDEN void spx_share_outside(spx_run *run);
+/* Rank peer, from which the run waits for a message, takes part in shared memory, and so will never send it: an error of the run, whose ticks are counted
+ * as there. Tells those that wait here for this process. */
+SPX_HIDDEN bool spx_share_parted(spx_run *run, uint32_t peer);
+/* Tells those that take part by messages in what this process does in shared memory, and does not before it waits, once. */
+SPX_HIDDEN void spx_share_look_back(spx_comm *c);
 /* Carries out a step in shared memory; false: not yet. */
 SPX_HIDDEN bool spx_share_step(spx_run *run, const spx_step *s);
 /* The run has no more steps; false: an earlier operation has to end first. */
 SPX_HIDDEN bool spx_share_end(spx_run *run);
 /* Whether it is worth while to advance a run that waits for something in shared memory. */
 SPX_HIDDEN bool spx_share_ready(spx_run *run);
+/* Whom the run waits for there takes part by messages. */
+SPX_HIDDEN bool spx_share_is_parted(const spx_run *run);
 /* One step of waiting, blocking, of a run that waits for something in shared memory. */
 SPX_HIDDEN void spx_share_idle(spx_run *run, spx_idle *w);
 /* This process says that it sleeps, before it does, with its `sleeping` set; true: what the run waits for is there by now. */
@@ -93,7 +103,7 @@ SPX_HIDDEN void spx_share_awake(spx_run *run);
 /* spx_share_ready, for a poller: this process may be going to sleep. */
 static inline bool spx_share_look(spx_run *run)
 {
-  if (spx_share_ready(run)) return true;
+  if (spx_share_ready(run) || spx_share_is_parted(run)) return true;
   return __atomic_load_n(&spx_proc_of(spx_me)->sleeping, __ATOMIC_RELAXED) && spx_share_asleep(run);
 }
 #endif

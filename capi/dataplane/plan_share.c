@@ -31,6 +31,11 @@ void spx_share_begin(spx_run *run)
   spx_share *sh = c->share;
   run->tick = sh->next;
   sh->next += run->plan->ticks;
+  spx_share_line *mine = &sh->lines[sh->me];
+  uint32_t k = (uint32_t)run->tag % SPX_SHARE_INSIDE;
+  __atomic_store_n(&mine->after[k], sh->next, __ATOMIC_RELAXED);
+  __atomic_store_n(&mine->inside[k], (uint32_t)run->tag + 1, __ATOMIC_RELEASE);
+  sh->behind = true;
 }
 
 static void give_up(spx_run *run, int error)
@@ -95,6 +100,91 @@ static void set_through(spx_run *run, spx_share *sh, uint32_t tick)
   __atomic_store_n(&sh->lines[sh->me].through, tick, __ATOMIC_RELEASE);
   if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (SPX_UNLIKELY(load(&sh->head->asking))) wake_for_room(run->c->comm, sh);
+}
+
+/* ---- calls that do not match ------------------------------------------------------------------------------------
+ * Whether an operation goes by messages or here is chosen by each process from its arguments. Where these do not match, some may wait for messages
+ * of others that are here, and those for posts of the former. Each process notes which way it goes, then looks whether those it waits
+ * for have gone the other way, then waits; a fence stands between note and look, so that of two at least one sees the other. */
+
+void spx_share_outside(spx_run *run)
+{
+  spx_comm *c = run->c->comm;
+  run->asked = NULL;
+  if (!c->share && (!spx_share_offered(c) || spx_share_attach(c) != MPI_SUCCESS)) return;
+  uint32_t *list = c->share->lines[c->share->me].outside;
+  __atomic_store_n(&list[(uint32_t)run->tag % SPX_SHARE_OUTSIDE], (uint32_t)run->tag + 1, __ATOMIC_RELEASE);
+}
+
+static bool is_inside(const spx_share_line *l, uint32_t tag)
+{
+  return __atomic_load_n(&l->inside[tag % SPX_SHARE_INSIDE], __ATOMIC_ACQUIRE) == tag + 1;
+}
+
+static bool is_outside(const spx_share_line *l, uint32_t tag)
+{
+  return __atomic_load_n(&l->outside[tag % SPX_SHARE_OUTSIDE], __ATOMIC_ACQUIRE) == tag + 1;
+}
+
+bool spx_share_parted(spx_run *run, uint32_t peer)
+{
+  spx_comm *c = run->c->comm;
+  spx_share *sh = c->share;
+  uint32_t tag = (uint32_t)run->tag;
+  if (!sh || peer >= sh->n) return false;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  const spx_share_line *l = &sh->lines[peer];
+  uint32_t after = load(&l->after[tag % SPX_SHARE_INSIDE]);
+  if (SPX_LIKELY(!is_inside(l, tag))) {
+    for (uint32_t i = 0; SPX_UNLIKELY(load(&sh->head->asleep)) && i < sh->n; i++)
+      if (is_inside(&sh->lines[i], tag)) spx_ring_bell(c->peer[i]);
+    return false;
+  }
+  if (is_before(sh->next, after)) {
+    sh->next = after;
+    set_through(run, sh, after - 1);
+    atomic_store_explicit(&sh->finished, after - 1, memory_order_release);
+  }
+  spx_detail("rank %u takes part with another size of data than this process: the calls of the processes do not match",
+             peer);
+  spx_run_fail(run, MPI_ERR_TRUNCATE);
+  return true;
+}
+
+/* An empty message of an operation, to somebody who waits for another one. Nothing to be done when there is no memory. */
+static void note(spx_comm *c, uint32_t rank, uint32_t tag)
+{
+  spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
+  if (!r) return;
+  r->kind = SPX_R_SEND;
+  r->mode = SPX_M_STANDARD;
+  r->flags = SPX_RF_INTERNAL | SPX_RF_FREED;
+  r->src = r->want_src = (int32_t)rank;
+  r->tag = r->want_tag = (int32_t)tag;
+  r->type = spx_byte_type();
+  r->comm = c;
+  r->ctx = c->ctx + SPX_CTX_COLL;
+  r->ctx_kind = SPX_CTX_COLL;
+  r->peer = c->peer[rank];
+  spx_lock();
+  spx_send_start(r);
+  spx_unlock();
+}
+
+void spx_share_look_back(spx_comm *c)
+{
+  spx_share *sh = c->share;
+  if (!sh || !sh->behind) return;
+  sh->behind = false;
+  uint32_t noted = sh->noted;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  for (uint32_t i = 0; i < sh->n; i++)
+    for (uint32_t k = 0; k < SPX_SHARE_OUTSIDE && i != sh->me; k++) {
+      uint32_t number = load(&sh->lines[i].outside[k]);
+      if (SPX_LIKELY(number == 0 || !is_inside(&sh->lines[sh->me], number - 1) || !is_before(noted, number))) continue;
+      note(c, i, number - 1);
+      if (is_before(sh->noted, number)) sh->noted = number;
+    }
 }
 
 /* ---- posts --------------------------------------------------------------------------------------------------- */
@@ -179,6 +269,7 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     if (i == sh->me) continue;
     const spx_cell *cell = spx_share_cell(sh, i, tick);
     if (load(&cell->tick) != tick) {
+      if (SPX_UNLIKELY(run->waited && is_outside(&sh->lines[i], (uint32_t)run->tag))) return mismatch(run, sh, i), true;
       run->seen = i - (uint32_t)s->first;
       run->waited = 1;
       return not_yet(run);
@@ -347,6 +438,16 @@ bool spx_share_ready(spx_run *run)
   return next == sh->me || load(&spx_share_cell(sh, next, tick)->tick) == tick; /* it does not wait for itself */
 }
 
+/* Whom the run waits for has gone another way. */
+bool spx_share_is_parted(const spx_run *run)
+{
+  spx_share *sh = run->c->comm->share;
+  const spx_step *s = step_of(run);
+  uint32_t next = s ? (uint32_t)s->first + run->seen : 0;
+  return s && s->op == SPX_P_AWAIT && run->waited && next < sh->n && is_turn(run, sh) &&
+         is_outside(&sh->lines[next], (uint32_t)run->tag);
+}
+
 /* For how many ticks there has to be room before a sleeper is woken: not for each one anew. */
 static uint32_t wanted(const spx_share *sh, const spx_step *s, uint32_t tick)
 {
@@ -402,6 +503,7 @@ void spx_share_idle(spx_run *run, spx_idle *w)
   else if (!spx_idle_parks(w))
     spx_idle_step(w, bell);
   else {
+    spx_share_look_back(run->c->comm);
     run->poller.poll = look;
     run->noticed = 0;
     spx_poller_add(&run->poller);

@@ -29,12 +29,18 @@ typedef struct spx_cell { /* the owner writes; tick last */
   uint8_t data[SPX_SHARE_CELL];
 } spx_cell;
 
+enum { SPX_SHARE_OUTSIDE = 12, SPX_SHARE_INSIDE = 8 };
 typedef struct spx_share_line { /* the owner writes */
   uint32_t through;
   uint32_t asks; /* it sleeps until all ranks are through with tick `wants` */
   uint32_t wants;
-  uint8_t pad[SPX_LINE - 12];
+  /* The last operations on the communicator by their number + 1, at the place of the number: those that it has begun by messages, and those
+   * that it has begun here, with the tick after them. What is in both lists, of whatever ranks, is an operation whose calls do not match. */
+  uint32_t outside[SPX_SHARE_OUTSIDE];
+  uint32_t pad;
+  uint32_t inside[SPX_SHARE_INSIDE], after[SPX_SHARE_INSIDE];
 } spx_share_line;
+_Static_assert(sizeof(spx_share_line) == 2 * SPX_LINE, "spx_share_line");
 
 typedef struct spx_share_head {
   uint32_t asleep; /* since all have been woken, some process has gone to sleep */
@@ -58,7 +64,9 @@ typedef struct spx_share {
   uint32_t through;          /* own line */
   uint32_t safe;             /* all ranks are through with this tick */
   uint32_t seen_dead;
-  int32_t error;      /* it can be used no more */
+  uint32_t noted; /* number + 1 of the last operation that others were told of to have begun by messages what is here */
+  bool behind;    /* operations have begun here since this was looked after */
+  int32_t error;  /* it can be used no more */
   uint64_t allocated; /* bulk memory by pieces of 64 KiB */
 } spx_share;
 
