@@ -103,6 +103,7 @@ static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
     e->index = rts.index;
     e->gen = rts.gen;
     e->addr = rts.addr;
+    e->type = rts.type;
     e->bytes = rts.bytes;
   } else {
     e->cost = SPX_REC_BYTES(rec->len);
@@ -162,7 +163,7 @@ static bool on_rts(uint32_t peer, const spx_rec *rec)
 void spx_take(spx_request *r, spx_unex *e)
 {
   if (e->kind == SPX_REC_RTS) {
-    spx_rec_rts rts = {.index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes};
+    spx_rec_rts rts = {.index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes, .type = e->type};
     fetch(r, e->src, e->tag, e->proc, &rts);
   } else {
     found(r, e->src, e->tag, e->proc);

@@ -3,7 +3,8 @@
  *   segment.c  maps the memory file, settings          handles.c  objects
  *   ring.c     channels and rings: records             match.c    posted receives and unexpected messages
  *   p2p.c      starting sends and receives             deliver.c  what an arriving record does
- *   get.c      large messages: get, or two-copy stream wait.c     progress, waiting
+ *   get.c      large messages: get, or two-copy stream far.c      reading another process's memory
+ *   wait.c     progress, waiting
  *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
  *   peers.c    processes that come and go; files of other jobs
  *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
@@ -35,6 +36,7 @@ typedef struct {
   uint32_t eager_max;  /* bytes: larger messages go by the get protocol */
   uint32_t fragment;   /* bytes of a DATA record */
   uint64_t stream_max; /* bytes: messages up to this size are streamed rather than got */
+  uint64_t past_cache; /* bytes: messages from this size on are stored past the caches */
   uint32_t cma;        /* 0: never process_vm_readv */
   uint32_t spin;       /* empty polls before yielding, when processors are not outnumbered */
   uint32_t spin_busy;  /* the same while others want the processors */
@@ -267,6 +269,12 @@ static inline void spx_copy_short(void *to, const void *from, uint64_t n)
     memcpy(to, from, n);
 }
 
+/* ---- copy.c -------------------------------------------------------------------------------------------------- */
+/* memcpy to memory that will not be read soon. */
+SPX_HIDDEN void spx_copy_past_cache(void *to, const void *from, size_t n);
+/* Bytes of the last-level cache for each of so many processes of this host. */
+SPX_HIDDEN uint64_t spx_cache_part(uint64_t users);
+
 /* ---- match.c ------------------------------------------------------------------------------------------------- */
 /* A message that has arrived and that no receive has asked for. */
 enum { SPX_BY_EXACT = 0, SPX_BY_SRC, SPX_BY_TAG, SPX_BY_CTX, SPX_BY_COUNT };
@@ -282,7 +290,7 @@ typedef struct spx_unex {
   uint32_t cost;       /* credit to give back */
   uint64_t bytes;      /* of the message */
   uint32_t index, gen; /* the sender's descriptor */
-  uint64_t addr;
+  uint64_t addr, type;
   spx_request *self; /* our own send that waits, or NULL */
   uint8_t data[];
 } spx_unex;

@@ -3,7 +3,7 @@
  * The sender's descriptor is an index and a generation; descriptors below SPX_SDESC_PER_PROC also have a word in the memory
  * file: generation << 1 | 1 while the buffer may be read. The receiver copies with process_vm_readv, then looks at the word
  * and at the sender's state again: only if both are unchanged was the copy good. DONE completes the send.
- * Where reading is forbidden, or the buffer is not contiguous, the receiver answers CTS and the sender streams DATA records
+ * Where reading is forbidden, or the data lie in short pieces (far.c), the receiver answers CTS and the sender streams DATA records
  * through the ring. It also does so up to SPX_STREAM_MAX, which depends on how many processes share a processor: two copies
  * through a ring that stays in the cache are faster than one by the kernel, which looks up every page. But a sender that
  * computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all.
@@ -11,17 +11,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 #include <time.h>
 #include "dp.h"
+#include "far.h"
 #include "rma.h"
 
 #define CHUNK       (4u << 20) /* bytes between looks at the sender's word */
-#define IOVS        64
-#define BOUNCE      65536
-#define PATIENCE_NS 30000 /* how long a sender may take to begin its stream */
-#define LOOK_EVERY  16    /* rounds of progress between looks at the clock */
-#define SMALL_RUN   512   /* mean run below which a bounce buffer beats iovecs */
+#define PATIENCE_NS 30000      /* how long a sender may take to begin its stream */
+#define LOOK_EVERY  16         /* rounds of progress between looks at the clock */
 
 typedef struct {
   spx_request *r; /* NULL: free */
@@ -111,12 +108,6 @@ void spx_each_id(void (*fn)(spx_request *, void *), void *arg)
 
 typedef enum { GET_DONE, GET_REFUSED /* not possible here: stream instead */, GET_DEAD, GET_RETRACTED } get_result;
 
-static bool read_exactly(pid_t pid, void *to, uint64_t from, uint64_t n)
-{
-  struct iovec local = {to, n}, remote = {(void *)(uintptr_t)from, n};
-  return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)n;
-}
-
 /* May and can we read that process? Its nonce proves that the pid means the same process here as there. */
 bool spx_may_read(uint32_t peer)
 {
@@ -130,61 +121,14 @@ bool spx_may_read(uint32_t peer)
     else if (pid == 0 || addr == 0)
       return false; /* not published yet: ask again next time */
     else
-      rx->cma = read_exactly((pid_t)pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
+      rx->cma = spx_read_exactly((pid_t)pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
   }
   return rx->cma == 1;
 }
 
 static bool can_get(uint32_t peer, const spx_rec_rts *rts)
 {
-  return rts->addr && spx_id_shared(rts->index) && spx_may_read(peer);
-}
-
-/* Copies bytes [from, to) of the sender's contiguous buffer at addr. 0, or an errno. */
-static int read_range(pid_t pid, const struct iovec *local, int n_local, uint64_t addr, uint64_t n)
-{
-  struct iovec iov[IOVS];
-  memcpy(iov, local, (size_t)n_local * sizeof *iov);
-  int first = 0;
-  while (n > 0) {
-    struct iovec remote = {(void *)(uintptr_t)addr, n};
-    ssize_t got = process_vm_readv(pid, iov + first, (unsigned long)(n_local - first), &remote, 1, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got < 0 ? errno : EFAULT;
-    addr += (uint64_t)got;
-    n -= (uint64_t)got;
-    for (size_t left = (size_t)got; left > 0;) { /* a partial read: go on behind it */
-      size_t part = left < iov[first].iov_len ? left : iov[first].iov_len;
-      iov[first].iov_base = (char *)iov[first].iov_base + part;
-      iov[first].iov_len -= part;
-      left -= part;
-      if (iov[first].iov_len == 0) first++;
-    }
-  }
-  return 0;
-}
-
-/* One piece of the copy, from byte at: sets *done to the bytes that it moved. */
-static int get_piece(spx_request *r, pid_t pid, uint64_t addr, uint64_t at, uint64_t n, uint64_t *done)
-{
-  struct iovec iov[IOVS];
-  if (r->type->flags & SPX_T_CONTIG) {
-    *done = n;
-    iov[0] = (struct iovec){(char *)r->buf + at, n};
-    return read_range(pid, iov, 1, addr + at, n);
-  }
-  int64_t covered = 0;
-  int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), iov, IOVS, &covered);
-  if (runs > 0 && covered / runs >= SMALL_RUN) {
-    *done = (uint64_t)covered;
-    return read_range(pid, iov, runs, addr + at, (uint64_t)covered);
-  }
-  char bounce[BOUNCE];
-  *done = n < BOUNCE ? n : BOUNCE;
-  iov[0] = (struct iovec){bounce, *done};
-  int err = read_range(pid, iov, 1, addr + at, *done);
-  if (err == 0) spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + *done), bounce);
-  return err;
+  return (rts->addr || rts->type) && spx_id_shared(rts->index) && spx_may_read(peer);
 }
 
 static get_result still_valid(uint32_t peer, const spx_rec_rts *rts, uint32_t incarnation)
@@ -197,24 +141,30 @@ static get_result still_valid(uint32_t peer, const spx_rec_rts *rts, uint32_t in
                                                                                                  : GET_RETRACTED;
 }
 
+static get_result read_all(spx_request *r, uint32_t peer, const spx_rec_rts *rts, spx_far *far)
+{
+  uint32_t incarnation = __atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
+  pid_t pid = (pid_t)__atomic_load_n(&spx_proc_of(peer)->pid, __ATOMIC_ACQUIRE);
+  int err = spx_far_open(far, pid, rts->addr, rts->type);
+  get_result state = rts->type ? still_valid(peer, rts, incarnation) : GET_DONE;
+  uint64_t n = (uint64_t)r->bytes;
+  for (uint64_t at = 0, done = 0; state == GET_DONE && err == 0 && at < n; at += done) {
+    err = spx_far_read(far, r, at, n - at < CHUNK ? n - at : CHUNK, &done);
+    state = still_valid(peer, rts, incarnation);
+  }
+  if (state != GET_DONE || err == 0) return state;
+  if (err == ESRCH) return GET_DEAD;
+  if (err == EPERM) spx_rxs[peer].cma = 2;
+  return GET_REFUSED; /* memory that the kernel can not read for us; the sender itself can */
+}
+
 static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   if (!can_get(peer, rts)) return GET_REFUSED;
-  spx_proc *p = spx_proc_of(peer);
-  uint32_t incarnation = __atomic_load_n(&p->incarnation, __ATOMIC_ACQUIRE);
-  pid_t pid = (pid_t)__atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
-  uint64_t n = (uint64_t)r->bytes;
-  for (uint64_t at = 0, done = 0; at < n; at += done) {
-    int err = get_piece(r, pid, rts->addr, at, n - at < CHUNK ? n - at : CHUNK, &done);
-    get_result state = still_valid(peer, rts, incarnation);
-    if (state != GET_DONE) return state;
-    if (err == ESRCH) return GET_DEAD;
-    if (err != 0) {
-      if (err == EPERM) spx_rxs[peer].cma = 2;
-      return GET_REFUSED; /* memory that the kernel can not read for us; the sender itself can */
-    }
-  }
-  return GET_DONE;
+  spx_far far;
+  get_result result = read_all(r, peer, rts, &far);
+  spx_far_close(&far);
+  return result;
 }
 
 /* Has the sender's end been told here already? Then nobody tells it again: what waits for it now would wait for ever. */
@@ -276,6 +226,7 @@ static void wait_for_data(spx_request *r, const spx_rec_rts *rts)
   r->state = SPX_S_ASKED;
   r->aux[2] = (uint64_t)rts->gen << 32 | rts->index;
   r->aux[3] = rts->addr;
+  r->aux[1] = rts->type; /* 0 again before the first DATA */
   r->stamp = now_ns() + PATIENCE_NS;
   r->seq = spx_rxs[r->peer].pieces;
   r->next = spx_asked;
@@ -287,6 +238,7 @@ static void stop_waiting_for_data(spx_request *r)
   spx_request **p = &spx_asked;
   while (*p != r) p = &(*p)->next;
   *p = r->next;
+  r->aux[1] = 0;
   r->state = SPX_S_DATA;
 }
 
@@ -308,7 +260,8 @@ int spx_get_impatient(bool at_once)
       r->stamp = now + PATIENCE_NS;
       continue;
     }
-    spx_rec_rts rts = {.index = (uint32_t)r->aux[2], .gen = (uint32_t)(r->aux[2] >> 32), .addr = r->aux[3]};
+    spx_rec_rts rts = {
+        .index = (uint32_t)r->aux[2], .gen = (uint32_t)(r->aux[2] >> 32), .addr = r->aux[3], .type = r->aux[1]};
     uint32_t peer = r->peer;
     stop_waiting_for_data(r);
     if (get(r, peer, &rts) != GET_DONE) continue; /* it has begun to stream, or is dead: both are told otherwise */
@@ -322,7 +275,9 @@ int spx_get_impatient(bool at_once)
 
 void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
-  if ((uint64_t)r->bytes > spx_set.eager_max && (uint64_t)r->bytes <= spx_set.stream_max && can_get(peer, rts)) {
+  /* Getting many pieces costs more than packing them: only when the sender does not. */
+  bool stream = (uint64_t)r->bytes <= spx_set.stream_max || rts->type;
+  if ((uint64_t)r->bytes > spx_set.eager_max && stream && can_get(peer, rts)) {
     if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;
   }
@@ -386,7 +341,10 @@ void spx_stream_data(const spx_rec *rec)
   uint64_t at = r->aux[1];
   if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at)) return; /* more than was asked for */
   spx_rxs[r->peer].pieces++;
-  spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
+  if ((uint64_t)r->bytes >= spx_set.past_cache && r->type->flags & SPX_T_CONTIG)
+    spx_copy_past_cache((char *)r->buf + at, rec->data, rec->len);
+  else
+    spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
   r->aux[1] += rec->len;
   if (r->aux[1] < (uint64_t)r->bytes) return;
   spx_id_drop(r);

@@ -35,10 +35,9 @@ static uint32_t hash(uint64_t ctx, int32_t src, int32_t tag)
 }
 
 /* The first entries of the pool are there from the start; pages of it that were never used take no memory. */
-#define ENTRY (sizeof(spx_unex) + POOL_PAYLOAD)
+#define ENTRY ((sizeof(spx_unex) + POOL_PAYLOAD + 15) / 16 * 16)
 static _Alignas(16) char reserve[POOL_FIRST * ENTRY];
 static uint32_t reserve_used;
-_Static_assert(ENTRY % 16 == 0, "entries of the reserve are aligned");
 
 static spx_unex *from_reserve(void)
 {
@@ -209,7 +208,7 @@ spx_unex *spx_unex_new(uint64_t payload)
     e->pooled = 0;
   }
   e->self = NULL;
-  e->addr = 0;
+  e->addr = e->type = 0;
   e->cost = 0;
   return e;
 }

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include "dp.h"
+#include "far.h"
 
 static uint32_t self_seq;
 
@@ -151,7 +152,11 @@ static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
     spx_complete(r, MPI_ERR_NO_MEM);
     return true;
   }
-  if ((r->type->flags & SPX_T_CONTIG) && spx_id_shared(rts.index)) rts.addr = (uint64_t)(uintptr_t)r->buf;
+  bool contiguous = r->type->flags & SPX_T_CONTIG;
+  if (spx_id_shared(rts.index) && (contiguous || spx_has_long_runs(r))) {
+    rts.addr = (uint64_t)(uintptr_t)r->buf;
+    rts.type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
+  }
   rec->ctx = r->ctx;
   rec->tag = r->want_tag;
   rec->src = r->comm->rank;

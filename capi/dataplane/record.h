@@ -53,7 +53,8 @@ typedef struct {
   uint32_t index, gen;
   uint64_t addr;
   uint64_t bytes;
-} spx_rec_rts; /* addr 0: not for the get protocol */
+  uint64_t type; /* address of the sender's spx_type; 0: contiguous */
+} spx_rec_rts;   /* addr and type 0: not for the get protocol */
 typedef struct {
   uint32_t index, gen, rx_index, rx_gen;
   uint64_t bytes;

@@ -24,6 +24,7 @@ bool spx_crowded;
 typedef enum { ALONE, FEW, MANY } crowd;
 enum { FEW_MOST = 4 };
 static crowd crowded_by;
+static uint64_t cache_part; /* of each process, when it was first asked for */
 
 static crowd how_crowded(void)
 {
@@ -41,15 +42,17 @@ static void read_settings(void)
   uint32_t largest =
       spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
   uint64_t credit = (64ull << 20) / (n ? n : 1);
-  static const uint64_t streamed[] = {[ALONE] = 64u << 20, [FEW] = 512u << 10, [MANY] = 128u << 10};
+  static const uint64_t streamed[] = {[ALONE] = 1u << 30, [FEW] = 512u << 10, [MANY] = 128u << 10};
   static const uint32_t yields[] = {[ALONE] = 20000, [FEW] = 100, [MANY] = 16};
   crowded_by = how_crowded();
   bool crowded = crowded_by != ALONE;
+  if (!cache_part) cache_part = spx_cache_part(n < spx_segment->ncpus ? n : spx_segment->ncpus);
   spx_crowded = crowded;
   spx_set = (spx_settings){
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
       .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, streamed[crowded_by], UINT64_MAX),
+      .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
       .spin = (uint32_t)spx_setting_begin(SPX_SET_SPIN, crowded ? 0 : 20000, UINT32_MAX),
       .spin_busy = (uint32_t)spx_setting_begin(SPX_SET_SPIN_BUSY, 300, UINT32_MAX),
