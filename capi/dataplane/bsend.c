@@ -3,7 +3,9 @@
  * The buffer is a chain of blocks in order of address. A block in use holds the request that sends it and then the packed
  * message; its header is smaller than MPI_BSEND_OVERHEAD. Space comes back when a later call finds the request complete.
  */
+#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 #include "bsend.h"
 #include "dp.h"
 
@@ -13,8 +15,9 @@ typedef struct block {
   uint32_t used;
   spx_request r;
 } block;
-#define ALIGN    16u
-#define ROUND(n) (((uint64_t)(n) + ALIGN - 1) & ~(uint64_t)(ALIGN - 1))
+#define ALIGN       16u
+#define PATIENCE_NS 1000000000u /* without any movement, before there is no room */
+#define ROUND(n)    (((uint64_t)(n) + ALIGN - 1) & ~(uint64_t)(ALIGN - 1))
 _Static_assert(sizeof(block) + 2 * ALIGN <= MPI_BSEND_OVERHEAD,
                "a block's header and its alignment fit into MPI_BSEND_OVERHEAD");
 
@@ -105,6 +108,37 @@ static block *take(pool *p, uint64_t n)
   return NULL;
 }
 
+static bool in_use(const pool *p)
+{
+  const block *b = p->first;
+  while (b && !b->used) b = b->next;
+  return b != NULL;
+}
+
+/* take, for a message on c. While there is no room, what is on its way is helped along: an error only when nothing of it has moved for a while.
+ * Other threads may come between; NULL also when the buffer was detached by one. */
+static block *take_in_time(const spx_comm *c, uint64_t n)
+{
+  uint64_t moved = 0;
+  for (;;) {
+    pool *p = pool_for(c);
+    if (!p) return NULL;
+    reclaim(p);
+    block *b = take(p, n);
+    if (b || p->automatic || !in_use(p)) return b;
+    uint64_t now = spx_now_ns();
+    if (spx_poll(true) || !moved)
+      moved = now;
+    else if (now - moved > PATIENCE_NS)
+      return NULL;
+    else {
+      int d = spx_lock_leave(false);
+      sched_yield();
+      spx_lock_return(d);
+    }
+  }
+}
+
 void spx_bsend_start(spx_request *r)
 {
   pool *p = pool_for(r->comm);
@@ -113,13 +147,7 @@ void spx_bsend_start(spx_request *r)
     return;
   }
   uint64_t n = spx_capacity(r);
-  reclaim(p);
-  block *b = take(p, n);
-  if (!b) { /* what is on its way may just have arrived */
-    spx_poll(true);
-    reclaim(p);
-    b = take(p, n);
-  }
+  block *b = take_in_time(r->comm, n);
   if (!b) {
     r->full = n;
     spx_complete(r, MPI_ERR_BUFFER);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include "net.h"
 #include "record.h"
+#include <time.h>
 #include "spx.h"
 #include "stat.h"
 #if __has_include("mpi-ext.h")
@@ -367,6 +368,14 @@ SPX_HIDDEN void spx_asked_forget(spx_request *r);
 SPX_HIDDEN void spx_bsend_start(spx_request *r);
 /* The request that sends for the buffered send r, which is complete; NULL when that is complete too. */
 SPX_HIDDEN spx_request *spx_bsend_sender(const spx_request *r);
+
+/* Of a clock that is never set. */
+static inline uint64_t spx_now_ns(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 /* ---- wait.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */

@@ -214,20 +214,13 @@ static void finish_get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 spx_request *spx_asked;
 static uint32_t asked_rounds;
 
-static uint64_t now_ns(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void wait_for_data(spx_request *r, const spx_rec_rts *rts)
 {
   r->state = SPX_S_ASKED;
   r->aux[2] = (uint64_t)rts->gen << 32 | rts->index;
   r->aux[3] = rts->addr;
   r->aux[1] = rts->type; /* 0 again before the first DATA */
-  r->stamp = now_ns() + PATIENCE_NS;
+  r->stamp = spx_now_ns() + PATIENCE_NS;
   r->seq = spx_rxs[r->peer].pieces;
   r->next = spx_asked;
   spx_asked = r;
@@ -250,7 +243,7 @@ void spx_asked_forget(spx_request *r)
 int spx_get_impatient(bool at_once)
 {
   if (!at_once && ++asked_rounds % LOOK_EVERY) return 0;
-  uint64_t now = at_once ? UINT64_MAX : now_ns();
+  uint64_t now = at_once ? UINT64_MAX : spx_now_ns();
   for (spx_request *r = spx_asked, *next; r; r = next) {
     next = r->next;
     if (r->stamp > now) continue;

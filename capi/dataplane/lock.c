@@ -32,13 +32,6 @@ static SPX_TLS waiter self;
 static SPX_TLS int depth;
 static uint32_t releases; /* by holders, while others wait */
 
-static uint64_t now_ns(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static bool try(void)
 {
   uint32_t is = 0;
@@ -58,7 +51,7 @@ static void leave_queue(waiter *w)
 
 static void wait_in_queue(void)
 {
-  self = (waiter){.since = now_ns()};
+  self = (waiter){.since = spx_now_ns()};
   pthread_mutex_lock(&queue_lock);
   *last = &self;
   last = &self.next;
@@ -103,7 +96,7 @@ static bool waited_long(void)
   pthread_mutex_lock(&queue_lock);
   uint64_t since = first ? first->since : UINT64_MAX;
   pthread_mutex_unlock(&queue_lock);
-  return since != UINT64_MAX && now_ns() - since > HAND_OVER_NS;
+  return since != UINT64_MAX && spx_now_ns() - since > HAND_OVER_NS;
 }
 
 static void release(bool pass)

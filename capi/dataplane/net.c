@@ -68,13 +68,6 @@ static arrival *early;                 /* of processes that this one has not met
 static uint32_t arrived;               /* futex: changes with every arrival */
 static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
 
-static uint64_t now_ns(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 bool spx_net_peer(uint32_t i)
 {
   const spx_proc *p = spx_proc_of(i);
@@ -235,10 +228,10 @@ static void ask(spx_conn *c)
   ssize_t rc;
   do rc = write(want_fd, &c->peer, sizeof c->peer);
   while (rc < 0 && errno == EINTR);
-  for (uint64_t end = now_ns() + FIRST_NS, now; c->fd < 0;) {
+  for (uint64_t end = spx_now_ns() + FIRST_NS, now; c->fd < 0;) {
     uint32_t seen = __atomic_load_n(&arrived, __ATOMIC_SEQ_CST);
     take_arrivals();
-    if (c->fd >= 0 || (now = now_ns()) >= end) break;
+    if (c->fd >= 0 || (now = spx_now_ns()) >= end) break;
     struct timespec t = {0, (long)(end - now)};
     syscall(SYS_futex, &arrived, FUTEX_WAIT_PRIVATE, seen, &t, NULL, 0);
   }

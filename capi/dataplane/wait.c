@@ -264,13 +264,6 @@ void spx_complete(spx_request *r, int error)
 
 /* ---- waiting ------------------------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Waits in the futex; true when the time is over. */
 static bool wait_on_futex(uint32_t value, uint64_t ns)
 {
@@ -299,7 +292,7 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_fu
   else
     spx_event_sleepers++;
   bool on_sockets = looking == 0 && spx_net_take_sleep();
-  uint64_t began = now_ns();
+  uint64_t began = spx_now_ns();
   int d = spx_lock_leave(false);
   bool over = on_sockets ? spx_net_sleep(value, ns) : on_futex(value, ns);
   spx_lock_return(d);
@@ -311,7 +304,7 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_fu
   __atomic_store_n(&sleepers, sleepers - 1, __ATOMIC_SEQ_CST);
   if (!over && !on_sockets) deep = false; /* all have been woken */
   spx_stat.sleeps++;
-  spx_stat.sleep_ns += now_ns() - began;
+  spx_stat.sleep_ns += spx_now_ns() - began;
   return over;
 }
 
@@ -357,7 +350,7 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
 /* What we did since start is over. Was the thread away from its processor meanwhile, and for whom? */
 static uint64_t passed(uint64_t start)
 {
-  uint64_t now = now_ns(), ns = now - start;
+  uint64_t now = spx_now_ns(), ns = now - start;
   if (SPX_LIKELY(ns < SPX_IDLE_AWAY) || spx_load_foreign(now)) spx_pace_passed(&pace, now, ns);
   return now;
 }
@@ -366,7 +359,7 @@ static uint64_t passed(uint64_t start)
 static void relax(spx_idle *w)
 {
   if (w->empty == SETTLE_AFTER) spx_rx_settle();
-  if (w->empty % SPX_IDLE_LOOK == 0) w->looked = w->empty > SPX_IDLE_LOOK ? passed(w->looked) : now_ns();
+  if (w->empty % SPX_IDLE_LOOK == 0) w->looked = w->empty > SPX_IDLE_LOOK ? passed(w->looked) : spx_now_ns();
   let_in(w->empty % PASS_AFTER == 0);
   __builtin_ia32_pause();
 }
@@ -380,7 +373,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     return;
   }
   spx_rx_settle();
-  uint64_t start = now_ns();
+  uint64_t start = spx_now_ns();
   if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield || pace.spin_busy != spx_set.spin_busy))
     spx_idle_attach(); /* set anew while MPI runs */
   if (SPX_UNLIKELY(pace.busy)) {
@@ -407,7 +400,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
   look_away(w->looks);
   park(w, value, ns);
   look(w->looks);
-  spx_pace_slept(&pace, now_ns() - start);
+  spx_pace_slept(&pace, spx_now_ns() - start);
   w->empty = 0;
   if (pace.busy) spx_load_spread(start);
 }
@@ -473,7 +466,7 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
     if (spx_ticket() != ticket) break;
     uint64_t left = FOREVER;
     if (deadline_ns) {
-      uint64_t now = now_ns();
+      uint64_t now = spx_now_ns();
       if (now >= deadline_ns) break;
       left = deadline_ns - now;
     }
