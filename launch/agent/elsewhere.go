@@ -288,8 +288,9 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 			a.step(e)
 		}
 	case job.Spawned:
-		if a.isAt(e.Proc, h) {
-			a.ranks[e.Proc].pid, a.ranks[e.Proc].alive = e.Pid, true
+		if a.isAt(e.Proc, h) && a.ranks[e.Proc].spawned && !a.ranks[e.Proc].begun {
+			r := &a.ranks[e.Proc]
+			r.pid, r.alive, r.begun = e.Pid, true, true
 			a.step(e)
 		}
 	case job.AllStarted:
@@ -298,7 +299,8 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 	case job.Ended:
 		if a.isAt(e.Proc, h) && a.ranks[e.Proc].alive {
 			a.ranks[e.Proc].alive = false
-			e.Connected, e.Spawning = nil, false // not known across hosts
+			e.Connected = nil // not known across hosts
+			e.Spawning = e.Spawning && a.ranks[e.Proc].spawned
 			a.judge(e)
 		}
 	case job.NotStarted:

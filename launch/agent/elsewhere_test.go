@@ -56,6 +56,7 @@ func events() []job.Event {
 		job.Publish{Proc: 1, Dead: true}, job.Finish{}, job.Say{}, 7, "x", nil}
 	for _, proc := range []int{-1, 0, 1, 2, 3, 1 << 40} {
 		out = append(out, job.Started{Proc: proc, Pid: -1}, job.Started{Proc: proc, Pid: 1},
+			job.Spawned{Proc: proc, Pid: 1}, job.Ended{Proc: proc, Owner: job.OwnerAborted, Spawning: true, Others: []int{-1, 2, 77}},
 			job.Ended{Proc: proc, Owner: job.OwnerInit, Returns: true}, job.Ended{Proc: proc, Wait: job.Wait{Code: 256, Signal: -3}, Owner: 99},
 			job.Ended{Proc: proc, Aborted: true, Code: 1 << 33, Connected: []int{-1, 77}, Spawning: true})
 	}

@@ -66,7 +66,7 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}}
 	a.batch = b
 	for _, m := range b.members {
-		if m.Proc >= a.segment.MaxProcs() || m.Program >= len(q.Programs) {
+		if m.Proc < 0 || m.Proc >= a.segment.MaxProcs() || m.Program < 0 || m.Program >= len(q.Programs) {
 			return fmt.Errorf("process %d of program %d is beyond what this host knows", m.Proc, m.Program)
 		}
 		if !a.segment.IsFree(m.Proc) && a.segment.AgentState(m.Proc) != shm.AgentEmpty {

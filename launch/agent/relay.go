@@ -86,6 +86,9 @@ func (a *agent) asked(h *elsewhere, q *control.Question) {
 		return // what cannot be read came from no process of this job
 	}
 	if r == nil {
+		if h.askers == nil {
+			h.askers = map[uint64]*remote{}
+		}
 		r = &remote{from: h, number: q.Number}
 		h.askers[q.Number] = r
 	}

@@ -210,20 +210,24 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 		}
 	}
 	if own := a.newcomers(w); own != nil {
-		s.take(own)
+		s.take(a.self, own)
 	}
 	a.stepTaken(s)
 }
 
 // take notes what a host has made of a step.
-func (s *spawning) take(m *control.Made) {
+func (s *spawning) take(host int, m *control.Made) {
 	if m.Text != "" && s.failure == nil {
 		s.failure = errors.New(m.Text)
 	}
 	for _, slot := range m.Held {
 		s.held[slot] = true
 	}
-	s.addresses = append(s.addresses, m.Addresses...)
+	for _, at := range m.Addresses {
+		if slices.ContainsFunc(s.members, func(m control.Member) bool { return m.Proc == at.Proc && m.Host == host }) {
+			s.addresses = append(s.addresses, at)
+		}
+	}
 }
 
 // madeThere: another host is done with a step, or is gone.
@@ -239,7 +243,7 @@ func (a *agent) madeThere(h *elsewhere, m *control.Made) {
 		return
 	}
 	delete(s.open, h)
-	s.take(m)
+	s.take(h.number, m)
 	a.stepTaken(s)
 }
 

@@ -102,3 +102,10 @@ func TestAbortSome(t *testing.T) {
 		t.Errorf("%d processes are left", len(left))
 	}
 }
+
+// Another job cannot be connected with one of several hosts: it is told so at once, and so is its user.
+func TestOtherJob(t *testing.T) {
+	b, spawn := newBed(t, 2), program(t, "spawn")
+	o := harness.Run(t, b.spxrun("-host", b.list(1, 1), "-n", "2", spawn, "other", filepath.Join(harness.Build(t), "bin/spxrun")))
+	check(t, o, 0, []string{"job of several hosts: 0", "other job: MPI_ERR_UNSUPPORTED_OPERATION"})
+}

@@ -3,6 +3,7 @@
  *   fails LIST    the same, but with error handlers that return: what comes of it, of a program that is called so
  *   lost LIST     child 0 kills the agent of its host before it calls MPI_Init
  *   abort LIST    the last child ends itself and the last parent, and nobody else
+ * With the arguments "other SPXRUN", a job of one host, started by that, connects with this one.
  * Parents and children say where they are. */
 #include <mpi.h>
 #include <signal.h>
@@ -44,6 +45,31 @@ static void abort_some(MPI_Comm inter, int child, int rank, int size)
   printf("%s %d on %s has survived\n", child ? "child" : "parent", rank, host);
 }
 
+/* A job of one host connects with this one. */
+static int other_job(char **argv, const char *port)
+{
+  char mine[MPI_MAX_PORT_NAME], line[MPI_MAX_PORT_NAME + 1024];
+  MPI_Comm inter;
+  int rank, class, status = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (port) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter), &class);
+    printf("other job: %s\n",
+           class == MPI_ERR_UNSUPPORTED_OPERATION ? "MPI_ERR_UNSUPPORTED_OPERATION" : "another class");
+  } else if (rank == 0) {
+    MPI_Open_port(MPI_INFO_NULL, mine);
+    snprintf(line, sizeof line,
+             "unset SPX_FD SPX_JOB SPX_PROC SPX_RANK SPX_SIZE SPX_AGENT; '%s' -n 1 '%s' other - '%s'", argv[2], argv[0],
+             mine);
+    status = system(line);
+    printf("job of several hosts: %d\n", status);
+    MPI_Close_port(mine);
+  }
+  MPI_Finalize();
+  return status != 0;
+}
+
 int main(int argc, char **argv)
 {
   int rank, size, err, class = 0, codes[64], failed = 0;
@@ -56,6 +82,7 @@ int main(int argc, char **argv)
     pause();
   }
   MPI_Init(&argc, &argv);
+  if (argc > 2 && !strcmp(argv[1], "other")) return other_job(argv, argc > 3 ? argv[3] : NULL);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_get_parent(&parent);
