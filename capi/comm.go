@@ -89,6 +89,7 @@ func (o *commObject) enter() {
 		o.LocalLink = link{o.c.inner}
 	}
 	atomic.StoreUint32((*uint32)(&o.c.o._go), comms.add(o))
+	C.spx_ctrl_expected()
 }
 
 func (o *commObject) handle() uintptr { return uintptr(o.c.o.handle) }

@@ -4,6 +4,19 @@ package main
 #include "ft.h"
 #include "stat.h"
 static int ft_exited(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED; }
+// Messages are about to be kept for communicators to come.
+static void ft_expects(void)
+{
+  int none = 0;
+  __atomic_compare_exchange_n(&spx_ctrl_early, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+// Some communicator is new; none is from now on.
+static int ft_has_new(void)
+{
+  int fresh = 2;
+  return __atomic_compare_exchange_n(&spx_ctrl_early, &fresh, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+static void ft_expects_none(void) { __atomic_store_n(&spx_ctrl_early, 0, __ATOMIC_SEQ_CST); }
 static void ft_revoked(spx_comm *c)
 {
   for (; c; c = c->inner) {
@@ -85,6 +98,7 @@ func init() {
 		ft.mu.Lock()
 		defer ft.mu.Unlock()
 		ft.comms, ft.early, ft.retired = nil, nil, nil
+		C.ft_expects_none()
 	})
 }
 
@@ -159,18 +173,18 @@ func ftPoll() {
 			f.act(f.m.Failed(ended))
 		}
 	}
+	ftArrived()
 	for {
 		frame, ok := ftNext()
 		if !ok {
 			return
 		}
-		f := ft.comms[frame.ctx]
-		if f == nil {
-			if o := commWithContext(frame.ctx); o != nil {
-				f = ftOf(o)
-			}
+		if f := ftFind(frame.ctx); f != nil {
+			f.receive(frame.from, frame.data)
+			continue
 		}
-		if f != nil {
+		C.ft_expects()
+		if f := ftFind(frame.ctx); f != nil { // it has come just now, and its maker has not seen that it was expected
 			f.receive(frame.from, frame.data)
 			continue
 		}
@@ -178,6 +192,34 @@ func ftPoll() {
 			ft.early = ft.early[1:]
 		}
 		ft.early = append(ft.early, frame)
+	}
+}
+
+// ftFind gives the part of the communicator with a context, if there is one here. ft.mu is held.
+func ftFind(ctx uint64) *ftComm {
+	if f := ft.comms[ctx]; f != nil {
+		return f
+	}
+	if o := commWithContext(ctx); o != nil {
+		return ftOf(o)
+	}
+	return nil
+}
+
+// ftArrived takes in what came too early for communicators that have been made since. ft.mu is held.
+func ftArrived() {
+	if C.ft_has_new() == 0 {
+		return
+	}
+	looked := map[uint64]bool{}
+	for _, frame := range slices.Clone(ft.early) {
+		if !looked[frame.ctx] {
+			looked[frame.ctx] = true
+			ftFind(frame.ctx) // the part begins with what is there for it
+		}
+	}
+	if len(ft.early) == 0 {
+		C.ft_expects_none()
 	}
 }
 

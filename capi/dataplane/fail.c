@@ -8,6 +8,7 @@
 
 uint32_t spx_ndead;
 void (*spx_ft_hook)(void);
+int spx_ctrl_early;
 
 typedef struct ctrl_msg {
   struct ctrl_msg *next;
@@ -169,6 +170,15 @@ void spx_comm_dropped(uint64_t ctx)
 }
 
 /* ---- control messages ---------------------------------------------------------------------------------------- */
+
+void spx_ctrl_expected(void)
+{
+  if (SPX_LIKELY(!__atomic_load_n(&spx_ctrl_early, __ATOMIC_SEQ_CST))) return;
+  spx_lock();
+  __atomic_store_n(&spx_ctrl_early, 2, __ATOMIC_SEQ_CST);
+  spx_due |= SPX_DUE_HOOK;
+  spx_unlock();
+}
 
 static bool enqueue(uint32_t from, uint8_t *bytes, uint32_t n)
 {

@@ -406,6 +406,11 @@ SPX_HIDDEN int64_t spx_ctrl_recv(void *buf, uint32_t max, uint32_t *from);
 /* Called with no lock held, out of any call that makes progress or waits, when control messages have arrived or a death has
  * been noticed. It may enter Go, complete requests and send control messages. It is not entered again from below itself. */
 SPX_HIDDEN extern void (*spx_ft_hook)(void);
+/* Control messages for communicators that this process does not have yet: 0: there are none; 1: some; 2: some, and it has a new
+ * communicator since the hook looked. */
+SPX_HIDDEN extern int spx_ctrl_early;
+/* The hook will be called if a message has come before its communicator: this process has a new one, which can be found by its context. */
+SPX_HIDDEN void spx_ctrl_expected(void);
 
 /* Wakes process i if it sleeps. */
 SPX_HIDDEN void spx_ring_bell(uint32_t i);

@@ -79,6 +79,7 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
   c->errh = old->errh;
   if (c->errh) spx_ref(&c->errh->o);
   *made = (MPI_Comm)(uintptr_t)c->o.handle;
+  spx_ctrl_expected();
   return MPI_SUCCESS;
 }
 

@@ -54,7 +54,10 @@ static void end(idup *d)
 {
   spx_request *user = d->user;
   int err = d->error;
-  if (!err) spx_comm_set_ctx(d->made, d->msg.ctx);
+  if (!err) {
+    spx_comm_set_ctx(d->made, d->msg.ctx);
+    spx_ctrl_expected();
+  }
   spx_unref(SPX_K_COMM, &d->old->o);
   spx_unref(SPX_K_COMM, &d->made->o);
   free(d->sends);
