@@ -131,7 +131,7 @@ bool spx_share_parted(spx_run *run, uint32_t peer)
   spx_comm *c = run->c->comm;
   spx_share *sh = c->share;
   uint32_t tag = (uint32_t)run->tag;
-  if (!sh || peer >= sh->n) return false;
+  if (!sh || peer >= sh->n || run->plan->ticks) return false; /* with ticks: both ways belong to the plan */
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   const spx_share_line *l = &sh->lines[peer];
   uint32_t after = load(&l->after[tag % SPX_SHARE_INSIDE]);

@@ -77,6 +77,7 @@ type agent struct {
 	self      int        // number of this one
 	address   netip.Addr // on which its processes listen
 	others    []*elsewhere
+	printing  sync.WaitGroup    // of their output
 	addresses []control.Address // where processes of all hosts listen
 	made      bool              // the processes of this host are
 	judging   []*judgement
@@ -416,6 +417,7 @@ func (a *agent) finish() int {
 	}
 	drained := make(chan struct{})
 	go func() {
+		a.printing.Wait() // what other hosts have sent is in the pipes
 		<-a.out.Drain()
 		<-a.err.Drain()
 		close(drained) // before the main thread is woken, or it would sleep again

@@ -200,7 +200,7 @@ func (a *agent) newPrinter(h *elsewhere, stream int) *printer {
 		p.pipe = w
 		err = addPlain([]*output.Mux{1: a.out, 2: a.err}[stream], r)
 	}
-	go p.run(h, err == nil)
+	a.printing.Go(func() { p.run(h, err == nil) })
 	return p
 }
 

@@ -147,7 +147,7 @@ func TestInputAndOutput(t *testing.T) {
 		t.Errorf("%d bytes of %d, exit status %d", len(o.Stdout), long.Len(), o.Status)
 	}
 	check(t, run("x\ny\n", "-l", "-stdin", "all", "cat"), 0, []string{"[0] x", "[0] y", "[1] x", "[1] y", "[2] x", "[2] y"})
-	check(t, run("", "sh", "-c", "echo said >&2; exit $OMPI_COMM_WORLD_RANK"), 1, nil, "said\n")
+	check(t, run("", "sh", "-c", "echo said >&2; test $OMPI_COMM_WORLD_RANK = 0 || exit 3"), 3, nil, "said\n")
 }
 
 func TestCannotStart(t *testing.T) {
@@ -228,8 +228,9 @@ func TestPrograms(t *testing.T) {
 }
 
 // oneHost are lines, by their arguments, that suppose one host: ulfm apart, that processes of a job part for good (on several hosts all stay
-// connected: docs/dynamic-processes.md, "Connected, and not any more"); ports, a socket between ranks that is a local one.
-var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": ""}
+// connected: docs/dynamic-processes.md, "Connected, and not any more"); ports, a socket between ranks that is a local one; alltoallv_lengths, the words of
+// the way through shared memory.
+var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both"}
 
 // program runs a program as the lines at its beginning say, but on all hosts.
 func (b *bed) program(t *testing.T, file string) {
