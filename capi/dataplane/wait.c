@@ -31,7 +31,8 @@ static int
 static int sleepers;       /* threads in the futex; written under the lock */
 static SPX_TLS int i_look; /* of them: this thread, as often as it waits */
 static uint32_t visits;    /* waits that have begun; written under the lock */
-static bool deep;          /* some of them sleep without limit: nobody looked when they began */
+static int deep;  /* of them: those without a limit, as nobody looked when they began; written under the lock */
+static bool told; /* all of those have been rung already: none has begun since */
 static spx_poller *pollers, *next_poller;
 static int in_pollers;
 static int in_due; /* what of spx_due some thread carries out, and no other may begin */
@@ -144,8 +145,8 @@ static void look(int times)
   if (SPX_LIKELY(!sleepers)) return;
   spx_proc *me = spx_proc_of(spx_me);
   if (__atomic_load_n(&me->sleeping, __ATOMIC_RELAXED)) __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
-  if (!deep) return;
-  deep = false; /* nobody tells them any more: now they doze */
+  if (deep == 0 || told) return;
+  told = true; /* nobody else tells them any more: now they doze */
   spx_ring_self();
 }
 
@@ -302,7 +303,6 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_fu
   else
     spx_event_sleepers--;
   __atomic_store_n(&sleepers, sleepers - 1, __ATOMIC_SEQ_CST);
-  if (!over && !on_sockets) deep = false; /* all have been woken */
   spx_stat.sleeps++;
   spx_stat.sleep_ns += spx_now_ns() - began;
   return over;
@@ -336,8 +336,10 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
     bool over = sleep_on_bell(w, value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS, wait_on_futex);
     if (over && ns > FIRST_SLEEP_NS && __atomic_load_n(&me->sleeping, __ATOMIC_RELAXED) && spx_poll(true) == 0 &&
         !due_now()) {
-      deep = true;
+      deep++;
+      told = false;
       sleep_on_bell(w, value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS, wait_on_futex);
+      deep--;
     }
   }
   if (w->looks || sleepers == 0) { /* else others sleep on, and nobody is counted as looking */

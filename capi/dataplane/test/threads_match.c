@@ -9,6 +9,9 @@
 #include "../reduce.h"
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 enum { THREADS = 3, MESSAGES = 60, MOST = 100000, TAKEN_BACK = 300, GIVEN_UP = 400, TOLD = 500 };
 static spx_comm *comm;
@@ -207,6 +210,25 @@ static void body(spx_comm *c)
   together(mover, NULL);
 }
 
+/* Several jobs at once: a thread that was woken, or is about to sleep, stands still for milliseconds while others go on. */
+static int crowd(void)
+{
+  enum { JOBS = 4, RUNS = 10 };
+  pid_t jobs[JOBS];
+  int bad = 0;
+  for (int i = 0; i < JOBS; i++)
+    if ((jobs[i] = fork()) == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (int k = 0; k < RUNS && !bad; k++) bad = run_job((job){.procs = 2, .mt = 1}, body);
+      _exit(bad != 0);
+    }
+  for (int i = 0; i < JOBS; i++) {
+    int status;
+    bad += waitpid(jobs[i], &status, 0) != jobs[i] || status != 0;
+  }
+  return bad;
+}
+
 int main(void)
 {
   int bad = run_job((job){.procs = 2, .mt = 1}, body);          /* large messages are streamed */
@@ -214,5 +236,6 @@ int main(void)
   setenv("SPX_CMA", "0", 1);
   setenv("SPX_SPIN", "0", 1);
   setenv("SPX_YIELD", "0", 1); /* always asleep when there is nothing to do */
-  return bad + run_job((job){.procs = 2, .mt = 1}, body) != 0;
+  bad += run_job((job){.procs = 2, .mt = 1}, body);
+  return bad + crowd() != 0;
 }
