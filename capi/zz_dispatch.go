@@ -3,7 +3,7 @@
 package main
 
 // bodies has the Go body of every function that has one, by its number (zz_functions.h). Some have a C body before it.
-var bodies = [737]func(*call) error{
+var bodies = [739]func(*call) error{
 	2:   abiGetFortranInfo,         // MPI_Abi_get_fortran_info
 	3:   abiGetInfo,                // MPI_Abi_get_info
 	6:   abiSetFortranInfo,         // MPI_Abi_set_fortran_info
@@ -241,4 +241,15 @@ var bodies = [737]func(*call) error{
 	708: commFailureGetAcked,       // MPIX_Comm_failure_get_acked
 	709: commGetFailed,             // MPIX_Comm_get_failed
 	710: commAckFailed,             // MPIX_Comm_ack_failed
+	715: ranksetIncl,               // MPIX_Rankset_incl
+	716: ranksetRangeIncl,          // MPIX_Rankset_range_incl
+	717: ranksetFromGroup,          // MPIX_Rankset_from_group
+	718: ranksetFromBitmap,         // MPIX_Rankset_from_bitmap
+	719: ranksetUnion,              // MPIX_Rankset_union
+	720: ranksetIntersection,       // MPIX_Rankset_intersection
+	721: ranksetDifference,         // MPIX_Rankset_difference
+	722: ranksetRanks,              // MPIX_Rankset_ranks
+	723: ranksetCompare,            // MPIX_Rankset_compare
+	724: ranksetSize,               // MPIX_Rankset_size
+	725: ranksetFree,               // MPIX_Rankset_free
 }

@@ -64,6 +64,10 @@ int MPIX_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Ran
 int MPIX_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
 /* newset: the ranks that are in both. Both sets are of the same communicator. */
 int MPIX_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
+/* newset: the ranks that are in set1 and not in set2. Both sets are of the same communicator. */
+int MPIX_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
+/* ranks: the first maxranks ranks of the set in ascending order, or all if there are fewer. */
+int MPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[]);
 /* result: MPI_IDENT when they have the same ranks of the same communicator, else MPI_UNEQUAL. */
 int MPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result);
 /* size: the number of ranks in it. */
@@ -98,6 +102,8 @@ int PMPIX_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set);
 int PMPIX_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Rankset *set);
 int PMPIX_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
 int PMPIX_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
+int PMPIX_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
+int PMPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[]);
 int PMPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result);
 int PMPIX_Rankset_size(MPIX_Rankset set, int *size);
 int PMPIX_Rankset_free(MPIX_Rankset *set);

@@ -31,6 +31,7 @@ var handleKinds = map[string]handleKind{
 	"WINDOW":       {"SPX_K_WIN", "MPI_WIN_NULL"},
 	"FILE":         {"SPX_K_FILE", "MPI_FILE_NULL"},
 	"SESSION":      {"SPX_K_SESSION", "MPI_SESSION_NULL"},
+	"RANKSET":      {"SPX_K_RANKSET", "MPIX_RANKSET_NULL"},
 }
 
 // owner is the parameter whose error handler is called: the first communicator, window, file or session.

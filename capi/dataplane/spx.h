@@ -40,6 +40,7 @@ typedef enum {
   SPX_K_WIN,
   SPX_K_FILE,
   SPX_K_SESSION,
+  SPX_K_RANKSET,
   SPX_K_COUNT
 } spx_kind;
 #define SPX_H_INDEX_BITS 21
@@ -236,6 +237,15 @@ typedef struct spx_plain {
   struct spx_errh *errh; /* here also in spx_win */
   uint32_t session;      /* group: handle of the session that it comes from, or 0 */
 } spx_plain;             /* group, info, win, file, session */
+
+/* ---- sets of ranks (MPIX_Rankset) ----------------------------------------------------------------------------- */
+typedef struct spx_rankset {
+  spx_obj o;
+  uint64_t ctx; /* of the communicator whose ranks they are */
+  uint32_t n;
+  int self;        /* this process is one of them */
+  uint32_t *procs; /* the others' and its own process indices, ascending */
+} spx_rankset;
 
 /* ---- entering and leaving (shim/runtime.c) --------------------------------------------------------------------
  * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame

@@ -35,6 +35,7 @@ static const struct {
     [SPX_K_WIN] = {"a window", "MPI_WIN_NULL", MPI_WIN_NULL, MPI_ERR_WIN},
     [SPX_K_FILE] = {"a file", "MPI_FILE_NULL", MPI_FILE_NULL, MPI_ERR_FILE},
     [SPX_K_SESSION] = {"a session", "MPI_SESSION_NULL", MPI_SESSION_NULL, MPI_ERR_SESSION},
+    [SPX_K_RANKSET] = {"a set of ranks", "MPIX_RANKSET_NULL", MPIX_RANKSET_NULL, MPI_ERR_ARG},
 };
 
 int spx_bad_handle(spx_kind k, void *h, spx_kind want, const char *arg, const void *value)

@@ -565,6 +565,8 @@ SPX_HIDDEN int spx_c_X_Rankset_from_group(spx_comm *comm, MPI_Group group, MPIX_
 SPX_HIDDEN int spx_c_X_Rankset_from_bitmap(spx_comm *comm, const unsigned char bits[], MPIX_Rankset *set);
 SPX_HIDDEN int spx_c_X_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
 SPX_HIDDEN int spx_c_X_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
+SPX_HIDDEN int spx_c_X_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset);
+SPX_HIDDEN int spx_c_X_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[]);
 SPX_HIDDEN int spx_c_X_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result);
 SPX_HIDDEN int spx_c_X_Rankset_size(MPIX_Rankset set, int *size);
 SPX_HIDDEN int spx_c_X_Rankset_free(MPIX_Rankset *set);

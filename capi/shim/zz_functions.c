@@ -724,6 +724,8 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPIX_Rankset_from_bitmap",
   "MPIX_Rankset_union",
   "MPIX_Rankset_intersection",
+  "MPIX_Rankset_difference",
+  "MPIX_Rankset_ranks",
   "MPIX_Rankset_compare",
   "MPIX_Rankset_size",
   "MPIX_Rankset_free",

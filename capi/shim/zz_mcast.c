@@ -6,89 +6,130 @@
 int PMPIX_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *set)
 {
   SPX_ENTER(SPX_FN_X_Rankset_incl);
-  (void)comm;
-  (void)n;
-  (void)ranks;
-  (void)set;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(n <= 0 || ranks, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "ranks"));
+  SPX_CHECK(set, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "set"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_incl,
+    .a = {{.u = (uintptr_t)comm}, {.i = n}, {.u = (uintptr_t)ranks}, {.u = (uintptr_t)set}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Rankset_range_incl = PMPIX_Rankset_range_incl
 int PMPIX_Rankset_range_incl(MPI_Comm comm, int n, int ranges[][3], MPIX_Rankset *set)
 {
   SPX_ENTER(SPX_FN_X_Rankset_range_incl);
-  (void)comm;
-  (void)n;
-  (void)ranges;
-  (void)set;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "n", n));
+  SPX_CHECK(n <= 0 || ranges, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "ranges"));
+  SPX_CHECK(set, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "set"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_range_incl,
+    .a = {{.u = (uintptr_t)comm}, {.i = n}, {.u = (uintptr_t)ranges}, {.u = (uintptr_t)set}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Rankset_from_group = PMPIX_Rankset_from_group
 int PMPIX_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set)
 {
   SPX_ENTER(SPX_FN_X_Rankset_from_group);
-  (void)comm;
-  (void)group;
-  (void)set;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, comm, SPX_K_GROUP, "group", group));
+  SPX_CHECK(set, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "set"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_from_group,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)group}, {.u = (uintptr_t)set}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Rankset_from_bitmap = PMPIX_Rankset_from_bitmap
 int PMPIX_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Rankset *set)
 {
   SPX_ENTER(SPX_FN_X_Rankset_from_bitmap);
-  (void)comm;
-  (void)bits;
-  (void)set;
-  return spx_unwritten(SPX_K_COMM, comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(set, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "set"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_from_bitmap,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)bits}, {.u = (uintptr_t)set}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Rankset_union = PMPIX_Rankset_union
 int PMPIX_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
 {
   SPX_ENTER(SPX_FN_X_Rankset_union);
-  (void)set1;
-  (void)set2;
-  (void)newset;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set1), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set1", set1));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set2), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set2", set2));
+  SPX_CHECK(newset, spx_bad_null(0, NULL, MPI_ERR_ARG, "newset"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_union,
+    .a = {{.u = (uintptr_t)set1}, {.u = (uintptr_t)set2}, {.u = (uintptr_t)newset}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Rankset_intersection = PMPIX_Rankset_intersection
 int PMPIX_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
 {
   SPX_ENTER(SPX_FN_X_Rankset_intersection);
-  (void)set1;
-  (void)set2;
-  (void)newset;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set1), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set1", set1));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set2), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set2", set2));
+  SPX_CHECK(newset, spx_bad_null(0, NULL, MPI_ERR_ARG, "newset"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_intersection,
+    .a = {{.u = (uintptr_t)set1}, {.u = (uintptr_t)set2}, {.u = (uintptr_t)newset}}};
+  return spx_go(&frame);
+}
+
+#pragma weak MPIX_Rankset_difference = PMPIX_Rankset_difference
+int PMPIX_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
+{
+  SPX_ENTER(SPX_FN_X_Rankset_difference);
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set1), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set1", set1));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set2), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set2", set2));
+  SPX_CHECK(newset, spx_bad_null(0, NULL, MPI_ERR_ARG, "newset"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_difference,
+    .a = {{.u = (uintptr_t)set1}, {.u = (uintptr_t)set2}, {.u = (uintptr_t)newset}}};
+  return spx_go(&frame);
+}
+
+#pragma weak MPIX_Rankset_ranks = PMPIX_Rankset_ranks
+int PMPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[])
+{
+  SPX_ENTER(SPX_FN_X_Rankset_ranks);
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(maxranks >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "maxranks", maxranks));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_ranks,
+    .a = {{.u = (uintptr_t)set}, {.i = maxranks}, {.u = (uintptr_t)ranks}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Rankset_compare = PMPIX_Rankset_compare
 int PMPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result)
 {
   SPX_ENTER(SPX_FN_X_Rankset_compare);
-  (void)set1;
-  (void)set2;
-  (void)result;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set1), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set1", set1));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set2), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set2", set2));
+  SPX_CHECK(result, spx_bad_null(0, NULL, MPI_ERR_ARG, "result"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_compare,
+    .a = {{.u = (uintptr_t)set1}, {.u = (uintptr_t)set2}, {.u = (uintptr_t)result}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Rankset_size = PMPIX_Rankset_size
 int PMPIX_Rankset_size(MPIX_Rankset set, int *size)
 {
   SPX_ENTER(SPX_FN_X_Rankset_size);
-  (void)set;
-  (void)size;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_size,
+    .a = {{.u = (uintptr_t)set}, {.u = (uintptr_t)size}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Rankset_free = PMPIX_Rankset_free
 int PMPIX_Rankset_free(MPIX_Rankset *set)
 {
   SPX_ENTER(SPX_FN_X_Rankset_free);
-  (void)set;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(set, spx_bad_null(0, NULL, MPI_ERR_ARG, "set"));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, *set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", *set));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_free,
+    .a = {{.u = (uintptr_t)set}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Mcast = PMPIX_Mcast

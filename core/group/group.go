@@ -150,8 +150,8 @@ func (g *Group) makeIndex() {
 // Has tells whether a process is a member.
 func (g *Group) Has(id ident.ProcID) bool { return g.Rank(id) != Undefined }
 
-// checkRanks verifies that ranks are members and differ.
-func (g *Group) checkRanks(ranks []int) error {
+// CheckRanks verifies that ranks are members and differ.
+func (g *Group) CheckRanks(ranks []int) error {
 	seen := make([]bool, g.n)
 	for k, r := range ranks {
 		if r < 0 || r >= g.n {
@@ -167,7 +167,7 @@ func (g *Group) checkRanks(ranks []int) error {
 
 // Incl returns the group of the members with the given ranks, in that order (MPI_Group_incl).
 func (g *Group) Incl(ranks []int) (*Group, error) {
-	if err := g.checkRanks(ranks); err != nil {
+	if err := g.CheckRanks(ranks); err != nil {
 		return nil, err
 	}
 	var b builder
@@ -179,7 +179,7 @@ func (g *Group) Incl(ranks []int) (*Group, error) {
 
 // Excl returns the group without the members with the given ranks (MPI_Group_excl).
 func (g *Group) Excl(ranks []int) (*Group, error) {
-	if err := g.checkRanks(ranks); err != nil {
+	if err := g.CheckRanks(ranks); err != nil {
 		return nil, err
 	}
 	out := make([]bool, g.n)
@@ -198,8 +198,8 @@ func (g *Group) Excl(ranks []int) (*Group, error) {
 // Range is a triplet (first, last, stride) of MPI_Group_range_incl.
 type Range [3]int
 
-// expand lists the ranks that ranges stand for.
-func (g *Group) expand(ranges []Range) ([]int, error) {
+// Expand lists the ranks that ranges stand for (MPI_Group_range_incl); they may repeat themselves.
+func (g *Group) Expand(ranges []Range) ([]int, error) {
 	var ranks []int
 	for k, r := range ranges {
 		first, last, stride := r[0], r[1], r[2]
@@ -231,7 +231,7 @@ func sign(v int) int {
 
 // RangeIncl is Incl with the ranks that ranges stand for (MPI_Group_range_incl).
 func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
-	ranks, err := g.expand(ranges)
+	ranks, err := g.Expand(ranges)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
 
 // RangeExcl is Excl with the ranks that ranges stand for (MPI_Group_range_excl).
 func (g *Group) RangeExcl(ranges []Range) (*Group, error) {
-	ranks, err := g.expand(ranges)
+	ranks, err := g.Expand(ranges)
 	if err != nil {
 		return nil, err
 	}

@@ -121,6 +121,28 @@ func (s Set) Intersect(t Set) Set {
 	return out
 }
 
+// Minus is the set of ranks that are in s and not in t.
+func (s Set) Minus(t Set) Set {
+	var out Set
+	j := 0
+	for _, r := range s.runs {
+		for j < len(t.runs) && t.runs[j].hi < r.lo {
+			j++
+		}
+		lo := r.lo
+		for k := j; k < len(t.runs) && t.runs[k].lo <= r.hi; k++ {
+			if lo < t.runs[k].lo {
+				out.runs = append(out.runs, run{lo, t.runs[k].lo - 1})
+			}
+			lo = t.runs[k].hi + 1
+		}
+		if lo <= r.hi {
+			out.runs = append(out.runs, run{lo, r.hi})
+		}
+	}
+	return out
+}
+
 // Contains reports whether every rank of t is in s.
 func (s Set) Contains(t Set) bool { return s.Intersect(t).Len() == t.Len() }
 

@@ -35,11 +35,13 @@ func TestAgainstDumb(t *testing.T) {
 		n := 1 + rng.IntN(40)
 		a, da := random(rng, n)
 		b, db := random(rng, n)
-		union, inter := dumb{}, dumb{}
+		union, inter, rest := dumb{}, dumb{}, dumb{}
 		for r := range da {
 			union[r] = true
 			if db[r] {
 				inter[r] = true
+			} else {
+				rest[r] = true
 			}
 		}
 		for r := range db {
@@ -71,6 +73,7 @@ func TestAgainstDumb(t *testing.T) {
 		check("identity", a, da)
 		check("union", a.Union(b), union)
 		check("intersection", a.Intersect(b), inter)
+		check("difference", a.Minus(b), rest)
 		if got, want := a.Contains(b), len(inter) == len(db); got != want {
 			t.Fatalf("seed %d: %v contains %v: %v", seed, a, b, got)
 		}

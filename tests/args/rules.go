@@ -149,6 +149,13 @@ var topoRules = []rule{
 var groupRules = []rule{
 	{names: "Group_free", set: "group=group_of(comm)", undo: "MUST(MPI_Group_free(&k_group));"},
 	{names: "Group_(in|ex)cl", set: "n=1", more: []attempt{bad("ranks", "a_n = 2", "MPI_ERR_RANK MPI_ERR_ARG"), good("ranks", "a_n = 0; a_ranks = NULL")}},
+	{names: "MPIX_Rankset_(range_)?incl", set: "n=1"},
+	{names: "MPIX_Rankset_range_incl", set: "ranges=(int (*)[3])i_zero_range", skip: "ranges=i_fives;ranges=i_negative", more: []attempt{bad("ranges", "a_ranges = (int (*)[3])i_fives", "MPI_ERR_RANK MPI_ERR_ARG")}},
+	{names: "MPIX_Rankset_incl", more: []attempt{{"ranks", "twice the same", "a_n = 2;", "MPI_ERR_RANK", "repeats", 'w'}, good("n", "a_n = 0; a_ranks = NULL")}},
+	{names: "MPIX_Rankset_from_group", set: "group=self_group", more: []attempt{badPair("group", "a_comm = self; a_group = other_group", "MPI_ERR_GROUP")}},
+	{names: "MPIX_Rankset_ranks", set: "maxranks=1", more: []attempt{good("maxranks", "a_maxranks = 0; a_ranks = NULL")}},
+	{names: "MPIX_Rankset_(union|intersection|difference)", more: []attempt{{"set2", "of another communicator", "a_set2 = other_set;", "MPI_ERR_ARG", "different", 'w'}}},
+	{names: "MPIX_Rankset_free", set: "set=set_made(comm)", undo: "MUST(MPIX_Rankset_free(&k_set));"},
 	{names: "Group_range_(in|ex)cl", set: "n=1; ranges=(int (*)[3])i_zero_range", skip: "ranges=i_fives;ranges=i_negative", classes: "ranges: MPI_ERR_RANK MPI_ERR_ARG",
 		more: []attempt{bad("ranges", "a_ranges = (int (*)[3])i_fives", "MPI_ERR_RANK MPI_ERR_ARG"), bad("ranges", "a_ranges = (int (*)[3])i_negative", "MPI_ERR_RANK MPI_ERR_ARG"),
 			bad("ranges", "a_ranges = (int (*)[3])i_zeros", "MPI_ERR_RANK MPI_ERR_ARG"), good("ranges", "a_n = 0; a_ranges = NULL")}},

@@ -28,6 +28,7 @@ var handles = map[string]handle{
 	"WINDOW":       {"MPI_Win", "MPI_WIN_NULL", "MPI_ERR_WIN", "(MPI_Win)MPI_INT"},
 	"FILE":         {"MPI_File", "MPI_FILE_NULL", "MPI_ERR_FILE", "(MPI_File)MPI_INT"},
 	"SESSION":      {"MPI_Session", "MPI_SESSION_NULL", "MPI_ERR_SESSION", "(MPI_Session)MPI_INT"},
+	"RANKSET":      {"MPIX_Rankset", "MPIX_RANKSET_NULL", "MPI_ERR_ARG", "(MPIX_Rankset)MPI_INT"},
 }
 
 func init() {
@@ -38,7 +39,7 @@ func init() {
 // right has a right value for every kind of argument that goes in. ~ stands for i_, c_ or m_: an array of int, MPI_Count or MPI_Aint.
 var right = map[string]string{
 	"COMMUNICATOR": "comm", "GROUP": "group", "DATATYPE": "MPI_INT", "OPERATION": "MPI_SUM", "ERRHANDLER": "MPI_ERRORS_RETURN", "INFO": "info",
-	"WINDOW": "win", "FILE": "file", "SESSION": "session", "MESSAGE": "MPI_MESSAGE_NO_PROC", "REQUEST": "never",
+	"WINDOW": "win", "FILE": "file", "SESSION": "session", "MESSAGE": "MPI_MESSAGE_NO_PROC", "REQUEST": "never", "RANKSET": "set",
 	"DEST": "me", "SOURCE": "me", "ROOT": "0", "TAG": "7", "RANK": "0", "RANK_NNI": "me", "STRING": "\"text\"",
 	"ERROR_CODE": "MPI_ERR_TAG", "ERROR_CLASS": "MPI_ERR_TAG", "ORDER": "MPI_ORDER_C", "LOCK_TYPE": "MPI_LOCK_SHARED", "SPLIT_TYPE": "MPI_COMM_TYPE_SHARED",
 	"UPDATE_MODE": "MPI_SEEK_SET", "TYPECLASS": "MPI_TYPECLASS_INTEGER", "TYPECLASS_SIZE": "4", "THREAD_LEVEL": "MPI_THREAD_SINGLE",
@@ -52,7 +53,7 @@ var rightArray = map[string]string{
 	"POLYXFER_NUM_ELEM_NNI": "~ones", "POLYDTYPE_NUM_ELEM_NNI": "~ones", "POLYDISPLACEMENT": "~displs", "DISPLACEMENT": "~bytes",
 	"POLYDISPLACEMENT_AINT_COUNT": "~bytes", "POLYDISPLACEMENT_COUNT": "~displs", "DATATYPE": "i_types", "RANK": "i_zeros", "RANK_NNI": "i_zeros",
 	"STRING": "\"external32\"", "LOGICAL": "i_ones", "COORDINATE": "i_zeros", "PARTITION": "i_zeros", "COMM_SIZE": "i_ones", "DEGREE": "i_ones",
-	"WEIGHT": "i_ones",
+	"WEIGHT": "i_ones", "BITMAP": "bits",
 }
 
 // element is the C type of what a pointer or an array parameter points at: "const int" of "const int []".

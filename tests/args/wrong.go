@@ -97,6 +97,7 @@ var arrays = map[string]struct {
 	"STRING":                      {"MPI_ERR_ARG", []wrong{{"\"no such one\"", "MPI_ERR_ARG MPI_ERR_UNSUPPORTED_DATAREP"}}},
 	"COMM_SIZE":                   {"MPI_ERR_ARG", []wrong{{"i_negative", "MPI_ERR_ARG MPI_ERR_SPAWN"}}},
 	"PARTITION":                   {"MPI_ERR_ARG", []wrong{{"i_negative", "MPI_ERR_ARG"}}},
+	"BITMAP":                      {"MPI_ERR_ARG", []wrong{{"all_bits", "MPI_ERR_RANK"}}},
 	"WEIGHT":                      {"", []wrong{{"i_negative", "MPI_ERR_ARG"}}},
 }
 

@@ -34,6 +34,8 @@ static MPI_Group group, self_group, other_group;
 static MPI_Datatype uncommitted, vector, absolute;
 static MPI_Info info;
 static MPI_Session session;
+static MPIX_Rankset set, other_set; /* me; of another communicator */
+static unsigned char bits[8] = {1}, all_bits[8] = {255, 255, 255, 255, 255, 255, 255, 255};
 static MPI_Win win, dwin, swin;
 static MPI_File file, idle_file;
 static MPI_Status status;
@@ -175,6 +177,12 @@ static MPI_Session session_made(void)
   MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s));
   return s;
 }
+static MPIX_Rankset set_made(MPI_Comm c)
+{
+  MPIX_Rankset s;
+  MUST(MPIX_Rankset_incl(c, 1, &me, &s));
+  return s;
+}
 static MPI_Request post_recv(int count)
 {
   MPI_Request r;
@@ -296,6 +304,7 @@ GONE(INFO, MPI_Info, info_made(), MPI_Info_free)
 GONE(WINDOW, MPI_Win, win_made(), MPI_Win_free)
 GONE(FILE, MPI_File, file_made(), MPI_File_close)
 GONE(SESSION, MPI_Session, session_made(), MPI_Session_finalize)
+GONE(RANKSET, MPIX_Rankset, set_made(comm), MPIX_Rankset_free)
 GONE(REQUEST, MPI_Request, persistent(), MPI_Request_free)
 static MPI_Message gone_MESSAGE(void)
 {
@@ -402,6 +411,9 @@ static void environment(void)
   group = group_of(comm);
   self_group = group_of(self);
   MUST(MPI_Group_incl(group, 1, &other, &other_group));
+  int first = 0;
+  MUST(MPIX_Rankset_incl(comm, 1, &me, &set));
+  MUST(MPIX_Rankset_incl(self, 1, &first, &other_set));
   comm_errh = errh_made();
   win_errh = win_errh_made();
   user_op = op_made();

@@ -1,0 +1,9 @@
+// Package mcast is the pure part of dynamic multicast: a message to any set of processes that nobody has made a
+// communicator for (docs/multicast.md).
+//
+//   - wire.go: how the set travels with the message, compressed into arithmetic progressions
+//   - tree.go: which members a member hands the message on to, by host
+//   - plan.go: who sends which bytes to whom, for whole messages: tree, scatter and ring, scatter and doubling, chain
+//
+// It owns no process, socket, clock or memory of anybody. It must not know communicators or ranks: members are process numbers.
+package mcast

@@ -1,0 +1,43 @@
+package mcast
+
+// A Branch is a part of a set: its first member gets the message and takes care of the others.
+type Branch []Member
+
+// Lead is the member that gets the message.
+func (b Branch) Lead() Member { return b[0] }
+
+// Children are the branches that a process on host home hands a message on to, who has to take care of rest, in order of sending. A
+// host gets the message once: its first member has the rest of the host. Both the hosts and the members of a host form a
+// binomial tree, so that n members have it after log2(n) steps. Processes of one host have consecutive numbers.
+func Children(rest []Member, home uint32, host func(proc uint32) uint32) []Branch {
+	var out []Branch
+	var mine []Member
+	var hosts []Branch // of the other hosts
+	for i := 0; i < len(rest); {
+		k := i + 1
+		for k < len(rest) && host(rest[k].Proc) == host(rest[i].Proc) {
+			k++
+		}
+		if host(rest[i].Proc) == home && mine == nil {
+			mine = rest[i:k]
+		} else {
+			hosts = append(hosts, rest[i:k])
+		}
+		i = k
+	}
+	for len(hosts) > 0 { // the upper half of what is left to the first of that half
+		at := len(hosts) / 2
+		var b Branch
+		for _, h := range hosts[at:] {
+			b = append(b, h...)
+		}
+		out = append(out, b)
+		hosts = hosts[:at]
+	}
+	for len(mine) > 0 {
+		at := len(mine) / 2
+		out = append(out, Branch(mine[at:]))
+		mine = mine[:at]
+	}
+	return out
+}
