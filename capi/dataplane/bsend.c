@@ -5,7 +5,6 @@
  */
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 #include "bsend.h"
 #include "dp.h"
 
@@ -15,9 +14,8 @@ typedef struct block {
   uint32_t used;
   spx_request r;
 } block;
-#define ALIGN       16u
-#define PATIENCE_NS 1000000000u /* without any movement, before there is no room */
-#define ROUND(n)    (((uint64_t)(n) + ALIGN - 1) & ~(uint64_t)(ALIGN - 1))
+#define ALIGN    16u
+#define ROUND(n) (((uint64_t)(n) + ALIGN - 1) & ~(uint64_t)(ALIGN - 1))
 _Static_assert(sizeof(block) + 2 * ALIGN <= MPI_BSEND_OVERHEAD,
                "a block's header and its alignment fit into MPI_BSEND_OVERHEAD");
 
@@ -115,41 +113,40 @@ static bool in_use(const pool *p)
   return b != NULL;
 }
 
-/* take, for a message on c. While there is no room, what is on its way is helped along: an error only when nothing of it has moved for a while.
- * Other threads may come between; NULL also when the buffer was detached by one. */
-static block *take_in_time(const spx_comm *c, uint64_t n)
+spx_patience spx_bsend_patience = {.still_ns = 1000000000u, .total_ns = 10000000000u};
+
+/* take, for a message on c. While there is no room, what is on its way is helped along: an error only when nothing has moved for a while, or
+ * all that moves has made no room for long. Other threads may come between. NULL with *attached false: there is no buffer, or no more. */
+static block *take_in_time(const spx_comm *c, uint64_t n, spx_patience patience, bool *attached)
 {
-  uint64_t moved = 0;
+  uint64_t began = 0, moved = 0;
   for (;;) {
     pool *p = pool_for(c);
+    *attached = p != NULL;
     if (!p) return NULL;
     reclaim(p);
     block *b = take(p, n);
     if (b || p->automatic || !in_use(p)) return b;
     uint64_t now = spx_now_ns();
-    if (spx_poll(true) || !moved)
+    if (!began) began = moved = now;
+    if (now - began > patience.total_ns || now - moved > patience.still_ns) return NULL;
+    bool moves = spx_poll(true) != 0;
+    int d = spx_lock_leave(false);
+    if (moves)
       moved = now;
-    else if (now - moved > PATIENCE_NS)
-      return NULL;
-    else {
-      int d = spx_lock_leave(false);
+    else
       sched_yield();
-      spx_lock_return(d);
-    }
+    spx_lock_return(d);
   }
 }
 
 void spx_bsend_start(spx_request *r)
 {
-  pool *p = pool_for(r->comm);
-  if (!p) {
-    spx_complete(r, MPI_ERR_BUFFER);
-    return;
-  }
   uint64_t n = spx_capacity(r);
-  block *b = take_in_time(r->comm, n);
+  bool attached;
+  block *b = take_in_time(r->comm, n, spx_bsend_patience, &attached);
   if (!b) {
-    r->full = n;
+    if (attached) r->full = n; /* else the text says that there is no buffer */
     spx_complete(r, MPI_ERR_BUFFER);
     return;
   }

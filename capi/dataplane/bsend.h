@@ -11,4 +11,9 @@ SPX_HIDDEN int spx_buffer_flush(spx_obj *owner);
 SPX_HIDDEN int spx_buffer_iflush(spx_obj *owner, spx_request **r);
 /* For MPI_Finalize: waits for the messages in all buffers, and detaches them. */
 SPX_HIDDEN void spx_buffer_finish(void);
+/* How long a buffered send that finds no room waits for some: while nothing moves, and in all. Tests change it. */
+typedef struct {
+  uint64_t still_ns, total_ns;
+} spx_patience;
+SPX_HIDDEN extern spx_patience spx_bsend_patience;
 #endif

@@ -158,7 +158,8 @@ static void note(spx_comm *c, uint32_t rank, uint32_t tag)
   if (!r) return;
   r->kind = SPX_R_SEND;
   r->mode = SPX_M_STANDARD;
-  r->flags = SPX_RF_INTERNAL | SPX_RF_FREED;
+  r->flags = SPX_RF_INTERNAL | SPX_RF_FREED |
+             SPX_RF_HOLDS; /* it may wait for room longer than the communicator is the user's */
   r->src = r->want_src = (int32_t)rank;
   r->tag = r->want_tag = (int32_t)tag;
   r->type = spx_byte_type();
@@ -166,6 +167,8 @@ static void note(spx_comm *c, uint32_t rank, uint32_t tag)
   r->ctx = c->ctx + SPX_CTX_COLL;
   r->ctx_kind = SPX_CTX_COLL;
   r->peer = c->peer[rank];
+  spx_ref(&c->o);
+  spx_ref(&r->type->o);
   spx_lock();
   spx_send_start(r);
   spx_unlock();
