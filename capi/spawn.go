@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -123,18 +122,18 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 	var payload []byte
 	if parents.Rank == root {
 		meetingID = world.contexts.Take(1)
-		var o outcome
+		var o comm.Outcome
 		answer, o = startChildren(programs, meetingID)
-		payload = o.encode()
+		payload = o.Encode()
 	}
 	payload, err := parents.Tell(root, payload, nil)
 	if err != nil {
 		return c.onComm(a.comm, err)
 	}
-	o, err := decodeOutcome(payload)
-	if err != nil || o.failure != nil {
+	o, err := comm.DecodeOutcome(payload)
+	if err != nil || o.Failure != nil {
 		c.setCodes(a.codes, o, true)
-		return c.onComm(a.comm, cmp.Or(err, o.failure))
+		return c.onComm(a.comm, cmp.Or(err, o.Failure))
 	}
 	var pair *commObject
 	shut := func() {}
@@ -169,19 +168,19 @@ func bridge(local *commObject, root int, pair *commObject, failure error) (*comm
 }
 
 // startChildren has the agent start the processes.
-func startChildren(programs func() ([]service.Program, error), meetingID uint64) (answer *service.Message, o outcome) {
+func startChildren(programs func() ([]service.Program, error), meetingID uint64) (answer *service.Message, o comm.Outcome) {
 	list, err := programs()
 	for _, p := range list {
-		o.asked += int(p.Procs)
+		o.Asked += int(p.Procs)
 	}
 	if err != nil {
-		o.failure = err
+		o.Failure = err
 		return nil, o
 	}
-	answer, o.failure = ask(world.me.Job, &service.Message{Kind: service.Spawn, Peer: self(), Text: parentText(meetingID), Programs: list, FD: -1},
+	answer, o.Failure = ask(world.me.Job, &service.Message{Kind: service.Spawn, Peer: self(), Text: parentText(meetingID), Programs: list, FD: -1},
 		mpierr.Spawn, 0)
 	if answer != nil {
-		o.codes = answer.Codes
+		o.Codes = answer.Codes
 	}
 	return answer, o
 }
@@ -202,49 +201,13 @@ func (o *commObject) core() *comm.Comm {
 	return o.Comm
 }
 
-// outcome is what the root tells the others of the start: the error, or nil; how many processes were asked for; and their codes, none if
-// all were or none was started.
-type outcome struct {
-	failure error
-	asked   int
-	codes   []uint32
-}
-
-func (o outcome) encode() []byte {
-	b := binary.LittleEndian.AppendUint32(nil, uint32(mpierr.ClassOf(o.failure)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(o.asked))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(o.codes)))
-	for _, code := range o.codes {
-		b = binary.LittleEndian.AppendUint32(b, code)
-	}
-	if o.failure != nil {
-		b = append(b, o.failure.Error()...)
-	}
-	return b
-}
-
-func decodeOutcome(b []byte) (o outcome, err error) {
-	word := func(k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
-	if len(b) < 12 || len(b) < 12+4*int(word(2)) {
-		return o, mpierr.New(mpierr.Intern, "a message of the engine is cut short")
-	}
-	o.asked = int(word(1))
-	for k := range int(word(2)) {
-		o.codes = append(o.codes, word(3+k))
-	}
-	if class := word(0); class != 0 {
-		o.failure = mpierr.New(mpierr.Class(class), "%s", b[12+4*len(o.codes):])
-	}
-	return o, nil
-}
-
 // setCodes stores the error codes in argument i, unless they are ignored.
-func (c *call) setCodes(i int, o outcome, failed bool) {
-	out := cslice[int32](c.addr(i), o.asked)
+func (c *call) setCodes(i int, o comm.Outcome, failed bool) {
+	out := cslice[int32](c.addr(i), o.Asked)
 	for k := range out {
 		switch {
-		case k < len(o.codes) && o.codes[k] != 0:
-			out[k] = int32(o.codes[k])
+		case k < len(o.Codes) && o.Codes[k] != 0:
+			out[k] = int32(o.Codes[k])
 		case failed:
 			out[k] = int32(mpierr.Spawn)
 		default:

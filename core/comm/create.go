@@ -62,8 +62,9 @@ func DecodeContext(b []byte) (uint64, error) {
 	if len(b) != ContextWire {
 		return 0, errShort
 	}
-	if class := mpierr.Class(binary.LittleEndian.Uint32(b)); class != 0 {
-		return 0, mpierr.New(class, "the communicator cannot be duplicated: a process that decides it is dead or unreachable")
+	err := ClassError(binary.LittleEndian.Uint32(b), "the communicator cannot be duplicated: a process that decides it is dead or unreachable")
+	if err != nil {
+		return 0, err
 	}
 	return binary.LittleEndian.Uint64(b[8:]), nil
 }

@@ -2,6 +2,8 @@ package comm
 
 import (
 	"encoding/binary"
+	"math"
+	"slices"
 
 	"libspx/core/mpierr"
 )
@@ -16,7 +18,8 @@ type Link interface {
 	Recv(from, tag int, buf []byte) (int, error)
 }
 
-// A message is a first part of at most firstPart bytes, and a second part for what does not fit:
+// A message is a first part of at most firstPart bytes, and for what does not fit, parts of nextPart bytes (the last one: what remains), so that
+// memory is needed for what has come, not for what a length claims:
 //
 //	class   4 bytes  0, or an MPI error class: then the payload is the text of the error
 //	length  4 bytes  of the payload
@@ -24,10 +27,14 @@ type Link interface {
 const (
 	msgHeader = 8
 	firstPart = 512
+	nextPart  = 1 << 20
 )
 
 // send sends a payload, or the error that takes its place.
 func send(l Link, to, tag int, payload []byte, failure error) error {
+	if failure == nil && int64(len(payload)) > math.MaxUint32 {
+		failure = mpierr.New(mpierr.Intern, "a message of the engine would have %d bytes", len(payload))
+	}
 	if failure != nil {
 		payload = []byte(failure.Error())
 	}
@@ -37,8 +44,11 @@ func send(l Link, to, tag int, payload []byte, failure error) error {
 	if err := l.Send(to, tag, append(b, payload[:n]...)); err != nil {
 		return err
 	}
-	if n < len(payload) {
-		return l.Send(to, tag, payload[n:])
+	for payload = payload[n:]; len(payload) > 0; payload = payload[n:] {
+		n = min(len(payload), nextPart)
+		if err := l.Send(to, tag, payload[:n]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -53,17 +63,38 @@ func recv(l Link, from, tag int) ([]byte, error) {
 	if n < msgHeader {
 		return nil, mpierr.New(mpierr.Intern, "a message of the engine has %d bytes", n)
 	}
-	class := mpierr.Class(binary.LittleEndian.Uint32(first[:]))
-	payload := make([]byte, binary.LittleEndian.Uint32(first[4:]))
-	if k := copy(payload, first[msgHeader:n]); k < len(payload) {
-		if _, err := l.Recv(from, tag, payload[k:]); err != nil {
+	length := int64(binary.LittleEndian.Uint32(first[4:]))
+	if int64(n-msgHeader) != min(length, firstPart-msgHeader) {
+		return nil, errShort
+	}
+	payload := slices.Clone(first[msgHeader:n])
+	for have := int64(len(payload)); have < length; have = int64(len(payload)) {
+		k := int(min(length-have, nextPart))
+		payload = slices.Grow(payload, k)
+		n, err := l.Recv(from, tag, payload[have:int(have)+k])
+		if err != nil {
 			return nil, err
 		}
+		if n != k {
+			return nil, errShort
+		}
+		payload = payload[:int(have)+k]
 	}
-	if class != 0 {
-		return nil, mpierr.New(class, "%s", payload)
+	if failure := ClassError(binary.LittleEndian.Uint32(first[:]), "%s", payload); failure != nil {
+		return nil, failure
 	}
 	return payload, nil
+}
+
+// ClassError is the error of a class that another process has sent; nil for 0. What is no class is an internal error.
+func ClassError(class uint32, format string, args ...any) error {
+	switch {
+	case class == 0:
+		return nil
+	case class > math.MaxInt32:
+		return mpierr.New(mpierr.Intern, "a message of the engine has the error class %d", class)
+	}
+	return mpierr.New(mpierr.Class(class), format, args...)
 }
 
 // swap exchanges payloads, or errors, with a process that does the same. One of the two goes first.

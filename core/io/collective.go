@@ -36,6 +36,16 @@ type plan struct {
 // reach is what one process accesses: offsets from first to last, both included; nothing when n is 0.
 type reach struct{ first, last, n int64 }
 
+// isSound tells whether what a process says it accesses can be, when its offsets go up without overlap.
+func (e reach) isSound() bool {
+	return e.n == 0 || e.n > 0 && e.first >= 0 && e.last < math.MaxInt64 && e.n-1 <= e.last-e.first
+}
+
+// is tells whether a row from elsewhere is what a process accesses.
+func (r row) is(e reach) bool {
+	return r.fits(e.last+1) && r.off == e.first && r.end() == e.last+1 && r.bytes() == e.n
+}
+
 // interleaved tells whether the processes' ranges mix, so that working together pays.
 func interleaved(all []reach) bool {
 	end := int64(-1)
@@ -151,6 +161,9 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	all, known := make([]reach, len(records)), make([]row, len(records))
 	for r, x := range records {
 		all[r], known[r] = reach{x[0], x[1], x[2]}, row{x[6], x[7], x[8], x[9]}
+		if x[3] == 0 && (!all[r].isSound() || x[5] == 0 && x[2] > 0 && !known[r].is(all[r])) {
+			return 0, errAsked // as all find
+		}
 		alone, helpless, irregular = alone|x[3], helpless|x[4], irregular|x[5]
 	}
 	done := int64(0)
@@ -244,7 +257,7 @@ func (t *twoPhase) run(write bool) (int64, error) {
 				asked = append(asked, q)
 			}
 		}
-		if err := t.tell(parts, asked, write); err != nil {
+		if err := t.tell(parts, asked, from, to, write); err != nil {
 			return 0, err
 		}
 		if write {
@@ -287,8 +300,8 @@ func (t *twoPhase) parts(round int) []*part {
 	return list
 }
 
-// tell sends the aggregators the ranges, and the data if they are written.
-func (t *twoPhase) tell(parts []*part, asked []*request, write bool) error {
+// tell sends the aggregators the ranges, and the data if they are written. As an aggregator this process hears what is asked of [from, to).
+func (t *twoPhase) tell(parts []*part, asked []*request, from, to int64, write bool) error {
 	if t.known != nil {
 		return t.bring(parts, asked, write)
 	}
@@ -313,12 +326,15 @@ func (t *twoPhase) tell(parts []*part, asked []*request, write bool) error {
 		}
 	}
 	for _, q := range asked {
-		n := int64(binary.LittleEndian.Uint64(q.header))
+		n, bytes, err := decodeHeader(q.header, to-from)
+		if err != nil {
+			t.failure = err // the others are served, and told in the end
+		}
 		if n == 0 {
 			continue
 		}
 		q.table = make([]byte, rowBytes*n)
-		q.data = t.borrow(int64(binary.LittleEndian.Uint64(q.header[8:])))
+		q.data = t.borrow(bytes)
 		recvs = append(recvs, Message{q.rank, q.table})
 		if write {
 			recvs = append(recvs, Message{q.rank, q.data})
@@ -328,9 +344,21 @@ func (t *twoPhase) tell(parts []*part, asked []*request, write bool) error {
 		return err
 	}
 	for _, q := range asked {
-		q.list = decodeRows(q.table)
+		var err error
+		if q.list, err = decodeRows(q.table, int64(len(q.data)), from, to); err != nil {
+			t.failure = err
+		}
 	}
 	return nil
+}
+
+// decodeHeader reads how many rows, of how many bytes, another process wants of a window of the given length.
+func decodeHeader(b []byte, window int64) (n, bytes int64, err error) {
+	n, bytes = int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))
+	if n < 0 || n > bytes || bytes > window || n == 0 && bytes != 0 {
+		return 0, 0, errAsked
+	}
+	return n, bytes, nil
 }
 
 // bring is tell where the aggregators know who wants what: data alone travel, if they are written.

@@ -2,6 +2,7 @@ package io
 
 import (
 	"encoding/binary"
+	"math"
 
 	"libspx/core/mpierr"
 )
@@ -84,8 +85,11 @@ func Agree(p Peers, mine error) error {
 	if first == p.Rank() {
 		return mine
 	}
-	t := texts[first]
-	return mpierr.New(mpierr.Class(classes[first][0]), "on rank %d: %s", first, t[1:1+int(t[0])])
+	class, t := classes[first][0], texts[first]
+	if class < 0 || class > math.MaxInt32 {
+		class = int64(mpierr.Intern)
+	}
+	return mpierr.New(mpierr.Class(class), "on rank %d: %s", first, t[1:1+min(int(t[0]), textMax)])
 }
 
 // AgreeOn fails on all processes unless all have passed the same value of the argument called name.

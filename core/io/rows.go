@@ -1,6 +1,10 @@
 package io
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"libspx/core/mpierr"
+)
 
 // Ranges of a file, in the order of the data that belong to them. Views of many short blocks are regular most of the time: then a row
 // stands for any number of ranges, and what is done for a range is a copy and an addition.
@@ -231,11 +235,32 @@ func (l rows) encode(b []byte) []byte {
 	return b
 }
 
-func decodeRows(b []byte) rows {
+// decodeRows reads the rows that another process wants of the window [from, to): n bytes, in ranges that go up and do not overlap.
+func decodeRows(b []byte, n, from, to int64) (rows, error) {
 	l := make(rows, len(b)/rowBytes)
 	for i := range l {
 		at := func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[i*rowBytes+8*k:])) }
-		l[i] = row{at(0), at(1), at(2), at(3)}
+		r := row{at(0), at(1), at(2), at(3)}
+		if r.off < from || !r.fits(to) || r.bytes() > n {
+			return nil, errAsked
+		}
+		from, n, l[i] = r.end(), n-r.bytes(), r
 	}
-	return l
+	if n != 0 || len(b)%rowBytes != 0 {
+		return nil, errAsked
+	}
+	return l, nil
 }
+
+// fits tells whether a row from elsewhere is one, and ends before offset to.
+func (r row) fits(to int64) bool {
+	switch {
+	case r.off < 0 || r.n < 1 || r.count < 1 || r.n > to || r.off > to-r.n:
+		return false
+	case r.count == 1:
+		return true
+	}
+	return r.stride >= r.n && r.count-1 <= (to-r.n-r.off)/r.stride
+}
+
+var errAsked = &mpierr.Error{Class: mpierr.Intern, Text: "what a process says it accesses of the file cannot be"}

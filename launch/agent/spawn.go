@@ -72,6 +72,9 @@ func (a *agent) plan(s *spawning) error {
 		if len(p.Soft) > 0 {
 			n = p.Soft[len(p.Soft)-1]
 		}
+		if n > p.Procs {
+			return fmt.Errorf("soft: %d processes of at most %d", n, p.Procs)
+		}
 		if total += int(n); total > a.segment.MaxProcs() || p.Procs > shm.MaxProcsLimit {
 			return a.full(int(p.Procs))
 		}

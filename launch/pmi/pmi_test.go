@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -306,5 +307,30 @@ func FuzzMessage(f *testing.F) {
 		if diff := cmp.Diff(m, back, cmp.AllowUnexported(message{})); diff != "" || err != nil {
 			t.Errorf("%q: %v %s", again, err, diff)
 		}
+	})
+}
+
+// Any answers of a server, to all that a process asks of it.
+func FuzzAnswers(f *testing.F) {
+	const greeting = "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=1024\ncmd=my_kvsname kvsname=k\n"
+	f.Add(greeting + "cmd=appnum appnum=2\ncmd=get_result rc=0 value=1.3\ncmd=get_result rc=0 value=YWJj\ncmd=barrier_out\n")
+	f.Add(greeting + "cmd=appnum appnum=x\ncmd=get_result rc=0 value=1048577.1\n")
+	f.Add(greeting + "cmd=appnum\ncmd=get_result rc=0 value=-1.-1\n")
+	f.Add("cmd=response_to_init rc=-1 msg=no\n")
+	f.Fuzz(func(t *testing.T, said string) {
+		c, err := Connect(struct {
+			io.Reader
+			io.Writer
+		}{strings.NewReader(said), io.Discard})
+		if err != nil {
+			return
+		}
+		c.Appnum() //nolint:errcheck // it must not fail badly
+		data, err := c.GetBytes("a")
+		if err == nil && len(data) > len(said) {
+			t.Errorf("%d bytes in an answer of %d", len(data), len(said))
+		}
+		c.PutBytes("b", data) //nolint:errcheck // nor this
+		c.Barrier()           //nolint:errcheck // nor this
 	})
 }

@@ -172,7 +172,9 @@ func (r *reader) peer() (p Peer) {
 }
 
 func (r *reader) program() (p Program) {
-	p.Argv = lists(r, r.text)
+	if p.Argv = lists(r, r.text); len(p.Argv) == 0 {
+		r.bad = true // there is no command
+	}
 	p.Procs = r.u32()
 	p.Soft = lists(r, r.u32)
 	p.Dir, p.Path, p.Host = r.text(), r.text(), r.text()

@@ -11,7 +11,7 @@ import (
 func example() *Message {
 	p := Peer{ID: ident.ProcID{Job: 1 << 63, World: 2, Rank: 3, Incarnation: 4}, Slot: 5, Pid: 6}
 	return &Message{Kind: Spawn, Class: 7, World: 8, Number: 1 << 40, Name: "name", Text: "text\x00\n", Peer: p, Slots: []uint32{1, 2}, Codes: []uint32{0},
-		Peers: []Peer{p, {}}, Programs: []Program{{Argv: []string{"a", ""}, Procs: 9, Soft: []uint32{1}, Dir: "/", Path: "x:y", Host: "h", Env: []string{"A=1"}}, {}}, FD: -1}
+		Peers: []Peer{p, {}}, Programs: []Program{{Argv: []string{"a", ""}, Procs: 9, Soft: []uint32{1}, Dir: "/", Path: "x:y", Host: "h", Env: []string{"A=1"}}, {Argv: []string{""}}}, FD: -1}
 }
 
 // What is decoded is what was encoded, and a message that is cut short anywhere is refused.
@@ -33,6 +33,13 @@ func TestEncodeAndDecode(t *testing.T) {
 		if _, err := Decode(append(b, 0)); err == nil {
 			t.Error("a byte too many is no error")
 		}
+	}
+}
+
+func TestNoCommand(t *testing.T) {
+	m := &Message{Kind: Spawn, Programs: []Program{{Procs: 1}}, FD: -1}
+	if got, err := Decode(m.Encode()[4:]); err == nil {
+		t.Errorf("a program without a command is taken: %+v", got)
 	}
 }
 

@@ -135,3 +135,19 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// Who is called and does not hold the key is not believed either, whatever it says.
+func FuzzCall(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(make([]byte, nonceBytes+macBytes+1))
+	f.Add(append(make([]byte, nonceBytes+macBytes), byte(Taken)))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		v, err := Call(struct {
+			io.Reader
+			io.Writer
+		}{bytes.NewReader(said), io.Discard}, identity(alice, 1), bob)
+		if v != 0 || err == nil {
+			t.Errorf("%x is believed: %v, %v", said, v, err)
+		}
+	})
+}
