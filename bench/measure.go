@@ -350,10 +350,15 @@ func machine() string {
 	return fmt.Sprintf("%d x %s, Linux %s", runtime.NumCPU(), model, strings.TrimSpace(string(kernel)))
 }
 
+// commit names what is measured: "-dirty" when files differ from it, other than those that measuring itself writes.
 func commit(root string) string {
-	out, err := exec.Command("git", "-C", root, "describe", "--always", "--dirty").Output()
+	out, err := exec.Command("git", "-C", root, "describe", "--always").Output()
 	if err != nil {
 		return "unknown"
 	}
-	return strings.TrimSpace(string(out))
+	name := strings.TrimSpace(string(out))
+	if exec.Command("git", "-C", root, "diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs/bench").Run() != nil {
+		name += "-dirty"
+	}
+	return name
 }
