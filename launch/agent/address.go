@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// nameLimit is how long the name service may take to tell this host's own address, where that is asked at all.
+// nameLimit is how long the name service may take to tell another host's address, where that is asked at all.
 const nameLimit = 2 * time.Second
 
 // chooseAddress is where the processes of this host listen, when those of other hosts are to reach them.

@@ -1,6 +1,11 @@
 // Package agent is the process that holds a host's part of a job: the memory file, the processes with their pidfds, and their
 // output. It carries out what the pure machine of launch/job decides (MPI-5.0, 11.5; docs/running.md).
 //
+// In a job of several hosts each has its agent. That of spxrun's host decides for all: it starts the others and hears what happens there
+// (elsewhere.go), has processes spawned on all hosts in steps that each takes (newcomers.go), and answers what the processes of other hosts ask (relay.go).
+// The others decide nothing (outpost.go), and end their processes when they lose the one that does. How the processes reach each other is not
+// the agents' matter, but where they listen is (address.go).
+//
 // One thread, the main thread of the process, does everything but output and the reading of messages: it starts the ranks (whose
 // parent-death signal follows that thread), waits for pidfds, and steps the machine. It must not block on anything else.
 package agent

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libspx/launch/control"
-	"libspx/launch/hosts"
 	"libspx/launch/job"
 	"libspx/launch/output"
 )
@@ -241,7 +240,7 @@ func (p *printer) run(h *elsewhere, works bool) {
 	}
 }
 
-// hear handles a message of another host.
+// heard handles a message of another host.
 func (a *agent) heard(h *elsewhere, m *control.Message) {
 	switch {
 	case m == nil:
@@ -569,9 +568,9 @@ func (w *window) close() {
 
 // ownAddresses are those by which this host may be reached.
 func ownAddresses() (out []netip.Addr) {
-	for _, ip := range hosts.Self().Addresses {
-		if a, ok := netip.AddrFromSlice(ip); ok && !a.Unmap().IsLoopback() && !a.Unmap().IsLinkLocalUnicast() {
-			out = append(out, a.Unmap())
+	for _, l := range interfaceAddresses() {
+		if usable(l.addr) {
+			out = append(out, l.addr)
 		}
 	}
 	return out

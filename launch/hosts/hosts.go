@@ -1,7 +1,7 @@
-// Package hosts reads lists of hosts (-host, -hostfile) and says which names are this host's.
+// Package hosts reads lists of hosts (-host, -hostfile), says which names are this host's, and places the ranks of a job on the hosts of a list.
 //
-// It owns the spelling of such lists, not what is done with them. It resolves no names: a list that names this host by an alias
-// of the name service has to be written with localhost or the host's own name.
+// It owns the spelling of such lists and the rule by which ranks are given to hosts (place.go; MPI-5.0, 11.5, leaves it open); it starts nothing there.
+// It resolves no names: a list that names this host by an alias of the name service has to be written with localhost or the host's own name.
 package hosts
 
 import (
