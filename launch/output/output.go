@@ -45,6 +45,7 @@ type Mux struct {
 	streams map[int]*stream
 	said    []string
 	closing bool
+	over    bool  // its thread has ended, and epoll and wake are closed
 	err     error // why the target cannot be written any more
 
 	// owned by the thread of run
@@ -117,7 +118,7 @@ func (m *Mux) add(s *stream, alone bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.alone = alone
-	if errors.Is(m.err, unix.EPIPE) {
+	if m.over || errors.Is(m.err, unix.EPIPE) {
 		return unix.Close(fd)
 	}
 	m.streams[fd] = s
@@ -154,8 +155,21 @@ func (m *Mux) Err() error {
 }
 
 func (m *Mux) notify() {
-	one := [8]byte{1}
-	unix.Write(m.wake, one[:]) //nolint:errcheck // a full counter wakes as well
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.over {
+		one := [8]byte{1}
+		unix.Write(m.wake, one[:]) //nolint:errcheck // a full counter wakes as well
+	}
+}
+
+// end gives back what the Mux has of the kernel. Whoever comes later finds it over.
+func (m *Mux) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = true
+	unix.Close(m.epoll)
+	unix.Close(m.wake)
 }
 
 // run is the Mux's thread. Stopping for a background process's output (stty tostop) would stop the whole job.
@@ -178,6 +192,7 @@ func (m *Mux) run() {
 		if m.takeSaid() {
 			m.drain()
 			m.flush()
+			m.end()
 			return
 		}
 		m.flush()

@@ -267,3 +267,40 @@ func TestTargetFull(t *testing.T) {
 		t.Errorf("error %v, want ENOSPC", m.Err())
 	}
 }
+
+// A Mux that has been drained holds nothing of the kernel, and who comes too late does no harm.
+func TestNothingIsHeld(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	held := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	before := held()
+	for range 50 {
+		m, err := New(int(null.Fd()), false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-m.Drain()
+		m.Say("too late")
+		var pipe [2]int
+		if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Add(0, pipe[0]); err != nil {
+			t.Error(err)
+		}
+		unix.Close(pipe[1])
+		<-m.Drain()
+	}
+	if after := held(); after > before+10 {
+		t.Errorf("%d descriptors, %d before", after, before)
+	}
+}
