@@ -28,10 +28,15 @@ var petscTutorials = []string{"ksp_ksp_tutorials-*", "snes_tutorials-*", "dm_tut
 // The folders of the tutorials in Fortran.
 var petscFortran = []string{"sys", "vec/vec", "vec/is/sf", "mat", "dm", "dm/impls/plex", "ksp/ksp", "snes", "ts", "tao/leastsquares", "tao/unconstrained", "tao/bound"}
 
+// petscEnv has the tests run by this build's spxrun: PETSc as it was built, perhaps from another tree, knows that one's.
+func petscEnv(t *testing.T, dir string) []string {
+	return []string{"PETSC_DIR=" + dir, "PETSC_ARCH=arch-spx", "PETSCMPIEXEC=" + filepath.Join(harness.Build(t), "bin/spxrun")}
+}
+
 func TestPETSc(t *testing.T) {
 	need(t, "petsc")
 	dir := petsc.ready(t)
-	env := []string{"PETSC_DIR=" + dir, "PETSC_ARCH=arch-spx"}
+	env := petscEnv(t, dir)
 	for _, way := range ways {
 		t.Run(way.name+"/check", func(t *testing.T) {
 			start := time.Now()
@@ -58,7 +63,7 @@ func TestPETSc(t *testing.T) {
 func TestPETScFortran(t *testing.T) {
 	need(t, "petsc")
 	dir := petsc.ready(t)
-	env := []string{"PETSC_DIR=" + dir, "PETSC_ARCH=arch-spx"}
+	env := petscEnv(t, dir)
 	for _, folder := range petscFortran {
 		t.Run(folder, func(t *testing.T) {
 			sources, err := filepath.Glob(filepath.Join(dir, "src", folder, "tutorials/*.F90"))
