@@ -1,6 +1,7 @@
 package main
 
 /*
+#include "dyprc.h"
 #include "ft.h"
 #include "stat.h"
 static int ft_exited(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED; }
@@ -276,6 +277,7 @@ func (f *ftComm) act(out member.Output) {
 	}
 	if out.Revoked && f.obj != nil && uint64(f.obj.c.ctx) == f.ctx { // not freed in the meantime
 		C.ft_revoked(f.obj.c)
+		C.spx_dyprc_revoked(f.obj.c)
 	}
 	if out.Done != nil && len(f.waiting) > 0 {
 		ended := f.waiting[0]

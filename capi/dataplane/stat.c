@@ -51,6 +51,19 @@ spx_comm *spx_twin_with_context(uint64_t ctx)
   return c;
 }
 
+spx_comm *spx_mark_revoked(const spx_errh *handler)
+{
+  spx_lock();
+  spx_comm *c = counted;
+  while (c && !(c->errh == handler && c->o.handle && !atomic_load(&c->revoked))) c = c->counted_next;
+  if (c) {
+    atomic_store(&c->revoked, 1);
+    spx_ref(&c->o);
+  }
+  spx_unlock();
+  return c;
+}
+
 void spx_stat_gone(spx_comm *c)
 {
   spx_lock();

@@ -24,6 +24,8 @@ SPX_HIDDEN void spx_stat_messages(spx_counts_of *sum);
 SPX_HIDDEN void spx_stat_comm(spx_comm *c);
 /* The communicator with this context, if it is a twin (SPX_C_TWIN) that has not been freed; else NULL. */
 SPX_HIDDEN spx_comm *spx_twin_with_context(uint64_t ctx);
+/* A communicator with this error handler that is not revoked, marked as revoked now; one more reference. NULL: there is none. */
+SPX_HIDDEN spx_comm *spx_mark_revoked(const spx_errh *handler);
 /* A communicator goes: its counts are added to those of the gone. */
 SPX_HIDDEN void spx_stat_gone(spx_comm *c);
 

@@ -5,30 +5,23 @@
 int (ulfm_dyprc_merge_child)(MPI_Comm *mworld)
 {
   spx_fn = SPX_FN_dyprc_merge_child;
-  (void)mworld;
-  return spx_unwritten(0, NULL);
+  return spx_c_dyprc_merge_child(mworld);
 }
 
 int (ulfm_dyprc_poll)(MPI_Comm *mworld)
 {
   spx_fn = SPX_FN_dyprc_poll;
-  (void)mworld;
-  return spx_unwritten(0, NULL);
+  return spx_c_dyprc_poll(mworld);
 }
 
 void *(ulfm_dyprc_point)(MPI_Comm *mworld)
 {
   spx_fn = SPX_FN_dyprc_point;
-  (void)mworld;
-  spx_unwritten(0, NULL);
-  return 0;
+  return spx_c_dyprc_point(mworld);
 }
 
 int (ulfm_dyprc_resume)(MPI_Comm *mworld, int jumped, int newcomer)
 {
   spx_fn = SPX_FN_dyprc_resume;
-  (void)mworld;
-  (void)jumped;
-  (void)newcomer;
-  return spx_unwritten(0, NULL);
+  return spx_c_dyprc_resume(mworld, jumped, newcomer);
 }

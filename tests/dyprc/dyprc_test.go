@@ -1,0 +1,251 @@
+// Package dyprc changes the number of processes of running programs from outside, as a user or a batch system does: by the command file, by
+// spxctl, and by killing processes. The programs verify their own results.
+package dyprc
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+// running is a job whose program verifies its result when it is told to stop.
+type running struct {
+	t        *testing.T
+	dir      string
+	program  string // a copy of its own: its processes are those with this program
+	cmd      *exec.Cmd
+	out, err bytes.Buffer
+	ended    chan error
+}
+
+// start runs jacobi on n processes until stop.
+func start(t *testing.T, n int, options ...string) *running {
+	t.Helper()
+	source, err := filepath.Abs("../c/dyprc/jacobi.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(harness.Compile(t, "c/dyprc/jacobi", []string{source}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{t: t, dir: t.TempDir(), ended: make(chan error, 1)}
+	if err := os.WriteFile(filepath.Join(r.dir, file), []byte("1\n"), 0o666); err != nil { // that of a former job is no command
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond) // the clock of process starts is that coarse
+	r.program = filepath.Join(r.dir, "jacobi")
+	if err := os.WriteFile(r.program, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := append(options, "--timeout", "150", "-n", strconv.Itoa(n), r.program, "stop", "stop")
+	r.cmd = exec.Command(filepath.Join(harness.Build(t), "bin/spxrun"), args...)
+	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = r.dir, &r.out, &r.err
+	r.cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(harness.Build(t), "lib"))
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { r.ended <- r.cmd.Wait() }()
+	t.Cleanup(func() { syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) })
+	r.awaitPids(n)
+	return r
+}
+
+const file = "ulfm_dyprc.cmd"
+
+// write writes commands into the file, as a script does that knows nothing of us.
+func (r *running) write(commands string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, file), []byte(commands), 0o666); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// answer waits until the job has written what has become of commands: the number of processes, and the comments.
+func (r *running) answer(commands string) (n int, comments string) {
+	r.t.Helper()
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(r.dir, file))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		first, comments, ok := strings.Cut(string(text), "\n")
+		if n, err := strconv.Atoi(first); err == nil && ok && strings.HasPrefix(comments, "# done in ") {
+			return n, comments
+		}
+		select {
+		case err := <-r.ended:
+			r.t.Fatalf("the job has ended (%v) after %q\n%s%s", err, commands, r.out.String(), r.err.String())
+		default:
+		}
+	}
+	r.cmd.Process.Signal(syscall.SIGTERM)
+	r.t.Fatalf("no answer to %q within a minute; %v\n%s%s", commands, <-r.ended, r.out.String(), r.err.String())
+	return 0, ""
+}
+
+// do gives commands and waits until they are done and n processes are left.
+func (r *running) do(commands string, n int) (comments string) {
+	r.t.Helper()
+	r.write(commands + "\n")
+	got, comments := r.answer(commands + "\n")
+	if got != n {
+		r.t.Errorf("%d processes after %q instead of %d: %s", got, commands, n, comments)
+	}
+	return comments
+}
+
+// stop has the program end, and looks at its result.
+func (r *running) stop(n int) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, "stop"), nil, 0o666); err != nil {
+		r.t.Fatal(err)
+	}
+	select {
+	case err := <-r.ended:
+		if err != nil {
+			r.t.Errorf("%v\n%s%s", err, r.out.String(), r.err.String())
+		}
+	case <-time.After(60 * time.Second):
+		r.cmd.Process.Signal(syscall.SIGTERM)
+		r.t.Fatalf("it does not stop; %v\n%s%s", <-r.ended, r.out.String(), r.err.String())
+	}
+	if want := fmt.Sprintf(", %d processes at the end\n", n); !strings.HasPrefix(r.out.String(), "right after ") || !strings.HasSuffix(r.out.String(), want) {
+		r.t.Errorf("the result is %q, and should end in %q\n%s", r.out.String(), want, r.err.String())
+	}
+	if left := r.pids(); len(left) > 0 {
+		r.t.Errorf("processes %v are left", left)
+	}
+}
+
+// pids are the processes that run the program.
+func (r *running) pids() (list []int) {
+	found, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, f := range found {
+		if target, err := os.Readlink(f); err == nil && target == r.program {
+			pid, _ := strconv.Atoi(strings.Split(f, "/")[2])
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// awaitPids waits until n processes are left: those that leave are a moment behind.
+func (r *running) awaitPids(n int) {
+	r.t.Helper()
+	for end := time.Now().Add(20 * time.Second); len(r.pids()) != n; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("%d processes instead of %d", len(r.pids()), n)
+		}
+	}
+}
+
+// Fewer, more, fewer; nothing of those that have left stays, and the result is right.
+func TestResize(t *testing.T) {
+	t.Parallel()
+	r := start(t, 8)
+	n := 8
+	for _, m := range []int{4, 12, 2, 2, 1, 3} {
+		comments := r.do(strconv.Itoa(m), m)
+		if changed := !strings.Contains(comments, "# done in 0.000000 s"); changed != (m != n) || strings.Contains(comments, "error") {
+			t.Errorf("%d -> %d: %s", n, m, comments)
+		}
+		n = m
+		r.awaitPids(n)
+	}
+	r.stop(3)
+}
+
+// What those that have left took up is used again: without, there would be no room after a few.
+func TestResizeOften(t *testing.T) {
+	t.Parallel()
+	r := start(t, 2, "--usize", "8")
+	for range 60 {
+		r.do("7", 7)
+		r.do("2", 2)
+	}
+	r.stop(2)
+}
+
+// Fifty deaths, of any rank, one or two at a time, and growth after them.
+func TestRecoveries(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	r := start(t, 6)
+	n := 6
+	for deaths := 0; deaths < 50; {
+		if n < 3 {
+			n = 4 + rng.IntN(4)
+			r.do(strconv.Itoa(n), n)
+		}
+		ranks := rng.Perm(n)[:1+rng.IntN(2)]
+		deaths += len(ranks)
+		n -= len(ranks)
+		r.do("k"+strings.Trim(strings.ReplaceAll(fmt.Sprint(ranks), " ", ","), "[]"), n)
+		if t.Failed() {
+			t.Fatal(r.err.String())
+		}
+	}
+	r.stop(n)
+}
+
+// Commands in one file are carried out one after another; one that is written while another is being carried out is not lost.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	r := start(t, 3)
+	r.do("2\n# a comment\n5;k0, 4", 3)
+	for range 10 {
+		r.write("6\n")
+		r.write("2\n")
+		for end := time.Now().Add(30 * time.Second); len(r.pids()) != 2; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the second command is not carried out")
+			}
+		}
+		r.do("5", 5)
+		r.write("2\n")
+		time.Sleep(3 * time.Millisecond)
+		r.do("4", 4)
+	}
+	r.stop(4)
+}
+
+// What cannot be carried out is told, and does no harm.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	r := start(t, 3)
+	for command, want := range map[string]string{
+		"0":                         "1 or more",
+		"-1":                        "1 or more",
+		"4x":                        "a command is",
+		"99999999999999999999":      "a command is",
+		"make it 4":                 "a command is",
+		"k":                         "from 0 to 2",
+		"k3":                        "from 0 to 2",
+		"k1,":                       "from 0 to 2",
+		"k-1":                       "from 0 to 2",
+		"k0,1,2":                    "has to stay",
+		"100000":                    "--usize",
+		"\x00\x01":                  "no text",
+		strings.Repeat("k1,", 3000): "more than",
+	} {
+		if comments := r.do(command, 3); !strings.Contains(comments, "# error: ") || !strings.Contains(comments, want) {
+			t.Errorf("%.20q: %q has no %q", command, comments, want)
+		}
+	}
+	r.do("k9;4", 4)
+	r.stop(4)
+}
