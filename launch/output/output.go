@@ -188,7 +188,9 @@ func (m *Mux) run() {
 		for _, e := range events[:max(n, 0)] {
 			m.event(int(e.Fd))
 		}
-		m.flushIdle()
+		if n == 0 { // else the time went by here, perhaps in writing, and what ends the lines has come
+			m.flushIdle()
+		}
 		if m.takeSaid() {
 			m.drain()
 			m.flush()
