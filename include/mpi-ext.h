@@ -76,8 +76,12 @@ int MPIX_Rankset_size(MPIX_Rankset set, int *size);
 int MPIX_Rankset_free(MPIX_Rankset *set);
 /* Sends to all ranks of a set that nobody else needs to know. They receive by MPI_Recv from this rank (or MPI_ANY_SOURCE) with tag. Returns when buffer may be reused. */
 int MPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm);
+/* As MPIX_Mcast, but returns only when all of them receive it (as MPI_Ssend is to MPI_Send). */
+int MPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm);
 /* As MPIX_Mcast, complete when request is. */
 int MPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
+/* As MPIX_Smcast, complete when request is. */
+int MPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
 /* request: a persistent MPIX_Mcast, for MPI_Start. info may be MPI_INFO_NULL. */
 int MPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
@@ -108,7 +112,9 @@ int PMPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result);
 int PMPIX_Rankset_size(MPIX_Rankset set, int *size);
 int PMPIX_Rankset_free(MPIX_Rankset *set);
 int PMPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm);
+int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm);
 int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
+int PMPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
 int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
 #ifdef __cplusplus

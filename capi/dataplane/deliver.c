@@ -17,6 +17,15 @@ static void give_credit(uint32_t peer, uint32_t cost)
     spx_rx_owe(peer);
 }
 
+/* What e has taken of its sender's credit. */
+static void give_back(const spx_unex *e)
+{
+  if (e->kind == SPX_REC_MCAST)
+    spx_mcast_matched(e->proc, e->bytes);
+  else
+    give_credit(e->proc, e->cost);
+}
+
 static void answer(uint32_t peer, spx_rec_kind kind, uint32_t index, uint32_t gen, int32_t error)
 {
   spx_rec_id id = {index, gen, error};
@@ -160,18 +169,75 @@ static bool on_rts(uint32_t peer, const spx_rec *rec)
   return true;
 }
 
+static bool keep_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n)
+{
+  bool announced = h->flags & SPX_MCAST_ANNOUNCED;
+  spx_unex *e = spx_unex_new(announced ? 0 : n);
+  if (!e) return false;
+  e->ctx = h->ctx;
+  e->src = h->src;
+  e->tag = h->tag;
+  e->proc = master;
+  e->seq = h->number;
+  e->kind = announced ? SPX_REC_MCAST_RTS : SPX_REC_MCAST;
+  e->bytes = n;
+  if (announced) {
+    spx_rec_rts rts;
+    memcpy(&rts, data, sizeof rts);
+    e->index = rts.index;
+    e->gen = rts.gen;
+    e->addr = rts.addr;
+    e->type = rts.type;
+    e->bytes = rts.bytes;
+  } else {
+    memcpy(e->data, data, n);
+    spx_stat.unexpected_bytes += n;
+  }
+  spx_unex_add(e);
+  return true;
+}
+
+bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n)
+{
+  spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
+  if (!r) return keep_mcast(master, h, data, n);
+  found(r, h->src, h->tag, master);
+  if (h->flags & SPX_MCAST_ANNOUNCED) {
+    spx_rec_rts rts;
+    memcpy(&rts, data, sizeof rts);
+    accept(r, rts.bytes);
+    spx_fetch_now(r, master, &rts);
+    return true;
+  }
+  spx_receive_whole(r, data, n);
+  spx_mcast_matched(master, n);
+  spx_complete(r, r->error);
+  return true;
+}
+
+static void take_announced(spx_request *r, const spx_unex *e)
+{
+  spx_rec_rts rts = {.index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes, .type = e->type};
+  if (e->kind == SPX_REC_RTS) {
+    fetch(r, e->src, e->tag, e->proc, &rts);
+    return;
+  }
+  found(r, e->src, e->tag, e->proc);
+  accept(r, rts.bytes);
+  spx_fetch_now(r, e->proc, &rts);
+}
+
 void spx_take(spx_request *r, spx_unex *e)
 {
-  if (e->kind == SPX_REC_RTS) {
-    spx_rec_rts rts = {.index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes, .type = e->type};
-    fetch(r, e->src, e->tag, e->proc, &rts);
-  } else {
+  if (e->kind == SPX_REC_RTS || e->kind == SPX_REC_MCAST_RTS)
+    take_announced(r, e);
+  else {
     found(r, e->src, e->tag, e->proc);
     if (e->self)
       spx_local_copy(e->self, r);
     else
       spx_receive_whole(r, e->data, e->bytes);
-    give_credit(e->proc, e->cost);
+    give_back(e);
     if (e->self)
       spx_complete(e->self, MPI_SUCCESS);
     else if (e->kind == SPX_REC_EAGER_SYNC)
@@ -184,29 +250,36 @@ void spx_take(spx_request *r, spx_unex *e)
 void spx_unex_drop(spx_unex *e)
 {
   spx_unex_remove(e);
-  give_credit(e->proc, e->cost);
+  give_back(e);
   spx_unex_free(e);
 }
 
 /* ---- control ------------------------------------------------------------------------------------------------- */
 
-static void on_matched(const spx_rec *rec) /* ACK and DONE */
+static void on_matched(uint32_t peer, const spx_rec *rec) /* ACK and DONE */
 {
   spx_rec_id id = id_of(rec);
   spx_request *r = spx_id_find(id.index, id.gen);
   if (!r) return;
+  if (r->kind == SPX_R_MCAST) {
+    spx_mcast_fetched(r, peer, id.error);
+    return;
+  }
   if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r); /* the receiver did not wait for the stream */
   spx_id_drop(r);
   r->state = SPX_S_NONE;
   spx_complete(r, id.error);
 }
 
-static void on_cts(const spx_rec *rec)
+static void on_cts(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_cts cts;
   memcpy(&cts, rec->data, sizeof cts);
   spx_request *r = spx_id_find(cts.index, cts.gen);
-  if (r) spx_stream_start(r, &cts);
+  if (r && r->kind == SPX_R_MCAST)
+    spx_mcast_asked(r, peer, cts.rx_index, cts.rx_gen, cts.bytes);
+  else if (r)
+    spx_stream_start(r, &cts);
 }
 
 static void on_cancel(uint32_t peer, const spx_rec *rec)
@@ -214,7 +287,8 @@ static void on_cancel(uint32_t peer, const spx_rec *rec)
   spx_rec_cancel ask;
   memcpy(&ask, rec->data, sizeof ask);
   spx_unex *e = spx_match_unexpected(rec->ctx, rec->src, rec->tag);
-  while (e && !(e->proc == peer && e->seq == ask.seq)) e = e->link[SPX_BY_EXACT].next;
+  while (e && !(e->proc == peer && e->seq == ask.seq && e->kind != SPX_REC_MCAST && e->kind != SPX_REC_MCAST_RTS))
+    e = e->link[SPX_BY_EXACT].next;
   if (e) spx_unex_drop(e);
   answer(peer, SPX_REC_CANCELLED, ask.index, ask.gen, e == NULL);
 }
@@ -233,12 +307,14 @@ bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
   case SPX_REC_EAGER_SYNC: return on_eager_sync(peer, rec);
   case SPX_REC_RTS: return on_rts(peer, rec);
   case SPX_REC_ACK:
-  case SPX_REC_DONE: on_matched(rec); return true;
-  case SPX_REC_CTS: on_cts(rec); return true;
+  case SPX_REC_DONE: on_matched(peer, rec); return true;
+  case SPX_REC_CTS: on_cts(peer, rec); return true;
   case SPX_REC_DATA: spx_stream_data(rec); return true;
   case SPX_REC_CANCEL: on_cancel(peer, rec); return true;
   case SPX_REC_CANCELLED: on_cancelled(rec); return true;
   case SPX_REC_CTRL: return spx_ctrl_piece(peer, rx, rec);
+  case SPX_REC_MCAST: return spx_mcast_arrived(peer, rec);
+  case SPX_REC_MCAST_ACK: spx_mcast_acked(peer, rec); return true;
   default: spx_fatal(MPI_ERR_INTERN, "process %u sent a record of unknown kind %u", peer, kind);
   }
 }

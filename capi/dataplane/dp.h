@@ -10,10 +10,12 @@
  *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
  *   lock.c     the lock, with MPI_THREAD_MULTIPLE
  *   net.c      records over sockets
+ *   mcast.c    messages to sets of processes
  */
 #ifndef SPX_DP_H
 #define SPX_DP_H
 #include <string.h>
+#include "mcast.h"
 #include "net.h"
 #include "record.h"
 #include <time.h>
@@ -200,6 +202,9 @@ SPX_HIDDEN void spx_rx_cool(uint32_t peer);
 /* Writes a record now or queues it; payload is copied. */
 SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
                            const void *payload, uint32_t len);
+/* The same with a payload of two parts. */
+SPX_HIDDEN void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
+                               uint32_t a_len, const void *b, uint32_t b_len);
 SPX_HIDDEN int spx_tx_queue_request(uint32_t peer, spx_request *r);
 /* Sends what waits; the number of things that moved. */
 SPX_HIDDEN int spx_tx_drain(void);
@@ -286,7 +291,7 @@ typedef struct spx_unex {
   uint64_t ctx;
   int32_t src, tag;
   uint32_t proc, seq;
-  uint16_t kind; /* spx_rec_kind: EAGER, EAGER_SYNC, RTS */
+  uint16_t kind; /* spx_rec_kind: EAGER, EAGER_SYNC, RTS, MCAST, MCAST_RTS */
   uint16_t pooled;
   uint32_t cost;       /* credit to give back */
   uint64_t bytes;      /* of the message */
@@ -318,6 +323,8 @@ SPX_HIDDEN bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint3
 SPX_HIDDEN void spx_take(spx_request *r, spx_unex *e);
 /* Puts payload bytes into the receive r: all of a message of n bytes. */
 SPX_HIDDEN void spx_receive_whole(spx_request *r, const void *data, uint64_t n);
+/* A multicast of n bytes of data, or announced, whose turn it is; false: no memory. */
+SPX_HIDDEN bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n);
 /* Drops an unexpected message that nobody will receive. */
 SPX_HIDDEN void spx_unex_drop(spx_unex *e);
 
@@ -352,6 +359,8 @@ SPX_HIDDEN bool spx_id_shared(uint32_t index); /* it has a word in the memory fi
 SPX_HIDDEN void spx_each_id(void (*fn)(spx_request *, void *), void *arg);
 /* Fetches the message of an RTS into the matched receive r: by get, or asks for DATA. */
 SPX_HIDDEN void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
+/* The same, but the sender is asked for DATA only if its memory can not be read. */
+SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
 SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts);
 /* Sends as much of r as there is room for; true when all has been sent. */
 SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);

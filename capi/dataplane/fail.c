@@ -75,6 +75,10 @@ static void doom_id(spx_request *r, void *arg)
 {
   const doom *d = arg;
   if (!is_doomed(r, d)) return;
+  if (r->kind == SPX_R_MCAST) {
+    spx_mcast_fail(r, d->error);
+    return;
+  }
   bool was_complete = r->state == SPX_S_RECALL;
   spx_asked_forget(r);
   spx_tx_unqueue(r->peer, r);
@@ -115,6 +119,7 @@ static void bury(uint32_t i)
   spx_each_id(doom_id, &d);
   doom_queues(i, &d);
   spx_tx_kill(i);
+  spx_mcast_bury(i);
 }
 
 int spx_notice_deaths(void)

@@ -274,6 +274,11 @@ void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
     if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;
   }
+  spx_fetch_now(r, peer, rts);
+}
+
+void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
+{
   get_result result = r->bytes == 0 ? GET_DONE : get(r, peer, rts);
   switch (result) {
   case GET_REFUSED: ask_for_data(r, peer, rts); break;

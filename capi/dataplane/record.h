@@ -34,7 +34,10 @@ typedef enum {
   SPX_REC_CANCELLED,  /* spx_rec_id, error 0: forgotten, 1: too late */
   SPX_REC_CTRL,       /* a piece of a control message (tag: bytes that follow in later pieces) */
   SPX_REC_CREDIT,     /* over the network: what the control line of a channel says of what was matched (8 bytes) */
-  SPX_REC_LAST = SPX_REC_CREDIT
+  SPX_REC_MCAST,      /* a multicast, or a piece of one (tag: bytes that follow in later pieces): mcast.h */
+  SPX_REC_MCAST_ACK,  /* all multicasts up to number tag have come; the credit for them (8 bytes) */
+  SPX_REC_LAST = SPX_REC_MCAST_ACK,
+  SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
 
 #define SPX_REC_HEADER     32u

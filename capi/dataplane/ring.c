@@ -221,28 +221,46 @@ int spx_tx_queue_request(uint32_t peer, spx_request *r)
   return MPI_SUCCESS;
 }
 
-static bool write_record(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
-                         uint32_t len)
+static bool write_two(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
+                      uint32_t a_len, const void *b, uint32_t b_len)
 {
-  uint32_t bytes = SPX_REC_BYTES(len);
+  uint32_t bytes = SPX_REC_BYTES(a_len + b_len);
   if (tx->ring < 0 && tx->seq >= SPX_RING_AFTER) spx_tx_open_ring(tx);
   spx_rec *rec = spx_tx_room(tx, bytes);
   if (!rec) return false;
-  fill(tx, rec, ctx, tag, src, len);
-  memcpy(rec->data, payload, len);
+  fill(tx, rec, ctx, tag, src, a_len + b_len);
+  memcpy(rec->data, a, a_len);
+  if (b_len) memcpy(rec->data + a_len, b, b_len);
   spx_tx_commit(tx, rec, bytes, kind);
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
   return true;
 }
 
-/* Writes the pieces of a control message; it->src is the number of bytes that are on their way. */
-static bool write_ctrl(spx_tx *tx, spx_txitem *it)
+static bool write_record(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
+                         uint32_t len)
+{
+  return write_two(tx, kind, ctx, tag, src, payload, len, NULL, 0);
+}
+
+/* What may be longer than a record goes in pieces. A multicast that fits into one goes whole. */
+static bool in_pieces(spx_rec_kind kind) { return kind == SPX_REC_CTRL || kind == SPX_REC_MCAST; }
+
+static bool goes_whole(spx_tx *tx, spx_rec_kind kind, uint32_t len)
+{
+  if (!in_pieces(kind)) return true;
+  return kind == SPX_REC_MCAST && SPX_REC_BYTES(len) <= spx_segment->ring_bytes / 4 &&
+         (tx->ring >= 0 || spx_tx_open_ring(tx));
+}
+
+/* Writes the pieces of a control message or a multicast; it->src is the number of bytes that are on their way. */
+static bool write_pieces(spx_tx *tx, spx_txitem *it)
 {
   do {
     if (tx->ring < 0) spx_tx_open_ring(tx);
     uint32_t left = it->len - (uint32_t)it->src, piece = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
     if (piece > left) piece = left;
-    if (!write_record(tx, SPX_REC_CTRL, it->ctx, (int32_t)(left - piece), 0, it->data + it->src, piece)) return false;
+    if (!write_record(tx, (spx_rec_kind)it->kind, it->ctx, (int32_t)(left - piece), 0, it->data + it->src, piece))
+      return false;
     it->src += (int32_t)piece;
   } while ((uint32_t)it->src < it->len);
   return true;
@@ -253,15 +271,23 @@ static int drain_one(spx_tx *tx);
 void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
                 uint32_t len)
 {
+  spx_tx_put_two(peer, kind, ctx, tag, src, payload, len, NULL, 0);
+}
+
+void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
+                    uint32_t a_len, const void *b, uint32_t b_len)
+{
   spx_tx *tx = &spx_txs[peer];
+  uint32_t len = a_len + b_len;
   if ((tx->slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS)
     spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u", peer);
   if (tx->slow & (kind == SPX_REC_CTRL ? SPX_TX_DEAD | SPX_TX_CLOSED : SPX_TX_DEAD)) return;
-  if (!tx->pend && kind != SPX_REC_CTRL && write_record(tx, kind, ctx, tag, src, payload, len)) return;
+  if (!tx->pend && goes_whole(tx, kind, len) && write_two(tx, kind, ctx, tag, src, a, a_len, b, b_len)) return;
   spx_txitem *it = malloc(sizeof *it + len);
   if (!it) spx_fatal(MPI_ERR_NO_MEM, "no memory to queue an answer to process %u", peer);
   *it = (spx_txitem){.kind = (uint16_t)kind, .ctx = ctx, .tag = tag, .src = src, .len = len};
-  memcpy(it->data, payload, len);
+  memcpy(it->data, a, a_len);
+  if (b_len) memcpy(it->data + a_len, b, b_len);
   append(tx, it);
   if (tx->pend == it) drain_one(tx);
 }
@@ -284,8 +310,8 @@ static int drain_one(spx_tx *tx)
   while (tx->pend) {
     spx_txitem *it = tx->pend;
     if (it->r ? !spx_send_try(it->r)
-        : it->kind == SPX_REC_CTRL
-            ? !write_ctrl(tx, it)
+        : in_pieces((spx_rec_kind)it->kind)
+            ? !write_pieces(tx, it)
             : !write_record(tx, (spx_rec_kind)it->kind, it->ctx, it->tag, it->src, it->data, it->len))
       return moved;
     tx->pend = it->next;

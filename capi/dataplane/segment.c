@@ -128,6 +128,7 @@ fail:
 void spx_dp_detach(void)
 {
   if (!spx_segment) return;
+  spx_mcast_detach();
   spx_net_detach();
   spx_ring_detach();
   spx_peers_detach();

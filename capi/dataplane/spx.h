@@ -180,6 +180,7 @@ typedef enum {
   SPX_R_IDUP,
   SPX_R_PART_SEND,
   SPX_R_PART_RECV,
+  SPX_R_MCAST,
   SPX_R_GO /* completed by the engine */
 } spx_req_kind;
 enum {
@@ -363,6 +364,19 @@ SPX_HIDDEN int spx_probe(int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_S
 /* Receives a message that spx_iprobe or spx_probe took out. */
 SPX_HIDDEN int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c, uint32_t flags,
                           spx_request **r);
+/* Multicasts: docs/multicast.md. The members of the set receive as from a send. */
+typedef struct {
+  const void *buf;
+  int64_t count;
+  spx_type *type;
+  spx_rankset *set; /* of ranks of comm */
+  int tag;
+  spx_comm *comm;
+  bool sync; /* complete when all members have received it */
+} spx_mcast_args;
+SPX_HIDDEN int spx_mcast(const spx_mcast_args *a);
+/* A request for one, to be started with spx_start. flags: SPX_RF_PERSISTENT or 0. */
+SPX_HIDDEN int spx_mcast_init(const spx_mcast_args *a, uint32_t flags, spx_request **r);
 /* MPI_Cancel for sends and receives: marks; the request completes, cancelled or not. */
 SPX_HIDDEN int spx_cancel(spx_request *r);
 /* The detail text of a request that failed, for the caller to raise. */

@@ -144,7 +144,10 @@ static void write_counters(const spx_frame *f)
 /* A send that nobody will wait for any more (freed, or buffered), and that its receiver has yet to fetch. */
 static void count_detached(spx_request *r, void *n)
 {
-  if (((r->flags & SPX_RF_FREED) || r->mode == SPX_M_BUFFERED) && !spx_proc_left(r->peer)) ++*(int *)n;
+  if (r->kind == SPX_R_MCAST)
+    *(int *)n += (r->flags & SPX_RF_FREED) && spx_mcast_wanted(r);
+  else if (((r->flags & SPX_RF_FREED) || r->mode == SPX_M_BUFFERED) && !spx_proc_left(r->peer))
+    ++*(int *)n;
 }
 
 static int undelivered(void)

@@ -571,7 +571,9 @@ SPX_HIDDEN int spx_c_X_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int
 SPX_HIDDEN int spx_c_X_Rankset_size(MPIX_Rankset set, int *size);
 SPX_HIDDEN int spx_c_X_Rankset_free(MPIX_Rankset *set);
 SPX_HIDDEN int spx_c_X_Mcast(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm);
+SPX_HIDDEN int spx_c_X_Smcast(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm);
 SPX_HIDDEN int spx_c_X_Imcast(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm, MPI_Request *request);
+SPX_HIDDEN int spx_c_X_Ismcast(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm, MPI_Request *request);
 SPX_HIDDEN int spx_c_X_Mcast_init(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm, MPI_Info info, MPI_Request *request);
 SPX_HIDDEN int spx_c_SP_World_count(int *count);
 SPX_HIDDEN int spx_c_SP_World_get(int index, MPI_Comm *world);

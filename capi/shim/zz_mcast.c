@@ -136,40 +136,77 @@ int PMPIX_Rankset_free(MPIX_Rankset *set)
 int PMPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_X_Mcast);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)set;
-  (void)tag;
-  (void)comm;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_X_Mcast(buffer, count, t_datatype, set, tag, c_comm);
+}
+
+#pragma weak MPIX_Smcast = PMPIX_Smcast
+int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  SPX_ENTER(SPX_FN_X_Smcast);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_X_Smcast(buffer, count, t_datatype, set, tag, c_comm);
 }
 
 #pragma weak MPIX_Imcast = PMPIX_Imcast
 int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_X_Imcast);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)set;
-  (void)tag;
-  (void)comm;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_X_Imcast(buffer, count, t_datatype, set, tag, c_comm, request);
+}
+
+#pragma weak MPIX_Ismcast = PMPIX_Ismcast
+int PMPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  SPX_ENTER(SPX_FN_X_Ismcast);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_X_Ismcast(buffer, count, t_datatype, set, tag, c_comm, request);
 }
 
 #pragma weak MPIX_Mcast_init = PMPIX_Mcast_init
 int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_X_Mcast_init);
-  (void)buffer;
-  (void)count;
-  (void)datatype;
-  (void)set;
-  (void)tag;
-  (void)comm;
-  (void)info;
-  (void)request;
-  return spx_unwritten(SPX_K_COMM, comm);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
+  return spx_c_X_Mcast_init(buffer, count, t_datatype, set, tag, c_comm, info, request);
 }

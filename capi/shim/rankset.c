@@ -1,5 +1,5 @@
-/* mcast_set.c - the C side of a set of ranks: what a multicast needs of it without entering Go. */
-#include "mcast.h"
+/* rankset.c - the C side of a set of ranks: what a multicast needs of it without entering Go. */
+#include "rankset.h"
 #include <stdlib.h>
 
 static void destroy(spx_obj *o)

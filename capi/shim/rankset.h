@@ -1,6 +1,6 @@
-/* mcast.h - what the engine (capi/mcast.go) and the C side of sets of ranks share. docs/multicast.md. */
-#ifndef SPX_MCAST_H
-#define SPX_MCAST_H
+/* rankset.h - what the engine (capi/mcast.go) and the C side of sets of ranks share. docs/multicast.md. */
+#ifndef SPX_RANKSET_H
+#define SPX_RANKSET_H
 #include "spx.h"
 
 /* A set of n ranks of the communicator with context ctx, whose process indices the caller fills in. NULL: no memory. */

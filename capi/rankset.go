@@ -1,7 +1,7 @@
 package main
 
 /*
-#include "mcast.h"
+#include "rankset.h"
 */
 import "C"
 

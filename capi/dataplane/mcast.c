@@ -1,0 +1,702 @@
+/* mcast.c - messages to sets of processes (MPIX_Mcast): sending, handing on, order, credit, and what deaths do. docs/multicast.md.
+ *
+ * The set travels with the message. Its master hands the message to one member, who hands it on to others, and so on along a
+ * tree (mcast_wire.c): at once when the record arrives, whether a receive is posted or not. Short messages carry their data and wait
+ * among the unexpected like any other; long ones, and those for which some member has no credit, are announced, and every member
+ * fetches the data from the master (get.c).
+ *
+ * Every message has a number for each of its members: 1, 2, 3 ... among those from this master to this member. A member delivers in this
+ * order and drops what it had already. The master keeps what has not been acknowledged: when a member dies, who may have
+ * had to hand something on, it sends that again itself.
+ */
+#include "mcast.h"
+#include <stdlib.h>
+#include "dp.h"
+#include "far.h"
+
+#define ACK_EVERY  32u         /* messages */
+#define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
+
+/* What this process has sent to another one as a master. */
+typedef struct {
+  uint32_t life;          /* the member's incarnation that all this is about */
+  uint32_t number;        /* of the last message */
+  uint32_t acked;         /* the member has had all up to this one */
+  uint64_t sent, matched; /* bytes that it may have to keep */
+} outgoing;
+
+/* A message that came before its turn. */
+typedef struct held {
+  struct held *next;
+  uint32_t len;
+  uint8_t data[];
+} held;
+
+/* What this process has had from a master; piece: a record of any kind of message, from a neighbour, that comes in pieces. */
+typedef struct {
+  uint32_t life, number, acked;
+  uint64_t matched, told; /* bytes */
+  held *early;            /* in order */
+  uint8_t *piece;
+  uint32_t piece_n, piece_len;
+} incoming;
+
+/* A message whose members have not all acknowledged it. */
+typedef struct entry {
+  struct entry *next;
+  spx_request *r; /* announced: it is not complete */
+  uint32_t len;
+  uint8_t data[]; /* head, set, data */
+} entry;
+
+/* What the request of a multicast has behind priv. */
+typedef struct {
+  spx_rankset *set;
+  spx_request *self; /* the message to ourselves, not complete yet */
+  spx_poller poller; /* waits for that */
+  uint32_t left;     /* members that have not fetched it */
+  uint32_t streams;  /* to members that can not read our memory */
+  bool polls, over, failed;
+  uint8_t *fetched; /* a byte for each member of the set */
+} op;
+
+static outgoing *out;
+static incoming *in;
+static entry *kept, **kept_end = &kept;
+static uint64_t kept_bytes;
+static spx_member *members; /* of the message that is being looked at */
+static uint8_t *wire;       /* a head and a set */
+
+static uint64_t cost(uint64_t n) { return SPX_REC_BYTES(n + sizeof(spx_mcast_head)); }
+static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
+static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
+
+static bool prepare(void)
+{
+  uint32_t n = spx_map.nprocs;
+  if (!out) out = calloc(n, sizeof *out);
+  if (!in) in = calloc(n, sizeof *in);
+  if (!members) members = malloc(n * sizeof *members);
+  if (!wire) wire = malloc(sizeof(spx_mcast_head) + n * sizeof(spx_mcast_item));
+  return out && in && members && wire;
+}
+
+static void forget_early(incoming *from)
+{
+  while (from->early) {
+    held *h = from->early;
+    from->early = h->next;
+    free(h);
+  }
+}
+
+void spx_mcast_detach(void)
+{
+  for (uint32_t i = 0; in && i < spx_map.nprocs; i++) {
+    forget_early(&in[i]);
+    free(in[i].piece);
+  }
+  while (kept) {
+    entry *e = kept;
+    kept = e->next;
+    free(e);
+  }
+  kept_end = &kept;
+  kept_bytes = 0;
+  free(out);
+  free(in);
+  free(members);
+  free(wire);
+  out = NULL;
+  in = NULL;
+  members = NULL;
+  wire = NULL;
+}
+
+/* ---- handing on ------------------------------------------------------------------------------------------------------- */
+
+static void put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_t n, const void *data, uint32_t len)
+{
+  h.set = spx_mcast_encode(wire + sizeof h, set, n);
+  memcpy(wire, &h, sizeof h);
+  spx_tx_put_two(to, SPX_REC_MCAST, h.ctx, 0, 0, wire, (uint32_t)sizeof h + h.set, data, len);
+}
+
+/* Those who will take nothing any more would hand nothing on. */
+static uint32_t living(spx_member *m, uint32_t n)
+{
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (!spx_proc_left(m[i].proc)) m[k++] = m[i];
+  return k;
+}
+
+static void hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+{
+  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of);
+  for (spx_member *b; (b = spx_mcast_branch(&t, &n));) {
+    h.number = b[0].number;
+    put(b[0].proc, h, b + 1, n - 1, data, len);
+  }
+}
+
+/* The master is free after one record: the first member on its host looks after all others. */
+static void hand_over(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+{
+  uint32_t first = 0;
+  n = living(m, n);
+  if (n == 0) return;
+  while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
+  if (first == n) first = 0;
+  spx_member lead = m[first];
+  memmove(m + first, m + first + 1, (n - first - 1) * sizeof *m);
+  h.number = lead.number;
+  put(lead.proc, h, m, n - 1, data, len);
+}
+
+/* ---- what is kept -------------------------------------------------------------------------------------------------- */
+
+static uint32_t set_of(const entry *e, spx_mcast_head *h)
+{
+  memcpy(h, e->data, sizeof *h);
+  int64_t n = spx_mcast_decode(e->data + sizeof *h, h->set, spx_map.nprocs, members);
+  return n > 0 ? (uint32_t)n : 0;
+}
+
+static bool has_it(spx_member m) { return (int32_t)(out[m.proc].acked - m.number) >= 0 || spx_proc_left(m.proc); }
+
+/* Frees what all members have. Each call looks at few of them: the first that lacks a message ends it. */
+static void let_go(void)
+{
+  while (kept && !kept->r) {
+    entry *e = kept;
+    spx_mcast_head h;
+    uint32_t n = set_of(e, &h);
+    for (uint32_t i = 0; i < n; i++)
+      if (!has_it(members[i])) return;
+    if (!(kept = e->next)) kept_end = &kept;
+    kept_bytes -= e->len;
+    free(e);
+  }
+}
+
+/* The number proc belongs to another process now: what was sent to the one before concerns nobody any more. */
+static void renew(uint32_t proc)
+{
+  for (entry *e = out[proc].number ? kept : NULL; e; e = e->next) {
+    spx_mcast_head h;
+    uint32_t n = set_of(e, &h), k = 0;
+    for (uint32_t i = 0; i < n; i++)
+      if (members[i].proc != proc) members[k++] = members[i];
+    if (k == n) continue;
+    h.set = 0; /* nobody sends it again */
+    memcpy(e->data, &h, sizeof h);
+  }
+  out[proc] = (outgoing){.life = life_of(proc)};
+}
+
+void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
+{
+  uint32_t number = (uint32_t)rec->tag;
+  if (!out || out[peer].life != life_of(peer) || number > out[peer].number) return;
+  if (number > out[peer].acked) out[peer].acked = number;
+  memcpy(&out[peer].matched, rec->data, sizeof out[peer].matched);
+  let_go();
+}
+
+/* Sends what proc may have had to hand on to everybody who has not acknowledged it. */
+static void send_again(const entry *e, uint32_t proc)
+{
+  spx_mcast_head h;
+  uint32_t n = set_of(e, &h), k = 0;
+  while (k < n && members[k].proc != proc) k++;
+  if (k == n) return;
+  uint32_t skip = (uint32_t)sizeof h + h.set;
+  for (uint32_t i = 0; i < n; i++) {
+    if (has_it(members[i])) continue;
+    h.number = members[i].number;
+    put(members[i].proc, h, NULL, 0, e->data + skip, e->len - skip);
+  }
+}
+
+/* ---- sending -------------------------------------------------------------------------------------------------------- */
+
+/* Completes the multicast if nothing is left to be done for it. */
+static void settle(spx_request *r)
+{
+  op *o = r->priv;
+  if (o->left || o->streams || o->self || o->over) return;
+  o->over = true;
+  spx_id_drop(r);
+  for (entry *e = o->fetched ? kept : NULL; e; e = e->next)
+    if (e->r == r) e->r = NULL;
+  free(o->fetched);
+  o->fetched = NULL;
+  spx_complete(r, r->error == MPI_SUCCESS && o->failed ? MPIX_ERR_PROC_FAILED : r->error);
+}
+
+static int poll_self(spx_poller *p)
+{
+  op *o = (op *)((char *)p - offsetof(op, poller));
+  if (!spx_is_done(o->self)) return 0;
+  spx_request *r = o->self->priv;
+  spx_poller_del(p);
+  if (o->self->error != MPI_SUCCESS) r->error = o->self->error;
+  spx_request_free(o->self);
+  o->self = NULL;
+  settle(r);
+  return 1;
+}
+
+/* The message to ourselves goes through matching alone. */
+static int to_self(spx_request *r)
+{
+  op *o = r->priv;
+  if (r->flags & SPX_RF_BLOCKING)
+    return spx_send(r->buf, r->count, r->type, r->comm->rank, r->want_tag, r->comm, r->ctx_kind, SPX_M_STANDARD);
+  int err = spx_isend(r->buf, r->count, r->type, r->comm->rank, r->want_tag, r->comm, r->ctx_kind, SPX_M_STANDARD,
+                      SPX_RF_INTERNAL, &o->self);
+  if (err != MPI_SUCCESS) return err;
+  if (spx_is_done(o->self)) {
+    err = o->self->error;
+    spx_request_free(o->self);
+    o->self = NULL;
+    return err;
+  }
+  o->self->priv = r;
+  o->poller.poll = poll_self;
+  spx_poller_add(&o->poller);
+  return MPI_SUCCESS;
+}
+
+/* May n bytes go to all members with the message? */
+static bool has_credit(const spx_rankset *set, uint64_t n)
+{
+  if (cost(n) > spx_segment->ring_bytes / 4 || n > spx_set.eager_max || kept_bytes > RETAIN_MAX) return false;
+  for (uint32_t i = 0; i < set->n; i++) {
+    outgoing *to = &out[set->procs[i]];
+    if (to->sent + cost(n) - to->matched > spx_set.credit) return false;
+  }
+  return true;
+}
+
+/* The members that will get it, into members, with their numbers. */
+static uint32_t number(op *o, uint64_t charge)
+{
+  const spx_rankset *set = o->set;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < set->n; i++) {
+    uint32_t p = set->procs[i];
+    if (p == spx_me) continue;
+    if (spx_proc_left(p)) {
+      o->failed = o->failed || spx_proc_dead(p);
+      continue;
+    }
+    out[p].sent += charge;
+    members[n++] = (spx_member){p, ++out[p].number};
+  }
+  return n;
+}
+
+/* The data of an announced message: where they are. */
+static bool announce(spx_request *r, void *to)
+{
+  op *o = r->priv;
+  spx_rec_rts rts = {.bytes = (uint64_t)r->bytes};
+  if (!(o->fetched = calloc(o->set->n, 1)) || !spx_id_new(r, &rts.index, &rts.gen)) return false;
+  bool contiguous = r->type->flags & SPX_T_CONTIG;
+  if (spx_id_shared(rts.index) && (contiguous || spx_has_long_runs(r))) {
+    rts.addr = (uint64_t)(uintptr_t)r->buf;
+    rts.type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
+  }
+  memcpy(to, &rts, sizeof rts);
+  return true;
+}
+
+/* Processes of other jobs know ours by other numbers: they get it from us, and hand nothing on. */
+static uint32_t send_far(spx_mcast_head h, uint32_t n, const void *data, uint32_t len)
+{
+  uint32_t k = 0;
+  h.master = SPX_MCAST_DIRECT;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!spx_peer_is_far(members[i].proc)) {
+      members[k++] = members[i];
+      continue;
+    }
+    h.number = members[i].number;
+    put(members[i].proc, h, NULL, 0, data, len);
+  }
+  return k;
+}
+
+static int send_out(spx_request *r)
+{
+  op *o = r->priv;
+  for (uint32_t i = 0; i < o->set->n; i++)
+    if (out[o->set->procs[i]].life != life_of(o->set->procs[i])) renew(o->set->procs[i]);
+  bool eager = r->mode != SPX_M_SYNC && has_credit(o->set, (uint64_t)r->bytes);
+  uint32_t len = eager ? (uint32_t)r->bytes : (uint32_t)sizeof(spx_rec_rts);
+  entry *e = malloc(sizeof *e + sizeof(spx_mcast_head) + o->set->n * sizeof(spx_mcast_item) + len);
+  if (!e) return MPI_ERR_NO_MEM;
+  uint32_t n = number(o, eager ? cost((uint64_t)r->bytes) : 0);
+  spx_mcast_head h = {
+      .ctx = r->ctx, .tag = r->want_tag, .src = r->comm->rank, .master = spx_me, .epoch = spx_map.epoch};
+  h.flags = eager ? 0 : SPX_MCAST_ANNOUNCED;
+  h.set = spx_mcast_encode(e->data + sizeof h, members, n);
+  memcpy(e->data, &h, sizeof h);
+  uint8_t *data = e->data + sizeof h + h.set;
+  e->next = NULL;
+  e->r = eager ? NULL : r;
+  e->len = (uint32_t)sizeof h + h.set + len;
+  if (eager)
+    spx_pack(r->buf, r->count, r->type, 0, r->bytes, data);
+  else if (!announce(r, data)) {
+    free(e);
+    return MPI_ERR_NO_MEM;
+  } else
+    o->left = n;
+  *kept_end = e;
+  kept_end = &e->next;
+  kept_bytes += e->len;
+  hand_over(h, members, send_far(h, n, data, len), data, len);
+  if (!eager) spx_stat.announced++;
+  spx_count_sent(r->comm, (uint64_t)r->bytes);
+  return MPI_SUCCESS;
+}
+
+/* Puts a filled-in multicast on its way. Errors complete it. */
+static void start(spx_request *r)
+{
+  op *o = r->priv;
+  o->left = o->streams = 0;
+  o->over = o->failed = false;
+  r->bytes = (int64_t)spx_capacity(r);
+  int err = spx_comm_error(r->comm, r->ctx_kind, SPX_NO_PEER);
+  if (err == MPI_SUCCESS && !prepare()) err = MPI_ERR_NO_MEM;
+  if (err == MPI_SUCCESS && o->set->self && !(r->comm->flags & SPX_C_INTER)) err = to_self(r);
+  if (err == MPI_SUCCESS && o->set->n > (uint32_t)o->set->self) err = send_out(r);
+  if (err != MPI_SUCCESS) r->error = err;
+  settle(r);
+}
+
+/* ---- members that fetch ----------------------------------------------------------------------------------------------- */
+
+static uint32_t place_of(const spx_rankset *set, uint32_t proc)
+{
+  uint32_t lo = 0, hi = set->n;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (set->procs[mid] < proc)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
+}
+
+/* Nothing is to be done for this member any more. False: it was not waited for. */
+static bool strike(op *o, uint32_t peer)
+{
+  uint32_t at = place_of(o->set, peer);
+  if (at == UINT32_MAX || !o->fetched || o->fetched[at] || o->left == 0) return false;
+  o->fetched[at] = 1;
+  o->left--;
+  return true;
+}
+
+void spx_mcast_fetched(spx_request *r, uint32_t peer, int error)
+{
+  if (!strike(r->priv, peer)) return;
+  if (error != MPI_SUCCESS) r->error = error;
+  settle(r);
+}
+
+/* A stream to a member has ended. No lock is held. */
+static int streamed(spx_request *s, MPI_Status *st)
+{
+  (void)st;
+  spx_request *r = s->priv;
+  spx_lock();
+  op *o = r->priv;
+  o->streams--;
+  if (s->error == MPIX_ERR_PROC_FAILED)
+    o->failed = true;
+  else if (s->error != MPI_SUCCESS)
+    r->error = s->error;
+  settle(r);
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t bytes)
+{
+  op *o = r->priv;
+  if (!strike(o, peer)) return;
+  spx_request *s = (spx_request *)spx_new(SPX_K_REQ);
+  if (!s) { spx_fatal(MPI_ERR_NO_MEM, "no more requests: a member of a multicast can not be answered"); }
+  s->kind = SPX_R_SEND;
+  s->flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL | SPX_RF_FREED;
+  s->finish = streamed;
+  s->priv = r;
+  s->buf = r->buf;
+  s->count = r->count;
+  s->type = r->type;
+  s->comm = r->comm;
+  s->ctx = r->ctx;
+  s->ctx_kind = r->ctx_kind;
+  s->peer = peer;
+  s->bytes = r->bytes;
+  s->aux[2] = (uint64_t)rx_gen << 32 | rx_index;
+  s->aux[3] = bytes < (uint64_t)r->bytes ? bytes : (uint64_t)r->bytes;
+  spx_stat.streams++;
+  spx_stat.streamed_bytes += s->aux[3];
+  o->streams++;
+  spx_tx_stream(peer, s);
+  spx_tx_drain();
+}
+
+void spx_mcast_fail(spx_request *r, int error)
+{
+  op *o = r->priv;
+  r->error = error;
+  o->left = 0;
+  settle(r);
+}
+
+bool spx_mcast_wanted(const spx_request *r)
+{
+  const op *o = r->priv;
+  for (uint32_t i = 0; o->fetched && o->left && i < o->set->n; i++)
+    if (!o->fetched[i] && o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i])) return true;
+  return o->streams > 0;
+}
+
+/* ---- arriving --------------------------------------------------------------------------------------------------------- */
+
+static void acknowledge(uint32_t master)
+{
+  incoming *from = &in[master];
+  from->acked = from->number;
+  from->told = from->matched;
+  spx_tx_put(master, SPX_REC_MCAST_ACK, 0, (int32_t)from->number, 0, &from->matched, sizeof from->matched);
+}
+
+void spx_mcast_matched(uint32_t master, uint64_t n)
+{
+  in[master].matched += cost(n);
+  if (in[master].matched - in[master].told >= spx_set.credit / 4) acknowledge(master);
+}
+
+/* A message whose turn it is; false: no memory. */
+static bool deliver(uint32_t master, const uint8_t *data, uint32_t len)
+{
+  incoming *from = &in[master];
+  spx_mcast_head h;
+  memcpy(&h, data, sizeof h);
+  uint32_t skip = (uint32_t)sizeof h + h.set;
+  if (!spx_deliver_mcast(master, &h, data + skip, len - skip)) return false;
+  from->number++;
+  if (from->number - from->acked >= ACK_EVERY) acknowledge(master);
+  return true;
+}
+
+static uint32_t number_of(const held *m)
+{
+  spx_mcast_head h;
+  memcpy(&h, m->data, sizeof h);
+  return h.number;
+}
+
+/* Keeps a message until those before it have come; false: no memory. */
+static bool hold_back(incoming *from, const spx_mcast_head *h, const uint8_t *data, uint32_t len)
+{
+  held **at = &from->early;
+  while (*at && number_of(*at) < h->number) at = &(*at)->next;
+  if (*at && number_of(*at) == h->number) return true;
+  held *m = malloc(sizeof *m + len);
+  if (!m) return false;
+  m->len = len;
+  memcpy(m->data, data, len);
+  m->next = *at;
+  *at = m;
+  return true;
+}
+
+/* What was held back and now follows. What there is no memory for waits for the next message. */
+static void deliver_held(uint32_t master)
+{
+  incoming *from = &in[master];
+  while (from->early && number_of(from->early) <= from->number + 1) {
+    held *m = from->early;
+    if (number_of(m) == from->number + 1 && !deliver(master, m->data, m->len)) return;
+    from->early = m->next;
+    free(m);
+  }
+}
+
+/* Is this a message? Its master and the number of others that it is to be handed on to, in members. */
+static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h, uint32_t *n)
+{
+  if (len < sizeof *h) return false;
+  memcpy(h, data, sizeof *h);
+  if (h->set > len - sizeof *h || h->number == 0) return false;
+  if ((h->flags & SPX_MCAST_ANNOUNCED) && len - sizeof *h - h->set != sizeof(spx_rec_rts)) return false;
+  int64_t k = spx_mcast_decode(data + sizeof *h, h->set, spx_segment->nprocs, members);
+  if (k < 0 || (h->master != SPX_MCAST_DIRECT && h->master >= spx_segment->nprocs)) return false;
+  *n = (uint32_t)k;
+  if (h->master == SPX_MCAST_DIRECT) {
+    h->master = peer;
+    return true;
+  }
+  return h->master != spx_me && h->epoch == (uint16_t)life_of(h->master);
+}
+
+static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
+{
+  spx_mcast_head h;
+  uint32_t n;
+  if (!understand(peer, data, len, &h, &n)) return true;
+  uint32_t skip = (uint32_t)sizeof h + h.set, life = life_of(h.master);
+  incoming *from = &in[h.master];
+  if (from->life != life) {
+    forget_early(from);
+    uint8_t *piece = from->piece; /* of a record that is still coming */
+    uint32_t piece_n = from->piece_n, piece_len = from->piece_len;
+    *from = (incoming){.life = life, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
+  }
+  if (h.number <= from->number) return true; /* the master has sent it again, and whoever lacked it */
+  if (n > 0) hand_on(h, members, n, data + skip, len - skip);
+  if (h.number > from->number + 1) return spx_proc_dead(h.master) || hold_back(from, &h, data, len);
+  if (!deliver(h.master, data, len)) return false;
+  deliver_held(h.master);
+  return true;
+}
+
+bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
+{
+  if (!prepare()) return false;
+  incoming *from = &in[peer];
+  if (SPX_LIKELY(!from->piece && rec->tag == 0)) return message(peer, rec->data, rec->len);
+  if (!from->piece) {
+    from->piece_n = 0;
+    from->piece_len = rec->len + (uint32_t)rec->tag;
+    if (rec->tag < 0 || from->piece_len > SPX_CTRL_MAX || !(from->piece = malloc(from->piece_len))) return false;
+  }
+  if (rec->len > from->piece_len - from->piece_n) return true; /* nonsense */
+  if (from->piece_n + rec->len == from->piece_len) { /* the last: what was put together stays if there is no memory */
+    memcpy(from->piece + from->piece_n, rec->data, rec->len);
+    if (!message(peer, from->piece, from->piece_len)) return false;
+    free(from->piece);
+    from->piece = NULL;
+    return true;
+  }
+  memcpy(from->piece + from->piece_n, rec->data, rec->len);
+  from->piece_n += rec->len;
+  return true;
+}
+
+/* ---- deaths ----------------------------------------------------------------------------------------------------------- */
+
+void spx_mcast_bury(uint32_t peer)
+{
+  if (!in || !out) return;
+  forget_early(&in[peer]);
+  free(in[peer].piece);
+  in[peer].piece = NULL;
+  for (entry *e = kept, *next; e; e = next) {
+    next = e->next;
+    send_again(e, peer);
+    if (!e->r) continue;
+    op *o = e->r->priv;
+    if (!strike(o, peer)) continue;
+    o->failed = true;
+    settle(e->r);
+  }
+  let_go();
+}
+
+/* ---- what MPIX_Mcast and its kin call ------------------------------------------------------------------------------------ */
+
+static void fill(spx_request *r, op *o, const spx_mcast_args *a, uint32_t flags)
+{
+  *o = (op){.set = a->set};
+  r->kind = SPX_R_MCAST;
+  r->mode = a->sync ? SPX_M_SYNC : SPX_M_STANDARD;
+  r->flags = flags;
+  r->src = r->want_src = MPI_ANY_SOURCE;
+  r->tag = r->want_tag = a->tag;
+  r->buf = (void *)(uintptr_t)a->buf;
+  r->count = a->count;
+  r->type = a->type;
+  r->comm = a->comm;
+  r->ctx = a->comm->ctx + SPX_CTX_P2P;
+  r->ctx_kind = SPX_CTX_P2P;
+  r->peer = SPX_NO_PEER;
+  r->priv = o;
+}
+
+static void tell_failure(const spx_request *r)
+{
+  if (r->error == MPIX_ERR_PROC_FAILED) spx_detail("members of the set have failed; the others have the message");
+  if (r->error == MPI_ERR_NO_MEM) spx_detail("no memory for a multicast to %u members", ((op *)r->priv)->set->n);
+}
+
+int spx_mcast(const spx_mcast_args *a)
+{
+  spx_request r = {.error = MPI_SUCCESS};
+  op o;
+  fill(&r, &o, a, SPX_RF_BLOCKING);
+  spx_lock();
+  start(&r);
+  spx_unlock();
+  int rc = spx_wait(&r);
+  tell_failure(&r);
+  return rc;
+}
+
+static int finish(spx_request *r, MPI_Status *st)
+{
+  (void)st;
+  tell_failure(r);
+  return r->error;
+}
+
+static void release(spx_request *r)
+{
+  op *o = r->priv;
+  spx_unref(SPX_K_RANKSET, &o->set->o);
+  spx_unref(SPX_K_COMM, &r->comm->o);
+  spx_unref(SPX_K_TYPE, &r->type->o);
+  free(o);
+}
+
+static int restart(spx_request *r)
+{
+  spx_lock();
+  atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+  r->flags |= SPX_RF_ACTIVE;
+  r->error = MPI_SUCCESS;
+  start(r);
+  spx_unlock();
+  return MPI_SUCCESS;
+}
+
+int spx_mcast_init(const spx_mcast_args *a, uint32_t flags, spx_request **out_r)
+{
+  spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
+  op *o = r ? malloc(sizeof *o) : NULL;
+  if (!o) {
+    if (r) spx_retire(SPX_K_REQ, &r->o);
+    spx_detail("no memory for a multicast");
+    return MPI_ERR_NO_MEM;
+  }
+  fill(r, o, a, flags);
+  spx_ref(&a->set->o);
+  spx_ref(&a->comm->o);
+  spx_ref(&a->type->o);
+  r->start = restart;
+  r->finish = finish;
+  r->release = release;
+  *out_r = r;
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,66 @@
+/* mcast.h - messages to sets of processes: what travels, the tree along which it does, and what mcast.c does for the other
+ * files of the data plane. docs/multicast.md. */
+#ifndef SPX_MCAST_DP_H
+#define SPX_MCAST_DP_H
+#include "spx.h"
+
+/* ---- mcast_wire.c: the same as package mcast (Go), which tests compare it with ------------------------------------ */
+/* A member of a set, and the number of the message among those of its master to it. */
+typedef struct {
+  uint32_t proc, number;
+} spx_member;
+/* count members from first on, stride apart, all with the same number. */
+typedef struct {
+  uint32_t first, number;
+  uint16_t count, stride;
+} spx_mcast_item;
+/* The wire form of n members in ascending order; to has room for n items. Returns its bytes. */
+SPX_HIDDEN uint32_t spx_mcast_encode(void *to, const spx_member *members, uint32_t n);
+/* Reads it; to has room for procs members. Returns how many, or -1 when it is no set of processes below procs. */
+SPX_HIDDEN int64_t spx_mcast_decode(const void *from, uint32_t bytes, uint32_t procs, spx_member *to);
+
+/* What a process has to hand on: the members of its own host stand first. */
+typedef struct {
+  spx_member *rest;
+  uint32_t n, mine;
+  uint32_t (*host)(uint32_t proc);
+} spx_mcast_tree;
+/* Puts the members of host home first. */
+SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, uint32_t (*host)(uint32_t));
+/* Takes a branch off, whose first member gets the message and looks after the others; NULL: there is nothing left. */
+SPX_HIDDEN spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n);
+
+/* ---- what travels --------------------------------------------------------------------------------------------------- */
+/* In front of a message; then come the set of those that the receiver hands it on to, and the data. */
+typedef struct {
+  uint64_t ctx;
+  int32_t tag, src; /* src: rank of the master */
+  uint32_t master;  /* its process index; SPX_MCAST_DIRECT: who has written the record */
+  uint32_t number;  /* of the message, for its receiver */
+  uint16_t epoch;   /* low bits of the master's incarnation */
+  uint16_t flags;   /* SPX_MCAST_* */
+  uint32_t set;     /* bytes of the set */
+} spx_mcast_head;
+_Static_assert(sizeof(spx_mcast_head) == 32 && sizeof(spx_mcast_item) == 12, "the wire form");
+#define SPX_MCAST_DIRECT UINT32_MAX
+enum { SPX_MCAST_ANNOUNCED = 1 }; /* the data are an spx_rec_rts: the receiver fetches them from the master */
+
+/* ---- mcast.c -------------------------------------------------------------------------------------------------------- */
+struct spx_rec;
+struct spx_rec_cts;
+SPX_HIDDEN void spx_mcast_detach(void);
+/* A record of kind SPX_REC_MCAST or SPX_REC_MCAST_ACK; false: no memory, leave it where it is. */
+SPX_HIDDEN bool spx_mcast_arrived(uint32_t peer, const struct spx_rec *rec);
+SPX_HIDDEN void spx_mcast_acked(uint32_t peer, const struct spx_rec *rec);
+/* A receive has taken a message of n bytes that master has sent with its data. */
+SPX_HIDDEN void spx_mcast_matched(uint32_t master, uint64_t n);
+/* The multicast r, announced: peer has fetched the data, or asks for them. */
+SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer, int error);
+SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t bytes);
+/* It can not complete: its communicator is revoked. */
+SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
+/* Process peer is dead. */
+SPX_HIDDEN void spx_mcast_bury(uint32_t peer);
+/* Members that can still fetch it have not yet. */
+SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
+#endif

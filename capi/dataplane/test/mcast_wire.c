@@ -1,0 +1,84 @@
+/* The wire form of a set, and the tree: the same as package mcast (Go) makes, for the cases in zz_mcast_cases.h, and no nonsense is taken for a
+ * set, whatever byte is changed. */
+// sources: mcast_wire.c
+// sanitize: address,undefined
+#include "../mcast.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  uint32_t procs, per_host, home, n;
+  spx_member members[41];
+  const char *wire;
+  struct {
+    uint32_t lead, n;
+  } branches[41];
+} wire_case;
+#include "zz_mcast_cases.h"
+
+static uint32_t per_host;
+static uint32_t host_of(uint32_t proc) { return proc / per_host; }
+
+static void fail(int i, const char *what)
+{
+  fprintf(stderr, "case %d: %s\n", i, what);
+  exit(1);
+}
+
+static uint32_t bytes_of(const char *hex, uint8_t *to)
+{
+  uint32_t n = 0;
+  unsigned v;
+  for (; sscanf(hex, "%2x", &v) == 1; hex += 2) to[n++] = (uint8_t)v;
+  return n;
+}
+
+/* What is taken is in order, exists, and comes back as it is. */
+static void nonsense(int i, const uint8_t *wire, uint32_t n, uint32_t procs)
+{
+  spx_member *m = malloc(procs * sizeof *m);
+  uint8_t *copy = malloc(n + 1), *again = malloc((size_t)procs * sizeof(spx_mcast_item));
+  for (uint32_t at = 0; at < n; at++)
+    for (int bit = 0; bit < 8; bit++) {
+      memcpy(copy, wire, n);
+      copy[at] ^= (uint8_t)(1 << bit);
+      int64_t k = spx_mcast_decode(copy, n, procs, m);
+      for (int64_t j = 0; j < k; j++)
+        if (m[j].proc >= procs || m[j].number == 0 || (j && m[j - 1].proc >= m[j].proc)) fail(i, "nonsense was taken");
+      if (k < 0) continue;
+      uint32_t len = spx_mcast_encode(again, m, (uint32_t)k);
+      spx_member *back = malloc(procs * sizeof *back);
+      if (spx_mcast_decode(again, len, procs, back) != k || memcmp(back, m, (size_t)k * sizeof *m))
+        fail(i, "a set does not come back");
+      free(back);
+    }
+  if (n && spx_mcast_decode(wire, n - 1, procs, m) >= 0) fail(i, "a cut form was taken");
+  free(m);
+  free(copy);
+  free(again);
+}
+
+int main(void)
+{
+  for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+    const wire_case *c = &cases[i];
+    spx_member *m = malloc(c->procs * sizeof *m), *b;
+    uint8_t *want = malloc(sizeof c->members * 2), *got = malloc(c->n * sizeof(spx_mcast_item) + 1);
+    uint32_t bytes = bytes_of(c->wire, want), len;
+    if (spx_mcast_encode(got, c->members, c->n) != bytes || memcmp(got, want, bytes)) fail(i, "encoded otherwise");
+    if (spx_mcast_decode(want, bytes, c->procs, m) != c->n || memcmp(m, c->members, c->n * sizeof *m))
+      fail(i, "decoded otherwise");
+    per_host = c->per_host;
+    spx_mcast_tree t = spx_mcast_tree_of(m, c->n, c->home, host_of);
+    int k = 0;
+    for (; (b = spx_mcast_branch(&t, &len)); k++)
+      if (b[0].proc != c->branches[k].lead || len != c->branches[k].n) fail(i, "another tree");
+    if (c->branches[k].n) fail(i, "branches are missing");
+    if (c->procs < 1000) nonsense(i, want, bytes, c->procs);
+    free(m);
+    free(want);
+    free(got);
+  }
+  return 0;
+}
