@@ -1,4 +1,5 @@
 /* basic.c - the table of the predefined datatypes and their objects (see basic.h). */
+#include <pthread.h>
 #include "basic.h"
 #include "pack.h"
 
@@ -17,7 +18,7 @@
       nm] = {.name = "MPI_" #nm, .handle = (uint16_t)(uintptr_t)MPI_##nm, .value = SPX_B_##vid, .index = SPX_B_##iid},
 spx_basic spx_basics[SPX_BASIC_MAX] = {SPX_BASICS_SIMPLE(SPX_X) SPX_BASICS_PAIR(SPX_PAIR)};
 
-spx_type spx_basic_types[SPX_B_COUNT_OF];
+spx_type spx_basic_types[SPX_BASIC_MAX];
 static int basics_used = SPX_B_COUNT_OF;
 
 static int round_up(int n, int to) { return (n + to - 1) / to * to; }
@@ -37,7 +38,20 @@ static void fill_pair(spx_basic *p)
 
 static int is_integer(const spx_basic *b) { return b->cls == SPX_BC_INT || b->cls == SPX_BC_UINT; }
 
-int spx_basic_pair(int value, int index)
+/* The type of row i, in which its size and layout are. */
+static void fill_type(int i)
+{
+  const spx_basic *b = &spx_basics[i];
+  spx_type *t = &spx_basic_types[i];
+  t->flags = SPX_T_PREDEFINED | SPX_T_COMMITTED | (b->size == b->extent ? SPX_T_CONTIG : 0);
+  t->basic = (uint16_t)i;
+  t->size = b->size;
+  t->extent = b->extent;
+  t->true_extent = b->cls == SPX_BC_PAIR ? b->index_at + spx_basics[b->index].size : b->size;
+  if (b->cls == SPX_BC_PAIR) spx_layout_of_pair(t);
+}
+
+static int find_pair(int value, int index)
 {
   if (value <= 0 || index <= 0 || value >= basics_used || index >= basics_used) return 0;
   if (!(is_integer(&spx_basics[value]) || spx_basics[value].cls == SPX_BC_FLOAT)) return 0;
@@ -49,7 +63,17 @@ int spx_basic_pair(int value, int index)
   p->value = (uint8_t)value;
   p->index = (uint8_t)index;
   fill_pair(p);
+  fill_type(basics_used);
   return basics_used++;
+}
+
+int spx_basic_pair(int value, int index)
+{
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&lock);
+  int i = find_pair(value, index);
+  pthread_mutex_unlock(&lock);
+  return i;
 }
 
 void spx_basic_init(void)
@@ -62,12 +86,7 @@ void spx_basic_init(void)
     spx_type *t = &spx_basic_types[i];
     if (t->o.handle) continue;
     if (i >= SPX_B_FLOAT_INT) fill_pair(b);
-    t->flags = SPX_T_PREDEFINED | SPX_T_COMMITTED | (b->size == b->extent ? SPX_T_CONTIG : 0);
-    t->basic = (uint16_t)i;
-    t->size = b->size;
-    t->extent = b->extent;
-    t->true_extent = b->cls == SPX_BC_PAIR ? b->index_at + spx_basics[b->index].size : b->size;
-    if (b->cls == SPX_BC_PAIR) spx_layout_of_pair(t);
+    fill_type(i);
     atomic_store_explicit(&t->o.refs, 1, memory_order_relaxed);
     t->o.handle = b->handle;
     spx_predef[SPX_K_TYPE][b->handle] = &t->o;

@@ -152,13 +152,14 @@ typedef struct spx_basic {
 /* By number; row 0 is empty. Rows from SPX_B_COUNT_OF on are the unnamed pairs that MPI_Type_get_value_index has made so far:
  * whoever handles pairs reads value, index and index_at, and does not switch on the number. A row never changes once made. */
 SPX_HIDDEN extern spx_basic spx_basics[SPX_BASIC_MAX];
-/* The objects of the named ones. */
-SPX_HIDDEN extern spx_type spx_basic_types[SPX_B_COUNT_OF];
+/* Their datatypes, by number: for the named ones the objects of the handles; for a pair without a name what is needed to move and
+ * reduce elements of it. */
+SPX_HIDDEN extern spx_type spx_basic_types[SPX_BASIC_MAX];
 
 /* Puts the objects into spx_predef[SPX_K_TYPE]. Idempotent; call it before any other thread exists. */
 SPX_HIDDEN void spx_basic_init(void);
 /* The number of the pair of these two basic types: that of a named pair, an unnamed one made before, or a new one; 0 when the
- * value has no order, the index is not an integer, or the table is full. Callers serialise. */
+ * value has no order, the index is not an integer, or the table is full. */
 SPX_HIDDEN int spx_basic_pair(int value, int index);
 
 /* The row of a predefined or one-basic datatype, or NULL when it holds several basic types or none. */

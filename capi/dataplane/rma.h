@@ -3,7 +3,8 @@
  * MPI-5.0, chapter 12. docs/decisions/rma.md says why it is as it is. Every operation is complete, at the origin and at the target,
  * when its function returns: the memory of the target is mapped here (MPI_Win_allocate, _shared, the own process), or is
  * reached by process_vm_readv and process_vm_writev, or, where those are forbidden, through a mailbox that the target empties
- * in its progress. Synchronisation is by messages on the window's own communicator, locks are in shared memory.
+ * in its progress, or, over the network, by messages. Synchronisation is by messages on the window's own communicator, locks are in the
+ * memory that the processes of a host share.
  */
 #ifndef SPX_RMA_H
 #define SPX_RMA_H
@@ -35,6 +36,7 @@ typedef struct spx_target {
   uint32_t proc;   /* process index */
   uint8_t held;    /* spx_held */
   uint8_t started; /* in the group of MPI_Win_start */
+  uint8_t far;     /* reached over the network (rma_far.c); base: 0, addresses count from the window's beginning */
 } spx_target;
 
 /* In shared memory, one for each process of the window. A latch holds its owner's rank + 1, so that it can be
@@ -77,7 +79,10 @@ typedef struct spx_win {
   uint64_t looked; /* the place that was looked at */
   int mail;        /* mail is the only way to some process */
   int boxed;       /* there are mailboxes */
-  bool guest;      /* of the memory file of another job: that of rank 0 */
+  bool guest;      /* of the memory file of another job: that of the leader */
+  bool elsewhere;  /* some process is reached over the network */
+  int leader; /* the lowest rank that shares memory with this one: it takes and gives back the window's memory there */
+  struct spx_win_far *far;          /* answers those: rma_far.c */
   uint64_t file_offset, file_bytes; /* part of the memory file */
   uint64_t used;                    /* bytes of it that the window needs */
   char *map;
@@ -125,18 +130,22 @@ static inline void spx_latch(const spx_win *w, uint32_t *latch)
   if (SPX_UNLIKELY(!__atomic_compare_exchange_n(latch, &free, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
     spx_latch_slow(w, latch);
 }
+/* Without waiting for it; false: somebody who lives has it. */
+SPX_HIDDEN bool spx_latch_try(const spx_win *w, uint32_t *latch);
 static inline void spx_unlatch(uint32_t *latch) { __atomic_store_n(latch, 0, __ATOMIC_RELEASE); }
 /* Waits for the lock of a target's window memory (MPI-5.0, 12.5.3); MPIX_ERR_PROC_FAILED when the target is dead. */
 SPX_HIDDEN int spx_win_lock(spx_win *w, int target, spx_held how);
 SPX_HIDDEN void spx_win_unlock(spx_win *w, int target, spx_held how);
+/* For process rank: takes the lock of a target that shares memory with this process, or draws a ticket, and: gives back what it
+ * holds there. */
+SPX_HIDDEN bool spx_win_try_lock(spx_win *w, int target, int rank, spx_held how);
+SPX_HIDDEN void spx_win_drop_lock(spx_win *w, int target, int rank);
 
 /* ---- rma_move.c: data ---- */
 /* Moves m bytes between the bytes [at, at + m) of the packed form of elements of rtype at the target's address raddr and the
  * bytes [lat, lat + m) of that of ltype at lbuf. An MPI error class, with a detail text. */
 SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
                             void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
-/* Is that memory of this process attached to the dynamic window? Called with spx_lock held. */
-SPX_HIDDEN bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size);
 /* Who is dead, or has no memory there: the detail text, and the class. */
 SPX_HIDDEN int spx_rma_lost(const spx_win *w, int target);
 SPX_HIDDEN int spx_rma_no_memory(int target, uint64_t addr);
@@ -150,6 +159,10 @@ SPX_HIDDEN void spx_rma_serve(spx_win *w);
 SPX_HIDDEN void spx_rma_serve_end(spx_win *w);
 /* May the memory of that process be read and written by the kernel for us? 0: no, or not known. */
 SPX_HIDDEN bool spx_may_read(uint32_t peer);
+
+/* ---- rma_rows.c ---- */
+/* Is that memory of this process attached to the dynamic window? Called with spx_lock held. */
+SPX_HIDDEN bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size);
 
 /* ---- rma_accumulate.c ---- */
 typedef struct spx_accumulate {
@@ -176,4 +189,21 @@ SPX_HIDDEN int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const voi
                                 const spx_op *op);
 SPX_HIDDEN int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare,
                                     void *result, spx_type *t);
+/* in and inout: k elements of basic in packed form. An error class. */
+SPX_HIDDEN int spx_rma_reduce(const void *in, void *inout, int64_t k, const spx_type *basic, const spx_op *op);
+
+/* ---- rma_far.c: over the network; all return error classes, with a detail text ---- */
+/* This process answers requests; starts and stops it. */
+SPX_HIDDEN int spx_rma_far_serve(spx_win *w);
+SPX_HIDDEN void spx_rma_far_end(spx_win *w);
+/* Gives this process's lock to those elsewhere whose turn it is. */
+SPX_HIDDEN void spx_rma_far_grant(spx_win *w);
+/* As spx_rma_move, _accumulate, _compare_swap, spx_win_lock and _unlock. */
+SPX_HIDDEN int spx_rma_far_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
+                                void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
+SPX_HIDDEN int spx_rma_far_accumulate(spx_win *w, int target, const spx_accumulate *a);
+SPX_HIDDEN int spx_rma_far_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare,
+                                void *result, const spx_type *t);
+SPX_HIDDEN int spx_rma_far_lock(spx_win *w, int target, spx_held how);
+SPX_HIDDEN void spx_rma_far_unlock(spx_win *w, int target);
 #endif

@@ -26,8 +26,7 @@ static bool is_plain(const spx_type *t) { return (t->flags & SPX_T_CONTIG) != 0;
 /* Elements of t lie in memory as in their packed form: false for pairs with a gap. */
 static bool has_gaps(const spx_type *t) { return t->size != t->extent; }
 
-/* in and inout: k elements of basic in packed form. */
-static int reduce_packed(const void *in, void *inout, int64_t k, const spx_type *basic, const spx_op *op)
+int spx_rma_reduce(const void *in, void *inout, int64_t k, const spx_type *basic, const spx_op *op)
 {
   if (SPX_LIKELY(!has_gaps(basic))) return spx_reduce(in, inout, k, basic, op);
   _Alignas(64) char a[2048], b[2048]; /* a gap is never as long as the data */
@@ -64,7 +63,7 @@ static int piece(spx_win *w, int target, const spx_accumulate *a, const spx_type
   }
   if (a->result) spx_unpack(a->result, 0, a->result_type, at, at + m, t);
   if (no_op) return MPI_SUCCESS;
-  if (!replace) err = reduce_packed(in, t, m / basic->size, basic, a->op);
+  if (!replace) err = spx_rma_reduce(in, t, m / basic->size, basic, a->op);
   if (err != MPI_SUCCESS) return err;
   return spx_rma_move(w, target, true, a->addr, a->type, at, replace ? (char *)(uintptr_t)in : t, byte_type(), 0, m);
 }
@@ -99,6 +98,7 @@ static int in_pieces(spx_win *w, int target, const spx_accumulate *a, const spx_
 
 int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a)
 {
+  if (SPX_UNLIKELY(w->targets[target].far)) return spx_rma_far_accumulate(w, target, a);
   const spx_type *basic = spx_rma_element(a->type);
   bool no_op = a->op->predef == (int)(intptr_t)MPI_NO_OP;
   bool direct = (w->targets[target].here || target == w->rank) && is_plain(a->type) && !has_gaps(basic) &&
@@ -163,6 +163,7 @@ int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, 
 int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare, void *result,
                          spx_type *t)
 {
+  if (SPX_UNLIKELY(w->targets[target].far)) return spx_rma_far_swap(w, target, addr, origin, compare, result, t);
   char now[64], want[64], with[64];
   uint64_t n = (uint64_t)t->size;
   memcpy(want, compare, n);

@@ -222,6 +222,14 @@ void spx_latch_slow(const spx_win *w, uint32_t *latch)
   }
 }
 
+bool spx_latch_try(const spx_win *w, uint32_t *latch)
+{
+  uint32_t me = (uint32_t)w->rank + 1, owner = __atomic_load_n(latch, __ATOMIC_RELAXED);
+  bool dead = owner != 0 && owner != me && spx_ndead && spx_proc_dead(w->targets[owner - 1].proc);
+  return (owner == 0 || dead) &&
+         __atomic_compare_exchange_n(latch, &owner, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 /* ---- locks --------------------------------------------------------------------------------------------------- */
 
 /* A row of a target: the ticket of each process that waits, 0 when it does not, then what each holds. */
@@ -253,36 +261,38 @@ static void purge(spx_win *w, int target)
   }
 }
 
-/* Someone has waited longer than ticket mine (0: none drawn). */
-static bool others_first(const spx_win *w, int target, uint32_t mine)
+/* Someone has waited longer than rank, whose ticket is mine (0: none drawn). */
+static bool others_first(const spx_win *w, int target, int rank, uint32_t mine)
 {
   const uint32_t *ticket = tickets(w, target);
   for (int i = 0; i < w->size; i++)
-    if (ticket[i] && i != w->rank && (mine == 0 || (int32_t)(ticket[i] - mine) < 0)) return true;
+    if (ticket[i] && i != rank && (mine == 0 || (int32_t)(ticket[i] - mine) < 0)) return true;
   return false;
 }
 
-static void ring_waiters(spx_win *w, int target)
+/* Who is elsewhere waits by the target, which asks for it. */
+static void ring_waiters(spx_win *w, int target, int rank)
 {
   const uint32_t *ticket = tickets(w, target);
   for (int i = 0; i < w->size; i++)
-    if (__atomic_load_n(&ticket[i], __ATOMIC_RELAXED) && i != w->rank) spx_ring_bell(w->targets[i].proc);
+    if (__atomic_load_n(&ticket[i], __ATOMIC_RELAXED) && i != rank)
+      spx_ring_bell(w->targets[w->targets[i].far ? target : i].proc);
 }
 
-static bool try_lock(spx_win *w, int target, spx_held how)
+bool spx_win_try_lock(spx_win *w, int target, int rank, spx_held how)
 {
   spx_win_cell *c = &w->cells[target];
-  uint32_t *mine = &tickets(w, target)[w->rank];
+  uint32_t *mine = &tickets(w, target)[rank];
   spx_latch(w, &c->latch);
   if (SPX_UNLIKELY(spx_ndead) && (c->exclusive || c->shared || c->waiting)) purge(w, target);
   bool free = how == SPX_HELD_EXCLUSIVE ? !c->exclusive && !c->shared : !c->exclusive;
-  bool waiters = c->waiting > (*mine != 0), got = free && !(waiters && others_first(w, target, *mine));
+  bool waiters = c->waiting > (*mine != 0), got = free && !(waiters && others_first(w, target, rank, *mine));
   if (got) {
     if (how == SPX_HELD_EXCLUSIVE)
-      c->exclusive = (uint32_t)w->rank + 1;
+      c->exclusive = (uint32_t)rank + 1;
     else
       c->shared++;
-    holds(w, target)[w->rank] = (uint8_t)how;
+    holds(w, target)[rank] = (uint8_t)how;
     if (*mine) c->waiting--;
     *mine = 0;
   } else if (!*mine) {
@@ -290,7 +300,7 @@ static bool try_lock(spx_win *w, int target, spx_held how)
     c->waiting++;
   }
   spx_unlatch(&c->latch);
-  if (got && waiters && how == SPX_HELD_SHARED) ring_waiters(w, target); /* the next may be a reader too */
+  if (got && waiters && how == SPX_HELD_SHARED) ring_waiters(w, target, rank); /* the next may be a reader too */
   return got;
 }
 
@@ -306,6 +316,7 @@ static void stop_waiting(spx_win *w, int target)
 
 int spx_win_lock(spx_win *w, int target, spx_held how)
 {
+  if (SPX_UNLIKELY(w->targets[target].far)) return spx_rma_far_lock(w, target, how);
   for (;;) {
     uint32_t ticket = spx_ticket();
     if (is_dead(w, target)) {
@@ -313,18 +324,28 @@ int spx_win_lock(spx_win *w, int target, spx_held how)
       spx_detail("rank %d of the window, which has failed, cannot be locked", target);
       return MPIX_ERR_PROC_FAILED;
     }
-    if (try_lock(w, target, how)) return MPI_SUCCESS;
+    if (spx_win_try_lock(w, target, w->rank, how)) return MPI_SUCCESS;
     spx_wait_event(ticket, 0);
   }
+}
+
+void spx_win_drop_lock(spx_win *w, int target, int rank)
+{
+  spx_win_cell *c = &w->cells[target];
+  spx_latch(w, &c->latch);
+  drop(c, holds(w, target), rank);
+  bool ring = c->waiting > 0;
+  spx_unlatch(&c->latch);
+  if (ring) ring_waiters(w, target, rank);
 }
 
 void spx_win_unlock(spx_win *w, int target, spx_held how)
 {
   if (how == SPX_HELD_UNCHECKED) return;
-  spx_win_cell *c = &w->cells[target];
-  spx_latch(w, &c->latch);
-  drop(c, holds(w, target), w->rank);
-  bool ring = c->waiting > 0;
-  spx_unlatch(&c->latch);
-  if (ring) ring_waiters(w, target);
+  if (SPX_UNLIKELY(w->targets[target].far)) {
+    spx_rma_far_unlock(w, target);
+    return;
+  }
+  spx_win_drop_lock(w, target, w->rank);
+  if (SPX_UNLIKELY(w->far != NULL) && target == w->rank) spx_rma_far_grant(w);
 }

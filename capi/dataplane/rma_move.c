@@ -192,6 +192,7 @@ int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_typ
       copy(lbuf, ltype, lat, mem, rtype, at, m);
     return MPI_SUCCESS;
   }
+  if (w->targets[target].far) return spx_rma_far_move(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m);
   int64_t moved;
   if (w->mail) return spx_rma_by_mail(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m, &moved);
   return by_kernel(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m);

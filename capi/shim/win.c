@@ -57,6 +57,9 @@ MPI_Group spx_win_group(spx_win *w)
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
+/* Does the process share memory with this one? */
+static bool is_near(const spx_win *w, int rank) { return rank == w->rank || !spx_net_peer(w->comm->peer[rank]); }
+
 /* Where the memory of each process is in the window's part of the file, behind the cells; its end. */
 static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
 {
@@ -66,33 +69,34 @@ static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
   for (int i = 0; i < w->size; i++) apart |= (all[i].flags & APART) != 0;
   for (int i = 0; i < w->size; i++) {
     at[i] = end;
+    if (!is_near(w, i)) continue;
     end += apart ? PAGES(all[i].size) : (uint64_t)all[i].size;
   }
   return end;
 }
 
-/* Memory that rank 0 takes for all, when what it had to spare is not enough: head gets an errno, the place, the size. */
+/* Memory that the leader takes for all who share it, when what it had to spare is not enough: head gets an errno, the place, the size. */
 static int take_memory(spx_win *w, spx_comm *comm, uint64_t bytes, int64_t head[3])
 {
   int64_t mine[3] = {0, 0, 0}, *all = malloc((size_t)w->size * sizeof mine);
   if (!all) return MPI_ERR_NO_MEM;
-  if (w->rank == 0) {
+  if (w->rank == w->leader) {
     uint64_t offset, got;
     mine[0] = spx_plot_take(bytes, &offset, &got);
     mine[1] = (int64_t)offset;
     mine[2] = (int64_t)got;
   }
   int err = spx_inside_gather(comm, mine, all, sizeof mine);
-  memcpy(head, all, sizeof mine);
+  memcpy(head, all + 3 * w->leader, sizeof mine);
   free(all);
   return err;
 }
 
-/* The window's memory lies in the file of rank 0's job. */
+/* The window's memory lies in the file of the leader's job. */
 static char *map_part(spx_win *w, const spx_comm *comm)
 {
   uint32_t there;
-  const spx_file *f = w->rank == 0 ? &spx_own : spx_place(comm->peer[0], &there);
+  const spx_file *f = w->rank == w->leader ? &spx_own : spx_place(comm->peer[w->leader], &there);
   w->guest = f != &spx_own;
   if (!w->guest) return spx_plot_map(w->file_offset, w->file_bytes);
   void *p = mmap(NULL, w->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, (off_t)w->file_offset);
@@ -103,7 +107,7 @@ static char *map_part(spx_win *w, const spx_comm *comm)
 static int get_memory(spx_win *w, spx_comm *comm, const share *first, uint64_t bytes)
 {
   int64_t head[3] = {0, first->plot, first->plot_bytes};
-  if ((uint64_t)head[2] < bytes) {
+  if ((uint64_t)head[2] < bytes || w->elsewhere) {
     if (w->rank == 0 && head[2]) spx_plot_give((uint64_t)head[1], (uint64_t)head[2], NULL, 0);
     int err = take_memory(w, comm, bytes, head);
     if (err != MPI_SUCCESS) return err;
@@ -130,7 +134,9 @@ static void set_targets(spx_win *w, const share *all, const uint64_t *at)
     t->proc = w->comm->peer[i];
     t->size = w->flavor == MPI_WIN_FLAVOR_DYNAMIC ? -1 : all[i].size;
     t->unit = all[i].unit;
-    t->base = (uint64_t)all[i].base;
+    t->far = !is_near(w, i);
+    t->base = t->far ? 0 : (uint64_t)all[i].base;
+    if (t->far) continue;
     if (allocates(w->flavor)) {
       t->here = w->map + at[i];
       t->base = (uint64_t)(uintptr_t)t->here;
@@ -156,7 +162,7 @@ static int ask_for_mail(spx_win *w, spx_comm *comm)
   int64_t mail = 0;
   if (!is_reached(w)) return MPI_SUCCESS;
   for (int i = 0; i < w->size; i++)
-    if (i != w->rank && !spx_may_read(comm->peer[i])) mail = 1;
+    if (i != w->rank && is_near(w, i) && !spx_may_read(comm->peer[i])) mail = 1;
   int err = spx_inside_greatest(comm, &mail);
   w->mail = mail != 0;
   w->boxed = mail || (w->size > 1 && w->size <= BOXES_MAX);
@@ -176,7 +182,7 @@ static void prepare(spx_win *w, const spx_comm *comm, share *mine)
     spx_comm_set_ctx(w->comm, (uint64_t)mine->ctx);
   }
   if (poor) mine->flags |= POOR;
-  if (!poor && w->rank == 0) mine->plot_bytes = (int64_t)spx_plot_spare((uint64_t *)&mine->plot);
+  if (!poor && w->rank == 0 && !w->elsewhere) mine->plot_bytes = (int64_t)spx_plot_spare((uint64_t *)&mine->plot);
 }
 
 /* The window is made by what all bring. */
@@ -196,7 +202,11 @@ static int put_together(spx_win *w, spx_comm *comm, const share *all, uint64_t *
   set_targets(w, all, at);
   spx_win_control_set(w);
   if (w->boxed) spx_rma_serve(w);
-  return MPI_SUCCESS;
+  if (SPX_LIKELY(!w->elsewhere)) return MPI_SUCCESS;
+  int64_t failed = spx_rma_far_serve(w);
+  err = spx_inside_greatest(comm, &failed);
+  if (err == MPI_SUCCESS && failed) spx_detail("out of memory for a window");
+  return err == MPI_SUCCESS ? (int)failed : err;
 }
 
 static int set_up(spx_win *w, spx_comm *comm, share *mine)
@@ -217,7 +227,8 @@ static int set_up(spx_win *w, spx_comm *comm, share *mine)
 static void destroy(spx_win *w, int together)
 {
   if (w->boxed && w->boxes) spx_rma_serve_end(w);
-  if (w->rank == 0 && w->file_bytes) {
+  spx_rma_far_end(w);
+  if (w->rank == w->leader && w->file_bytes) {
     if (together)
       spx_plot_give(w->file_offset, w->file_bytes, w->map, w->used);
     else
@@ -253,12 +264,19 @@ static int info_is_true(MPI_Info info, const char *key)
   return found && strcmp(value, "true") == 0;
 }
 
-/* Some process is reached by the network alone; then each of them has one that is. */
+/* Some process is reached over the network alone; then each of them has one that is. */
 static bool is_elsewhere(const spx_comm *comm)
 {
-  for (int i = 0; i < comm->size; i++)
+  for (int i = 0; (comm->flags & SPX_C_FAR) && i < comm->size; i++)
     if (spx_net_peer(comm->peer[i])) return true;
   return false;
+}
+
+static int find_leader(const spx_comm *comm)
+{
+  int i = 0;
+  while (i != comm->rank && spx_net_peer(comm->peer[i])) i++;
+  return i;
 }
 
 static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info info, spx_comm *comm, MPI_Win *win)
@@ -267,9 +285,6 @@ static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info in
   if (comm->flags & SPX_C_INTER) return fail(comm, MPI_ERR_COMM, "comm is an intercommunicator");
   if ((comm->flags & SPX_C_FAR) && flavor == MPI_WIN_FLAVOR_SHARED)
     return fail(comm, MPI_ERR_RMA_SHARED, "comm has processes of several jobs or hosts; memory is shared within a job");
-  if ((comm->flags & SPX_C_FAR) && is_elsewhere(comm))
-    return fail(comm, MPI_ERR_UNSUPPORTED_OPERATION,
-                "comm has processes that share no memory with this one; windows need one host");
   if (size < 0) return fail(comm, MPI_ERR_SIZE, "size = %lld is negative", (long long)size);
   if (allocates(flavor) && size > MOST) return fail(comm, MPI_ERR_NO_MEM, "size is more memory than there can be");
   if (unit <= 0) return fail(comm, MPI_ERR_DISP, "disp_unit = %lld is not positive", (long long)unit);
@@ -284,6 +299,8 @@ static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info in
   w->unit = (int)unit;
   w->rank = comm->rank;
   w->size = comm->size;
+  w->elsewhere = is_elsewhere(comm);
+  w->leader = w->elsewhere ? find_leader(comm) : 0;
   w->group = MPI_GROUP_NULL;
   w->errh = spx_initial_errh();
   spx_ref(&w->errh->o);
@@ -368,8 +385,9 @@ int64_t spx_win_go(spx_word *a)
 {
   spx_win *w = spx_win_of((MPI_Win)a[0].p);
   int err = farewell(w);
-  if (w->boxed && err == MPI_SUCCESS) { /* nobody looks at its mailbox when the memory goes */
-    spx_rma_serve_end(w);
+  if ((w->boxed || w->far) &&
+      err == MPI_SUCCESS) { /* nobody is asked for anything, nor looks at its mailbox, when the memory goes */
+    if (w->boxed) spx_rma_serve_end(w);
     w->boxed = 0;
     err = farewell(w);
   }

@@ -54,7 +54,7 @@ int spx_c_Win_get_group(MPI_Win win, MPI_Group *group)
 static int first_with_memory(const spx_win *w)
 {
   for (int i = 0; i < w->size; i++)
-    if (w->targets[i].size > 0) return i;
+    if (w->targets[i].size > 0 && !w->targets[i].far) return i;
   return -1;
 }
 
@@ -69,7 +69,7 @@ int spx_c_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, spx_count_out 
   if (rank != MPI_PROC_NULL && (rank < 0 || rank >= w->size))
     return SPX_WIN_FAIL(w, MPI_ERR_RANK, "rank = %d is not a rank of the window (size %d)", rank, w->size);
   int r = rank == MPI_PROC_NULL ? first_with_memory(w) : rank;
-  const spx_target *t = r < 0 ? NULL : &w->targets[r];
+  const spx_target *t = r < 0 || w->targets[r].far ? NULL : &w->targets[r];
   *size = t ? t->size : 0;
   spx_count_store(disp_unit, t ? t->unit : 1);
   *(void **)baseptr = t && t->size > 0 ? t->here : NULL;

@@ -1,8 +1,11 @@
 // run: n=1,2,5 timeout=60
 // run: n=1,3 env=SPX_CMA=0 timeout=60
+// run: n=1,2,4 env=SPX_TRANSPORTS=tcp timeout=60
 /* Windows of all flavors: put, get and accumulates under fences, locks, and post-start-complete-wait give what a program on one
- * memory would. MPI-5.0, 12.2 to 12.5. With SPX_CMA=0 no process may read another: operations go by mail. */
+ * memory would. MPI-5.0, 12.2 to 12.5. With SPX_CMA=0 no process may read another: operations go by mail. With
+ * SPX_TRANSPORTS=tcp, or between hosts, they are messages, and there is no shared memory. */
 #include "../check.h"
+#include "near.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,6 +157,7 @@ int main(int argc, char **argv)
   const int flavors[] = {MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED, MPI_WIN_FLAVOR_CREATE};
   for (int f = 0; f < 3; f++) {
     long *base;
+    if (flavors[f] == MPI_WIN_FLAVOR_SHARED && !are_near(MPI_COMM_WORLD)) continue;
     MPI_Win w = make(flavors[f], 64, &base);
     fences(w, base);
     locks(w, base);

@@ -4,6 +4,9 @@
 // run: n=3 args=lock timeout=30
 // run: n=3 args=pscw timeout=30
 // run: n=3 args=mail env=SPX_CMA=0 timeout=30
+// run: n=3 args=fence env=SPX_TRANSPORTS=tcp timeout=30
+// run: n=3 args=lock env=SPX_TRANSPORTS=tcp timeout=30
+// run: n=3 args=pscw env=SPX_TRANSPORTS=tcp timeout=30
 #include "../check.h"
 #include <mpi-ext.h>
 #include <signal.h>

@@ -1,9 +1,11 @@
 // run: n=1,2,4 timeout=60
 // run: n=3 env=SPX_CMA=0 timeout=60
+// run: n=3 env=SPX_TRANSPORTS=tcp timeout=60
 /* Windows come and go, of all kinds, sizes and communicators, several at a time, so that memory is used again in another order than
  * it was given back. Memory that MPI allocates is zero at first, nobody sees what belongs to another window, and a window outlives
  * the communicator that it was made of. MPI-5.0, 12.2. */
 #include "../check.h"
+#include "near.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,13 +39,13 @@ static void make(window *w, int rank)
 {
   static const int sizes[] = {1, 8, 500, 512, 2000, 70000};
   MPI_Comm c = some_comm(rank);
-  int kind = below(4), zero = 1;
+  int kind = below(4), zero = 1, near = are_near(c);
   MPI_Comm_rank(c, &w->rank);
   MPI_Comm_size(c, &w->size);
   w->n = sizes[below(6)];
   w->own = NULL;
   MPI_Aint bytes = w->n * (MPI_Aint)sizeof(long);
-  switch (kind) {
+  switch (kind == 1 && !near ? 0 : kind) {
   case 0: MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, c, &w->mine, &w->win); break;
   case 1: MPI_Win_allocate_shared(bytes, sizeof(long), MPI_INFO_NULL, c, &w->mine, &w->win); break;
   default:

@@ -1,5 +1,6 @@
 // run: n=2 cflags=-pthread timeout=60
 // run: n=3 cflags=-pthread env=SPX_CMA=0 timeout=60
+// run: n=3 cflags=-pthread env=SPX_TRANSPORTS=tcp timeout=60
 /* Several threads of each process use windows at once: one counter that all add to, and a window of each thread's own that it
  * makes, locks and frees. MPI-5.0, 11.6 and 12.7. */
 #include "../check.h"
