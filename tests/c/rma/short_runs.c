@@ -198,7 +198,8 @@ int main(int argc, char **argv)
   OK(MPI_Win_create(mem, SPACE * sizeof *mem, sizeof *mem, MPI_INFO_NULL, MPI_COMM_WORLD, &w));
   for (int kind = 0; kind < 4; kind++) kinds(w, kind);
   const char *cma = getenv("SPX_CMA");
-  if (size > 1 && !(cma && *cma == '0') && are_near(MPI_COMM_WORLD)) busy_target(w); /* else only the target itself can reach its memory */
+  if (size > 1 && !(cma && *cma == '0') && are_near(MPI_COMM_WORLD))
+    busy_target(w); /* else only the target itself can reach its memory */
   OK(MPI_Win_free(&w));
   free(mem);
   touching();
