@@ -48,6 +48,7 @@ void spx_dyprc_adopt(MPI_Comm next)
   PMPI_Comm_size(next, &d.size);
   d.left = d.stride = 1;
   d.restart = true;
+  d.told = false;
 }
 
 int spx_dyprc_decide(MPI_Comm comm, uint32_t *flags, MPI_Comm *next)
@@ -160,6 +161,7 @@ static bool meet(bool *restart)
     news[2] = next_stride();
   }
   int err = PMPI_Allreduce(MPI_IN_PLACE, news, 3, MPI_INT64_T, MPI_MAX, d.world);
+  if (d.rank == 0 && news[0]) d.order.epoch++;
   if (err == MPI_SUCCESS && (news[0] || news[1])) err = PMPI_Bcast(&d.order, sizeof d.order, MPI_BYTE, 0, d.world);
   if (err != MPI_SUCCESS) {
     spx_dyprc_recover();
@@ -167,6 +169,7 @@ static bool meet(bool *restart)
   }
   d.left = d.stride = news[0] ? 1 : (int)news[2];
   *restart = news[0] != 0;
+  if (d.rank == 0 && !d.told) spx_dyprc_tell();
   if (news[0]) changed();
   bool another = news[1] && spx_dyprc_carry_out();
   if (!another) conclude();

@@ -26,13 +26,16 @@ enum { SPX_DYPRC_FROM_FILE = 1, SPX_DYPRC_FROM_AGENT = 2 }; /* where commands co
 
 /* What all processes know of the commands that were taken: rank 0 hands it on, so that its successor can go on. */
 typedef struct {
-  int64_t stamp[3]; /* of the command file when commands were taken from it: time of change in ns, inode, size */
-  uint64_t number;  /* of the latest command of the agent */
-  int32_t source;   /* of these commands; 0: there are none */
-  int32_t at;       /* position in text of the next one */
-  int32_t tries;    /* how often it has failed because a process died meanwhile */
-  int32_t killing;  /* processes that end themselves as the command said: it is done when the others have recovered */
-  int32_t from;     /* number of processes when they were taken */
+  int64_t stamp[3];   /* of the command file when commands were taken from it: time of change in ns, inode, size */
+  uint64_t number;    /* of the latest command of the agent */
+  int32_t source;     /* of these commands; 0: there are none */
+  int32_t at;         /* position in text of the next one */
+  int32_t tries;      /* how often it has failed because a process died meanwhile */
+  int32_t killing;    /* processes that end themselves as the command said: it is done when the others have recovered */
+  int32_t from;       /* number of processes when the drill began */
+  int32_t unanswered; /* commands were taken from the file, and nobody is known to have written the answer */
+  int32_t first;      /* number of processes when they were taken */
+  uint64_t epoch;     /* number of changes so far */
   char text[SPX_DYPRC_TEXT]; /* separated by newlines or semicolons */
   char error[256];           /* of the first that could not be carried out; empty: none */
 } spx_dyprc_orders;
@@ -49,6 +52,7 @@ typedef struct {
   const char *frame; /* an address below the frame that has called setjmp */
 
   bool newcomer; /* spawned, and has not passed ulfm_dyprc_setjmp yet */
+  bool told;     /* at rank 0: the agent knows who the processes are */
   bool restart;  /* the next pass of ulfm_dyprc_setjmp is one after a change */
 
   int left, stride;       /* calls of ulfm_dyprc_poll until the next meeting, and from one to the next */
@@ -60,6 +64,15 @@ typedef struct {
   spx_dyprc_orders order; /* the same at all, when decided */
 } spx_dyprc_state;
 SPX_HIDDEN extern spx_dyprc_state spx_dyprc;
+
+/* At rank 0: a command on its way from the agent, which a thread of the engine waits for. */
+enum { SPX_DYPRC_IDLE, SPX_DYPRC_WAITING, SPX_DYPRC_ARRIVED, SPX_DYPRC_FAILED };
+typedef struct {
+  _Atomic int state;
+  uint64_t number;
+  char text[SPX_DYPRC_TEXT];
+} spx_dyprc_mail;
+SPX_HIDDEN extern spx_dyprc_mail spx_dyprc_post;
 SPX_HIDDEN extern SPX_TLS int
     spx_dyprc_busy; /* > 0: this thread is in one of these functions, which looks at error codes itself */
 
@@ -86,6 +99,8 @@ SPX_HIDDEN int spx_dyprc_merge(MPI_Comm *inter, int high, MPI_Comm *all);
 /* ---- dyprc_command.c ---- */
 /* At rank 0: takes commands into order if there are some and none is being carried out. */
 SPX_HIDDEN void spx_dyprc_look(void);
+/* At rank 0, after a change: tells the agent who the processes are now, and returns when it knows. */
+SPX_HIDDEN void spx_dyprc_tell(void);
 /* At rank 0: the commands are done, or cannot be carried out: tells so where they came from. */
 SPX_HIDDEN void spx_dyprc_done(void);
 /* At rank 0 of those that a job begins with: a command file that is older holds no command. */

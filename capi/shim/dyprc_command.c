@@ -100,6 +100,80 @@ static bool is_new(content *c)
   return got && memcmp(c->stamp, d.order.stamp, sizeof c->stamp) != 0;
 }
 
+static const char done[] = "# done in ";
+
+/* The answer is written at once, with blank lines up to the end of what was there: who reads it may write the next command. */
+static void answer(int fd, const content *before)
+{
+  static char text[FILE_MAX + 1];
+  struct stat st;
+  uint64_t age;
+  int n = snprintf(text, sizeof text, "%d\n%s%.6f s\n", d.size, done, d.seconds);
+  if (d.order.error[0]) n += snprintf(text + n, sizeof text - (size_t)n, "# error: %s\n", d.order.error);
+  while (n < before->size && n < FILE_MAX) text[n++] = '\n';
+  if ((before->size > FILE_MAX && ftruncate(fd, FILE_MAX) != 0) || pwrite(fd, text, (size_t)n, 0) != n)
+    fprintf(stderr, "ulfm_dyprc: %s cannot be written: %s\n", path(), strerror(errno));
+  settled = false; /* what is read there from now on is a command, unless it is this */
+  if (fstat(fd, &st) == 0) stamp_of(&st, d.order.stamp, &age);
+  d.order.stamp[2] = hash(text, n);
+}
+
+/* Writes what has come of the commands into the file, unless there are others by now. */
+static void write_back(void)
+{
+  static content c;
+  d.order.unanswered = 0;
+  int fd = open(path(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (fd >= 0 && read_file(fd, &c) && memcmp(c.stamp, d.order.stamp, sizeof c.stamp) == 0) answer(fd, &c);
+  if (fd < 0 && errno != ENOENT) fprintf(stderr, "ulfm_dyprc: %s cannot be written: %s\n", path(), strerror(errno));
+  if (fd >= 0) close(fd);
+}
+
+/* ---- the agent ------------------------------------------------------------------------------------------------- */
+
+spx_dyprc_mail spx_dyprc_post;
+
+void spx_dyprc_tell(void)
+{
+  spx_frame f = {.fn = SPX_IN_DYPRC_MEMBERS};
+  f.a[0].p = (void *)d.world;
+  f.a[1].u = d.order.epoch;
+  d.told = spx_go_internal(&f) == MPI_SUCCESS;
+}
+
+/* Sees to it that a command of the agent's arrives; true: one has. */
+static bool has_mail(void)
+{
+  int state = atomic_load_explicit(&spx_dyprc_post.state, memory_order_acquire);
+  if (state == SPX_DYPRC_IDLE) {
+    spx_frame f = {.fn = SPX_IN_DYPRC_AWAIT};
+    f.a[0].u = d.order.number;
+    atomic_store(&spx_dyprc_post.state, SPX_DYPRC_WAITING);
+    if (spx_go_internal(&f) != MPI_SUCCESS) atomic_store(&spx_dyprc_post.state, SPX_DYPRC_IDLE);
+  }
+  return state == SPX_DYPRC_ARRIVED;
+}
+
+static void report(void)
+{
+  char text[sizeof d.order.error + 128];
+  spx_frame f = {.fn = SPX_IN_DYPRC_DONE};
+  snprintf(text, sizeof text, "%d %d %.6f %s", d.order.first, d.size, d.seconds, d.order.error);
+  f.a[0].u = d.order.number;
+  f.a[1].p = text;
+  spx_go_internal(&f); /* is the agent gone, so is the job */
+}
+
+/* ---- taking commands ------------------------------------------------------------------------------------------- */
+
+/* What stands in a file behind the answer to former commands, if there is one. */
+static const char *behind_answer(const char *text)
+{
+  const char *last = NULL;
+  for (const char *at = text; (at = strstr(at, done)); at++) last = at;
+  return last ? last + strcspn(last, "\n") : text;
+}
+
 /* Takes the commands out of text, without blanks and comments; what they are is looked at when they are carried out. */
 static void take(const char *text, int source)
 {
@@ -108,11 +182,13 @@ static void take(const char *text, int source)
   o->source = source;
   o->at = o->tries = o->killing = 0;
   o->error[0] = 0;
+  o->first = d.size;
   d.seconds = 0;
   for (const char *line = text; *line;) {
-    const char *end = line + strcspn(line, "\n;");
-    for (const char *at = line; at < end && *at != '#'; at++)
+    const char *end = line + strcspn(line, "\n;#");
+    for (const char *at = line; at < end; at++)
       if (!isspace((unsigned char)*at)) o->text[n++] = *at;
+    end += *end == '#' ? strcspn(end, "\n") : 0;
     if (n > 0 && o->text[n - 1] != ';') o->text[n++] = ';';
     line = *end ? end + 1 : end;
   }
@@ -126,7 +202,17 @@ void spx_dyprc_look(void)
   uint64_t now = spx_dyprc_now();
   if (d.order.source || now - last < LOOK_EVERY) return;
   last = now;
-  if (!is_new(&c) || c.size == 0) return; /* an empty one is being written */
+  if (has_mail()) {
+    d.order.number = spx_dyprc_post.number;
+    take(spx_dyprc_post.text, SPX_DYPRC_FROM_AGENT);
+    atomic_store(&spx_dyprc_post.state, SPX_DYPRC_IDLE);
+    return;
+  }
+  if (!is_new(&c)) {
+    if (d.order.unanswered) write_back(); /* the former rank 0 has died on the way */
+    return;
+  }
+  if (c.size == 0) return; /* is being written */
   if (c.size <= FILE_MAX && c.text[c.size - 1] != '\n' && c.age < UNFINISHED) return;
   memcpy(d.order.stamp, c.stamp, sizeof c.stamp);
   if (c.size > FILE_MAX) {
@@ -136,8 +222,9 @@ void spx_dyprc_look(void)
     take("", SPX_DYPRC_FROM_FILE);
     spx_dyprc_refuse("the command file is no text");
   } else
-    take(c.text, SPX_DYPRC_FROM_FILE);
+    take(behind_answer(c.text), SPX_DYPRC_FROM_FILE);
   if (!d.order.text[0] && !d.order.error[0]) d.order.source = 0; /* nothing but comments */
+  d.order.unanswered = d.order.source != 0;
 }
 
 /* How long this process has been there, ns. */
@@ -168,36 +255,11 @@ void spx_dyprc_pass_over(void)
   close(fd);
 }
 
-/* The answer is written at once, with blank lines up to the end of what was there: who reads it may write the next command. */
-static void answer(int fd, const content *before)
-{
-  static char text[FILE_MAX + 1];
-  struct stat st;
-  uint64_t age;
-  int n = snprintf(text, sizeof text, "%d\n# done in %.6f s\n", d.size, d.seconds);
-  if (d.order.error[0]) n += snprintf(text + n, sizeof text - (size_t)n, "# error: %s\n", d.order.error);
-  while (n < before->size && n < FILE_MAX) text[n++] = '\n';
-  if ((before->size > FILE_MAX && ftruncate(fd, FILE_MAX) != 0) || pwrite(fd, text, (size_t)n, 0) != n)
-    fprintf(stderr, "ulfm_dyprc: %s cannot be written: %s\n", path(), strerror(errno));
-  settled = false; /* what is read there from now on is a command, unless it is this */
-  if (fstat(fd, &st) == 0) stamp_of(&st, d.order.stamp, &age);
-  d.order.stamp[2] = hash(text, n);
-}
-
-/* Writes what has come of the commands into the file, unless there are others by now. */
-static void write_back(void)
-{
-  static content c;
-  int fd = open(path(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-  if (fd >= 0 && read_file(fd, &c) && memcmp(c.stamp, d.order.stamp, sizeof c.stamp) == 0) answer(fd, &c);
-  if (fd < 0 && errno != ENOENT) fprintf(stderr, "ulfm_dyprc: %s cannot be written: %s\n", path(), strerror(errno));
-  if (fd >= 0) close(fd);
-}
-
 /* ---- the end of commands --------------------------------------------------------------------------------------- */
 
 void spx_dyprc_done(void)
 {
   if (d.order.error[0]) fprintf(stderr, "ulfm_dyprc: %s\n", d.order.error);
   if (d.order.source == SPX_DYPRC_FROM_FILE) write_back();
+  if (d.order.source == SPX_DYPRC_FROM_AGENT) report();
 }

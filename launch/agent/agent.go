@@ -68,6 +68,7 @@ type agent struct {
 	listener int
 	guests   map[ident.ProcID]int
 	ports    ports
+	steering steering
 
 	spawnings []*spawning    // worlds that are being made, the first now
 	batch     *batch         // what is being made of one on this host
@@ -108,16 +109,18 @@ type decider interface {
 
 // rank is a process of the job; its index is that in the memory file, and for the first world its rank.
 type rank struct {
-	program int // index into spec.Programs, for the first world
-	pid     int
-	pidfd   int
-	alive   bool
-	spawned bool
-	guest   bool // of another job: watched, and nothing else
-	adopted bool // the process without a launcher that has started this agent
-	host    int
-	begun   bool // of another host: it has been made there, once
-	held    bool // has ended, and is reaped when that was published: its pid is nobody else's before
+	program  int // index into spec.Programs, for the first world
+	pid      int
+	pidfd    int
+	alive    bool
+	spawned  bool
+	guest    bool // of another job: watched, and nothing else
+	adopted  bool // the process without a launcher that has started this agent
+	host     int
+	begun    bool // of another host: it has been made there, once
+	newcomer bool // spawned to join its parents' program (steer.go)
+	member   bool // and does belong to it, or has
+	held     bool // has ended, and is reaped when that was published: its pid is nobody else's before
 
 	listener int // descriptor + 1 of the socket on which it will listen, before it is started; 0: none
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -117,6 +118,7 @@ func (a *agent) enterBatch(b *batch, addresses []control.Address) error {
 			return err
 		}
 		*a.rank(m.Proc) = rank0(m.Host)
+		a.ranks[m.Proc].newcomer = slices.Contains(b.question.Programs[m.Program].Env, newcomerMark)
 		a.assign(m.Proc, b.listeners[m.Proc])
 		delete(b.listeners, m.Proc)
 	}

@@ -107,6 +107,22 @@ func (a *agent) serve(q *question) {
 		answer = a.attach(q.Peer)
 	case service.Guests:
 		answer = a.receive(q.Peers)
+	case service.Members:
+		answer = a.memberList(q)
+	case service.AwaitOrder:
+		a.awaitOrder(q)
+		return
+	case service.OrderDone:
+		a.orderDone(q.Number, q.Text)
+		answer = &service.Message{FD: -1}
+	case service.Order:
+		a.takeOrder(q)
+		return
+	case service.KillRanks:
+		a.killRanks(q)
+		return
+	case service.Describe:
+		answer = a.about()
 	default:
 		answer = refuse(mpierr.Intern, "the agent does not know question %d: is libspx of another version than spxrun?", q.Kind)
 	}
@@ -118,6 +134,7 @@ func (a *agent) hungUp(conn client) {
 		a.hungUpHere(conn)
 	}
 	a.ports.forget(conn)
+	a.steering.forget(conn)
 	conn.Close()
 }
 

@@ -35,6 +35,14 @@ const (
 	Guests                      // Peers of other jobs; the answer: their guest numbers
 	Withdraw                    // over the connection of an Accept or Connect: its asker waits no longer; the answer: that of its question, or this
 	Adopt                       // to a new agent, from a process without one, with its memory file: Peer, Text (host of output)
+
+	// Programs that change their number of processes (ulfm_dyprc).
+	Members    // of rank 0, after each change: Slots (processes by rank), Number (grows)
+	AwaitOrder // of rank 0: commands up to Number are done; the answer, when there is another: Number, Text
+	OrderDone  // of rank 0: Number, Text (Change)
+	Order      // to such a program: Text (a command of ulfm_dyprc); the answer, when it is done: Text (Change)
+	KillRanks  // Slots (ranks); the answer, when the others have recovered: Text (Change)
+	Describe   // the answer: Text (About, in JSON)
 )
 
 // A Peer is a process as its own job knows it.

@@ -129,6 +129,29 @@ func (r *running) stop(n int) {
 	}
 }
 
+// number is that of the job.
+func (r *running) number() string {
+	r.t.Helper()
+	for _, line := range strings.Split(r.spxctl("jobs").Stdout, "\n") {
+		if strings.Contains(line, r.program+" stop stop") {
+			return strings.Fields(line)[0]
+		}
+	}
+	r.t.Fatal("spxctl jobs does not list the job")
+	return ""
+}
+
+// spxctl runs it. The argument "." is replaced by the number of the job: others run too.
+func (r *running) spxctl(args ...string) harness.Outcome {
+	r.t.Helper()
+	for i := range args {
+		if args[i] == "." {
+			args[i] = r.number()
+		}
+	}
+	return harness.Run(r.t, harness.Command{Args: append([]string{filepath.Join(harness.Build(r.t), "bin/spxctl")}, args...), Dir: r.dir, Limit: time.Minute})
+}
+
 // pids are the processes that run the program.
 func (r *running) pids() (list []int) {
 	found, _ := filepath.Glob("/proc/[0-9]*/exe")
@@ -202,11 +225,63 @@ func TestRecoveries(t *testing.T) {
 	r.stop(n)
 }
 
+// The same with deaths that nobody has announced, at any moment: also while the number of processes changes.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	r := start(t, 6)
+	for range 25 {
+		r.do("6", 6)
+		r.awaitPids(6)
+		pids := r.pids()
+		command := strconv.Itoa([]int{3, 9, 6}[rng.IntN(3)])
+		r.write(command + "\n")
+		time.Sleep(time.Duration(rng.IntN(20000)) * time.Microsecond)
+		syscall.Kill(pids[rng.IntN(len(pids))], syscall.SIGKILL)
+		r.answer(command + "\n")
+	}
+	r.do("2", 2)
+	r.stop(2)
+}
+
+// What rank 0 has answered is no command for its successor.
+func TestSuccessor(t *testing.T) {
+	t.Parallel()
+	r := start(t, 4)
+	for range 10 {
+		r.do("4", 4)
+		r.awaitPids(4)
+		o := r.spxctl("kill", ".", "0")
+		if !strings.Contains(o.Stdout, "4 -> 3 processes in ") {
+			t.Errorf("killing rank 0: %s", o.Text())
+		}
+		time.Sleep(20 * time.Millisecond) // for many looks at the file
+		r.awaitPids(3)
+	}
+	r.stop(3)
+}
+
 // Commands in one file are carried out one after another; one that is written while another is being carried out is not lost.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	r := start(t, 3)
-	r.do("2\n# a comment\n5;k0, 4", 3)
+	r.do("2\n# a comment; 7\n5;k0, 4", 3)
+	for range 3 { // appended to the answer, as by a shell's >>
+		answer, err := os.ReadFile(filepath.Join(r.dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.write(string(answer) + "1;3\n")
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+			if text, _ := os.ReadFile(filepath.Join(r.dir, file)); !bytes.Contains(text, []byte("1;3")) {
+				break
+			} else if time.Now().After(end) {
+				t.Fatalf("no answer to %q", text)
+			}
+		}
+	}
 	for range 10 {
 		r.write("6\n")
 		r.write("2\n")

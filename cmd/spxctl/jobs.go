@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/service"
+	"libspx/launch/steer"
+)
+
+// Commands for running jobs: docs/malleability.md.
+
+func jobsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "jobs",
+		Short: "lists this user's running jobs on this host",
+		Args:  cobra.NoArgs,
+		Run: func(*cobra.Command, []string) {
+			for _, j := range steer.List() {
+				takes := "takes no commands"
+				if j.Commands {
+					takes = "takes commands"
+				}
+				fmt.Printf("%s  %4d processes, %s: %s\n", j.Job, j.Procs, takes, j.Program)
+			}
+		},
+	}
+}
+
+func limitFlag(c *cobra.Command) *time.Duration {
+	return c.Flags().Duration("limit", 10*time.Minute, "how long to wait until it is done")
+}
+
+func resizeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "resize JOB M",
+		Short: "makes a running program M processes",
+		Long: `JOB is the beginning of a number that spxctl jobs shows, or . for the only one there is. The program has to use ulfm_dyprc. It is
+done when the command returns.`,
+		Args: cobra.ExactArgs(2),
+	}
+	limit := limitFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		m, err := strconv.Atoi(args[1])
+		if err != nil || m < 1 {
+			return fmt.Errorf("%q is no number of processes, 1 or more", args[1])
+		}
+		job, err := steer.Find(args[0])
+		if err != nil {
+			return err
+		}
+		return tell(steer.Command(job, args[1], *limit))
+	}
+	return c
+}
+
+func tell(c service.Change, err error) error {
+	if err == nil {
+		fmt.Printf("%d -> %d processes in %.6f s\n", c.From, c.To, c.Seconds)
+	}
+	return err
+}
+
+func ranks(words []string) (list []uint32, err error) {
+	for _, w := range words {
+		rank, err := strconv.ParseUint(w, 10, 31)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no rank", w)
+		}
+		list = append(list, uint32(rank))
+	}
+	return list, nil
+}
+
+func killCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kill JOB RANK...",
+		Short: "kills processes of a running program",
+		Long: `Kills them by SIGKILL, as a failure would, and waits until the others have recovered. The ranks are those that the program has now. --poll: the
+program is told, and they kill themselves at its next poll.`,
+		Args: cobra.MinimumNArgs(2),
+	}
+	limit := limitFlag(c)
+	poll := c.Flags().Bool("poll", false, "by the program itself")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		list, err := ranks(args[1:])
+		if err != nil {
+			return err
+		}
+		job, err := steer.Find(args[0])
+		if err != nil {
+			return err
+		}
+		if *poll {
+			return tell(steer.Command(job, "k"+strings.Join(args[1:], ","), *limit))
+		}
+		return tell(steer.Kill(job, list, *limit))
+	}
+	return c
+}
+
+func hookCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "hook SOCKET",
+		Short: "serves a socket by which a resource manager changes running jobs",
+		Long: `Listens on a socket of that name (-: standard input and output) for requests, one JSON object in each line, and answers each when it is
+done: docs/malleability.md. Only this user is heard. The socket is removed at the end.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if args[0] == "-" {
+				return steer.Serve(struct {
+					io.Reader
+					io.Writer
+				}{os.Stdin, os.Stdout})
+			}
+			return listen(args[0])
+		},
+	}
+}
+
+// mostClients are heard at once; others wait.
+const mostClients = 32
+
+func listen(name string) error {
+	old := unix.Umask(0o177)
+	l, err := net.Listen("unix", name)
+	unix.Umask(old)
+	if err != nil {
+		return err
+	}
+	stopped := onSignal(func() { l.Close() }) // removes the socket
+	places := make(chan struct{}, mostClients)
+	for {
+		places <- struct{}{}
+		conn, err := l.Accept()
+		if err != nil {
+			if stopped() || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		go func() {
+			defer func() { <-places }()
+			defer conn.Close()
+			if ownUser(conn.(*net.UnixConn)) {
+				steer.Serve(conn) //nolint:errcheck // the client has been told, or is gone
+			}
+		}()
+	}
+}
+
+func ownUser(conn *net.UnixConn) (own bool) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	raw.Control(func(fd uintptr) { //nolint:errcheck // false then
+		who, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		own = err == nil && int(who.Uid) == os.Getuid()
+	})
+	return own
+}

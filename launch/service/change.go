@@ -1,0 +1,44 @@
+package service
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Change says what has come of a command to a program whose number of processes can be changed.
+type Change struct {
+	From, To int     // numbers of processes
+	Seconds  float64 // that it took
+	Error    string  // the first command that could not be carried out; empty: none
+}
+
+// String is the form in which a Change travels: from, to, seconds, error, separated by blanks.
+func (c Change) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%d %d %.6f %s", c.From, c.To, c.Seconds, c.Error))
+}
+
+// ParseChange reads what String has made.
+func ParseChange(text string) (c Change, err error) {
+	words := append(strings.SplitN(text, " ", 4), "")
+	if len(words) < 4 {
+		return c, fmt.Errorf("%.80q is no report of a change", text)
+	}
+	if c.From, err = strconv.Atoi(words[0]); err == nil {
+		c.To, err = strconv.Atoi(words[1])
+	}
+	if err == nil {
+		c.Seconds, err = strconv.ParseFloat(words[2], 64)
+	}
+	c.Error = words[3]
+	return c, err
+}
+
+// About describes a job.
+type About struct {
+	Job      string `json:"job"` // 16 hexadecimal digits
+	Host     string `json:"host"`
+	Program  string `json:"program"`  // the first of the command line, with its arguments
+	Procs    int    `json:"procs"`    // of the program that takes commands, else all
+	Commands bool   `json:"commands"` // its number of processes can be changed
+}

@@ -1,0 +1,98 @@
+// Package steer is how users and batch systems change running jobs (docs/malleability.md): it finds jobs of this user on this host, and has
+// their agents carry out what is wanted. It owns the protocol of the scheduler's socket (hook.go); it decides nothing about a job.
+package steer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"libspx/launch/service"
+)
+
+// ErrLate says that a job has not answered in time. What was asked for may still happen.
+var ErrLate = errors.New("no answer in time (what was asked for may still be done)")
+
+// List describes this user's jobs on this host.
+func List() (list []service.About) {
+	for _, job := range service.Jobs() {
+		if about, err := Describe(job); err == nil {
+			list = append(list, about)
+		}
+	}
+	return list
+}
+
+// Describe asks a job's agent about it.
+func Describe(job uint64) (about service.About, err error) {
+	answer, err := ask(job, &service.Message{Kind: service.Describe, FD: -1}, 5*time.Second)
+	if err == nil {
+		err = json.Unmarshal([]byte(answer.Text), &about)
+	}
+	return about, err
+}
+
+// Find is the job that a user means: the beginning of its number, or "." for the only one there is.
+func Find(name string) (uint64, error) {
+	var found []service.About
+	list := List()
+	for _, about := range list {
+		if name == "." || name != "" && strings.HasPrefix(about.Job, strings.ToLower(name)) {
+			found = append(found, about)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return strconv.ParseUint(found[0].Job, 16, 64)
+	case len(found) > 1:
+		return 0, fmt.Errorf("%q may be any of %d jobs; spxctl jobs lists them", name, len(found))
+	}
+	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, len(list))
+}
+
+// Command has a job carry out a command of ulfm_dyprc ("8", "k1,2"), and waits until that is done.
+func Command(job uint64, command string, limit time.Duration) (service.Change, error) {
+	return change(job, &service.Message{Kind: service.Order, Text: command, FD: -1}, limit)
+}
+
+// Kill ends processes by SIGKILL, and waits until the others have recovered, if they do.
+func Kill(job uint64, ranks []uint32, limit time.Duration) (service.Change, error) {
+	return change(job, &service.Message{Kind: service.KillRanks, Slots: ranks, FD: -1}, limit)
+}
+
+func change(job uint64, m *service.Message, limit time.Duration) (c service.Change, err error) {
+	answer, err := ask(job, m, limit)
+	if err != nil {
+		return c, err
+	}
+	if c, err = service.ParseChange(answer.Text); err == nil && c.Error != "" {
+		err = errors.New(c.Error)
+	}
+	return c, err
+}
+
+// ask puts a question to the agent of a job.
+func ask(job uint64, m *service.Message, limit time.Duration) (*service.Message, error) {
+	conn, err := service.Dial(job)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if err := conn.Send(m); err != nil {
+		return nil, err
+	}
+	late := time.AfterFunc(limit, conn.Hang)
+	answer, err := conn.Receive()
+	switch {
+	case !late.Stop():
+		return nil, ErrLate
+	case err != nil:
+		return nil, fmt.Errorf("the job has ended, or its agent does not know this question: %w", err)
+	case answer.Class != 0:
+		return nil, errors.New(answer.Text)
+	}
+	return answer, nil
+}
