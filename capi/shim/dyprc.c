@@ -1,6 +1,7 @@
 /* dyprc.c - ulfm_dyprc: changing the number of processes while the program runs, and surviving their loss. See dyprc.h. */
 #define _GNU_SOURCE
 #include "dyprc.h"
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum {
   MEETING_EVERY = 2000000, /* ns between meetings that are aimed at */
 };
 
-spx_dyprc_state spx_dyprc = {.world = MPI_COMM_NULL, .stride = 1};
+spx_dyprc_state spx_dyprc = {.world = MPI_COMM_NULL, .former = MPI_COMM_NULL, .stride = 1};
 SPX_TLS int spx_dyprc_busy;
 #define d spx_dyprc
 
@@ -49,6 +50,24 @@ void spx_dyprc_adopt(MPI_Comm next)
   d.left = d.stride = 1;
   d.restart = true;
   d.told = false;
+}
+
+static bool have_left(const spx_comm *c)
+{
+  for (int i = d.stayed; i < c->size; i++)
+    if (!spx_proc_left(c->local[i])) return false;
+  return true;
+}
+
+void spx_dyprc_bury(bool wait)
+{
+  const spx_comm *c = d.former == MPI_COMM_NULL ? NULL : (const spx_comm *)spx_get(SPX_K_COMM, d.former);
+  if (!c) return;
+  while (wait && !have_left(c)) { /* they are on their way: nothing rings when they are there */
+    spx_progress();
+    sched_yield();
+  }
+  if (have_left(c)) PMPI_Comm_free(&d.former);
 }
 
 int spx_dyprc_decide(MPI_Comm comm, uint32_t *flags, MPI_Comm *next)
@@ -169,6 +188,7 @@ static bool meet(bool *restart)
   }
   d.left = d.stride = news[0] ? 1 : (int)news[2];
   *restart = news[0] != 0;
+  spx_dyprc_bury(false);
   if (d.rank == 0 && !d.told) spx_dyprc_tell();
   if (news[0]) changed();
   bool another = news[1] && spx_dyprc_carry_out();

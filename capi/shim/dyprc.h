@@ -44,6 +44,9 @@ typedef struct {
   MPI_Comm world; /* all processes; MPI_COMM_NULL before ulfm_dyprc_merge_child */
   spx_comm *comm; /* the same */
   int rank, size;
+  MPI_Comm
+      former; /* the one before, from `stayed` on with processes that leave: they may still have to hear what was decided */
+  int stayed;
   MPI_Errhandler handler;
 
   jmp_buf point; /* where ulfm_dyprc_setjmp was called */
@@ -83,6 +86,8 @@ SPX_HIDDEN uint64_t spx_dyprc_now(void); /* ns */
 SPX_HIDDEN void spx_dyprc_begin(const char *how);
 /* next takes the place of the communicator of all processes. */
 SPX_HIDDEN void spx_dyprc_adopt(MPI_Comm next);
+/* The former communicator goes as soon as those who leave have left; wait: not before. */
+SPX_HIDDEN void spx_dyprc_bury(bool wait);
 /* Whoever lives becomes the communicator of all processes. */
 SPX_HIDDEN void spx_dyprc_recover(void);
 /* c has been revoked. Called from the engine: it raises nothing. */

@@ -47,6 +47,7 @@ static _Noreturn void leave(MPI_Comm *leavers)
 {
   PMPI_Comm_free(leavers);
   PMPI_Comm_free(&d.world);
+  if (d.former != MPI_COMM_NULL) PMPI_Comm_free(&d.former);
   d.armed = false;
   spx_dyprc_busy = 0;
   MPI_Finalize(); /* by its name: a tool that has put its own in its place sees the end of this process */
@@ -57,10 +58,14 @@ static int shrink_to(int m)
 {
   MPI_Comm part = MPI_COMM_NULL;
   int stays = d.rank < m;
+  spx_dyprc_bury(true);
   spx_dyprc_begin("by splitting");
   int how = settle(PMPI_Comm_split(d.world, !stays, d.rank, &part), &part);
   if (how != CHANGED) return how;
   if (!stays) leave(&part);
+  d.former = d.world;
+  d.stayed = m;
+  d.world = MPI_COMM_NULL;
   spx_dyprc_adopt(part);
   return CHANGED;
 }
@@ -126,6 +131,7 @@ static int grow_to(int m)
 {
   MPI_Comm inter = MPI_COMM_NULL, all;
   uint64_t before = d.began;
+  spx_dyprc_bury(true); /* their places are free then */
   spx_dyprc_begin("by spawning");
   int err = spawn(m - d.size, &inter);
   const char *why = spx_last_error(err);
