@@ -433,7 +433,8 @@ void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t 
   op *o = r->priv;
   if (!strike(o, peer)) return;
   spx_request *s = (spx_request *)spx_new(SPX_K_REQ);
-  if (!s) { spx_fatal(MPI_ERR_NO_MEM, "no more requests: a member of a multicast can not be answered"); }
+  if (!s || ((spx_txs[peer].slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS))
+    spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u, a member of a multicast", peer);
   s->kind = SPX_R_SEND;
   s->flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL | SPX_RF_FREED;
   s->finish = streamed;
