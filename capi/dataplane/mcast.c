@@ -71,6 +71,10 @@ static uint64_t cost(uint64_t n) { return SPX_REC_BYTES(n + sizeof(spx_mcast_hea
 static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 
+/* Numbers go round, leaving 0 out. */
+static uint32_t after(uint32_t number) { return number + 1 ? number + 1 : 1; }
+static bool is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
+
 static bool prepare(void)
 {
   uint32_t n = spx_map.nprocs;
@@ -163,7 +167,7 @@ static uint32_t set_of(const entry *e, spx_mcast_head *h)
   return n > 0 ? (uint32_t)n : 0;
 }
 
-static bool has_it(spx_member m) { return (int32_t)(out[m.proc].acked - m.number) >= 0 || spx_proc_left(m.proc); }
+static bool has_it(spx_member m) { return !is_before(out[m.proc].acked, m.number) || spx_proc_left(m.proc); }
 
 /* Frees what all members have. Each call looks at few of them: the first that lacks a message ends it. */
 static void let_go(void)
@@ -198,8 +202,8 @@ static void renew(uint32_t proc)
 void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
 {
   uint32_t number = (uint32_t)rec->tag;
-  if (!out || out[peer].life != life_of(peer) || number > out[peer].number) return;
-  if (number > out[peer].acked) out[peer].acked = number;
+  if (!out || out[peer].life != life_of(peer) || is_before(out[peer].number, number)) return;
+  if (is_before(out[peer].acked, number)) out[peer].acked = number;
   memcpy(&out[peer].matched, rec->data, sizeof out[peer].matched);
   let_go();
 }
@@ -293,7 +297,7 @@ static uint32_t number(op *o, uint64_t charge)
       continue;
     }
     out[p].sent += charge;
-    members[n++] = (spx_member){p, ++out[p].number};
+    members[n++] = (spx_member){p, out[p].number = after(out[p].number)};
   }
   return n;
 }
@@ -334,6 +338,7 @@ static int send_out(spx_request *r)
   op *o = r->priv;
   for (uint32_t i = 0; i < o->set->n; i++)
     if (out[o->set->procs[i]].life != life_of(o->set->procs[i])) renew(o->set->procs[i]);
+  if (kept_bytes > RETAIN_MAX / 4) let_go();
   bool eager = r->mode != SPX_M_SYNC && has_credit(o->set, (uint64_t)r->bytes);
   uint32_t len = eager ? (uint32_t)r->bytes : (uint32_t)sizeof(spx_rec_rts);
   entry *e = malloc(sizeof *e + sizeof(spx_mcast_head) + o->set->n * sizeof(spx_mcast_item) + len);
@@ -496,7 +501,7 @@ static bool deliver(uint32_t master, const uint8_t *data, uint32_t len)
   memcpy(&h, data, sizeof h);
   uint32_t skip = (uint32_t)sizeof h + h.set;
   if (!spx_deliver_mcast(master, &h, data + skip, len - skip)) return false;
-  from->number++;
+  from->number = after(from->number);
   if (from->number - from->acked >= ACK_EVERY) acknowledge(master);
   return true;
 }
@@ -512,7 +517,7 @@ static uint32_t number_of(const held *m)
 static bool hold_back(incoming *from, const spx_mcast_head *h, const uint8_t *data, uint32_t len)
 {
   held **at = &from->early;
-  while (*at && number_of(*at) < h->number) at = &(*at)->next;
+  while (*at && is_before(number_of(*at), h->number)) at = &(*at)->next;
   if (*at && number_of(*at) == h->number) return true;
   held *m = malloc(sizeof *m + len);
   if (!m) return false;
@@ -527,9 +532,9 @@ static bool hold_back(incoming *from, const spx_mcast_head *h, const uint8_t *da
 static void deliver_held(uint32_t master)
 {
   incoming *from = &in[master];
-  while (from->early && number_of(from->early) <= from->number + 1) {
+  while (from->early && !is_before(after(from->number), number_of(from->early))) {
     held *m = from->early;
-    if (number_of(m) == from->number + 1 && !deliver(master, m->data, m->len)) return;
+    if (number_of(m) == after(from->number) && !deliver(master, m->data, m->len)) return;
     from->early = m->next;
     free(m);
   }
@@ -565,9 +570,9 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
     uint32_t piece_n = from->piece_n, piece_len = from->piece_len;
     *from = (incoming){.life = life, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
   }
-  if (h.number <= from->number) return true; /* the master has sent it again, and whoever lacked it */
+  if (!is_before(from->number, h.number)) return true; /* the master has sent it again, and whoever lacked it */
   if (n > 0) hand_on(h, members, n, data + skip, len - skip);
-  if (h.number > from->number + 1) return spx_proc_dead(h.master) || hold_back(from, &h, data, len);
+  if (h.number != after(from->number)) return spx_proc_dead(h.master) || hold_back(from, &h, data, len);
   if (!deliver(h.master, data, len)) return false;
   deliver_held(h.master);
   return true;

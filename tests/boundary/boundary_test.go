@@ -50,11 +50,11 @@ func goEntries(t *testing.T, loop, ranks string, rounds int) map[string]string {
 	return entries
 }
 
-// A warm 16-rank barrier, an 8-byte ping-pong, a warm Isend/Irecv/Waitall loop, warm collectives, and simple accesses
+// A warm 16-rank barrier, an 8-byte ping-pong, a warm Isend/Irecv/Waitall loop, warm collectives, multicasts, and simple accesses
 // to files and windows enter Go zero times: as often
 // with 500 rounds more as without.
 func TestWarmLoopsDoNotEnterGo(t *testing.T) {
-	for loop, ranks := range map[string]string{"barrier": "16", "pingpong": "2", "nonblocking": "4", "collectives": "5", "files": "3", "onesided": "4"} {
+	for loop, ranks := range map[string]string{"barrier": "16", "pingpong": "2", "nonblocking": "4", "collectives": "5", "files": "3", "onesided": "4", "multicast": "6"} {
 		t.Run(loop, func(t *testing.T) {
 			few, many := goEntries(t, loop, ranks, 0), goEntries(t, loop, ranks, 500)
 			for rank, n := range few {

@@ -48,6 +48,14 @@ func TestPi(t *testing.T) {
 	}
 }
 
+func TestTasks(t *testing.T) {
+	for _, n := range []string{"2", "7"} {
+		if out := run(t, t.TempDir(), n, example(t, "tasks"), "40"); !strings.Contains(out, "tasks: 40 tasks, ") || !strings.Contains(out, " 0 of them wrong") {
+			t.Errorf("%s ranks: %s", n, out)
+		}
+	}
+}
+
 // The program checks its own numbers; here the picture is checked, and that the number of ranks does not change it but for
 // the borders that it draws.
 func TestHeat2D(t *testing.T) {

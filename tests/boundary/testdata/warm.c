@@ -1,4 +1,5 @@
 /* warm LOOP N: N rounds of a loop that must not enter Go, after as many rounds as make it warm. */
+#include <mpi-ext.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,24 @@ static void collectives(void)
   MPI_Ibcast(in, 5, MPI_INT, root, c, &r[1]);
   MPI_Iallreduce(in, out, 3, MPI_INT, MPI_SUM, c, &r[2]);
   MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+}
+
+/* A short and a long multicast, to a set that exists, and received as any message. */
+static void multicast(void)
+{
+  static MPIX_Rankset all;
+  static char piece[40000], got[40000];
+  MPI_Request r;
+  int range[1][3] = {{0, size - 1, 1}};
+  if (all == MPIX_RANKSET_NULL) MPIX_Rankset_range_incl(MPI_COMM_WORLD, 1, range, &all);
+  if (rank == 0) {
+    MPIX_Mcast(piece, 8, MPI_BYTE, all, 6, MPI_COMM_WORLD);
+    MPIX_Imcast(piece, sizeof piece, MPI_BYTE, all, 6, MPI_COMM_WORLD, &r);
+  }
+  MPI_Recv(got, 8, MPI_BYTE, MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Recv(got, sizeof got, MPI_BYTE, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 0) MPI_Wait(&r, MPI_STATUS_IGNORE);
+  if (++rounds == all_rounds) MPIX_Rankset_free(&all);
 }
 
 /* A file in long pieces, each rank its own: by explicit offset, by pointer, with and without a request, together. */
@@ -115,6 +134,7 @@ int main(int argc, char **argv)
   void (*loop)(void) = !strcmp(argv[1], "barrier")       ? barrier
                        : !strcmp(argv[1], "pingpong")    ? pingpong
                        : !strcmp(argv[1], "collectives") ? collectives
+                       : !strcmp(argv[1], "multicast")   ? multicast
                        : !strcmp(argv[1], "files")       ? files
                        : !strcmp(argv[1], "onesided")    ? onesided
                                                          : nonblocking;

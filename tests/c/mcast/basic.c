@@ -121,11 +121,26 @@ int main(int argc, char **argv)
   for (int i = 0; i < 11; i++)
     for (int how = 0; how < 16; how++) one(sizes[i], (i + how) % size, (i + how / 2) % 2, how, ++salt);
   strided();
+  MPI_Request gone; /* freed at once: it goes on, and MPI_Finalize waits for it */
+  char *last = filled(300000, 77);
+  if (me == 0) {
+    int range[1][3] = {{0, size - 1, 1}};
+    MPIX_Rankset all;
+    MUST(MPIX_Rankset_range_incl(MPI_COMM_WORLD, 1, range, &all));
+    MUST(MPIX_Imcast(last, 300000, MPI_BYTE, all, 77, MPI_COMM_WORLD, &gone));
+    MUST(MPI_Request_free(&gone));
+    MUST(MPIX_Rankset_free(&all));
+  }
+  char *got = calloc(1, 300000);
+  MUST(MPI_Recv(got, 300000, MPI_BYTE, 0, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  CHECK(right(got, 300000, 77));
+  free(got);
   MPIX_Rankset none;
   MUST(MPIX_Rankset_incl(MPI_COMM_WORLD, 0, NULL, &none));
   MUST(MPIX_Mcast(&salt, 1, MPI_INT, none, 1, MPI_COMM_WORLD));
   MUST(MPIX_Smcast(&salt, 1, MPI_INT, none, 1, MPI_COMM_WORLD));
   MUST(MPIX_Rankset_free(&none));
   MPI_Finalize();
+  free(last);
   return check_status();
 }
