@@ -204,7 +204,9 @@ void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
   uint32_t number = (uint32_t)rec->tag;
   if (!out || out[peer].life != life_of(peer) || is_before(out[peer].number, number)) return;
   if (is_before(out[peer].acked, number)) out[peer].acked = number;
-  memcpy(&out[peer].matched, rec->data, sizeof out[peer].matched);
+  uint64_t matched;
+  memcpy(&matched, rec->data, sizeof matched);
+  out[peer].matched = matched < out[peer].sent ? matched : out[peer].sent;
   let_go();
 }
 
