@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"libspx/launch/service"
@@ -16,11 +17,22 @@ import (
 // ErrLate says that a job has not answered in time. What was asked for may still happen.
 var ErrLate = errors.New("no answer in time (what was asked for may still be done)")
 
-// List describes this user's jobs on this host.
+// List describes this user's jobs on this host. All are asked at once: one that is stopped does not hold up the others, and is left out.
 func List() (list []service.About) {
-	for _, job := range service.Jobs() {
-		if about, err := Describe(job); err == nil {
-			list = append(list, about)
+	jobs := service.Jobs()
+	found := make([]*service.About, len(jobs))
+	var all sync.WaitGroup
+	for i, job := range jobs {
+		all.Go(func() {
+			if about, err := Describe(job); err == nil {
+				found[i] = &about
+			}
+		})
+	}
+	all.Wait()
+	for _, about := range found {
+		if about != nil {
+			list = append(list, *about)
 		}
 	}
 	return list
@@ -28,7 +40,7 @@ func List() (list []service.About) {
 
 // Describe asks a job's agent about it.
 func Describe(job uint64) (about service.About, err error) {
-	answer, err := ask(job, &service.Message{Kind: service.Describe, FD: -1}, 5*time.Second)
+	answer, err := ask(job, &service.Message{Kind: service.Describe, FD: -1}, 2*time.Second)
 	if err == nil {
 		err = json.Unmarshal([]byte(answer.Text), &about)
 	}
@@ -37,6 +49,11 @@ func Describe(job uint64) (about service.About, err error) {
 
 // Find is the job that a user means: the beginning of its number, or "." for the only one there is.
 func Find(name string) (uint64, error) {
+	if job, err := strconv.ParseUint(name, 16, 64); err == nil && len(name) == 16 {
+		if _, err := Describe(job); err == nil {
+			return job, nil
+		}
+	}
 	var found []service.About
 	list := List()
 	for _, about := range list {
