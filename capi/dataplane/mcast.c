@@ -56,7 +56,7 @@ typedef struct {
   spx_poller poller; /* waits for that */
   uint32_t left;     /* members that have not fetched it */
   uint32_t streams;  /* to members that can not read our memory */
-  bool polls, over, failed;
+  bool over, failed;
   uint8_t *fetched; /* a byte for each member of the set */
 } op;
 
