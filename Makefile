@@ -190,9 +190,9 @@ fmt: deps ## formats Go and C sources in place
 	@cd $(ROOT) && $(GO) run ./tests/lint/fmt
 
 .PHONY: conformance
-conformance: build ## MPICH's own tests: DIRS="attr pt2pt" LINES="pt2pt/sendrecv1 4" REPEAT=1 CMA=1 RESUME=0
+conformance: build ## MPICH's own tests: DIRS="attr pt2pt" LINES="pt2pt/sendrecv1 4" REPEAT=1 CMA=1 HOSTS=0 TRANSPORTS= RESUME=0
 	@$(ROOT)/scripts/deps conformance test
-	@cd $(ROOT) && $(GO) run ./tests/conformance -dirs "$(DIRS)" -lines "$(LINES)" -repeat $${REPEAT:-1} -cma=$${CMA:-1} -resume=$${RESUME:-0}
+	@cd $(ROOT) && $(GO) run ./tests/conformance -dirs "$(DIRS)" -lines "$(LINES)" -repeat $${REPEAT:-1} -cma=$${CMA:-1} -hosts $${HOSTS:-0} -transports "$(TRANSPORTS)" -resume=$${RESUME:-0}
 
 .PHONY: apps
 apps: build ## HPCC and NetPIPE, built with our mpicc, with their own checks

@@ -3,6 +3,8 @@
 //
 //	make conformance                              every folder
 //	make conformance CMA=0                        the same where no process may read another's memory, as in a container
+//	make conformance HOSTS=4                      with the ranks on 4 hosts (network namespaces)
+//	make conformance TRANSPORTS=tcp               on one host, but without shared memory
 //	make conformance RESUME=1                     goes on where the last run was interrupted
 //	make conformance DIRS="attr pt2pt"            these folders
 //	make conformance DIRS=threads REPEAT=20       twenty times over
@@ -41,6 +43,8 @@ type options struct {
 	jobs        int           // processors to keep busy
 	repeat      int
 	cma         bool
+	hosts       int
+	transports  string // SPX_TRANSPORTS; empty: preset
 	resume      bool
 	piece       time.Duration // no line begins later than this; 0: no end
 	out         string
@@ -56,6 +60,8 @@ func main() {
 	flag.IntVar(&o.jobs, "j", 1, "lines at the same time, as long as their ranks are not more")
 	flag.IntVar(&o.repeat, "repeat", 1, "runs of each line")
 	flag.BoolVar(&o.cma, "cma", true, "whether processes may read each other's memory")
+	flag.IntVar(&o.hosts, "hosts", 0, "hosts to run on: network namespaces, which takes root; 0: this one alone")
+	flag.StringVar(&o.transports, "transports", "", "how processes of a host talk, as in SPX_TRANSPORTS: tcp")
 	flag.BoolVar(&o.resume, "resume", false, "go on where a run that was interrupted stopped")
 	flag.DurationVar(&o.piece, "for", 0, "begin no line after this time: a piece, and -resume goes on; 0: until all are done")
 	flag.StringVar(&o.out, "out", "tests/conformance/out", "folder of the tables")
@@ -105,10 +111,15 @@ func run(o options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	on, err := newHosts(root, o.hosts)
+	if err != nil {
+		return false, err
+	}
+	defer on.remove()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	start := time.Now()
-	r := &runner{ctx: ctx, spx: spx, tree: s.treeOf, limit: o.limit, most: o.most, cma: o.cma, progress: so}
+	r := &runner{ctx: ctx, spx: spx, tree: s.treeOf, limit: o.limit, most: o.most, cma: o.cma, hosts: on, transports: o.transports, progress: so}
 	if o.piece > 0 {
 		r.until = start.Add(o.piece)
 	}

@@ -37,11 +37,13 @@ type result struct {
 
 // runner runs lines of the suite with one build of libspx.
 type runner struct {
-	spx   string                  // our build folder
-	tree  func(dir string) string // the built suite that has a folder
-	limit time.Duration
-	most  time.Duration // no line gets more than this
-	cma   bool          // processes may read each other's memory
+	spx        string                  // our build folder
+	tree       func(dir string) string // the built suite that has a folder
+	limit      time.Duration
+	most       time.Duration // no line gets more than this
+	cma        bool          // processes may read each other's memory
+	hosts      *hosts        // nil: this one
+	transports string        // SPX_TRANSPORTS; empty: preset
 
 	ctx      context.Context // over when the user interrupts
 	until    time.Time       // no line begins later; zero: no end
@@ -106,8 +108,9 @@ var twins = map[string]string{"MPIR_CVAR_CH4_COMM_CONNECT_TIMEOUT": "SPX_CONNECT
 func (r *runner) spxrun(dir string, l testLine, limit time.Duration) (out string, status int, late bool) {
 	ctx, cancel := context.WithTimeout(r.ctx, limit+30*time.Second)
 	defer cancel()
-	args := append([]string{"-n", fmt.Sprint(l.ranks), "./" + l.program}, l.args...)
-	cmd := exec.CommandContext(ctx, filepath.Join(r.spx, "bin/spxrun"), args...)
+	words := append(r.hosts.command(filepath.Join(r.spx, "bin/spxrun")), "-n", fmt.Sprint(l.ranks), "./"+l.program)
+	words = append(words, l.args...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(r.spx, "lib"), fmt.Sprintf("MPIEXEC_TIMEOUT=%.0f", limit.Seconds())), l.env...)
 	for _, kv := range l.env {
@@ -115,8 +118,12 @@ func (r *runner) spxrun(dir string, l testLine, limit time.Duration) (out string
 			cmd.Env = append(cmd.Env, twins[name]+"="+value)
 		}
 	}
+	cmd.Env = append(cmd.Env, r.hosts.env()...)
 	if !r.cma {
 		cmd.Env = append(cmd.Env, "SPX_CMA=0")
+	}
+	if r.transports != "" {
+		cmd.Env = append(cmd.Env, "SPX_TRANSPORTS="+r.transports)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
