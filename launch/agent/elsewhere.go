@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libspx/launch/control"
+	"libspx/launch/hosts"
 	"libspx/launch/job"
 	"libspx/launch/output"
 )
@@ -87,8 +88,8 @@ func (a *agent) send(h *elsewhere) error {
 	if a.spec.Prefix != "" {
 		self = filepath.Join(a.spec.Prefix, "bin/spxrun")
 	}
-	args := append(slices.Clone(a.spec.Rsh[1:]), h.name, "exec "+quote(self)+" "+control.HostWord)
-	h.cmd = exec.Command(a.spec.Rsh[0], args...)
+	words := shellOn(a.spec.Rsh, h.name, "exec "+quote(self)+" "+control.HostWord)
+	h.cmd = exec.Command(words[0], words[1:]...)
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := h.cmd.StdinPipe()
 	if err != nil {
@@ -122,6 +123,19 @@ func (a *agent) send(h *elsewhere) error {
 	h.box.put(&control.Message{Job: &spec})
 	go a.hearFrom(h)
 	return nil
+}
+
+// shellOn is the command that has a host's shell run a line: the host's name stands where rsh has hosts.HostWord, or behind it.
+func shellOn(rsh []string, host, line string) []string {
+	words, named := slices.Clone(rsh), false
+	for i, w := range words {
+		named = named || strings.Contains(w, hosts.HostWord)
+		words[i] = strings.ReplaceAll(w, hosts.HostWord, host)
+	}
+	if !named {
+		words = append(words, host)
+	}
+	return append(words, line)
 }
 
 // quote makes one word of text for a shell.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ import (
 
 // outpost is Main for such an agent.
 func outpost() int {
+	if os.Getenv("SLURM_STEP_ID") != "" {
+		unbind()
+	}
 	conn, err := standardConn()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
@@ -44,6 +48,21 @@ func outpost() int {
 	up.box.close()
 	<-up.box.done
 	return status
+}
+
+// unbind gives this process all processors that its control group allows. Slurm binds a step of one task, as this agent is, to one of them; srun's
+// --cpu-bind=none complains on clusters that bind nothing.
+func unbind() {
+	var all unix.CPUSet
+	for i := range all {
+		all[i] = ^all[i]
+	}
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, t := range threads {
+		if tid, err := strconv.Atoi(t.Name()); err == nil {
+			unix.SchedSetaffinity(tid, &all) //nolint:errcheck // then it stays as it is
+		}
+	}
 }
 
 // standardConn takes standard input and output for the messages, and leaves harmless ones in their places.

@@ -134,7 +134,7 @@ var whereOptions = []*option{
 			return nil
 		}},
 	{names: []string{"hostfile", "f", "machinefile"}, meta: "FILE", nargs: 1, group: groupWhere,
-		help:  "file of hosts: NAME, NAME:SLOTS or NAME slots=SLOTS per line (also by SPX_HOSTFILE)",
+		help:  "file of hosts: NAME, NAME:SLOTS or NAME slots=SLOTS per line (also by SPX_HOSTFILE; without any, what a batch system has given)",
 		apply: func(p *parser, v []string) error { p.job.HostFiles = append(p.job.HostFiles, v[0]); return nil }},
 	{names: []string{"ppn", "perhost", "N", "npernode"}, meta: "N", nargs: 1, group: groupWhere,
 		help: "so many ranks in a row on each host (default: its slots, 1 if the list does not say)",

@@ -84,6 +84,16 @@ func specOf(j *command.Job) (*control.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	given, err := allocation()
+	if err != nil && len(list) == 0 {
+		return nil, err
+	}
+	if given != nil && len(list) == 0 {
+		list = given.Hosts
+	}
+	if given != nil && j.Rsh == nil && os.Getenv("SPX_RSH") == "" {
+		j.Rsh = given.Rsh
+	}
 	self := hosts.Self()
 	list = hosts.Merge(list, self)
 	slots := 0
@@ -122,6 +132,18 @@ func specOf(j *command.Job) (*control.Job, error) {
 		err = spread(spec, hosts.Place(list, self, total, j.PerHost), j)
 	}
 	return spec, err
+}
+
+// allocation is what a batch system has given; nil: nothing, or SPX_ALLOCATION=none says to leave it alone.
+func allocation() (*hosts.Allocation, error) {
+	if os.Getenv("SPX_ALLOCATION") == "none" {
+		return nil, nil
+	}
+	a, err := hosts.Allocated(os.Getenv, os.ReadFile)
+	if err != nil {
+		err = fmt.Errorf("%w (-host or -hostfile names hosts, SPX_ALLOCATION=none runs all on this one)", err)
+	}
+	return a, err
 }
 
 // spread makes the job one of several hosts, if it is.
