@@ -26,6 +26,7 @@ type running struct {
 	cmd      *exec.Cmd
 	out, err bytes.Buffer
 	ended    chan error
+	killing  bool // some process may have been killed while it left: that is spxrun's exit status then
 }
 
 // start runs jacobi on n processes until stop.
@@ -114,7 +115,8 @@ func (r *running) stop(n int) {
 	}
 	select {
 	case err := <-r.ended:
-		if err != nil {
+		late := r.killing && r.cmd.ProcessState.ExitCode() == 128+9 && strings.Contains(r.err.String(), "(SIGKILL) after MPI_Finalize")
+		if err != nil && !late {
 			r.t.Errorf("%v\n%s%s", err, r.out.String(), r.err.String())
 		}
 	case <-time.After(60 * time.Second):
@@ -232,6 +234,7 @@ func TestKilled(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	r := start(t, 6)
+	r.killing = true
 	for range 25 {
 		r.do("6", 6)
 		r.awaitPids(6)
