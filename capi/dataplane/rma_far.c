@@ -68,7 +68,6 @@ struct spx_win_far {
   spx_poller poller;
   spx_win *w;
   int32_t series; /* of tags */
-  bool stays;     /* in some slot there is what could not be done yet */
   spx_request *slot[SLOTS];
   char *buf[SLOTS]; /* ASK_MOST each */
   job *jobs;
@@ -171,7 +170,7 @@ static int element_of(const ask *a, const spx_op **op)
   int e = a->element;
   if (e > 0 && a->index > 0 && e < SPX_B_COUNT_OF && a->index < SPX_B_COUNT_OF) e = spx_basic_pair(e, a->index);
   *op = (const spx_op *)spx_get(SPX_K_OP, (const void *)(intptr_t)a->op);
-  if (e <= 0 || e >= SPX_BASIC_MAX || !*op || !spx_basics[e].size) return 0;
+  if (e <= 0 || e >= SPX_BASIC_MAX || !*op || !(*op)->predef || !spx_basics[e].size) return 0;
   bool plain = (*op)->predef == (int)(intptr_t)MPI_REPLACE || (*op)->predef == (int)(intptr_t)MPI_NO_OP;
   return plain || spx_op_valid(*op, &spx_basic_types[e]) ? e : 0;
 }
@@ -209,19 +208,19 @@ static bool is_one_run(const ask *a, const spx_rma_row *row) { return a->n == 1 
 static void put_long(struct spx_win_far *f, const spx_rma_row *row, job *j)
 {
   void *to = (void *)(uintptr_t)row->base;
-  j->put = true;
-  int err = spx_irecv(to, (int64_t)row->size, bytes_type(), j->rank, j->tag + SERIES, f->w->comm, SPX_CTX_P2P,
-                      SPX_RF_INTERNAL, &j->r);
-  job *go = err == MPI_SUCCESS ? new_job(j->rank, j->tag, 0) : NULL;
+  job *go = new_job(j->rank, j->tag, 0);
+  int err = MPI_ERR_NO_MEM;
+  if (go)
+    err = spx_irecv(to, (int64_t)row->size, bytes_type(), j->rank, j->tag + SERIES, f->w->comm, SPX_CTX_P2P,
+                    SPX_RF_INTERNAL, &j->r);
   if (err != MPI_SUCCESS) {
+    free(go);
     send_answer(f, j, err, 0);
     return;
   }
+  j->put = true;
   add_job(f, j);
-  if (go)
-    send_answer(f, go, MPI_SUCCESS, 0);
-  else
-    spx_cancel(j->r); /* then the answer says that nothing has come */
+  send_answer(f, go, MPI_SUCCESS, 0);
 }
 
 static void get_long(struct spx_win_far *f, const spx_rma_row *row, job *j)
@@ -277,35 +276,39 @@ static int check(const spx_win *w, ask *a, uint64_t length, uint64_t *bytes)
   int64_t n = spx_rma_rows_bytes(w, row, a->n, is_long ? INT64_MAX : PIECE);
   if (n < 0) return MPI_ERR_RMA_RANGE;
   *bytes = (uint64_t)n;
-  bool brings = a->what == PUT || a->what == ACCUMULATE || (a->what == FETCH && a->bytes);
+  bool looks = a->what == FETCH && a->op == (int)(intptr_t)MPI_NO_OP;
+  bool brings = a->what == PUT || a->what == ACCUMULATE || (a->what == FETCH && !looks);
   return brings && a->bytes != *bytes ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
+/* An operation on our memory; false: not now. *err: why it is none, and is to be answered. */
+static bool operate(struct spx_win_far *f, int rank, ask *a, uint64_t length, int *err)
+{
+  spx_rma_row before[ROWS], *row = (spx_rma_row *)(a + 1);
+  uint32_t n = a->n <= ROWS ? a->n : 0;
+  uint64_t bytes = 0;
+  memcpy(before, row, n * sizeof *before);
+  *err = check(f->w, a, length, &bytes);
+  bool done = *err != MPI_SUCCESS || act(f, rank, a, row, (const char *)(row + a->n), bytes);
+  memcpy(row, before, n * sizeof *before);
+  return done;
+}
+
+/* Does what is asked for, and answers; false: not now, as the latch is taken or memory is out. Then it is tried again. */
 static bool handle(struct spx_win_far *f, int rank, ask *a, uint64_t length)
 {
-  spx_win *w = f->w;
-  uint64_t bytes = 0;
-  int err = length < sizeof *a ? MPI_ERR_OTHER : MPI_SUCCESS;
-  if (err != MPI_SUCCESS) return true; /* nobody who could be answered */
-  if (a->what == LOCK) err = want_lock(f, rank, a);
-  if (a->what == UNLOCK) spx_win_drop_lock(w, w->rank, rank);
-  bool locks = a->what == LOCK || a->what == UNLOCK;
-  if (!locks) {
-    spx_rma_row before[ROWS];
-    uint32_t n = a->n <= ROWS ? a->n : 0;
-    memcpy(before, a + 1, n * sizeof *before);
-    err = check(w, a, length, &bytes);
-    spx_rma_row *row = (spx_rma_row *)(a + 1);
-    if (err == MPI_SUCCESS && !act(f, rank, a, row, (const char *)(row + a->n), bytes)) {
-      memcpy(a + 1, before, n * sizeof *before);
-      return false;
-    }
+  int err = MPI_SUCCESS;
+  if (length < sizeof *a) return true; /* nobody who could be answered */
+  if (a->what != LOCK && a->what != UNLOCK) {
+    if (!operate(f, rank, a, length, &err)) return false;
+    if (err == MPI_SUCCESS) return true;
   }
-  if (err != MPI_SUCCESS || a->what == UNLOCK) {
-    job *j = new_job(rank, a->tag, 0);
-    if (j) send_answer(f, j, err, 0);
-  }
-  if (a->what == UNLOCK) spx_rma_far_grant(w);
+  if (a->what == LOCK && (err = want_lock(f, rank, a)) == MPI_SUCCESS) return true;
+  if (a->what == UNLOCK) spx_win_drop_lock(f->w, f->w->rank, rank);
+  job *j = new_job(rank, a->tag, 0);
+  if (!j) return false;
+  send_answer(f, j, err, 0);
+  if (a->what == UNLOCK) spx_rma_far_grant(f->w);
   return true;
 }
 
@@ -322,8 +325,8 @@ static int serve(spx_poller *p)
   for (int i = 0; i < SLOTS; i++) {
     spx_request *r = f->slot[i];
     if (!r || !spx_is_done(r)) continue;
+    n++; /* also for what has to wait: nobody rings when the latch is free, so this process must not go to sleep */
     if (r->error == MPI_SUCCESS && !handle(f, r->src, (ask *)(void *)f->buf[i], (uint64_t)r->bytes)) continue;
-    n++;
     spx_request_free(r);
     if (post(f, i) != MPI_SUCCESS) f->slot[i] = NULL;
   }
@@ -355,6 +358,7 @@ void spx_rma_far_end(spx_win *w)
   for (int i = 0; i < SLOTS; i++) {
     if (f->slot[i]) {
       if (!spx_is_done(f->slot[i])) spx_cancel(f->slot[i]);
+      spx_wait(f->slot[i]); /* one that was being received goes on */
       spx_request_free(f->slot[i]);
     }
     free(f->buf[i]);

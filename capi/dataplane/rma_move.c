@@ -1,8 +1,8 @@
 /* rma_move.c - moving data between a process and the window memory of another. MPI-5.0, 12.3.
  *
- * Three ways: loads and stores, when the memory is mapped here; process_vm_readv and process_vm_writev; and mail (rma_mail.c), where
- * the kernel does not let us, or is slow: it looks up every run of memory anew, 0.4 us each. In all three the origin takes
- * datatypes apart, so that a target only ever sees addresses and lengths.
+ * Four ways: loads and stores, when the memory is mapped here; process_vm_readv and process_vm_writev; mail (rma_mail.c), where
+ * the kernel does not let us, or is slow: it looks up every run of memory anew, 0.4 us each; and messages (rma_far.c), where no memory
+ * is shared. In all of them the origin takes datatypes apart, so that a target only ever sees addresses and lengths.
  */
 #define _GNU_SOURCE
 #include <errno.h>

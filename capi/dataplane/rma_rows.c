@@ -66,7 +66,7 @@ int64_t spx_rma_rows_bytes(const spx_win *w, const spx_rma_row *row, uint32_t n,
   uint64_t room = most;
   for (uint32_t i = 0; i < n; i++) {
     spx_rma_row r = row[i];
-    if (r.size > room || r.count == 0 || (r.size && r.count > room / r.size) || r.count > most) return -1;
+    if (r.size == 0 || r.size > room || r.count == 0 || r.count > room / r.size) return -1;
     for (uint64_t k = 0; k < r.count; k++)
       if (!is_ours(w, r.base + k * r.stride, r.size)) return -1;
     room -= r.size * r.count;

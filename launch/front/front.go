@@ -91,8 +91,8 @@ func specOf(j *command.Job) (*control.Job, error) {
 	if given != nil && len(list) == 0 {
 		list = given.Hosts
 	}
-	if given != nil && j.Rsh == nil && os.Getenv("SPX_RSH") == "" {
-		j.Rsh = given.Rsh
+	if given != nil && given.Has(list) && j.Rsh == nil && os.Getenv("SPX_RSH") == "" {
+		j.Rsh = given.Rsh // which reaches no others
 	}
 	self := hosts.Self()
 	list = hosts.Merge(list, self)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,7 +13,15 @@ import (
 type Allocation struct {
 	System string   // whose it is, for messages
 	Hosts  []Host   // with slots
+	Here   string   // its name for this host, where that may be another than the host's own; else ""
 	Rsh    []string // a command that starts a shell's line on one of them, as in control.Job; nil: ssh
+}
+
+// Has reports whether all of list are hosts of the allocation.
+func (a *Allocation) Has(list []Host) bool {
+	return !slices.ContainsFunc(list, func(h Host) bool {
+		return h.Name != a.Here && !slices.ContainsFunc(a.Hosts, func(own Host) bool { return own.Name == h.Name })
+	})
 }
 
 // host files of launchers that the Kubernetes MPI Operator writes one for, and names in the environment.
@@ -66,7 +75,7 @@ func fromFile(system, name string, parse func(text, file string) ([]Host, error)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s: %s names no host", system, name)
 	}
-	return &Allocation{system, list, rsh}, nil
+	return &Allocation{System: system, Hosts: list, Rsh: rsh}, nil
 }
 
 // oneSlotPerLine reads a file with a line for every slot.
@@ -143,9 +152,9 @@ func slurm(getenv func(string) string) (*Allocation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s=%q: %w", variable, getenv(variable), err)
 	}
-	a := &Allocation{System: "Slurm", Rsh: slurmRsh}
+	a := &Allocation{System: "Slurm", Rsh: slurmRsh, Here: getenv("SLURMD_NODENAME")}
 	for i, name := range names {
-		if name == getenv("SLURMD_NODENAME") {
+		if name == a.Here {
 			name = "localhost" // Slurm's names of nodes need not be those of the hosts
 		}
 		a.Hosts = append(a.Hosts, Host{name, each[i], variable})

@@ -74,6 +74,13 @@ func TestAllocationMistakes(t *testing.T) {
 	}
 }
 
+func TestHas(t *testing.T) {
+	a := &Allocation{Hosts: []Host{{"a", 2, ""}, {"b", 2, ""}}}
+	if !a.Has([]Host{{"b", 1, "-host"}}) || a.Has([]Host{{"a", 1, "-host"}, {"c", 1, "-host"}}) {
+		t.Error("hosts of the allocation are not told from others")
+	}
+}
+
 func TestExpandNodes(t *testing.T) {
 	got, err := expandNodes("n[0-2,5],rack[01-02]b[1,2],login")
 	want := []string{"n0", "n1", "n2", "n5", "rack01b1", "rack01b2", "rack02b1", "rack02b2", "login"}
