@@ -41,6 +41,7 @@ typedef struct {
   uint64_t stream_max; /* bytes: messages up to this size are streamed rather than got */
   uint64_t past_cache; /* bytes: messages from this size on are stored past the caches */
   uint32_t cma;        /* 0: never process_vm_readv */
+  uint32_t progress;   /* 1: a thread of its own carries on what is under way (shim/background.c) */
   uint32_t spin;       /* empty polls before yielding, when processors are not outnumbered */
   uint32_t spin_busy;  /* the same while others want the processors */
   uint32_t yield;      /* yields before parking */

@@ -131,9 +131,10 @@ static int start_request(spx_request *r)
   run->user = r;
   run->poller.poll = poll_run;
   spx_plan_due = run_with_user;
-  if (go_on(run))
+  if (go_on(run)) {
     spx_poller_add(&run->poller);
-  else
+    if (spx_mt) spx_ring_self(); /* threads that sleep have not yet told anybody that this one waits, too */
+  } else
     finish(run);
   return MPI_SUCCESS;
 }

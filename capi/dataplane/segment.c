@@ -54,6 +54,7 @@ static void read_settings(void)
       .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, streamed[crowded_by], UINT64_MAX),
       .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
+      .progress = (uint32_t)spx_setting_begin(SPX_SET_PROGRESS, 0, 1),
       .spin = (uint32_t)spx_setting_begin(SPX_SET_SPIN, crowded ? 0 : 20000, UINT32_MAX),
       .spin_busy = (uint32_t)spx_setting_begin(SPX_SET_SPIN_BUSY, 300, UINT32_MAX),
       .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, yields[crowded_by], UINT32_MAX),

@@ -32,7 +32,7 @@ static void set_level(int required)
   if (level > MPI_THREAD_MULTIPLE) level = MPI_THREAD_MULTIPLE;
   if (level < spx_thread_level) return; /* a session wanted more */
   spx_thread_level = level;
-  spx_mt = level == MPI_THREAD_MULTIPLE;
+  spx_mt = level == MPI_THREAD_MULTIPLE || spx_set.progress;
   spx_proc_of(spx_me)->thread_level = (uint32_t)level;
 }
 
@@ -49,6 +49,10 @@ static int start(int required)
   err = spx_go_internal(&f);
   started = err == MPI_SUCCESS;
   if (started) spx_note_returning(spx_world);
+  if (started && spx_background_start() != 0) {
+    spx_detail("SPX_PROGRESS=1: there can be no further thread (ulimit -u)");
+    err = MPI_ERR_OTHER;
+  }
   return err;
 }
 
@@ -197,6 +201,7 @@ int spx_c_Finalize(void)
   drain();
   pthread_mutex_lock(&life);
   if (sessions == 0) {
+    spx_background_stop();
     f = (spx_frame){.fn = SPX_IN_STOPPED};
     err = spx_go_internal(&f);
     stopped = 1;

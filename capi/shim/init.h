@@ -10,4 +10,7 @@ SPX_HIDDEN extern int spx_thread_level;      /* MPI_THREAD_* that was given */
 SPX_HIDDEN extern _Atomic int spx_world_model;
 /* Joins the job that a launcher started, or makes a job of this process alone: an MPI error code, with its detail text. */
 SPX_HIDDEN int spx_join(void);
+/* background.c. Starts the thread of SPX_PROGRESS, if it is wanted and not there: an errno. Ends it. */
+SPX_HIDDEN int spx_background_start(void);
+SPX_HIDDEN void spx_background_stop(void);
 #endif
