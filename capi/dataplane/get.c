@@ -6,7 +6,8 @@
  * Where reading is forbidden, or the data lie in short pieces (far.c), the receiver answers CTS and the sender streams DATA records
  * through the ring. It also does so up to SPX_STREAM_MAX, which depends on how many processes share a processor: two copies
  * through a ring that stays in the cache are faster than one by the kernel, which looks up every page. But a sender that
- * computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all.
+ * computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all. The descriptor's word
+ * says which of them was first.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,6 +49,14 @@ static void retract(uint32_t index)
 {
   if (spx_id_shared(index))
     __atomic_store_n(shared_word(spx_me, index), (uint64_t)ids[index].gen << 1, __ATOMIC_SEQ_CST);
+}
+
+/* Sender that is about to stream, receiver that has got the message itself: the first ends the reading, and it alone may go on. */
+static bool first_to_end(uint32_t proc, uint32_t index, uint32_t gen)
+{
+  uint64_t live = live_word(gen);
+  return !spx_id_shared(index) || __atomic_compare_exchange_n(shared_word(proc, index), &live, (uint64_t)gen << 1,
+                                                              false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 bool spx_id_shared(uint32_t index) { return index < SPX_SDESC_PER_PROC; }
@@ -257,8 +266,9 @@ int spx_get_impatient(bool at_once)
         .index = (uint32_t)r->aux[2], .gen = (uint32_t)(r->aux[2] >> 32), .addr = r->aux[3], .type = r->aux[1]};
     uint32_t peer = r->peer;
     stop_waiting_for_data(r);
-    if (get(r, peer, &rts) != GET_DONE) continue; /* it has begun to stream, or is dead: both are told otherwise */
-    spx_id_drop(r);                               /* DATA that may still come is for nobody */
+    if (get(r, peer, &rts) != GET_DONE || !first_to_end(peer, rts.index, rts.gen))
+      continue;     /* it has begun to stream, or is dead: both are told otherwise */
+    spx_id_drop(r); /* nobody will send DATA to it */
     r->state = SPX_S_NONE;
     finish_get(r, peer, &rts);
     return 1; /* the list may have changed */
@@ -293,7 +303,8 @@ void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 void spx_stream_start(spx_request *r, const spx_rec_cts *cts)
 {
   if (r->state != SPX_S_SENT) return;
-  retract(cts->index);
+  if (!first_to_end(spx_me, cts->index, cts->gen))
+    return; /* it has it all, DONE will say so; the buffer may be freed */
   r->aux[1] = 0;
   r->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
   r->aux[3] = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;

@@ -25,8 +25,9 @@ int spx_background_start(void)
   if (!spx_set.progress || runs) return 0;
   until = (spx_request){.kind = SPX_R_COLL, .flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL};
   sigfillset(&all);
-  for (int i = 0; i < 4; i++) sigdelset(&all, (const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL}[i]); /* a crash is told as any */
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
+  for (int i = 0; i < 4; i++)
+    sigdelset(&all, (const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL}[i]); /* a crash is told as any */
+  pthread_sigmask(SIG_SETMASK, &all, &before);                          /* signals are the program's */
   int err = pthread_create(&thread, NULL, carry_on, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   runs = err == 0;

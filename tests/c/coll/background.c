@@ -1,9 +1,13 @@
-// run: n=2,4 env=SPX_PROGRESS=1 timeout=60
+// run: n=2,4 env=SPX_PROGRESS=1 cflags=-pthread timeout=60
 // run: n=2 args=multiple env=SPX_PROGRESS=1 cflags=-pthread timeout=60
-// run: n=3 env=SPX_PROGRESS=1 env=SPX_TRANSPORTS=tcp timeout=60
-/* SPX_PROGRESS=1: what is under way gets on while a process calls nothing of MPI. Rank 0 begins collectives that all others need it for, and then
- * only looks at a file that the others make when they have what they waited for. Without the thread it would look for ever. MPI-5.0, 6.12. */
+// run: n=3 env=SPX_PROGRESS=1 env=SPX_TRANSPORTS=tcp cflags=-pthread timeout=60
+// run: n=4 env=SPX_PROGRESS=1 env=SPX_CMA=0 cflags=-pthread timeout=60
+// run: n=2,4 args=waiter cflags=-pthread timeout=60
+/* SPX_PROGRESS=1, or a thread of the program's own that waits for a message (waiter): what is under way gets on while a process calls nothing of
+ * MPI. Rank 0 begins collectives that all others need it for, and then only looks at a file that the others make when they have what they waited
+ * for. Without a thread it would look for ever. MPI-5.0, 6.12. */
 #include "../check.h"
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,13 +50,26 @@ static void others_first(const char *name, MPI_Request *r)
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void *receive(void *comm)
+{
+  int end = 0;
+  MPI_Recv(&end, 1, MPI_INT, rank, 9, *(MPI_Comm *)comm, MPI_STATUS_IGNORE);
+  CHECK(end == 5);
+  return NULL;
+}
+
 int main(int argc, char **argv)
 {
-  int provided, want = argc > 1 && strcmp(argv[1], "multiple") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  int provided, waiter = argc > 1 && strcmp(argv[1], "waiter") == 0;
+  int want = argc > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  pthread_t waits;
   MPI_Init_thread(&argc, &argv, want, &provided);
   CHECK(provided == want);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm own;
+  MPI_Comm_dup(MPI_COMM_WORLD, &own);
+  if (waiter) pthread_create(&waits, NULL, receive, &own);
   MPI_Request r;
   int *in = malloc(N * sizeof *in), *out = malloc(N * sizeof *out);
   for (int round = 0; round < 5; round++) {
@@ -76,6 +93,11 @@ int main(int argc, char **argv)
     MPI_Recv(out, N, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     tell("sent");
   }
+  if (waiter) {
+    MPI_Send(&(int){5}, 1, MPI_INT, rank, 9, own);
+    pthread_join(waits, NULL);
+  }
+  MPI_Comm_free(&own);
   free(in);
   free(out);
   MPI_Finalize();
