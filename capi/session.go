@@ -3,6 +3,7 @@ package main
 /*
 #include "comm.h"
 #include "init.h"
+#include "settings.h"
 */
 import "C"
 
@@ -21,11 +22,12 @@ import (
 )
 
 // The Sessions Model (MPI-5.0, 12.3): process sets and what a session tells of itself. shim/init.c begins and ends sessions.
-// There are the two process sets that every MPI has, and one of the processes on this host.
+// There are the two process sets that every MPI has, one of the processes on this host, and, in a job that is a named cluster, one of its processes.
 const (
-	psetWorld = "mpi://WORLD"
-	psetSelf  = "mpi://SELF"
-	psetHost  = "spx://host/" // and the host's name
+	psetWorld   = "mpi://WORLD"
+	psetSelf    = "mpi://SELF"
+	psetHost    = "spx://host/"    // and the host's name
+	psetCluster = "spx://cluster/" // and the cluster's name
 )
 
 // psets lists the names of the process sets. A host without a name has no set of its own.
@@ -34,8 +36,25 @@ var psets = sync.OnceValue(func() []string {
 	if host, err := os.Hostname(); err == nil && host != "" && len(psetHost)+len(host) < C.MPI_MAX_PSET_NAME_LEN {
 		names = append(names, psetHost+host)
 	}
+	if name := clusterName(); name != "" {
+		names = append(names, psetCluster+name)
+	}
 	return names
 })
+
+// clusterName is what spxrun --cluster or SPX_CLUSTER says, or empty.
+func clusterName() string { return C.GoString(C.spx_setting_text(C.SPX_SET_CLUSTER)) }
+
+func init() {
+	onStart(func(*startInfo) error {
+		if name := clusterName(); name != "" {
+			if err := ident.CheckCluster(name); err != nil {
+				return fail(C.MPI_ERR_OTHER, "SPX_CLUSTER: %v", err)
+			}
+		}
+		return nil
+	})
+}
 
 type threadLevel struct {
 	value int
@@ -129,6 +148,8 @@ func pset(name string) (*group.Group, error) {
 		return commOf(C.SPX_HANDLE_COMM_SELF).Group(), nil
 	case strings.HasPrefix(name, psetHost) && slices.Contains(psets(), name):
 		return onThisHost(commOf(C.SPX_HANDLE_COMM_WORLD).Group()), nil
+	case strings.HasPrefix(name, psetCluster) && slices.Contains(psets(), name):
+		return commOf(C.SPX_HANDLE_COMM_WORLD).Group(), nil
 	}
 	return nil, mpierr.New(mpierr.Arg, "pset_name is %q; there are %s", name, strings.Join(psets(), ", "))
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // ProcID identifies one process. A process that was restarted, or a standby that took a rank over, has the same Job, World
@@ -61,4 +62,18 @@ func Decode(b []byte) (p ProcID, ok bool) {
 	p.Rank = binary.LittleEndian.Uint32(b[12:])
 	p.Incarnation = binary.LittleEndian.Uint32(b[16:])
 	return p, true
+}
+
+// maxCluster is the most letters of a cluster's name.
+const maxCluster = 64
+
+// CheckCluster returns an error unless name can name a cluster: 1 to 64 letters, digits, dots, underscores and hyphens of ASCII.
+func CheckCluster(name string) error {
+	strange := strings.ContainsFunc(name, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", r)
+	})
+	if name == "" || len(name) > maxCluster || strange {
+		return fmt.Errorf("%q is no name of a cluster, which has 1 to %d letters, digits, and . _ -", name, maxCluster)
+	}
+	return nil
 }

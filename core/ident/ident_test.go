@@ -1,6 +1,9 @@
 package ident
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestWireFormRoundTrip(t *testing.T) {
 	for _, p := range []ProcID{{}, {Job: 1 << 63, World: 7, Rank: 1<<32 - 1, Incarnation: 3}} {
@@ -39,5 +42,14 @@ func TestSameWorldIgnoresOnlyTheRank(t *testing.T) {
 	q.Incarnation++
 	if p.SameWorld(q) {
 		t.Error("another incarnation counts as the same")
+	}
+}
+
+func TestCheckCluster(t *testing.T) {
+	for name, good := range map[string]bool{"a": true, "radar-2.front_end": true, strings.Repeat("x", 64): true,
+		"": false, "a b": false, "a/b": false, "caf\u00e9": false, "a\x00": false, strings.Repeat("x", 65): false} {
+		if err := CheckCluster(name); (err == nil) != good {
+			t.Errorf("CheckCluster(%q) is %v", name, err)
+		}
 	}
 }

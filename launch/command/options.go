@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 	"strings"
+
+	"libspx/core/ident"
 )
 
 // An option is a row of the table: the parser and --help read it.
@@ -84,6 +86,14 @@ var whatOptions = []*option{
 		help: "memory allocation kinds that are asked for, as system,mpi:alloc_mem",
 		apply: func(p *parser, v []string) error {
 			return setVariable(&p.global, []string{"SPX_MEMORY_ALLOC_KINDS", v[0]})
+		}},
+	{names: []string{"cluster"}, meta: "NAME", nargs: 1, group: groupWhat,
+		help: "name of the cluster that the job is: its processes are the process set spx://cluster/NAME",
+		apply: func(p *parser, v []string) error {
+			if err := ident.CheckCluster(v[0]); err != nil {
+				return err
+			}
+			return setVariable(&p.global, []string{"SPX_CLUSTER", v[0]})
 		}},
 	{names: []string{"initial-errhandler"}, meta: "NAME", nargs: 1, group: groupWhat,
 		help: "initial error handler: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
