@@ -1,6 +1,7 @@
 package main
 
 /*
+#include "ckpt.h"
 #include "dyprc.h"
 #include "ft.h"
 #include "stat.h"
@@ -278,6 +279,7 @@ func (f *ftComm) act(out member.Output) {
 	if out.Revoked && f.obj != nil && uint64(f.obj.c.ctx) == f.ctx { // not freed in the meantime
 		C.ft_revoked(f.obj.c)
 		C.spx_dyprc_revoked(f.obj.c)
+		C.spx_ckpt_revoked(f.obj.c)
 	}
 	if out.Done != nil && len(f.waiting) > 0 {
 		ended := f.waiting[0]

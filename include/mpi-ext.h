@@ -16,13 +16,23 @@ extern "C" {
 
 typedef void MPIX_Request_function(void *extra_state);
 typedef struct MPIX_ABI_Rankset *MPIX_Rankset; /* a set of ranks of a communicator */
+typedef struct MPIX_ABI_Checkpoint *MPIX_Checkpoint; /* checkpoints of a communicator's processes */
 
 /* error classes */
 #define MPIX_ERR_PROC_FAILED             16385 /* ULFM: a process of the operation has failed */
 #define MPIX_ERR_PROC_FAILED_PENDING     16386 /* ULFM: a potential sender has failed; the request stays pending */
 #define MPIX_ERR_REVOKED                 16387 /* ULFM: the communicator was revoked */
+#define MPIX_ERR_CHECKPOINT              16388 /* no such version of a checkpoint, or not all of it is there */
 /* ranksets */
 #define MPIX_RANKSET_NULL                ((MPIX_Rankset)0) /* no set */
+/* checkpoints */
+#define MPIX_CHECKPOINT_NULL             ((MPIX_Checkpoint)0) /* no checkpoint object */
+#define MPIX_CHECKPOINT_NEWEST           (-16387) /* the newest version of which every part is there */
+/* roles */
+#define MPIX_ROLE_INITIAL                16385 /* MPIX_Comm_repair: active from the beginning */
+#define MPIX_ROLE_SURVIVOR               16386 /* MPIX_Comm_repair: was active before the failure */
+#define MPIX_ROLE_REPLACEMENT            16387 /* MPIX_Comm_repair: a spare that has taken the place of a dead process */
+#define MPIX_ROLE_SPARE                  16388 /* MPIX_Comm_repair: a spare that was not needed */
 
 /* Interrupts all communication on comm, everywhere: pending and later calls return MPIX_ERR_REVOKED, but for shrink, agree and the like. Local; any process may call it. */
 int MPIX_Comm_revoke(MPI_Comm comm);
@@ -84,6 +94,38 @@ int MPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Ranks
 int MPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
 /* request: a persistent MPIX_Mcast, for MPI_Start. info may be MPI_INFO_NULL. */
 int MPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+/* checkpoint: for versions of what the processes of comm register. Keys of info, the same at all: mpix_copies (how many others keep a copy in memory, on other hosts if there are some; 1), mpix_directory (for files; none), mpix_name (of the files; checkpoint), mpix_versions (how many are kept; 2). Collective; meets MPIX_Checkpoint_attach of those that have one already. */
+int MPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *checkpoint);
+/* The processes of comm go on with checkpoint: after a failure, or a change of the number of processes. What they have kept stays; what was saved and not committed counts if all of it is there. Collective over comm: new processes call MPIX_Checkpoint_create. */
+int MPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint);
+/* This memory is saved and restored as region id (0 or more), in place of what the region was before. Local. */
+int MPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, MPI_Datatype datatype);
+/* Region id is saved no more. Local. */
+int MPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id);
+/* Copies the regions, as version: here, to the processes that keep copies, and into a file. version is above those that are there. It counts when MPIX_Checkpoint_commit has succeeded, which also tells what could not be kept for want of memory or room. Collective. */
+int MPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version);
+/* What was saved last counts from now on: when this succeeds anywhere, all have saved it. Older versions go, but for as many as are to be kept. Collective. */
+int MPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint);
+/* versions: the first maxversions that are there, the newest first; num_versions: how many there are. Local. */
+int MPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, int versions[], int *num_versions);
+/* Each process gets the regions that it has registered as the process with its rank has saved them in version (or MPIX_CHECKPOINT_NEWEST); restored: which it was. Newer versions go. As many processes as have saved it. MPIX_ERR_CHECKPOINT: there is no such version, or a region is not as it was. Collective. */
+int MPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored);
+/* Begins to restore version (or MPIX_CHECKPOINT_NEWEST) onto any number of processes: restored: which it was, size: how many have saved it. Collective. */
+int MPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int *restored, int *size);
+/* bytes: of region id as rank has saved it, in the version that is being restored; MPI_UNDEFINED: it has saved none. Between MPIX_Checkpoint_restore_begin and _end. Local. */
+int MPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count *bytes);
+/* buf gets, at MPIX_Checkpoint_restore_end, count elements of region id as rank has saved it, from element first of the same datatype on. As often as wanted. Local. */
+int MPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count first, void *buf, MPI_Count count, MPI_Datatype datatype);
+/* Moves what was asked for by MPIX_Checkpoint_fetch, and makes the copies that were lost. Newer versions go. Collective. */
+int MPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint);
+/* Deletes what this process has of version, in memory and files. To be called by all. Local. */
+int MPIX_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version);
+/* Frees the object, which becomes MPIX_CHECKPOINT_NULL, and what is in memory. Files stay. Local. */
+int MPIX_Checkpoint_free(MPIX_Checkpoint *checkpoint);
+/* active: a communicator of those processes of comm that work. The first time those are all but the last num_spares, which wait here. After a failure those that live call it again, with any communicator of theirs revoked or not: the former active communicator is revoked and freed; in the new one they have their ranks, and spares those of the dead; when there are no more spares ranks are closed up. role: MPIX_ROLE_*. A spare that is not needed returns with MPI_COMM_NULL when the others have called MPIX_Comm_dismiss. Collective over the living processes of comm. */
+int MPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role);
+/* The work of MPIX_Comm_repair's active communicator is done: it is freed, and the spares are sent home. MPIX_ERR_PROC_FAILED: a process has failed and others want to repair; call MPIX_Comm_repair. Collective over the active processes. */
+int MPIX_Comm_dismiss(MPI_Comm comm);
 
 /* The same, for tools that put their own functions in place of the above (MPI-5.0, 15.2). */
 int PMPIX_Comm_revoke(MPI_Comm comm);
@@ -116,6 +158,22 @@ int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rank
 int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
 int PMPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
 int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int PMPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *checkpoint);
+int PMPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint);
+int PMPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, MPI_Datatype datatype);
+int PMPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id);
+int PMPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version);
+int PMPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint);
+int PMPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, int versions[], int *num_versions);
+int PMPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored);
+int PMPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int *restored, int *size);
+int PMPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count *bytes);
+int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count first, void *buf, MPI_Count count, MPI_Datatype datatype);
+int PMPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint);
+int PMPIX_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version);
+int PMPIX_Checkpoint_free(MPIX_Checkpoint *checkpoint);
+int PMPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role);
+int PMPIX_Comm_dismiss(MPI_Comm comm);
 
 #ifdef __cplusplus
 }

@@ -32,6 +32,7 @@ var handleKinds = map[string]handleKind{
 	"FILE":         {"SPX_K_FILE", "MPI_FILE_NULL"},
 	"SESSION":      {"SPX_K_SESSION", "MPI_SESSION_NULL"},
 	"RANKSET":      {"SPX_K_RANKSET", "MPIX_RANKSET_NULL"},
+	"CHECKPOINT":   {"SPX_K_CHECKPOINT", "MPIX_CHECKPOINT_NULL"},
 }
 
 // owner is the parameter whose error handler is called: the first communicator, window, file or session.

@@ -27,6 +27,7 @@ const uint32_t spx_slab_stride[SPX_K_COUNT] = {
     [SPX_K_MSG] = ROUND(sizeof(spx_message)),   [SPX_K_INFO] = ROUND(sizeof(spx_plain)),
     [SPX_K_WIN] = ROUND(sizeof(spx_win)),       [SPX_K_FILE] = ROUND(sizeof(spx_fh)),
     [SPX_K_SESSION] = ROUND(sizeof(spx_plain)), [SPX_K_RANKSET] = ROUND(sizeof(spx_rankset)),
+    [SPX_K_CHECKPOINT] = ROUND(sizeof(spx_ckpt)),
 };
 
 typedef struct {

@@ -41,6 +41,7 @@ typedef enum {
   SPX_K_FILE,
   SPX_K_SESSION,
   SPX_K_RANKSET,
+  SPX_K_CHECKPOINT,
   SPX_K_COUNT
 } spx_kind;
 #define SPX_H_INDEX_BITS 21
@@ -248,6 +249,12 @@ typedef struct spx_rankset {
   uint32_t *procs; /* the others' and its own process indices, ascending */
 } spx_rankset;
 
+/* ---- checkpoints (MPIX_Checkpoint) ---------------------------------------------------------------------------- */
+typedef struct spx_ckpt {
+  spx_obj o;
+  struct spx_checkpoint *state; /* shim/ckpt.h */
+} spx_ckpt;
+
 /* ---- entering and leaving (shim/runtime.c) --------------------------------------------------------------------
  * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame
  * and enters Go by spx_go, which blocks asynchronous signals around the entry, carries out call-outs (user functions
@@ -304,7 +311,16 @@ enum {
   SPX_IN_DYPRC_DECIDE,  /* a0: MPI_Comm, a1: uint32_t * flags, a2: MPI_Comm *: shim/dyprc.h */
   SPX_IN_DYPRC_MEMBERS, /* a0: MPI_Comm, a1: a number that grows */
   SPX_IN_DYPRC_AWAIT,   /* a0: number of the latest command */
-  SPX_IN_DYPRC_DONE     /* a0: number of a command, a1: const char *: what has come of it */
+  SPX_IN_DYPRC_DONE,    /* a0: number of a command, a1: const char *: what has come of it */
+  SPX_IN_CKPT_HOST,     /* checkpoints: shim/ckpt.h has the arguments */
+  SPX_IN_CKPT_BUDDIES,
+  SPX_IN_CKPT_COMPLETE,
+  SPX_IN_CKPT_SOURCES,
+  SPX_IN_CKPT_MISSING,
+  SPX_IN_CKPT_SCAN,
+  SPX_IN_CKPT_WRITE,
+  SPX_IN_CKPT_READ,
+  SPX_IN_CKPT_REMOVE
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */

@@ -36,6 +36,7 @@ static const struct {
     [SPX_K_FILE] = {"a file", "MPI_FILE_NULL", MPI_FILE_NULL, MPI_ERR_FILE},
     [SPX_K_SESSION] = {"a session", "MPI_SESSION_NULL", MPI_SESSION_NULL, MPI_ERR_SESSION},
     [SPX_K_RANKSET] = {"a set of ranks", "MPIX_RANKSET_NULL", MPIX_RANKSET_NULL, MPI_ERR_ARG},
+    [SPX_K_CHECKPOINT] = {"a checkpoint object", "MPIX_CHECKPOINT_NULL", MPIX_CHECKPOINT_NULL, MPI_ERR_ARG},
 };
 
 int spx_bad_handle(spx_kind k, void *h, spx_kind want, const char *arg, const void *value)

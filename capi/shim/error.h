@@ -3,6 +3,20 @@
 #define SPX_ERROR_H
 #include "spx.h"
 
+/* > 0 while the library calls functions of MPI itself, on this thread: it looks at their codes, and no error handler is called. */
+SPX_HIDDEN extern SPX_TLS int spx_mute;
+/* Around such calls: enter returns what leave takes, the function that the user has called. */
+static inline uint32_t spx_mute_enter(void)
+{
+  spx_mute++;
+  return spx_fn;
+}
+static inline void spx_mute_leave(uint32_t fn)
+{
+  spx_mute--;
+  spx_fn = fn;
+}
+
 /* Name of a predefined class ("MPI_ERR_RANK"), or NULL. */
 SPX_HIDDEN const char *spx_class_name(int code);
 /* Its text ("invalid rank"), or NULL. */

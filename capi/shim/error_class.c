@@ -6,6 +6,7 @@
 #define MPIX_ERR_PROC_FAILED         16385
 #define MPIX_ERR_PROC_FAILED_PENDING 16386
 #define MPIX_ERR_REVOKED             16387
+#define MPIX_ERR_CHECKPOINT          16388
 #endif
 
 typedef struct class_row {
@@ -102,6 +103,7 @@ static const class_row rows[] = {
     ROW(MPIX_ERR_PROC_FAILED, "a process that takes part has failed"),
     ROW(MPIX_ERR_PROC_FAILED_PENDING, "a process that might send has failed; acknowledge the failure to go on"),
     ROW(MPIX_ERR_REVOKED, "the communicator was revoked"),
+    ROW(MPIX_ERR_CHECKPOINT, "no such version, or not all of it is there"),
     ROW(MPI_ERR_LASTCODE, "last predefined error code"),
 };
 

@@ -22,7 +22,7 @@ import (
 )
 
 // pure are the packages that decide: state machines without goroutine, clock, randomness, socket or unsafe of their own.
-var pure = []string{"core/", "ft/", "mcast/", "cluster/", "sim/", "net/topo/", "net/conn/"}
+var pure = []string{"core/", "ft/", "mcast/", "ckpt/", "cluster/", "sim/", "net/topo/", "net/conn/"}
 
 // impure are the imports that they must not have, with all packages below.
 var impure = []string{"net", "os", "time", "unsafe", "syscall", "C", "golang.org/x/sys",

@@ -1,0 +1,275 @@
+/* comm_repair.c - spare processes: MPIX_Comm_repair and MPIX_Comm_dismiss (docs/checkpoint.md).
+ *
+ * The processes of the user's communicator, those that work and the spares, have a communicator of their own, on which nothing happens but
+ * this: somebody revokes it, and all who live come to an agreement on it, out of whatever they do: the spares, which wait there, those
+ * that have seen a failure, and those that are done. Are all of them done, the spares go home. Else those who live form the next such
+ * communicator, and out of that the next active one. Whether that has come about is agreed upon, too; if not, it is done again.
+ *
+ * It stands on the library's public functions, and on one agreement that shrinks as well (spx_dyprc_decide). */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dyprc.h"
+#include "error.h"
+#include "shim.h"
+
+typedef struct repair {
+  spx_comm *base;  /* the user's communicator, referenced */
+  MPI_Comm pool;   /* all that live; never used for messages */
+  MPI_Comm active; /* MPI_COMM_NULL at spares */
+  int *places;     /* for each rank of active the rank in base that has it */
+  int nplaces;
+  int role;
+  bool ready; /* a repair that MPIX_Comm_dismiss has taken part in: the next MPIX_Comm_repair returns it */
+  struct repair *next;
+} repair;
+static repair
+    *repairs; /* the program's calls for one communicator do not meet; those for several may: under spx's own lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static repair *find(const spx_comm *base)
+{
+  pthread_mutex_lock(&lock);
+  repair *p = repairs;
+  while (p && p->base != base) p = p->next;
+  pthread_mutex_unlock(&lock);
+  return p;
+}
+
+static void forget(repair *p)
+{
+  pthread_mutex_lock(&lock);
+  repair **at = &repairs;
+  while (*at != p) at = &(*at)->next;
+  *at = p->next;
+  pthread_mutex_unlock(&lock);
+  if (p->active != MPI_COMM_NULL) PMPI_Comm_free(&p->active);
+  if (p->pool != MPI_COMM_NULL) PMPI_Comm_free(&p->pool);
+  spx_unref(SPX_K_COMM, &p->base->o);
+  free(p->places);
+  free(p);
+}
+
+/* The ranks in base of pool's processes, in order. */
+static int ranks_in_base(const repair *p, MPI_Comm pool, int *ranks, int n)
+{
+  MPI_Group all = MPI_GROUP_NULL, here = MPI_GROUP_NULL;
+  int *own = malloc((size_t)n * sizeof *own);
+  int err = own ? PMPI_Comm_group((MPI_Comm)(uintptr_t)p->base->o.handle, &all) : MPI_ERR_NO_MEM;
+  for (int i = 0; own && i < n; i++) own[i] = i;
+  if (err == MPI_SUCCESS) err = PMPI_Comm_group(pool, &here);
+  if (err == MPI_SUCCESS) err = PMPI_Group_translate_ranks(here, n, own, all, ranks);
+  if (all != MPI_GROUP_NULL) PMPI_Group_free(&all);
+  if (here != MPI_GROUP_NULL) PMPI_Group_free(&here);
+  free(own);
+  return err;
+}
+
+/* Who takes which place: those that live keep theirs, spares get those of the dead; without spares the others close up. places and *n: in
+ * base's ranks, by rank of the active communicator. living: n ranks in base, ascending. Everybody comes to the same. */
+static void assign(int *places, int *n, const int *living, int nliving, int size, char *mark)
+{
+  enum { DEAD, SPARE, WORKS };
+  memset(mark, DEAD, (size_t)size);
+  for (int i = 0; i < nliving; i++) mark[living[i]] = SPARE;
+  for (int i = 0; i < *n; i++)
+    if (mark[places[i]] == SPARE) mark[places[i]] = WORKS;
+  int spare = 0, kept = 0;
+  for (int i = 0; i < *n; i++) {
+    if (mark[places[i]] == DEAD) {
+      while (spare < size && mark[spare] != SPARE) spare++;
+      if (spare == size) continue;
+      mark[spare] = WORKS;
+      places[kept++] = spare++;
+    } else
+      places[kept++] = places[i];
+  }
+  *n = kept;
+}
+
+/* Makes the active communicator of pool. next: as p->places, after the repair. */
+static int make_active(const repair *p, MPI_Comm pool, int *next, int *nnext, MPI_Comm *active)
+{
+  int n, err = PMPI_Comm_size(pool, &n);
+  int *living = malloc((size_t)n * sizeof *living);
+  char *mark = malloc((size_t)p->base->size);
+  if (err == MPI_SUCCESS && (!living || !mark)) err = MPI_ERR_NO_MEM;
+  if (err == MPI_SUCCESS) err = ranks_in_base(p, pool, living, n);
+  if (err == MPI_SUCCESS) {
+    memcpy(next, p->places, (size_t)p->nplaces * sizeof *next);
+    *nnext = p->nplaces;
+    assign(next, nnext, living, n, p->base->size, mark);
+    int place = 0;
+    while (place < *nnext && next[place] != p->base->rank) place++;
+    err = PMPI_Comm_split(pool, place < *nnext ? 0 : MPI_UNDEFINED, place, active);
+  }
+  free(living);
+  free(mark);
+  return err;
+}
+
+static void take_over(repair *p, MPI_Comm active, int *next, int nnext)
+{
+  if (p->active != MPI_COMM_NULL) PMPI_Comm_free(&p->active);
+  bool had = p->role == MPIX_ROLE_INITIAL || p->role == MPIX_ROLE_SURVIVOR || p->role == MPIX_ROLE_REPLACEMENT;
+  p->role = active == MPI_COMM_NULL ? MPIX_ROLE_SPARE : had ? MPIX_ROLE_SURVIVOR : MPIX_ROLE_REPLACEMENT;
+  p->active = active;
+  memcpy(p->places, next, (size_t)nnext * sizeof *next);
+  p->nplaces = nnext;
+}
+
+enum { HOME = SPX_DECIDE_CALM, REPAIRED = SPX_DECIDE_GO };
+
+/* All who live meet on the pool. flags in: HOME: this process is done. *home: all are. Else the active communicator is a new one. */
+static int meet(repair *p, uint32_t flags, bool *home)
+{
+  int err, *next = malloc(((size_t)p->base->size + 1) * sizeof *next), nnext = 0;
+  if (!next) return MPI_ERR_NO_MEM;
+  MPI_Comm pool = MPI_COMM_NULL, active = MPI_COMM_NULL;
+  PMPIX_Comm_revoke(p->pool);
+  err = spx_dyprc_decide(p->pool, &flags, &pool);
+  *home = err == MPI_SUCCESS && flags & HOME;
+  while (err == MPI_SUCCESS && !*home) {
+    MPI_Comm left = MPI_COMM_NULL;
+    PMPI_Comm_free(&p->pool);
+    p->pool = pool;
+    int made = make_active(p, pool, next, &nnext, &active);
+    /* Who could not make it lets nobody wait for it. All agree whether it is there at all of them; if not, on who is left. */
+    if (made != MPI_SUCCESS) PMPIX_Comm_revoke(pool);
+    flags = made == MPI_SUCCESS ? SPX_DECIDE_CALM | SPX_DECIDE_GO : 0;
+    err = spx_dyprc_decide(pool, &flags, &left);
+    if (err != MPI_SUCCESS) break;
+    if (flags & SPX_DECIDE_GO) {
+      take_over(p, active, next, nnext);
+      break;
+    }
+    if (active != MPI_COMM_NULL) {
+      PMPIX_Comm_revoke(active);
+      PMPI_Comm_free(&active);
+    }
+    pool = left;
+  }
+  free(next);
+  return err;
+}
+
+/* A spare waits until somebody revokes the pool. */
+static void wait_for_call(const repair *p)
+{
+  const spx_comm *pool = (const spx_comm *)spx_get(SPX_K_COMM, p->pool);
+  while (!atomic_load(&pool->revoked)) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    if (!atomic_load(&pool->revoked)) spx_wait_event(ticket, 0);
+  }
+}
+
+static int begin(spx_comm *comm, int num_spares, repair **made)
+{
+  MPI_Comm base = (MPI_Comm)(uintptr_t)comm->o.handle;
+  if (comm->flags & SPX_C_INTER) {
+    spx_detail("comm is an intercommunicator: merge it first");
+    return MPI_ERR_COMM;
+  }
+  if (num_spares >= comm->size) {
+    spx_detail("num_spares is %d, but comm has %d processes: at least one has to work", num_spares, comm->size);
+    return MPI_ERR_ARG;
+  }
+  repair *p = calloc(1, sizeof *p);
+  int n = comm->size - num_spares;
+  if (p) p->places = malloc((size_t)comm->size * sizeof *p->places);
+  if (!p || !p->places) {
+    free(p);
+    spx_detail("out of memory for the places of %d processes", comm->size);
+    return MPI_ERR_NO_MEM;
+  }
+  p->active = p->pool = MPI_COMM_NULL;
+  int err = PMPI_Comm_split(base, 0, comm->rank, &p->pool);
+  if (err == MPI_SUCCESS) err = PMPI_Comm_split(p->pool, comm->rank < n ? 0 : MPI_UNDEFINED, comm->rank, &p->active);
+  if (err != MPI_SUCCESS) {
+    if (p->pool != MPI_COMM_NULL) {
+      PMPIX_Comm_revoke(p->pool);
+      PMPI_Comm_free(&p->pool);
+    }
+    free(p->places);
+    free(p);
+    return err;
+  }
+  for (int i = 0; i < n; i++) p->places[i] = i;
+  p->nplaces = n;
+  p->base = comm;
+  p->role = comm->rank < n ? MPIX_ROLE_INITIAL : MPIX_ROLE_SPARE;
+  spx_ref(&comm->o);
+  pthread_mutex_lock(&lock);
+  p->next = repairs;
+  repairs = p;
+  pthread_mutex_unlock(&lock);
+  *made = p;
+  return MPI_SUCCESS;
+}
+
+/* As long as this process is a spare: waits, and meets the others. *home: they are done. */
+static int stand_by(repair *p, bool *home)
+{
+  int err = MPI_SUCCESS;
+  *home = false;
+  while (err == MPI_SUCCESS && p->active == MPI_COMM_NULL && !*home) {
+    wait_for_call(p);
+    err = meet(p, HOME, home);
+  }
+  return err;
+}
+
+static int repair_all(spx_comm *comm, int num_spares, MPI_Comm *active, int *role)
+{
+  bool home = false;
+  repair *p = find(comm);
+  int err = MPI_SUCCESS;
+  if (!p)
+    err = begin(comm, num_spares, &p);
+  else if (p->ready)
+    p->ready = false;
+  else {
+    if (p->active != MPI_COMM_NULL) PMPIX_Comm_revoke(p->active);
+    err = meet(p, 0, &home);
+  }
+  if (err == MPI_SUCCESS) err = stand_by(p, &home);
+  if (err != MPI_SUCCESS) return err;
+  *active = p->active;
+  *role = p->role;
+  if (home) forget(p);
+  return err;
+}
+
+int spx_c_X_Comm_repair(spx_comm *comm, int num_spares, MPI_Comm *active, int *role)
+{
+  uint32_t fn = spx_mute_enter();
+  int err = repair_all(comm, num_spares, active, role);
+  spx_mute_leave(fn);
+  if (err == MPI_SUCCESS) return err;
+  return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, err, spx_fn_name[fn], "%s", spx_detail_text());
+}
+
+int spx_c_X_Comm_dismiss(spx_comm *comm)
+{
+  repair *p = find(comm);
+  bool home = false;
+  if (!p) {
+    spx_detail("no MPIX_Comm_repair of this communicator has been called, or its spares have been dismissed");
+    return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, MPI_ERR_ARG, spx_fn_name[spx_fn], "%s",
+                     spx_detail_text());
+  }
+  uint32_t fn = spx_mute_enter();
+  int err = meet(p, HOME, &home);
+  if (home) forget(p);
+  if (err == MPI_SUCCESS && !home) {
+    p->ready = true;
+    spx_detail("a process has failed, and others go on with a new active communicator: call MPIX_Comm_repair");
+    err = MPIX_ERR_PROC_FAILED;
+  }
+  spx_mute_leave(fn);
+  if (err == MPI_SUCCESS) return err;
+  return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, err, spx_fn_name[fn], "%s", spx_detail_text());
+}
