@@ -25,13 +25,12 @@ int spx_ckpt_no_memory(int64_t bytes)
 int spx_ckpt_ready(const spx_checkpoint *k, bool restoring)
 {
   if (k->own == MPI_COMM_NULL) {
-    spx_detail(
-        "the checkpoint object is attached to no communicator, since MPIX_Checkpoint_attach has failed: call it again");
+    spx_detail("checkpoint is attached to no communicator, since MPIX_Checkpoint_attach has failed: call it again");
     return MPI_ERR_COMM;
   }
   if (k->restoring == restoring) return MPI_SUCCESS;
-  spx_detail(restoring ? "call MPIX_Checkpoint_restore_begin first"
-                       : "a version is being restored: call MPIX_Checkpoint_restore_end first");
+  spx_detail(restoring ? "checkpoint is not being restored: call MPIX_Checkpoint_restore_begin first"
+                       : "checkpoint is being restored: call MPIX_Checkpoint_restore_end first");
   return MPI_ERR_ARG;
 }
 
@@ -241,7 +240,7 @@ int spx_c_X_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id)
   spx_checkpoint *k = spx_ckpt_of(checkpoint);
   int i = place_of(k, id);
   if (!is_there(k, i, id)) {
-    spx_detail("no region has the id %d", id);
+    spx_detail("id is %d, but no region is registered by that", id);
     return spx_ckpt_fail(k, MPI_ERR_ARG);
   }
   spx_unref(SPX_K_TYPE, &k->regions[i].type->o);
@@ -273,7 +272,7 @@ int spx_c_X_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version)
   if (k->restoring) return spx_ckpt_fail(k, spx_ckpt_ready(k, false));
   while (i < k->nknown && k->known[i].version != version) i++;
   if (i == k->nknown) {
-    spx_detail("there is no version %d", version);
+    spx_detail("version is %d, which is not there", version);
     return spx_ckpt_fail(k, MPIX_ERR_CHECKPOINT);
   }
   uint32_t fn = spx_mute_enter();

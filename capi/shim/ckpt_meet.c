@@ -114,7 +114,7 @@ int spx_ckpt_judge(spx_checkpoint *k, int status)
   if ((int)(uint32_t)all == k->rank)
     spx_detail("%s", text);
   else
-    spx_detail("rank %d could not do its part; it has the reason", (int)(uint32_t)all);
+    spx_detail("checkpoint: rank %d could not do its part; it has the reason", (int)(uint32_t)all);
   return (int)(all >> 32);
 }
 

@@ -29,7 +29,7 @@ static int choose(spx_checkpoint *k, int version)
     if (version == MPIX_CHECKPOINT_NEWEST)
       spx_detail("there is no version of which every part is there");
     else
-      spx_detail("there is no version %d of which every part is there", version);
+      spx_detail("version is %d, of which not every part is there", version);
     return MPIX_ERR_CHECKPOINT;
   }
   k->chosen = k->known[i];
@@ -237,7 +237,7 @@ static int fetch(spx_checkpoint *k, int rank, int id, int64_t first, void *buf, 
   if (err != MPI_SUCCESS) return err;
   const spx_ckpt_entry *e = id < 0 ? NULL : entry_of(k, rank, id);
   if (!e) {
-    spx_detail("rank %d has saved no region %d in version %d", rank, id, k->chosen.version);
+    spx_detail("id is %d, but rank %d has saved no such region in version %d", id, rank, k->chosen.version);
     return MPIX_ERR_CHECKPOINT;
   }
   int64_t at, bytes, end;
@@ -443,8 +443,8 @@ static int fetch_own(spx_checkpoint *k)
     const spx_ckpt_region *r = &k->regions[i];
     const spx_ckpt_entry *e = entry_of(k, k->rank, r->id);
     if (!e || e->bytes != r->count * r->type->size) {
-      spx_detail("region %d has %lld bytes, but %lld in version %d", r->id, (long long)(r->count * r->type->size),
-                 e ? (long long)e->bytes : -1, k->chosen.version);
+      spx_detail("checkpoint has %lld bytes registered as region %d, but %lld in version %d (-1: none)",
+                 (long long)(r->count * r->type->size), r->id, e ? (long long)e->bytes : -1, k->chosen.version);
       return MPIX_ERR_CHECKPOINT;
     }
     int err = fetch(k, k->rank, r->id, 0, r->buf, r->count, r->type);

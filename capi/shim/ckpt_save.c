@@ -201,7 +201,7 @@ int spx_c_X_Checkpoint_commit(MPIX_Checkpoint checkpoint)
   spx_checkpoint *k = spx_ckpt_of(checkpoint);
   int err = spx_ckpt_ready(k, false);
   if (err == MPI_SUCCESS && k->saved < 0) {
-    spx_detail("no version has been saved since the last commit");
+    spx_detail("checkpoint has no version that was saved since the last commit");
     err = MPI_ERR_ARG;
   }
   if (err != MPI_SUCCESS) return spx_ckpt_fail(k, err);

@@ -257,7 +257,7 @@ int spx_c_X_Comm_dismiss(spx_comm *comm)
   repair *p = find(comm);
   bool home = false;
   if (!p) {
-    spx_detail("no MPIX_Comm_repair of this communicator has been called, or its spares have been dismissed");
+    spx_detail("comm has had no MPIX_Comm_repair, or its spares have been dismissed");
     return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, MPI_ERR_ARG, spx_fn_name[spx_fn], "%s",
                      spx_detail_text());
   }

@@ -126,7 +126,7 @@ func releases(f *api.Function) string {
 		}
 		x := "x_" + p.Name
 		free := map[string]string{"COMMUNICATOR": "MPI_Comm_free", "GROUP": "MPI_Group_free", "DATATYPE": "MPI_Type_free", "OPERATION": "MPI_Op_free", "ERRHANDLER": "MPI_Errhandler_free",
-			"INFO": "MPI_Info_free", "WINDOW": "MPI_Win_free", "FILE": "MPI_File_close", "SESSION": "MPI_Session_finalize", "RANKSET": "MPIX_Rankset_free"}[p.Kind]
+			"INFO": "MPI_Info_free", "WINDOW": "MPI_Win_free", "FILE": "MPI_File_close", "SESSION": "MPI_Session_finalize", "RANKSET": "MPIX_Rankset_free", "CHECKPOINT": "MPIX_Checkpoint_free"}[p.Kind]
 		switch {
 		case p.Kind == "REQUEST" && strings.Contains(f.Name, "_init"):
 			requests += fmt.Sprintf("    start_release(%s);\n", x)

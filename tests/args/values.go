@@ -29,6 +29,7 @@ var handles = map[string]handle{
 	"FILE":         {"MPI_File", "MPI_FILE_NULL", "MPI_ERR_FILE", "(MPI_File)MPI_INT"},
 	"SESSION":      {"MPI_Session", "MPI_SESSION_NULL", "MPI_ERR_SESSION", "(MPI_Session)MPI_INT"},
 	"RANKSET":      {"MPIX_Rankset", "MPIX_RANKSET_NULL", "MPI_ERR_ARG", "(MPIX_Rankset)MPI_INT"},
+	"CHECKPOINT":   {"MPIX_Checkpoint", "MPIX_CHECKPOINT_NULL", "MPI_ERR_ARG", "(MPIX_Checkpoint)MPI_INT"},
 }
 
 func init() {
@@ -39,7 +40,7 @@ func init() {
 // right has a right value for every kind of argument that goes in. ~ stands for i_, c_ or m_: an array of int, MPI_Count or MPI_Aint.
 var right = map[string]string{
 	"COMMUNICATOR": "comm", "GROUP": "group", "DATATYPE": "MPI_INT", "OPERATION": "MPI_SUM", "ERRHANDLER": "MPI_ERRORS_RETURN", "INFO": "info",
-	"WINDOW": "win", "FILE": "file", "SESSION": "session", "MESSAGE": "MPI_MESSAGE_NO_PROC", "REQUEST": "never", "RANKSET": "set",
+	"WINDOW": "win", "FILE": "file", "SESSION": "session", "MESSAGE": "MPI_MESSAGE_NO_PROC", "REQUEST": "never", "RANKSET": "set", "CHECKPOINT": "point",
 	"DEST": "me", "SOURCE": "me", "ROOT": "0", "TAG": "7", "RANK": "0", "RANK_NNI": "me", "STRING": "\"text\"",
 	"ERROR_CODE": "MPI_ERR_TAG", "ERROR_CLASS": "MPI_ERR_TAG", "ORDER": "MPI_ORDER_C", "LOCK_TYPE": "MPI_LOCK_SHARED", "SPLIT_TYPE": "MPI_COMM_TYPE_SHARED",
 	"UPDATE_MODE": "MPI_SEEK_SET", "TYPECLASS": "MPI_TYPECLASS_INTEGER", "TYPECLASS_SIZE": "4", "THREAD_LEVEL": "MPI_THREAD_SINGLE",

@@ -35,6 +35,7 @@ static MPI_Datatype uncommitted, vector, absolute;
 static MPI_Info info;
 static MPI_Session session;
 static MPIX_Rankset set, other_set; /* me; of another communicator */
+static MPIX_Checkpoint point;       /* with versions 3 and 4 of region 0, 64 bytes */
 static unsigned char bits[8] = {1}, all_bits[8] = {255, 255, 255, 255, 255, 255, 255, 255};
 static MPI_Win win, dwin, swin;
 static MPI_File file, idle_file;
@@ -183,6 +184,25 @@ static MPIX_Rankset set_made(MPI_Comm c)
   MUST(MPIX_Rankset_incl(c, 1, &me, &s));
   return s;
 }
+static MPIX_Checkpoint point_made(void)
+{
+  static char kept[64];
+  MPIX_Checkpoint c;
+  MUST(MPIX_Checkpoint_create(comm, MPI_INFO_NULL, &c));
+  MUST(MPIX_Checkpoint_register(c, 0, kept, 64, MPI_CHAR));
+  for (int v = 3; v <= 4; v++) {
+    MUST(MPIX_Checkpoint_save(c, v));
+    MUST(MPIX_Checkpoint_commit(c));
+  }
+  return c;
+}
+static MPIX_Checkpoint point_restoring(void)
+{
+  MPIX_Checkpoint c = point_made();
+  int v, n;
+  MUST(MPIX_Checkpoint_restore_begin(c, 4, &v, &n));
+  return c;
+}
 static MPI_Request post_recv(int count)
 {
   MPI_Request r;
@@ -305,6 +325,7 @@ GONE(WINDOW, MPI_Win, win_made(), MPI_Win_free)
 GONE(FILE, MPI_File, file_made(), MPI_File_close)
 GONE(SESSION, MPI_Session, session_made(), MPI_Session_finalize)
 GONE(RANKSET, MPIX_Rankset, set_made(comm), MPIX_Rankset_free)
+GONE(CHECKPOINT, MPIX_Checkpoint, point_made(), MPIX_Checkpoint_free)
 GONE(REQUEST, MPI_Request, persistent(), MPI_Request_free)
 static MPI_Message gone_MESSAGE(void)
 {
@@ -414,6 +435,7 @@ static void environment(void)
   int first = 0;
   MUST(MPIX_Rankset_incl(comm, 1, &me, &set));
   MUST(MPIX_Rankset_incl(self, 1, &first, &other_set));
+  point = point_made();
   comm_errh = errh_made();
   win_errh = win_errh_made();
   user_op = op_made();

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "../check.h"
 
-enum { STEPS = 150, EVERY = 5, WORDS = 20000, BLOCKS = 8 };
+enum { STEPS = 500, EVERY = 5, WORDS = 20000, BLOCKS = 8 };
 
 static int me, size, deaths; /* in the world as it began */
 static int shrinks, files;
@@ -55,7 +55,7 @@ static void arm(void)
   static int armed;
   if (armed || me < 1 || me > deaths) return;
   armed = 1;
-  struct itimerspec when = {.it_value = {0, (long)(1 + draw() % 60) * 1000000}};
+  struct itimerspec when = {.it_value = {0, (long)(1 + draw() % 200) * 1000000}};
   struct sigevent how = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
   timer_t t;
   if (timer_create(CLOCK_MONOTONIC, &how, &t) || timer_settime(t, 0, &when, NULL)) abort();
