@@ -27,7 +27,7 @@ They are not part of the standard ABI: a program that uses them runs with libspx
 		includes: "#include \"mpi.h\"\n",
 	},
 	"mpi-ext.h": {
-		about: `mpi-ext.h - MPIX_ extensions of libspx: user-level failure mitigation (ULFM), multicast to a set of ranks, and what layers above MPI attach to requests.
+		about: `mpi-ext.h - MPIX_ extensions of libspx: user-level failure mitigation (ULFM), checkpoints and spare processes, multicast to a set of ranks, and what layers above MPI attach to requests.
 
 A program that uses them runs with libspx only. Constants are above MPI_ERR_LASTCODE, where the standard defines none.`,
 		includes: "#include \"mpi.h\"\n",

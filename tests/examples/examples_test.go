@@ -56,6 +56,26 @@ func TestTasks(t *testing.T) {
 	}
 }
 
+// The program compares its numbers itself.
+func TestSurvivor(t *testing.T) {
+	program := example(t, "survivor")
+	for _, c := range []struct {
+		n      string
+		args   []string
+		status int
+		says   string
+	}{
+		{"4", []string{"1"}, 0, " 1000 steps on 3 processes, 0 recoveries"},
+		{"8", []string{"3", "kill"}, 0, " 1000 steps on 5 processes, 3 recoveries"},
+	} {
+		args := append([]string{"--with-ft", "-n", c.n, program}, c.args...)
+		o := harness.Run(t, harness.Command{Args: append([]string{filepath.Join(harness.Build(t), "bin/spxrun")}, args...), Dir: t.TempDir()})
+		if o.Status != c.status || o.Late || !strings.Contains(o.Stdout, c.says) || !strings.Contains(o.Stdout, "verified") {
+			t.Errorf("%v: exit status %d, late %v\n%s", args, o.Status, o.Late, o.Text())
+		}
+	}
+}
+
 // The program checks its own numbers; here the picture is checked, and that the number of ranks does not change it but for
 // the borders that it draws.
 func TestHeat2D(t *testing.T) {
