@@ -124,23 +124,16 @@ func needAgent(class mpierr.Class) error {
 }
 
 func startAgent() error {
-	path, err := agentProgram()
-	if err != nil {
-		return err
-	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	cpath, word := C.CString(path), C.CString(service.AdoptWord)
-	errno := C.spx_start_agent(cpath, word, C.int(pair[1]))
-	C.free(unsafe.Pointer(cpath))
-	C.free(unsafe.Pointer(word))
-	unix.Close(pair[1])
 	conn := service.NewConn(pair[0])
 	defer conn.Close()
-	if errno != 0 {
-		return &os.PathError{Op: "exec", Path: path, Err: syscall.Errno(errno)}
+	err = runAgent(service.AdoptWord, pair[1])
+	unix.Close(pair[1])
+	if err != nil {
+		return err
 	}
 	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(), FD: int(aloneSegment.File().Fd())}); err != nil {
 		return err
@@ -150,6 +143,22 @@ func startAgent() error {
 		err = mpierr.New(mpierr.Other, "%s", answer.Text)
 	}
 	return err
+}
+
+// runAgent starts an agent, which is no child of this process, with a word that says what it is for and a descriptor for that.
+func runAgent(purpose string, fd int) error {
+	path, err := agentProgram()
+	if err != nil {
+		return err
+	}
+	cpath, word := C.CString(path), C.CString(purpose)
+	errno := C.spx_start_agent(cpath, word, C.int(fd))
+	C.free(unsafe.Pointer(cpath))
+	C.free(unsafe.Pointer(word))
+	if errno != 0 {
+		return &os.PathError{Op: "exec", Path: path, Err: syscall.Errno(errno)}
+	}
+	return nil
 }
 
 // agentProgram finds spxrun, which is the agent too: beside the library as installed, or in PATH.

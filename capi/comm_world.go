@@ -91,6 +91,8 @@ func setPredefinedAttributes(s *startInfo) {
 	v.appnum = -1
 	if n, err := strconv.Atoi(os.Getenv("SPX_APPNUM")); err == nil && n >= 0 {
 		v.appnum = C.int(n)
+	} else if launched.joined {
+		v.appnum = C.int(launched.appnum)
 	}
 }
 

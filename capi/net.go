@@ -98,6 +98,9 @@ func stopNet() {
 // inheritedListener is the socket that the agent made for this process before it was started: its address was known to all from the
 // first moment.
 func inheritedListener() (net.Listener, error) {
+	if launched.listener != nil {
+		return launched.listener, nil
+	}
 	text := os.Getenv(service.EnvListen)
 	fd, err := strconv.Atoi(text)
 	if err != nil {

@@ -7,11 +7,13 @@ import "C"
 
 import (
 	"encoding/binary"
+	"os"
 	"runtime"
 	"syscall"
 	"unsafe"
 
 	"libspx/core/comm"
+	"libspx/launch/service"
 	"libspx/shm"
 )
 
@@ -69,8 +71,14 @@ func halt(c *call) error {
 // sparse, so the capacity costs nothing.
 const aloneProcs = 255
 
-// startAlone makes the memory file of a process that no launcher started. a[0] gets its descriptor, which the data plane copies.
+// startAlone makes the memory file of a process that no launcher started, or gets that of the job that another launcher than spxrun has started. a[0] gets
+// its descriptor, which the data plane copies, a[1] the number of this process in it.
 func startAlone(c *call) error {
+	if os.Getenv(service.EnvJob) == "" { // else a process of a job has started this one: it is alone
+		if joined, err := joinLaunched(c); joined || err != nil {
+			return err
+		}
+	}
 	cpus := runtime.NumCPU()
 	seg, err := shm.Create(shm.Room(1, aloneProcs), 1, cpus, 0)
 	if err != nil {

@@ -48,21 +48,7 @@ static int find_file(void)
   return -1;
 }
 
-/* The launcher that started this process as one of several, if it is one whose jobs cannot be joined; else NULL. Without
- * this check each of its processes would be alone in a world of its own. */
-static const char *foreign_launcher(void)
-{
-  static const struct {
-    const char *size, *name;
-  } known[] = {{"PMI_SIZE", "a launcher that speaks PMI"},
-               {"SLURM_STEP_NUM_TASKS", "srun"},
-               {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"}};
-  for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
-    if (env_number(known[i].size) > 1) return known[i].name;
-  return NULL;
-}
-
-/* Joins the job that a launcher started, or makes a job of this process alone. */
+/* Joins the job that a launcher started, spxrun or another, or makes a job of this process alone. */
 int spx_join(void)
 {
   long proc = env_number("SPX_PROC");
@@ -78,16 +64,11 @@ int spx_join(void)
           getenv("SPX_JOB") ? getenv("SPX_JOB") : "missing");
     fcntl(fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not in the job */
   } else {
-    if (!getenv("SPX_JOB") && foreign_launcher())
-      return refuse(MPI_ERR_OTHER,
-                    "%s started this process as one of several, and libspx cannot join its job; start the program "
-                    "with spxrun (or mpiexec, mpirun) of libspx",
-                    foreign_launcher());
     spx_frame f = {.fn = SPX_IN_ALONE};
     int err = spx_go_internal(&f);
     if (err) return err;
     fd = (int)f.a[0].i;
-    proc = 0;
+    proc = (long)f.a[1].i;
   }
   int err = spx_dp_attach(fd, (uint32_t)proc);
   if (err)

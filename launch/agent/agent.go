@@ -92,8 +92,9 @@ type agent struct {
 
 	// on another host than spxrun's
 	up        *uplink
-	met       bool  // the others are known: the processes may start
-	targets   []int // write ends of the pipes that out and err write to
+	joined    *gathering // another launcher has started the processes
+	met       bool       // the others are known: the processes may start
+	targets   []int      // write ends of the pipes that out and err write to
 	input     inputQueue
 	inputRest []byte
 	asking    asking
@@ -115,6 +116,7 @@ type rank struct {
 	alive    bool
 	spawned  bool
 	guest    bool // of another job: watched, and nothing else
+	joined   bool // another launcher has started it
 	adopted  bool // the process without a launcher that has started this agent
 	host     int
 	begun    bool // of another host: it has been made there, once
@@ -132,6 +134,9 @@ func Main() int {
 	unix.CloseOnExec(ControlFD)
 	if len(os.Args) > 1 && os.Args[1] == service.AdoptWord {
 		return adopt()
+	}
+	if len(os.Args) > 1 && os.Args[1] == service.JoinWord {
+		return join()
 	}
 	if len(os.Args) > 1 && os.Args[1] == control.HostWord {
 		return outpost()
@@ -246,7 +251,11 @@ func (a *agent) prepare() (err error) {
 		return err
 	}
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	a.machine = job.New(job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], Detach: a.spec.WithFT, Timeout: a.spec.Timeout})
+	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], Detach: a.spec.WithFT, Timeout: a.spec.Timeout}
+	if a.joined != nil {
+		config.Grace = launcherGrace
+	}
+	a.machine = job.New(config)
 	return nil
 }
 
@@ -323,6 +332,8 @@ func (a *agent) messages() {
 			a.hungUp(e.conn)
 		case fromHost:
 			a.heard(e.from, e.m)
+		case launcherLost:
+			a.lostLauncher(e.rank)
 		case decided:
 			a.obey(e.m)
 		default:
@@ -393,7 +404,7 @@ func (a *agent) carryOut(action job.Action) {
 	case job.SendTo:
 		for _, i := range act.Procs {
 			if i >= 0 && i < len(a.ranks) && a.own(i) {
-				process.Signal(a.ranks[i].pid, act.Signal)
+				a.signalRank(i, act.Signal)
 			}
 		}
 	case job.WatchJoin:
@@ -405,12 +416,22 @@ func (a *agent) carryOut(action job.Action) {
 	}
 }
 
-func (a *agent) say(text string) { a.err.Say("spxrun: " + text) }
+func (a *agent) say(text string) {
+	switch {
+	case a.joined != nil && a.up == nil: // the launcher may be told to end all right behind: it must have this line first
+		fmt.Fprintf(os.Stderr, "libspx: %s\n", text)
+	case a.joined != nil:
+		a.err.Say("libspx: " + text)
+	default:
+		a.err.Say("spxrun: " + text)
+	}
+}
 
 func (a *agent) signal(number int) {
+	left := a.leaveToLauncher(number)
 	for i := range a.ranks {
-		if a.own(i) && !a.ranks[i].adopted {
-			process.Signal(a.ranks[i].pid, number)
+		if a.own(i) && !a.ranks[i].adopted && !(left && a.ranks[i].joined) {
+			a.signalRank(i, number)
 		}
 	}
 }
@@ -419,6 +440,9 @@ func (a *agent) signal(number int) {
 func (a *agent) finish() int {
 	if a.others != nil {
 		a.dismiss()
+	}
+	if a.joined != nil {
+		a.joined.leaving.Wait()
 	}
 	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {
 		a.say(fmt.Sprintf("%d processes that the job has left behind cannot be ended", left))

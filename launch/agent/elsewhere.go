@@ -31,7 +31,8 @@ import (
 type elsewhere struct {
 	number int
 	name   string
-	cmd    *exec.Cmd
+	cmd    *exec.Cmd     // by which this one has started it; nil: it has come by itself (join.go)
+	wait   func() string // for its end: how it came
 	conn   *control.Conn
 	box    outbox
 	ended  chan struct{} // closed when the command has ended
@@ -62,16 +63,25 @@ func (a *agent) reach() error {
 		if n == 0 {
 			continue
 		}
-		h := &elsewhere{number: n, name: name, ended: make(chan struct{}), window: newWindow(), askers: map[uint64]*remote{}}
+		h := newElsewhere(n, name)
 		a.others = append(a.others, h)
 		if err := a.send(h); err != nil {
 			return fmt.Errorf("host %s: %v", name, err)
 		}
 	}
+	a.awaitReady()
+	return nil
+}
+
+func newElsewhere(number int, name string) *elsewhere {
+	return &elsewhere{number: number, name: name, ended: make(chan struct{}), window: newWindow(), askers: map[uint64]*remote{}}
+}
+
+// awaitReady waits until all other hosts are ready, or the job is being ended because one is not.
+func (a *agent) awaitReady() {
 	for a.waitsFor(func(h *elsewhere) bool { return !h.ready }) && !a.machine.Ending() {
 		a.poll(a.timeout())
 	}
-	return nil
 }
 
 // waitsFor: some other host that is there is so.
@@ -110,6 +120,7 @@ func (a *agent) send(h *elsewhere) error {
 		mine.Close()
 		return fmt.Errorf("cannot run %s: %w", a.spec.Rsh[0], err)
 	}
+	h.wait = func() string { return ending(h.cmd.Wait()) }
 	if err := addPlain(a.err, mine); err != nil {
 		return err
 	}
@@ -117,12 +128,17 @@ func (a *agent) send(h *elsewhere) error {
 		io.Reader
 		io.WriteCloser
 	}{out, in})
+	a.introduceTo(h, a.segment.Key())
+	return nil
+}
+
+// introduceTo tells a host of the job, and begins to listen to what it says.
+func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 	spec := *a.spec
-	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), a.segment.Key(), ownAddresses()
+	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), key, ownAddresses()
 	h.box.start(h.conn)
 	h.box.put(&control.Message{Job: &spec})
 	go a.hearFrom(h)
-	return nil
 }
 
 // shellOn is the command that has a host's shell run a line: the host's name stands where rsh has hosts.HostWord, or behind it.
@@ -178,7 +194,7 @@ func (a *agent) hearFrom(h *elsewhere) {
 		}
 	}
 	h.window.close()
-	h.how = ending(h.cmd.Wait())
+	h.how = h.wait()
 	close(h.ended)
 	a.inbox.put(fromHost{h, nil})
 }

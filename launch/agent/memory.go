@@ -70,6 +70,7 @@ func (a *agent) ended(i int) {
 	if !ended {
 		return
 	}
+	wait := waitOf(status)
 	r.alive = false
 	if r.guest {
 		a.guestEnded(i)
@@ -81,7 +82,12 @@ func (a *agent) ended(i int) {
 	if spawning && state == job.OwnerAborted {
 		a.segment.ClearAbort()
 	}
-	e := job.Ended{Proc: i, Wait: waitOf(status), Owner: state, Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
+	if r.joined {
+		if wait = (job.Wait{Unknown: state != job.OwnerFinalized}); state == job.OwnerNone {
+			state = job.OwnerInit // it is in MPI_Init, or it would not have joined
+		}
+	}
+	e := job.Ended{Proc: i, Wait: wait, Owner: state, Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
 		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code, Spawning: spawning}
 	if a.several() { // who is connected with whom is not known across hosts: all are
 		r.held = true
@@ -142,7 +148,7 @@ func (r *rank) peek(state uint32) (status syscall.WaitStatus, ended bool) {
 }
 
 // foreign: not a child of the agent.
-func (r *rank) foreign() bool { return r.guest || r.adopted }
+func (r *rank) foreign() bool { return r.guest || r.adopted || r.joined }
 
 func (r *rank) reap() {
 	if r.foreign() {
@@ -180,14 +186,21 @@ func (a *agent) publish(p job.Publish) {
 	} else {
 		a.segment.MarkExited(p.Proc, statusWord(p.Wait))
 	}
-	if r := &a.ranks[p.Proc]; r.held {
+	r := &a.ranks[p.Proc]
+	if r.held {
 		r.held = false
 		r.reap()
+	}
+	if r.joined && r.host == a.self {
+		a.leftJob(p.Proc)
 	}
 }
 
 // statusWord is the wait status that waitOf has read.
 func statusWord(w job.Wait) syscall.WaitStatus {
+	if w.Unknown {
+		return syscall.WaitStatus(syscall.SIGKILL)
+	}
 	if w.Signal == 0 {
 		return syscall.WaitStatus(w.Code << 8)
 	}

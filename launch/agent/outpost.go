@@ -38,12 +38,22 @@ func outpost() int {
 		return job.StatusFailed
 	}
 	a := newAgent(m.Job, nil)
-	a.host = m.Job.Hosts[m.Job.Self]
+	var files []string
+	settle := func() (err error) {
+		files, err = a.settle()
+		return err
+	}
+	return a.underOrders(conn, settle, func() { a.start(files) })
+}
+
+// underOrders is the life of an agent that decides nothing: settle makes everything but the processes, begin those, or takes note of them.
+func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func()) int {
+	a.host = a.spec.Hosts[a.spec.Self]
 	up := &uplink{conn: conn, window: newWindow()}
 	up.box.start(conn)
-	a.up, a.machine, a.self = up, up, m.Job.Self
+	a.up, a.machine, a.self = up, up, a.spec.Self
 	a.input.more.L = &a.input.mu
-	status := a.part()
+	status := a.part(settle, begin)
 	up.box.put(&control.Message{Done: &control.Done{Status: status}})
 	up.box.close()
 	<-up.box.done
@@ -123,8 +133,8 @@ func (u *uplink) Hurried() bool { return u.hurried }
 type decided struct{ m *control.Message }
 
 // part is run for the processes of this host.
-func (a *agent) part() int {
-	files, err := a.settle()
+func (a *agent) part(settle func() error, begin func()) int {
+	err := settle()
 	ready := &control.Ready{}
 	if err != nil {
 		ready.Text, ready.Status = err.Error(), lookStatus(err)
@@ -146,7 +156,7 @@ func (a *agent) part() int {
 		if err := a.openService(); err != nil && a.spec.Verbose {
 			a.say(fmt.Sprintf("host %s: no ports can be opened: %v", a.host, err))
 		}
-		a.start(files)
+		begin()
 		a.loop()
 	}
 	status := a.finish()

@@ -66,6 +66,7 @@ type Job struct {
 	Key    [32]byte     // of the job
 	Rsh    []string     // command that starts an agent elsewhere: as ssh, it is given the host and a line for its shell
 	Prefix string       // where libspx is installed there; empty: where this one is
+	Joined bool         // another launcher has started the processes, which have joined
 	Iface  string       // name of the interface, or network, whose addresses are used; empty: chosen
 	Near   []netip.Addr // addresses of spxrun's host
 }
@@ -104,6 +105,8 @@ type Message struct {
 	Input  *Input     // to it: standard input
 	Taken  *Taken     // both ways: so much of it was passed on
 
+	Hello *Hello // from it, before the Job: who has come (jobs of other launchers)
+
 	Question *Question // from it: what one of its processes asks
 	Answer   *Answer   // to it
 	World    *World    // to it: the next step of making processes that are spawned
@@ -113,6 +116,13 @@ type Message struct {
 
 // Done says that the job is over.
 type Done struct{ Status int }
+
+// Hello is what the agent of a host says that has found spxrun's place taken by an agent like itself: that of rank 0's host.
+type Hello struct {
+	Version int
+	Host    string
+	Ranks   []int // that have joined there
+}
 
 // Ready says that a host's part of a job can start.
 type Ready struct {
@@ -179,6 +189,9 @@ func (c *Conn) Receive() (*Message, error) {
 		if err := m.Job.check(); err != nil {
 			return nil, err
 		}
+	}
+	if m.Hello != nil && (m.Hello.Version != Version || len(m.Hello.Ranks) == 0) {
+		return nil, fmt.Errorf("control: host %q, with the ranks %v, has version %d, this is version %d", m.Hello.Host, m.Hello.Ranks, m.Hello.Version, Version)
 	}
 	return m, nil
 }

@@ -35,6 +35,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(said(&Message{Job: &Job{Version: Version, Programs: []Program{{Procs: -2, Argv: []string{"a"}}, {Procs: 1 << 40}}}}))
 	f.Add(said(&Message{Event: job.Ended{Proc: -1, Connected: []int{-3}}}, &Message{Action: job.SendTo{Procs: []int{-1}, Signal: 9}}))
 	f.Add(said(&Message{Ready: &Ready{Addresses: []Address{{Proc: -1}}}}, &Message{Output: &Output{Stream: -1}}, &Message{Taken: &Taken{Bytes: -1}}))
+	f.Add(said(&Message{Hello: &Hello{Version: Version, Host: "h", Ranks: []int{0, -1, 1 << 40}}}, &Message{Hello: &Hello{}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := NewConn(stream{bytes.NewBuffer(b)})
 		for range len(b) + 1 {

@@ -5,6 +5,7 @@
 package front
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"libspx/launch/hosts"
 	"libspx/launch/job"
 	"libspx/launch/process"
+	"libspx/launch/service"
 )
 
 // Exit statuses of spxrun's own.
@@ -151,7 +153,7 @@ func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
 	if l == nil {
 		return nil
 	}
-	spec.Hosts, spec.Slots, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Slots, l.Where, j.Prefix, j.Iface
+	spec.Hosts, spec.Slots, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Slots, l.Where, j.Prefix, cmp.Or(j.Iface, os.Getenv(service.EnvIface))
 	if spec.Rsh = j.Rsh; spec.Rsh == nil {
 		spec.Rsh = strings.Fields(os.Getenv("SPX_RSH"))
 	}

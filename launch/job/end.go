@@ -24,7 +24,7 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 		return append([]Action{Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}}, m.abort(e.Connected, abortStatus(e.Code), now, "")...)
 	case e.Aborted:
 		m.fail(abortStatus(e.Code))
-		return m.end(now, SIGTERM, GraceFailure)
+		return m.end(now, SIGTERM, m.cfg.Grace)
 	case e.Owner == OwnerInit, e.Owner == OwnerAborted, e.Owner == OwnerNone && e.OtherMPI:
 		out := m.died(e, now)
 		if len(e.Others) > 0 && !m.ending {
@@ -46,7 +46,7 @@ func (m *Machine) abort(connected []int, status int, now time.Duration, who stri
 	}
 	m.fail(status)
 	if len(connected) >= m.alive {
-		return m.end(now, SIGTERM, GraceFailure, say...)
+		return m.end(now, SIGTERM, m.cfg.Grace, say...)
 	}
 	for _, p := range connected {
 		m.procs[p].doomed = true
@@ -78,7 +78,7 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 		if m.alive > 0 && m.cfg.OnDeath == Auto && e.Owner != OwnerAborted {
 			text += " (To let the others go on: an error handler that returns, or --with-ft.)"
 		}
-		return m.end(now, SIGTERM, GraceFailure, Say{text})
+		return m.end(now, SIGTERM, m.cfg.Grace, Say{text})
 	}
 	if e.Owner == OwnerAborted { // MPI_Abort on a communicator of some: never forgiven
 		m.fail(status)
@@ -124,7 +124,7 @@ func (m *Machine) joined(now time.Duration) []Action {
 	}
 	m.fail(StatusFailed)
 	text := fmt.Sprintf("%s, but others have called MPI_Init; the job is ended with exit status %d.", m.early, m.status)
-	return m.end(now, SIGTERM, GraceFailure, Say{text})
+	return m.end(now, SIGTERM, m.cfg.Grace, Say{text})
 }
 
 // signalled: the user's signals end the job, at once when given again; the others are passed on.
@@ -155,9 +155,9 @@ func (m *Machine) frontLost(now time.Duration) []Action {
 	m.hurried = true
 	m.fail(128 + SIGKILL)
 	if m.ending && m.stage == 0 {
-		m.deadline = min(m.deadline, now+GraceFailure)
+		m.deadline = min(m.deadline, now+m.cfg.Grace)
 	}
-	return m.end(now, SIGTERM, GraceFailure)
+	return m.end(now, SIGTERM, m.cfg.Grace)
 }
 
 // describe says who ended and how: the beginning of a line.
@@ -165,7 +165,9 @@ func (m *Machine) describe(e Ended) string {
 	var b strings.Builder
 	p := &m.procs[e.Proc]
 	fmt.Fprintf(&b, "%s (pid %d on %s) ", p.name, p.pid, cmp.Or(p.host, m.cfg.Host))
-	if e.Wait.Signal != 0 {
+	if e.Wait.Unknown {
+		b.WriteString("has ended")
+	} else if e.Wait.Signal != 0 {
 		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal, signalName(e.Wait.Signal))
 		if e.Wait.Core {
 			b.WriteString(", core dumped,")

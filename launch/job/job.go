@@ -41,6 +41,7 @@ type Config struct {
 	OnDeath OnDeath
 	Detach  bool          // the death of spxrun does not end the job
 	Timeout time.Duration // 0: none
+	Grace   time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
 }
 
 // Owner is what a process has said of itself.
@@ -53,16 +54,20 @@ const (
 	OwnerAborted                // called MPI_Abort, or had a fatal error
 )
 
-// Wait is how a process ended: by a signal, or with an exit code.
+// Wait is how a process ended: by a signal, or with an exit code. Of one that is another's child it is Unknown.
 type Wait struct {
-	Code   int
-	Signal int
-	Core   bool
+	Code    int
+	Signal  int
+	Core    bool
+	Unknown bool
 }
 
 // Status is the exit status that a shell shows for w.
 func (w Wait) Status() int {
-	if w.Signal != 0 {
+	switch {
+	case w.Unknown:
+		return StatusFailed
+	case w.Signal != 0:
 		return 128 + w.Signal
 	}
 	return w.Code
@@ -190,13 +195,19 @@ type Machine struct {
 }
 
 // New makes the machine of a job that is about to start, at time 0.
-func New(cfg Config) *Machine { return &Machine{cfg: cfg, procs: make([]process, cfg.Procs)} }
+func New(cfg Config) *Machine {
+	cfg.Grace = cmp.Or(cfg.Grace, GraceFailure)
+	return &Machine{cfg: cfg, procs: make([]process, cfg.Procs)}
+}
 
 // Ending reports whether the job is being ended: no more processes are to be started.
 func (m *Machine) Ending() bool { return m.ending }
 
 // Hurried reports whether the end must not wait for anything, such as readers of the output: the user has asked twice, or is gone.
 func (m *Machine) Hurried() bool { return m.hurried }
+
+// Status is the first exit status so far that is not zero, deaths that survivors were told of left aside.
+func (m *Machine) Status() int { return m.status }
 
 // Alive is the number of processes that exist.
 func (m *Machine) Alive() int { return m.alive }
@@ -230,7 +241,7 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.alive++
 	case NotStarted:
 		m.fail(e.Status)
-		out = m.end(now, SIGTERM, GraceFailure, Say{e.Text})
+		out = m.end(now, SIGTERM, m.cfg.Grace, Say{e.Text})
 	case AllStarted:
 		m.started = true
 	case Ended:
@@ -284,7 +295,7 @@ func (m *Machine) time(now time.Duration) []Action {
 	case !m.ending:
 		m.fail(StatusTimeout)
 		text := fmt.Sprintf("the job ran longer than --timeout=%v s and was ended; exit status %d", m.cfg.Timeout.Seconds(), StatusTimeout)
-		return append([]Action{Where{}}, m.end(now, SIGTERM, GraceFailure, Say{text})...)
+		return append([]Action{Where{}}, m.end(now, SIGTERM, m.cfg.Grace, Say{text})...)
 	case m.stage == 0:
 		m.stage, m.deadline = 1, now+GiveUp
 		return []Action{Send{SIGKILL}}

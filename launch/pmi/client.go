@@ -89,8 +89,8 @@ func (c *Client) Appnum() (int, error) {
 	return n, nil
 }
 
-// Put stores a word under a key; all processes can Get it after the next Barrier.
-func (c *Client) Put(key, value string) error {
+// PutWord stores a word under a key; all processes can GetWord it after the next Barrier.
+func (c *Client) PutWord(key, value string) error {
 	if len(key) >= c.max.key || len(value) >= c.max.value {
 		return fmt.Errorf("PMI-1: key %q has %d bytes and its value %d; less than %d and %d are possible", key, len(key), len(value), c.max.key, c.max.value)
 	}
@@ -98,8 +98,8 @@ func (c *Client) Put(key, value string) error {
 	return err
 }
 
-// Get returns the value of a key; a *Refused error if there is none.
-func (c *Client) Get(key string) (string, error) {
+// GetWord returns the value of a key; a *Refused error if there is none.
+func (c *Client) GetWord(key string) (string, error) {
 	m, err := c.call("get_result", "get", "kvsname", c.kvs, "key", key)
 	if err != nil {
 		return "", err
@@ -110,21 +110,6 @@ func (c *Client) Get(key string) (string, error) {
 // Barrier waits until all processes of the job have called it.
 func (c *Client) Barrier() error {
 	_, err := c.call("barrier_out", "barrier_in")
-	return err
-}
-
-// Finalize takes leave; the server regards a process that ends without it as failed.
-func (c *Client) Finalize() error {
-	_, err := c.call("finalize_ack", "finalize")
-	return err
-}
-
-// Abort asks the launcher to end the job with a status. There is no answer.
-func (c *Client) Abort(status int) error {
-	request, err := format("abort", "exitcode", strconv.Itoa(status))
-	if err == nil {
-		_, err = io.WriteString(c.rw, request)
-	}
 	return err
 }
 
@@ -140,11 +125,11 @@ func (c *Client) PutBytes(key string, data []byte) error {
 		return fmt.Errorf("PMI-1: no room for a value: the key space is named %q and the key %q", c.kvs, key)
 	}
 	n := (len(text) + piece - 1) / piece
-	if err := c.Put(key, strconv.Itoa(n)+"."+strconv.Itoa(len(data))); err != nil {
+	if err := c.PutWord(key, strconv.Itoa(n)+"."+strconv.Itoa(len(data))); err != nil {
 		return err
 	}
 	for i := range n {
-		if err := c.Put(key+"."+strconv.Itoa(i), text[i*piece:min((i+1)*piece, len(text))]); err != nil {
+		if err := c.PutWord(key+"."+strconv.Itoa(i), text[i*piece:min((i+1)*piece, len(text))]); err != nil {
 			return err
 		}
 	}
@@ -153,7 +138,7 @@ func (c *Client) PutBytes(key string, data []byte) error {
 
 // GetBytes returns what PutBytes stored.
 func (c *Client) GetBytes(key string) ([]byte, error) {
-	head, err := c.Get(key)
+	head, err := c.GetWord(key)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +148,7 @@ func (c *Client) GetBytes(key string) ([]byte, error) {
 	}
 	var text []byte
 	for i := range n {
-		piece, err := c.Get(key + "." + strconv.Itoa(i))
+		piece, err := c.GetWord(key + "." + strconv.Itoa(i))
 		if err != nil {
 			return nil, err
 		}

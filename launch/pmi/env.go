@@ -13,14 +13,27 @@ type Place struct {
 	Job  string // the launcher's name for the job, "" if it has none
 }
 
-// Find looks for a PMI-1 server in the environment, as getenv answers for it. ok is false where there is none: the process is alone.
-// It is an error if a launcher says that there are several processes, and no server tells them from each other: each would believe
-// that it is alone.
+// Find looks for a PMI-1 server in the environment, as getenv answers for it. ok is false where there is none: the process is alone, or has been started
+// by a launcher of another kind. It is an error if a launcher says that there are several processes, and nothing by which they can find each other: each
+// would believe that it is alone.
 func Find(getenv func(string) string) (p Place, ok bool, err error) {
 	fd := getenv("PMI_FD")
 	if fd == "" {
-		if n, _ := strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS")); n > 1 && getenv("PMIX_RANK") == "" {
-			return p, false, fmt.Errorf("srun has started %d processes, but gives them no way to find each other (SLURM_MPI_TYPE=%s): use srun --mpi=pmi2", n, getenv("SLURM_MPI_TYPE"))
+		if getenv("PMIX_RANK") != "" {
+			return p, false, nil
+		}
+		number := func(name string) int {
+			n, _ := strconv.Atoi(getenv(name))
+			return n
+		}
+		if n := number("SLURM_STEP_NUM_TASKS"); n > 1 {
+			return p, false, fmt.Errorf("srun has started this process as one of %d, but gives them no way to find each other (SLURM_MPI_TYPE=%s); use srun --mpi=pmi2 (or pmix), or start the program with spxrun (or mpiexec, mpirun) of libspx in the allocation", n, getenv("SLURM_MPI_TYPE"))
+		}
+		if n := number("PMI_SIZE"); n > 1 {
+			return p, false, fmt.Errorf("a launcher has started this process as one of %d (PMI_SIZE), but offers no PMI-1 by which they could find each other: PMI_FD is not set", n)
+		}
+		if n := number("OMPI_COMM_WORLD_SIZE"); n > 1 {
+			return p, false, fmt.Errorf("Open MPI's mpirun has started this process as one of %d, without PMIx by which they could find each other; start the program with spxrun (or mpiexec, mpirun) of libspx", n)
 		}
 		return p, false, nil
 	}

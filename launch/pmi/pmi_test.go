@@ -52,7 +52,7 @@ func child() error {
 			return fmt.Errorf("of rank %d: %d bytes, %v", r, len(got), err)
 		}
 	}
-	mapping, err := c.Get("PMI_process_mapping")
+	mapping, err := c.GetWord("PMI_process_mapping")
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,12 @@ func child() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Get("spx-absent"); !errors.As(err, new(*Refused)) {
+	if _, err := c.GetWord("spx-absent"); !errors.As(err, new(*Refused)) {
 		return fmt.Errorf("a key that is not there: %v", err)
 	}
 	fmt.Printf("rank %d of %d on node %d\n", place.Rank, place.Size, nodes[place.Rank])
-	return c.Finalize()
+	_, err = c.call("finalize_ack", "finalize")
+	return err
 }
 
 // TestLaunchers runs child under the launchers that are installed.
@@ -181,22 +182,19 @@ func TestClient(t *testing.T) {
 			t.Errorf("%d bytes: %d, %v", size, len(got), err)
 		}
 	}
-	if err := c.Put("k", "two words"); err == nil {
+	if err := c.PutWord("k", "two words"); err == nil {
 		t.Error("a value of two words was sent")
 	}
-	if err := c.Put("k", strings.Repeat("x", 1023)); err == nil {
+	if err := c.PutWord("k", strings.Repeat("x", 1023)); err == nil {
 		t.Error("a request longer than servers read was sent")
 	}
-	if err := c.Put(strings.Repeat("k", 64), "x"); err == nil {
+	if err := c.PutWord(strings.Repeat("k", 64), "x"); err == nil {
 		t.Error("a key longer than allowed was sent")
 	}
-	if _, err := c.Get("absent"); !errors.As(err, new(*Refused)) {
+	if _, err := c.GetWord("absent"); !errors.As(err, new(*Refused)) {
 		t.Errorf("absent: %v", err)
 	}
 	if err := c.Barrier(); err != nil {
-		t.Error(err)
-	}
-	if err := c.Finalize(); err != nil {
 		t.Error(err)
 	}
 }

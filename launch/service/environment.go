@@ -23,3 +23,15 @@ const AgentName = "spx-agent"
 // AdoptWord is the argument of an agent that is started by a process without a launcher, for what that cannot do alone: spawning,
 // ports, names. The process sends Adopt over the agent's descriptor 3; the answer is empty.
 const AdoptWord = "adopt"
+
+// JoinWord is the argument of an agent that is started by a process of a job of another launcher, the first on its host. Its descriptor 3 is the
+// socket on which the processes of the host Join.
+const JoinWord = "join"
+
+// Names of the environment variables by which the user sets what spxrun has options for, in jobs of other launchers. The first process of a host, or of
+// the job, decides.
+const (
+	EnvIface       = "SPX_IFACE"        // --iface
+	EnvOnDeath     = "SPX_ON_DEATH"     // --on-death
+	EnvJoinTimeout = "SPX_JOIN_TIMEOUT" // seconds that processes wait in MPI_Init for the others of the job
+)

@@ -43,6 +43,11 @@ const (
 	Order      // to such a program: Text (a command of ulfm_dyprc); the answer, when it is done: Text (Change)
 	KillRanks  // Slots (ranks); the answer, when the others have recovered: Text (Change)
 	Describe   // the answer: Text (About, in JSON)
+
+	// Jobs that another launcher has started (join.go). The connection of a process stays open as long as it lives.
+	Join     // Number (rank), World (processes of the job), Name (the launcher's name for it), Slots (ranks that should be on this host, by the launcher's word; empty: it says nothing), Programs[0], the socket to the launcher; the answer: of rank 0, Text (Offer)
+	Settle   // when all processes have joined: Text (the Offer that rank 0 was given); the answer, when the job begins: Slots[0], the memory file, Number (1: Listener follows)
+	Listener // to a process: the socket on which it listens
 )
 
 // A Peer is a process as its own job knows it.

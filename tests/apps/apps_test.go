@@ -101,72 +101,10 @@ func rebuildHPCC(t *testing.T, dir, header string) {
 	makeIt(t, dir, "arch=spx")
 }
 
-// runHPCC runs the whole of HPCC on a grid of p x q ranks; of RandomAccess's table at most the fraction lost may be wrong.
 func runHPCC(t *testing.T, dir string, p, q int, lost float64) {
-	ranks := p * q
-	os.Remove(filepath.Join(dir, "hpccoutf.txt"))
-	copyFile(t, filepath.Join(dir, "_hpccinf.txt"), filepath.Join(dir, "hpccinf.txt"), func(s string) string {
-		return hpccInput(t, s, p, q)
+	harness.HPCC(t, dir, p, q, lost, func(program string) harness.Command {
+		return harness.Command{Args: harness.Spxrun(t, strconv.Itoa(p*q), program)}
 	})
-	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, strconv.Itoa(ranks), filepath.Join(dir, "hpcc")), Dir: dir,
-		Env: []string{"OPENBLAS_NUM_THREADS=1"}, Limit: 8 * time.Minute})
-	if o.Status != 0 || o.Late {
-		t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
-	}
-	out, err := os.ReadFile(filepath.Join(dir, "hpccoutf.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkHPCC(t, string(out), ranks, lost)
-}
-
-// hpccInput sets the process grid.
-func hpccInput(t *testing.T, s string, p, q int) string {
-	for key, v := range map[string]int{"Ps": p, "Qs": q} {
-		re := regexp.MustCompile(`(?m)^\d+(\s+` + key + `)$`)
-		if !re.MatchString(s) {
-			t.Fatalf("the input file has no line %s", key)
-		}
-		s = re.ReplaceAllString(s, strconv.Itoa(v)+"$1")
-	}
-	return s
-}
-
-// checkHPCC reads HPCC's own verdicts.
-func checkHPCC(t *testing.T, out string, ranks int, lost float64) {
-	t.Helper()
-	for _, want := range []string{"Success=1", fmt.Sprintf("CommWorldProcs=%d\n", ranks), "End of HPC Challenge tests", "1 tests completed and passed residual checks",
-		"0 tests completed and failed residual checks", "5 tests completed and passed"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output has no %q", want)
-		}
-	}
-	passed := strings.Count(strings.ToUpper(out), "PASSED")
-	if passed < 10 {
-		t.Errorf("only %d checks say PASSED", passed)
-	}
-	if bad := regexp.MustCompile(`(?m)^.*(FAILED|Failed|\(failed\)|Node\(s\) with error [1-9]).*$`).FindString(out); bad != "" {
-		t.Errorf("the output says %q", bad)
-	}
-	figures := map[string]float64{}
-	for _, m := range regexp.MustCompile(`(?m)^(\w+)=([-+.\deE]+)$`).FindAllStringSubmatch(out, -1) {
-		figures[m[1]], _ = strconv.ParseFloat(m[2], 64)
-	}
-	for key, most := range map[string]float64{"MPIRandomAccess_ErrorsFraction": lost, "MPIRandomAccess_LCG_ErrorsFraction": lost, "PTRANS_residual": 0} {
-		if v, ok := figures[key]; !ok || v > most {
-			t.Errorf("%s = %v (found %v), want at most %v", key, v, ok, most)
-		}
-	}
-	for _, key := range []string{"MPIFFT_maxErr", "HPL_RnormI"} {
-		if v, ok := figures[key]; !ok || v > 1e-9 {
-			t.Errorf("%s = %v (found %v), want less than 1e-9", key, v, ok)
-		}
-	}
-	t.Logf("HPL %.4g Tflop/s, PTRANS %.3g GB/s, random access %.3g GUP/s, FFT %.3g Gflop/s, ring latency %.3g us, %d checks passed", figures["HPL_Tflops"],
-		figures["PTRANS_GBs"], figures["MPIRandomAccess_GUPs"], figures["MPIFFT_Gflops"], figures["RandomlyOrderedRingLatency_usec"], passed)
-	if t.Failed() {
-		t.Log(tail(out, 4000))
-	}
 }
 
 // NetPIPE sends to 8 MB and, in its integrity mode, compares every byte.

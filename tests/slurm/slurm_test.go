@@ -119,14 +119,86 @@ func TestSlurm(t *testing.T) {
 		}
 	})
 	// Several processes that do not find each other: told, never taken for as many programs of one process.
-	t.Run("srun", func(t *testing.T) {
+	t.Run("srun without PMI", func(t *testing.T) {
 		o := harness.Run(t, c.on("srun", "-Q", "-N", "2", "--mpi=none", where))
-		if o.Status == 0 || !strings.Contains(o.Stderr, "start the program with spxrun") || strings.Contains(o.Stdout, "of 1 on") {
+		if o.Status == 0 || !strings.Contains(o.Stderr, "one of 2, but gives them no way to find each other") || strings.Contains(o.Stdout, "of 1 on") {
 			t.Error(o.Text())
 		}
-		o = harness.Run(t, c.on("srun", "-Q", "-N", "2", "--mpi=pmi2", where))
-		if o.Status == 0 || !strings.Contains(o.Stderr, "a launcher that speaks PMI started this process as one of several") {
-			t.Error(o.Text())
+	})
+}
+
+// Jobs that srun has started.
+func TestSrun(t *testing.T) {
+	c := newCluster(t)
+	end := program(t, "tests/hosts/testdata", "end")
+	srun := func(t *testing.T, words ...string) harness.Outcome {
+		t.Helper()
+		mark := harness.Mark(t)
+		cmd := c.on(append([]string{"srun", "-Q", "--mpi=pmi2", "-N", "2"}, words...)...)
+		cmd.Env = append(cmd.Env, mark)
+		o := harness.Run(t, cmd)
+		harness.NothingLeft(t, mark, 20*time.Second)
+		return o
+	}
+	t.Run("hello", func(t *testing.T) {
+		var want []string
+		for rank, node := range []int{1, 1, 2, 2} {
+			want = append(want, fmt.Sprintf("rank %d of 4 on %s%d shares with 2, sum 6", rank, c.name, node))
 		}
+		for range 5 {
+			o := srun(t, "--ntasks-per-node=2", program(t, "tests/hosts/testdata", "where"))
+			if got := sorted(o.Stdout); o.Status != 0 || !slices.Equal(got, want) || o.Stderr != "" {
+				t.Errorf("exit status %d, want\n%s\n%s", o.Status, strings.Join(want, "\n"), o.Text())
+			}
+		}
+	})
+	for name, words := range map[string][]string{
+		"collectives":  {"-n", "5", program(t, "tests/c/coll", "every")},
+		"cyclic ranks": {"-n", "4", "-m", "cyclic", program(t, "tests/c/coll", "every")},
+		"messages":     {"-n", "5", program(t, "tests/c/pt2pt", "many_modes")},
+		"spawn":        {"-n", "3", program(t, "tests/c/spawn", "basic")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if o := srun(t, words...); o.Status != 0 || o.Late {
+				t.Errorf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
+	}
+	t.Run("abort", func(t *testing.T) {
+		if o := srun(t, "-n", "4", end, "abort"); o.Status != 137 || !strings.Contains(o.Stderr, "MPI_Abort(MPI_COMM_WORLD, 7)") {
+			t.Errorf("exit status %d, want 137: srun ends a step that is aborted by SIGKILL\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("death", func(t *testing.T) {
+		if o := srun(t, "-n", "4", end, "kill"); o.Status != 137 || !strings.Contains(o.Stderr, "has ended") || !strings.Contains(o.Stderr, "the job is ended") {
+			t.Errorf("exit status %d, want 137\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("survivors", func(t *testing.T) {
+		want := []string{"rank 0: 16385", "rank 1: 16385", "rank 3: 16385"}
+		if o := srun(t, "-n", "4", end, "told"); o.Status != 137 || !slices.Equal(sorted(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("srun is ended", func(t *testing.T) {
+		mark := harness.Mark(t)
+		cmd := c.on("timeout", "-s", "TERM", "2", "srun", "-Q", "--mpi=pmi2", "-N", "2", "-n", "4", harness.Compile(t, "slurm/wait", []string{filepath.Join(harness.Root(), "tests/hydra/testdata/wait.c")}))
+		cmd.Env = append(cmd.Env, mark)
+		if o := harness.Run(t, cmd); o.Late || strings.Count(o.Stdout, "up") != 4 {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+		harness.NothingLeft(t, mark, 20*time.Second)
+	})
+	t.Run("missing", func(t *testing.T) {
+		cmd := c.on("srun", "-Q", "--mpi=pmi2", "-N", "2", "-n", "4", harness.Compile(t, "slurm/wait", []string{filepath.Join(harness.Root(), "tests/hydra/testdata/wait.c")}), "early")
+		cmd.Env = append(cmd.Env, "SPX_JOIN_TIMEOUT=2")
+		if o := harness.Run(t, cmd); o.Status != 137 || !strings.Contains(o.Stderr, "of 4 processes, ranks 1 on host "+c.name+"1 have not called MPI_Init within 2s") {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("HPCC", func(t *testing.T) {
+		harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command {
+			return c.on("srun", "-Q", "--mpi=pmi2", "-N", "2", "-n", "4", program)
+		})
 	})
 }

@@ -1,0 +1,458 @@
+package agent
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/core/mpierr"
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/service"
+	"libspx/net/tcp"
+)
+
+// Jobs that another launcher has started (PMI, PMIx). The first process of a host that comes to MPI_Init starts the agent there; all processes of the host
+// join it, pass the launcher's barrier, and say so (Settle): then it knows that all have come. The agent of rank 0's host decides, as
+// spxrun's does. It has made an Offer, which rank 0 has put into the launcher's key space, and the agents of the other hosts call it there.
+// From then on the job is like any other (joined.go).
+
+// Limits on the beginning of such a job.
+const (
+	joinLimit   = 5 * time.Minute  // for all processes to call MPI_Init; service.EnvJoinTimeout
+	joinWarning = 30 * time.Second // after which is told who has not
+	gatherLimit = 30 * time.Second // then, for the agents of all hosts to find each other
+	giveUpLimit = 2 * time.Second  // for the processes to end, when that fails
+)
+
+// callee is the number under which the agent that decides is called by the others, whose numbers are ranks.
+const callee = 1 << 31
+
+// gathering is a host's part of such a job before it begins.
+type gathering struct {
+	host    string
+	name    string // the launcher's, for the job
+	size    int
+	members map[int]*member // of this host, by rank
+	offer   *service.Offer
+	mine    bool // this host has rank 0
+	events  chan any
+	over    chan struct{} // closed when nobody takes events any more
+	early   []came
+	arrived net.Listener // where the agents of other hosts arrive
+	server  *tcp.Server
+
+	told    bool           // the launcher was told to end the job
+	leaving sync.WaitGroup // processes whose launcher has not said farewell
+}
+
+// member is a process that has joined.
+type member struct {
+	rank       int
+	conn       *service.Conn
+	pid, pidfd int
+	launcher   int // socket; -1: none
+	near       []int
+	program    service.Program
+}
+
+// What happens before the job begins.
+type (
+	said struct { // by a process of this host
+		conn *service.Conn
+		m    *service.Message // nil: it is gone
+	}
+	came struct { // the agent of another host
+		conn  *control.Conn
+		hello *control.Hello
+	}
+	told struct { // by the agent of rank 0's host
+		conn *control.Conn
+		job  *control.Job
+		err  error
+	}
+)
+
+// join is Main for an agent that a process of such a job has started.
+func join() int {
+	g := &gathering{members: map[int]*member{}, events: make(chan any), over: make(chan struct{})}
+	g.host, _ = os.Hostname()
+	unbind()
+	go g.takeLocal()
+	if text := g.meet(); text != "" {
+		return g.giveUp(text, true)
+	}
+	if g.mine {
+		return g.lead()
+	}
+	return g.follow()
+}
+
+// takeLocal hears the processes of this host.
+func (g *gathering) takeLocal() {
+	for {
+		conn, err := service.Take(ControlFD)
+		if err != nil {
+			return
+		}
+		go g.hear(conn)
+	}
+}
+
+func (g *gathering) hear(conn *service.Conn) {
+	for {
+		m, err := conn.Receive()
+		if err != nil {
+			g.post(said{conn, nil})
+			return
+		}
+		if !g.post(said{conn, m}) && m.Kind == service.Join { // the job has begun
+			answer := refuse(mpierr.Other, "all ranks are there: a program that a process of the job starts is not in the job; unset PMI_FD, or PMIX_RANK, in its environment to run it alone")
+			answer.Kind = m.Kind
+			conn.Send(answer) //nolint:errcheck // it may be gone
+			conn.Close()
+			return
+		}
+	}
+}
+
+// post tells what has happened; false: nobody wants to know.
+func (g *gathering) post(e any) bool {
+	select {
+	case g.events <- e:
+		return true
+	case <-g.over:
+		return false
+	}
+}
+
+func limitOf(p *service.Program) time.Duration {
+	if s, err := strconv.ParseFloat(variableOf(p.Env, service.EnvJoinTimeout), 64); err == nil && s > 0 {
+		return time.Duration(s * float64(time.Second))
+	}
+	return joinLimit
+}
+
+// variableOf is the value of a variable, "" if it is not there.
+func variableOf(environ []string, name string) string {
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// meet waits until all processes of the job have come to MPI_Init. The text says why that will not be.
+func (g *gathering) meet() (failure string) {
+	began, limit := time.Now(), joinLimit
+	warning, end := time.NewTimer(joinWarning), time.NewTimer(joinLimit)
+	for {
+		select {
+		case e := <-g.events:
+			if c, ok := e.(came); ok { // it knows already that all are there
+				g.early = append(g.early, c)
+			}
+			s, ok := e.(said)
+			if !ok {
+				continue
+			}
+			switch {
+			case s.m == nil:
+				if r := g.memberOn(s.conn); r != nil {
+					return fmt.Sprintf("rank %d (pid %d on %s) has ended before all processes of the job had called MPI_Init", r.rank, r.pid, g.host)
+				}
+				s.conn.Close()
+			case s.m.Kind == service.Join:
+				first := len(g.members) == 0
+				answer := g.enter(s)
+				answer.Kind = s.m.Kind
+				s.conn.Send(answer) //nolint:errcheck // if it is gone, its end says so
+				if first && len(g.members) == 1 {
+					limit = limitOf(&s.m.Programs[0])
+					end.Reset(limit - time.Since(began))
+					warning.Reset(min(joinWarning, limit/2))
+				}
+			case s.m.Kind == service.Settle && g.memberOn(s.conn) != nil:
+				offer, err := service.ParseOffer(s.m.Text)
+				if err != nil {
+					return err.Error()
+				}
+				if g.mine && offer.ID != g.offer.ID {
+					return "the launcher's key space holds another job's offer"
+				}
+				if !g.mine {
+					g.offer = offer
+				}
+				return ""
+			}
+		case <-warning.C:
+			fmt.Fprintf(os.Stderr, "libspx: %s have not called MPI_Init yet; waiting\n", g.missing())
+		case <-end.C:
+			return fmt.Sprintf("%s have not called MPI_Init within %v (%s, in s); the job is ended", g.missing(), limit, service.EnvJoinTimeout)
+		}
+	}
+}
+
+// missing says who has not come, as far as this host can tell.
+func (g *gathering) missing() string {
+	var here, near []int
+	for rank, m := range g.members {
+		here = append(here, rank)
+		near = m.near
+	}
+	if len(here) == 0 {
+		return "the processes of host " + g.host
+	}
+	away := slices.DeleteFunc(slices.Clone(near), func(r int) bool { return g.members[r] != nil })
+	if len(away) > 0 {
+		return fmt.Sprintf("of %d processes, ranks %s on host %s", g.size, ranges(away), g.host)
+	}
+	slices.Sort(here)
+	return fmt.Sprintf("of %d processes, some on other hosts than %s (where ranks %s have)", g.size, g.host, ranges(here))
+}
+
+func (g *gathering) memberOn(conn *service.Conn) *member {
+	for _, m := range g.members {
+		if m.conn == conn {
+			return m
+		}
+	}
+	return nil
+}
+
+// enter takes a process in.
+func (g *gathering) enter(s said) *service.Message {
+	q := s.m
+	rank := int(q.Number)
+	pid, _, err := s.conn.Peer()
+	if len(g.members) == 0 {
+		g.size, g.name = int(q.World), q.Name
+	}
+	switch {
+	case err != nil || pid <= 0:
+		return refuse(mpierr.Other, "the agent of host %s does not see this process (%v)", g.host, err)
+	case g.name != q.Name || int(q.World) != g.size || q.Number >= uint64(g.size) || len(q.Programs) != 1:
+		return refuse(mpierr.Other, "rank %d of %d of the job %q cannot join the job %q of %d processes", q.Number, q.World, q.Name, g.name, g.size)
+	case g.members[rank] != nil:
+		return refuse(mpierr.Other, "rank %d has joined already (pid %d); a program that a process of the job starts is not in the job: unset PMI_FD, or PMIX_RANK, in its environment to run it alone", rank, g.members[rank].pid)
+	}
+	m := &member{rank: rank, conn: s.conn, pid: pid, launcher: q.FD, program: q.Programs[0]}
+	for _, r := range q.Slots {
+		m.near = append(m.near, int(r))
+	}
+	if m.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
+		return refuse(mpierr.Other, "pidfd_open(%d): %v", pid, err)
+	}
+	answer := &service.Message{FD: -1}
+	if rank == 0 {
+		if err := g.makeOffer(m); err != nil {
+			return refuse(mpierr.Other, "host %s: %v", g.host, err)
+		}
+		answer.Text = g.offer.String()
+	}
+	g.members[rank] = m
+	return answer
+}
+
+// makeOffer gives the job its identity, and opens a door for the agents of other hosts.
+func (g *gathering) makeOffer(zero *member) (err error) {
+	g.offer, g.mine = &service.Offer{}, true
+	rand.Read(g.offer.ID[:])
+	rand.Read(g.offer.Key[:])
+	if g.size == 1 {
+		return nil
+	}
+	at := append(ownAddresses(), netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+	if iface := variableOf(zero.program.Env, service.EnvIface); iface != "" {
+		one, err := named(iface, interfaceAddresses())
+		if err != nil {
+			return err
+		}
+		at = []netip.Addr{one}
+	}
+	if g.arrived, err = net.Listen("tcp", ":0"); err != nil {
+		return err
+	}
+	port := uint16(g.arrived.Addr().(*net.TCPAddr).Port)
+	for _, a := range at {
+		g.offer.At = append(g.offer.At, netip.AddrPortFrom(a, port))
+	}
+	g.server = &tcp.Server{
+		Identity: tcp.Identity{Job: g.offer.ID, Key: g.offer.Key, Self: tcp.Process{Number: callee}},
+		Decide:   func(tcp.Process) tcp.Verdict { return tcp.Taken },
+		Adopt:    func(c net.Conn, _ tcp.Process) { g.arrive(c) },
+		Failed:   func(tcp.Process) {},
+	}
+	go g.server.Serve(g.arrived) //nolint:errcheck // it ends when the listener is closed
+	return nil
+}
+
+// arrive takes the agent of another host in, which has proved that it belongs to the job.
+func (g *gathering) arrive(c net.Conn) {
+	conn := control.NewConn(c)
+	c.SetReadDeadline(time.Now().Add(gatherLimit)) //nolint:errcheck // without, it ends with its caller
+	m, err := conn.Receive()
+	if err != nil || m.Hello == nil || c.SetReadDeadline(time.Time{}) != nil || !g.post(came{conn, m.Hello}) {
+		c.Close()
+	}
+}
+
+// gather waits for the agents of all other hosts.
+func (g *gathering) gather() (list []came, failure string) {
+	seen := map[int]string{}
+	for rank := range g.members {
+		seen[rank] = g.host
+	}
+	arrive := func(c came) string {
+		for _, r := range c.hello.Ranks {
+			if r < 0 || r >= g.size || seen[r] != "" {
+				return fmt.Sprintf("host %s says that it has rank %d of %d, which host %s has", c.hello.Host, r, g.size, seen[r])
+			}
+			seen[r] = c.hello.Host
+		}
+		list = append(list, c)
+		return ""
+	}
+	for _, c := range g.early {
+		if failure := arrive(c); failure != "" {
+			return list, failure
+		}
+	}
+	limit := time.After(gatherLimit)
+	for len(seen) < g.size {
+		select {
+		case e := <-g.events:
+			if s, ok := e.(said); ok && s.m == nil {
+				if r := g.memberOn(s.conn); r != nil {
+					return list, fmt.Sprintf("rank %d (pid %d on %s) has ended in MPI_Init", r.rank, r.pid, g.host)
+				}
+			}
+			if c, ok := e.(came); ok {
+				if failure := arrive(c); failure != "" {
+					return list, failure
+				}
+			}
+		case <-limit:
+			var away []int
+			for r := range g.size {
+				if seen[r] == "" {
+					away = append(away, r)
+				}
+			}
+			return list, fmt.Sprintf("ranks %s have called MPI_Init, but the agents of their hosts have not reached host %s at %v within %v: does a firewall stand between, or is it the wrong interface (%s)?",
+				ranges(away), g.host, g.offer.At, gatherLimit, service.EnvIface)
+		}
+	}
+	slices.SortFunc(list, func(x, y came) int { return slices.Min(x.hello.Ranks) - slices.Min(y.hello.Ranks) })
+	return list, ""
+}
+
+// call reaches the agent of rank 0's host, and hears from it what the job is.
+func (g *gathering) call() (t told, failure string) {
+	hello := &control.Hello{Version: control.Version, Host: g.host}
+	for rank := range g.members {
+		hello.Ranks = append(hello.Ranks, rank)
+	}
+	slices.Sort(hello.Ranks)
+	id := &tcp.Identity{Job: g.offer.ID, Key: g.offer.Key, Self: tcp.Process{Number: uint32(hello.Ranks[0])}}
+	go func() {
+		c, err := callAny(g.offer.At, id)
+		if err != nil {
+			g.post(told{err: err})
+			return
+		}
+		conn := control.NewConn(c)
+		err = conn.Send(&control.Message{Hello: hello})
+		var m *control.Message
+		if err == nil {
+			m, err = conn.Receive()
+		}
+		if err == nil && (m.Job == nil || m.Job.Self < 1 || m.Job.Self >= len(m.Job.Hosts)) {
+			err = fmt.Errorf("no job was told")
+		}
+		if err != nil {
+			g.post(told{err: fmt.Errorf("it has not let the job begin (%w)", err)})
+			return
+		}
+		g.post(told{conn, m.Job, nil})
+	}()
+	for e := range g.events {
+		switch e := e.(type) {
+		case said:
+			if r := g.memberOn(e.conn); e.m == nil && r != nil {
+				return t, fmt.Sprintf("rank %d (pid %d on %s) has ended in MPI_Init", r.rank, r.pid, g.host)
+			}
+		case told:
+			if e.err != nil {
+				return t, fmt.Sprintf("host %s cannot join that of rank 0: %v", g.host, e.err)
+			}
+			return e, ""
+		}
+	}
+	return t, ""
+}
+
+// callAny tries the addresses, those in a network of this host first, until one answers or the time is over.
+func callAny(list []netip.AddrPort, id *tcp.Identity) (net.Conn, error) {
+	local := interfaceAddresses()
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(x, y netip.AddrPort) int {
+		return boolInt(!sharesNetwork(x.Addr(), local)) - boolInt(!sharesNetwork(y.Addr(), local))
+	})
+	var tried []string
+	for limit := time.Now().Add(gatherLimit); ; time.Sleep(100 * time.Millisecond) {
+		tried = nil
+		for _, at := range list {
+			c, verdict, err := tcp.Dial(at.String(), id, tcp.Process{Number: callee})
+			if err == nil && verdict == tcp.Taken {
+				return c, nil
+			}
+			tried = append(tried, fmt.Sprintf("%v: %v", at, err))
+		}
+		if time.Now().After(limit) {
+			return nil, fmt.Errorf("no way to its agent within %v (%s); does a firewall stand between, or is it the wrong interface (%s)?", gatherLimit, strings.Join(tried, "; "), service.EnvIface)
+		}
+	}
+}
+
+// giveUp ends a job that has not begun. stuck: the processes wait for the launcher, not for this agent, and cannot tell why.
+func (g *gathering) giveUp(text string, stuck bool) int {
+	if stuck {
+		fmt.Fprintf(os.Stderr, "libspx: %s\n", text)
+		g.endByLauncher(job.StatusFailed)
+	}
+	limit := time.After(giveUpLimit)
+	for rank, m := range g.members {
+		answer := refuse(mpierr.Other, "%s", text)
+		answer.Kind = service.Settle
+		if m.conn.Send(answer) != nil {
+			delete(g.members, rank)
+		}
+	}
+	for len(g.members) > 0 {
+		select {
+		case e := <-g.events:
+			if s, ok := e.(said); ok && s.m == nil {
+				if m := g.memberOn(s.conn); m != nil {
+					delete(g.members, m.rank)
+				}
+			}
+		case <-limit:
+			for _, m := range g.members {
+				unix.PidfdSendSignal(m.pidfd, unix.SIGKILL, nil, 0) //nolint:errcheck // it has ended then
+			}
+			return job.StatusFailed
+		}
+	}
+	return job.StatusFailed
+}

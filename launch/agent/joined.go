@@ -1,0 +1,282 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/pmi"
+	"libspx/launch/process"
+	"libspx/launch/service"
+)
+
+// An agent's part in a job that another launcher has started, from the moment at which all have found each other (join.go). The agents decide what the end
+// of a process means; the launcher learns it from them. It talks PMI-1 with each process on a socket of which the agent has a copy: so
+// the end of a process does not close it, which launchers take for a failure of the whole job. When a process has left as it should, or the
+// others go on without it, the agent says finalize in its place; when the job is to end, abort with the job's status.
+
+// launcherGrace is the time between the word to the launcher and SIGKILL.
+const launcherGrace = 2 * time.Second
+
+// launcherLost: the launcher has hung up on a process.
+type launcherLost struct{ rank int }
+
+// lead is the life of the agent that decides.
+func (g *gathering) lead() int {
+	list, failure := g.gather()
+	if g.arrived != nil {
+		g.arrived.Close()
+	}
+	if failure != "" {
+		return g.giveUp(failure, false)
+	}
+	zero := g.members[0]
+	dir, _ := os.Getwd()
+	spec := &control.Job{Version: control.Version, Joined: true, StdinRank: -1, Dir: dir, Iface: variableOf(zero.program.Env, service.EnvIface),
+		Programs: []control.Program{{Procs: g.size, Argv: zero.program.Argv, Env: zero.program.Env}},
+		OnDeath:  cmp.Or(variableOf(zero.program.Env, service.EnvOnDeath), "auto")}
+	spec.WithFT = spec.OnDeath == "continue"
+	if len(list) > 0 {
+		spec.Hosts, spec.Slots, spec.Where = []string{g.host}, []int{len(g.members)}, make([]int, g.size)
+		for n, c := range list {
+			spec.Hosts, spec.Slots = append(spec.Hosts, c.hello.Host), append(spec.Slots, len(c.hello.Ranks))
+			for _, r := range c.hello.Ranks {
+				spec.Where[r] = n + 1
+			}
+		}
+	}
+	a := newAgent(spec, nil)
+	if err := a.settleJoined(g); err != nil {
+		return g.giveUp(fmt.Sprintf("host %s: %v", g.host, err), false)
+	}
+	a.listen()
+	for n, c := range list {
+		h := newElsewhere(n+1, c.hello.Host)
+		h.conn, h.wait = c.conn, func() string { return "its agent has ended, or the connection with it is broken" }
+		a.others = append(a.others, h)
+		a.introduceTo(h, [32]byte{}) // it has the key, and this connection is not for secrets
+	}
+	a.awaitReady()
+	if err := a.openListeners(); err != nil {
+		a.step(job.NotStarted{Text: err.Error(), Status: job.StatusFailed})
+	}
+	if !a.machine.Ending() {
+		a.begin()
+		if err := a.openService(); err != nil {
+			a.say(fmt.Sprintf("no processes can be spawned, and no ports opened: %v", err))
+		}
+	}
+	a.admit(g)
+	a.made = true
+	a.allMade()
+	a.loop()
+	return a.finish()
+}
+
+// follow is the life of the agent of another host.
+func (g *gathering) follow() int {
+	t, failure := g.call()
+	if failure != "" {
+		return g.giveUp(failure, false)
+	}
+	t.job.ID, t.job.Key = g.offer.ID, g.offer.Key
+	a := newAgent(t.job, nil)
+	settle := func() error {
+		for rank, host := range t.job.Where {
+			if (host == t.job.Self) != (g.members[rank] != nil) {
+				return fmt.Errorf("rank %d: not on the host that is known for it", rank)
+			}
+		}
+		return a.settleJoined(g)
+	}
+	return a.underOrders(t.conn, settle, func() {
+		a.admit(g)
+		a.step(job.AllStarted{})
+	})
+}
+
+// settleJoined makes everything for the processes of this host, which are there.
+func (a *agent) settleJoined(g *gathering) error {
+	a.joined = g
+	switch a.spec.OnDeath {
+	case "auto", "kill", "continue":
+	default:
+		return fmt.Errorf("%s=%s: there are auto, kill, continue", service.EnvOnDeath, a.spec.OnDeath)
+	}
+	if err := process.Subreaper(); err != nil {
+		return err
+	}
+	for i := range g.size {
+		a.ranks = append(a.ranks, rank{pidfd: -1, host: a.spec.Host(i), joined: true})
+	}
+	if err := a.makeSegment(); err != nil {
+		return err
+	}
+	a.segment.SetJobID(g.offer.ID)
+	a.segment.SetKey(g.offer.Key)
+	if a.up != nil {
+		if err := a.openListeners(); err != nil {
+			return err
+		}
+	}
+	return a.prepare()
+}
+
+// admit gives the processes of this host what they wait for in MPI_Init, or lets them go.
+func (a *agent) admit(g *gathering) {
+	close(g.over)
+	var sockets []unix.PollFd
+	var ranks []int
+	for i := range g.size {
+		m := g.members[i]
+		if m == nil {
+			continue
+		}
+		r := &a.ranks[i]
+		r.pid, r.pidfd, r.alive = m.pid, m.pidfd, true
+		a.segment.MarkStarted(i, m.pid)
+		a.step(job.Started{Proc: i, Pid: m.pid, Host: a.host})
+		if err := a.watchProcess(i); err != nil {
+			a.step(job.NotStarted{Proc: i, Text: fmt.Sprintf("rank %d: %v", i, err), Status: job.StatusFailed})
+		}
+		if m.launcher >= 0 {
+			sockets = append(sockets, unix.PollFd{Fd: int32(m.launcher), Events: unix.POLLRDHUP})
+			ranks = append(ranks, i)
+		}
+		a.admitOne(r, m)
+	}
+	if len(sockets) > 0 {
+		go a.watchLauncher(sockets, ranks)
+	}
+}
+
+func (a *agent) admitOne(r *rank, m *member) {
+	answer := &service.Message{Kind: service.Settle, Slots: []uint32{uint32(m.rank)}, FD: int(a.segment.File().Fd())}
+	if a.machine.Ending() {
+		answer = refuse(1, "the job is being ended")
+		answer.Kind = service.Settle
+	}
+	if r.listener != 0 {
+		answer.Number = 1
+	}
+	m.conn.Send(answer) //nolint:errcheck // if it is gone, its pidfd says so
+	if r.listener != 0 {
+		m.conn.Send(&service.Message{Kind: service.Listener, FD: r.listener - 1}) //nolint:errcheck // see above
+		unix.Close(r.listener - 1)
+		r.listener = 0
+	}
+}
+
+// watchLauncher tells when the launcher is gone.
+func (a *agent) watchLauncher(sockets []unix.PollFd, ranks []int) {
+	for {
+		n, err := unix.Poll(sockets, -1)
+		if n <= 0 && err != unix.EINTR {
+			return
+		}
+		for i := range sockets {
+			if s := &sockets[i]; s.Revents != 0 && s.Fd >= 0 {
+				s.Fd = -1
+				a.inbox.put(launcherLost{ranks[i]})
+			}
+		}
+	}
+}
+
+// lostLauncher: without its launcher the job ends, as one of spxrun's without spxrun. That a process which has finalized is hung up on means nothing.
+func (a *agent) lostLauncher(rank int) {
+	if a.own(rank) && a.joined.members[rank] != nil {
+		a.step(job.FrontLost{})
+	}
+}
+
+// signalRank sends a signal to a process of this host. One that another launcher has started has its process group from that.
+func (a *agent) signalRank(i, number int) {
+	if r := &a.ranks[i]; r.joined {
+		unix.PidfdSendSignal(r.pidfd, unix.Signal(number), nil, 0) //nolint:errcheck // it has ended then
+	} else {
+		process.Signal(r.pid, number)
+	}
+}
+
+// printLimit is how long the launcher may take to read why it will be told to end the job.
+const printLimit = 200 * time.Millisecond
+
+// awaitPrinted waits until what was written to standard error has been read there, if that is a pipe: launchers that are told to end a job may read no more.
+func awaitPrinted() {
+	for limit := time.Now().Add(printLimit); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		if n, err := unix.IoctlGetInt(2, unix.TIOCINQ); err != nil || n == 0 {
+			return
+		}
+	}
+}
+
+// endByLauncher has the launcher end the job's processes; false: it cannot be told.
+func (g *gathering) endByLauncher(status int) bool {
+	awaitPrinted()
+	for _, m := range g.members {
+		if g.told {
+			break
+		}
+		if m.launcher >= 0 {
+			_, err := unix.SendmsgN(m.launcher, pmi.AbortRequest(cmp.Or(status&255, job.StatusFailed)), nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+			g.told = err == nil
+		}
+	}
+	return g.told
+}
+
+// leaveToLauncher: the launcher ends the processes that it has started, in its own way.
+func (a *agent) leaveToLauncher(signal int) bool {
+	if a.joined == nil || signal != job.SIGTERM {
+		return false
+	}
+	m, decides := a.machine.(*job.Machine)
+	if !decides {
+		for _, m := range a.joined.members { // then the agent that decides has told it
+			if m.launcher >= 0 {
+				return !a.machine.Hurried()
+			}
+		}
+		return false
+	}
+	return a.joined.endByLauncher(m.Status())
+}
+
+// leftJob tells the launcher that a process of this host has left the job, and that this is all right.
+func (a *agent) leftJob(i int) {
+	m := a.joined.members[i]
+	if m == nil {
+		return
+	}
+	delete(a.joined.members, i)
+	if m.launcher < 0 {
+		return
+	}
+	if _, err := unix.SendmsgN(m.launcher, pmi.FinalizeRequest(), nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT); err == nil {
+		a.joined.leaving.Go(func() { readAnswer(m.launcher) })
+	}
+}
+
+// answerLimit is how long the launcher's answer to finalize is waited for. It has to be read: Hydra gives a job up whose socket is closed before.
+const answerLimit = 5 * time.Second
+
+func readAnswer(socket int) {
+	limit := time.Now().Add(answerLimit)
+	for b := make([]byte, 256); ; {
+		left := time.Until(limit)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(socket), Events: unix.POLLIN}}, int(left/time.Millisecond))
+		if err == unix.EINTR && left > 0 {
+			continue
+		}
+		if n > 0 {
+			unix.Read(socket, b) //nolint:errcheck // the answer is the same, whatever it is
+		}
+		return
+	}
+}

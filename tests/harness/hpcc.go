@@ -1,0 +1,96 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// BuiltHPCC is the folder in which make apps has built HPCC 1.5.0; the test is skipped if it has not.
+func BuiltHPCC(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(Build(t), "apps/hpcc-1.5.0")
+	if _, err := os.Stat(filepath.Join(dir, "hpcc")); err != nil {
+		t.Skip("HPCC is not built: make apps does")
+	}
+	return dir
+}
+
+// HPCC runs the whole of HPCC, built in dir, on a grid of p x q ranks by a command, and reads its verdicts; of RandomAccess's table at most the fraction lost may
+// be wrong.
+func HPCC(t testing.TB, dir string, p, q int, lost float64, command func(program string) Command) {
+	t.Helper()
+	work := t.TempDir()
+	input, err := os.ReadFile(filepath.Join(dir, "_hpccinf.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(work, "hpccinf.txt"), []byte(hpccInput(t, string(input), p, q)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := command(filepath.Join(dir, "hpcc"))
+	c.Dir, c.Env, c.Limit = work, append(c.Env, "OPENBLAS_NUM_THREADS=1"), 8*time.Minute
+	o := Run(t, c)
+	if o.Status != 0 || o.Late {
+		t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
+	}
+	out, err := os.ReadFile(filepath.Join(work, "hpccoutf.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkHPCC(t, string(out), p*q, lost)
+}
+
+// hpccInput sets the process grid.
+func hpccInput(t testing.TB, s string, p, q int) string {
+	for key, v := range map[string]int{"Ps": p, "Qs": q} {
+		re := regexp.MustCompile(`(?m)^\d+(\s+` + key + `)$`)
+		if !re.MatchString(s) {
+			t.Fatalf("the input file has no line %s", key)
+		}
+		s = re.ReplaceAllString(s, strconv.Itoa(v)+"$1")
+	}
+	return s
+}
+
+// checkHPCC reads HPCC's own verdicts.
+func checkHPCC(t testing.TB, out string, ranks int, lost float64) {
+	t.Helper()
+	for _, want := range []string{"Success=1", fmt.Sprintf("CommWorldProcs=%d\n", ranks), "End of HPC Challenge tests", "1 tests completed and passed residual checks",
+		"0 tests completed and failed residual checks", "5 tests completed and passed"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output has no %q", want)
+		}
+	}
+	passed := strings.Count(strings.ToUpper(out), "PASSED")
+	if passed < 10 {
+		t.Errorf("only %d checks say PASSED", passed)
+	}
+	if bad := regexp.MustCompile(`(?m)^.*(FAILED|Failed|\(failed\)|Node\(s\) with error [1-9]).*$`).FindString(out); bad != "" {
+		t.Errorf("the output says %q", bad)
+	}
+	figures := map[string]float64{}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+)=([-+.\deE]+)$`).FindAllStringSubmatch(out, -1) {
+		figures[m[1]], _ = strconv.ParseFloat(m[2], 64)
+	}
+	for key, most := range map[string]float64{"MPIRandomAccess_ErrorsFraction": lost, "MPIRandomAccess_LCG_ErrorsFraction": lost, "PTRANS_residual": 0} {
+		if v, ok := figures[key]; !ok || v > most {
+			t.Errorf("%s = %v (found %v), want at most %v", key, v, ok, most)
+		}
+	}
+	for _, key := range []string{"MPIFFT_maxErr", "HPL_RnormI"} {
+		if v, ok := figures[key]; !ok || v > 1e-9 {
+			t.Errorf("%s = %v (found %v), want less than 1e-9", key, v, ok)
+		}
+	}
+	t.Logf("HPL %.4g Tflop/s, PTRANS %.3g GB/s, random access %.3g GUP/s, FFT %.3g Gflop/s, ring latency %.3g us, %d checks passed", figures["HPL_Tflops"],
+		figures["PTRANS_GBs"], figures["MPIRandomAccess_GUPs"], figures["MPIFFT_Gflops"], figures["RandomlyOrderedRingLatency_usec"], passed)
+	if t.Failed() {
+		t.Log(tail(out))
+	}
+}

@@ -1,0 +1,227 @@
+// Package hydra runs jobs that another launcher than spxrun has started: Hydra, MPICH's mpiexec, by PMI-1. Skipped where it is neither installed nor can be fetched.
+package hydra
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+// mpiexec is the command that runs Hydra.
+func mpiexec(t *testing.T) string {
+	t.Helper()
+	cmd := exec.Command("timeout", "120", filepath.Join(harness.Root(), "scripts/hydra"), filepath.Join(harness.Cache(t), "hydra"))
+	var why strings.Builder
+	cmd.Stderr = &why
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("there is no Hydra: %v\n%s", err, why.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func program(t *testing.T, source string) string {
+	t.Helper()
+	return harness.Compile(t, "hydra/"+strings.TrimSuffix(filepath.Base(source), ".c"), []string{filepath.Join(harness.Root(), source)})
+}
+
+func lines(text string) []string {
+	out := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	slices.Sort(out)
+	return out
+}
+
+// check reports what is not as wanted. Lines of Stdout are in any order; nil: whatever they are.
+func check(t *testing.T, o harness.Outcome, status int, stdout []string, stderr ...string) {
+	t.Helper()
+	slices.Sort(stdout)
+	if o.Late || o.Status != status || stdout != nil && !slices.Equal(lines(o.Stdout), stdout) {
+		t.Errorf("exit status %d (late: %v), want %d and\n%s\n%s", o.Status, o.Late, status, strings.Join(stdout, "\n"), o.Text())
+	}
+	for _, want := range stderr {
+		if !strings.Contains(o.Stderr, want) {
+			t.Errorf("standard error lacks %q\n%s", want, o.Text())
+		}
+	}
+}
+
+// wrap has a rank that is killed by a signal end with a status, as a shell does: Hydra ends all processes of a host when one of them is killed by a signal, also
+// under -disable-auto-cleanup.
+var wrap = []string{"sh", "-c", `"$0" "$@"; exit $?`}
+
+func TestOneHost(t *testing.T) {
+	hydra := mpiexec(t)
+	run := func(t *testing.T, env []string, words ...string) harness.Outcome {
+		t.Helper()
+		mark := harness.Mark(t)
+		o := harness.Run(t, harness.Command{Args: append([]string{hydra}, words...), Env: append(env, mark), Limit: time.Minute})
+		harness.NothingLeft(t, mark, 10*time.Second)
+		return o
+	}
+	name, _ := os.Hostname()
+	where := program(t, "tests/hosts/testdata/where.c")
+	end := program(t, "tests/hosts/testdata/end.c")
+	var all []string
+	for r := range 4 {
+		all = append(all, fmt.Sprintf("rank %d of 4 on %s shares with 4, sum 6", r, name))
+	}
+
+	t.Run("hello", func(t *testing.T) { check(t, run(t, nil, "-n", "4", where), 0, all) })
+	t.Run("tcp", func(t *testing.T) {
+		check(t, run(t, []string{"SPX_TRANSPORTS=tcp"}, "-n", "4", program(t, "tests/c/coll/every.c")), 0, nil)
+	})
+	t.Run("collectives", func(t *testing.T) { check(t, run(t, nil, "-n", "5", program(t, "tests/c/coll/every.c")), 0, nil) })
+	t.Run("messages", func(t *testing.T) { check(t, run(t, nil, "-n", "5", program(t, "tests/c/pt2pt/many_modes.c")), 0, nil) })
+	t.Run("alone", func(t *testing.T) {
+		check(t, run(t, nil, "-n", "1", where), 0, []string{fmt.Sprintf("rank 0 of 1 on %s shares with 1, sum 0", name)})
+	})
+	t.Run("spawn", func(t *testing.T) {
+		check(t, run(t, nil, "-n", "2", program(t, "tests/c/spawn/basic.c")), 0, nil)
+		check(t, run(t, nil, "-n", "1", program(t, "tests/c/spawn/basic.c")), 0, nil)
+	})
+	t.Run("programs", func(t *testing.T) {
+		parts := program(t, "tests/hydra/testdata/parts.c")
+		check(t, run(t, nil, "-n", "1", parts, "a", ":", "-n", "2", parts, "b"), 0,
+			[]string{"rank 0 of 3: program 0 (a)", "rank 1 of 3: program 1 (b)", "rank 2 of 3: program 1 (b)"})
+	})
+	t.Run("abort", func(t *testing.T) {
+		check(t, run(t, nil, "-n", "4", end, "abort"), 7, nil, "MPI_Abort(MPI_COMM_WORLD, 7)")
+	})
+	t.Run("status", func(t *testing.T) { check(t, run(t, nil, "-n", "2", "sh", "-c", where+"; exit 5"), 5, nil) })
+	t.Run("death", func(t *testing.T) {
+		o := run(t, nil, append([]string{"-n", "4"}, append(wrap, end, "kill")...)...)
+		check(t, o, 1, nil, "rank 2 (pid ", "has ended", "the job is ended with exit status 1")
+	})
+	t.Run("survivors", func(t *testing.T) {
+		args := append([]string{"-disable-auto-cleanup", "-n", "4"}, append(wrap, end, "told")...)
+		o := run(t, nil, args...)
+		check(t, o, 137, []string{"rank 0: 16385", "rank 1: 16385", "rank 3: 16385"}, "rank 2 (pid ", "the other 3 are told and go on")
+	})
+	t.Run("shrink", func(t *testing.T) {
+		args := append([]string{"-n", "6"}, append(wrap, program(t, "tests/c/ft/shrink.c"), "2")...)
+		check(t, run(t, nil, args...), 137, []string{"4 of 6 go on"})
+	})
+	t.Run("missing", func(t *testing.T) {
+		o := run(t, []string{"SPX_JOIN_TIMEOUT=2"}, "-n", "4", program(t, "tests/hydra/testdata/wait.c"), "early")
+		check(t, o, 1, nil, "of 4 processes, ranks 1 on host "+name+" have not called MPI_Init within 2s")
+	})
+	t.Run("wrong setting", func(t *testing.T) {
+		check(t, run(t, []string{"SPX_ON_DEATH=perhaps"}, "-n", "2", where), 16, nil, "SPX_ON_DEATH=perhaps: there are auto, kill, continue")
+	})
+	// A program that a rank starts is not in the job.
+	t.Run("second program", func(t *testing.T) {
+		o := run(t, nil, "-n", "2", "sh", "-c", where+"; "+where)
+		if o.Status == 0 || o.Late || strings.Count(o.Stdout, "of 2 on") != 2 {
+			t.Errorf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
+		}
+	})
+	t.Run("HPCC", func(t *testing.T) {
+		harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command {
+			return harness.Command{Args: []string{hydra, "-n", "4", program}}
+		})
+	})
+}
+
+// Whatever is killed, nothing stays.
+func TestKilled(t *testing.T) {
+	hydra, wait := mpiexec(t), program(t, "tests/hydra/testdata/wait.c")
+	for _, who := range []string{"mpiexec.hydra", "hydra_pmi_proxy", "spx-agent", "testdata"} {
+		t.Run(who, func(t *testing.T) {
+			mark := harness.Mark(t)
+			cmd := exec.Command(hydra, "-n", "3", wait)
+			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(harness.Build(t), "lib"), mark)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			watchdog := time.AfterFunc(time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+			defer watchdog.Stop()
+			for reader, up := bufio.NewReader(out), 0; up < 3; up++ {
+				if text, err := reader.ReadString('\n'); text != "up\n" {
+					t.Fatalf("%q, %v", text, err)
+				}
+			}
+			victims := harness.Marked(mark, who)
+			if who == "testdata" {
+				victims = harness.Marked(mark, wait)
+				victims = slices.DeleteFunc(victims, func(pid int) bool { // not Hydra itself, which has the name as its argument
+					exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+					return exe != wait
+				})
+			}
+			if len(victims) == 0 {
+				t.Fatalf("no %s is found", who)
+			}
+			syscall.Kill(victims[0], syscall.SIGKILL)
+			harness.NothingLeft(t, mark, 15*time.Second)
+			cmd.Wait() //nolint:errcheck // it may end in any way
+		})
+	}
+}
+
+// Hydra starts its proxies on hosts that are network namespaces.
+func TestHosts(t *testing.T) {
+	hydra, script := mpiexec(t), filepath.Join(harness.Root(), "scripts/hosts")
+	if os.Getuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	bed := fmt.Sprintf("y%x-", os.Getpid()%0x100000)
+	if out, err := exec.Command(script, "up", bed, "2").CombinedOutput(); err != nil {
+		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
+	}
+	t.Cleanup(func() { exec.Command(script, "down", bed).Run() })
+	rsh := filepath.Join(t.TempDir(), "rsh")
+	text := fmt.Sprintf("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec %s rsh \"$host\" \"$*\"\n", script)
+	if err := os.WriteFile(rsh, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(t *testing.T, words ...string) harness.Outcome {
+		t.Helper()
+		mark := harness.Mark(t)
+		args := append([]string{script, "on", bed + "1", hydra, "-launcher", "ssh", "-launcher-exec", rsh, "-iface", "eth0"}, words...)
+		o := harness.Run(t, harness.Command{Args: args, Env: []string{"SPX_SPIN=0", mark}, Limit: time.Minute})
+		harness.NothingLeft(t, mark, 10*time.Second)
+		return o
+	}
+	two := fmt.Sprintf("%s1:2,%s2:2", bed, bed)
+	where, end := program(t, "tests/hosts/testdata/where.c"), program(t, "tests/hosts/testdata/end.c")
+	t.Run("hello", func(t *testing.T) {
+		var want []string
+		for rank, host := range []int{1, 1, 2, 2} {
+			want = append(want, fmt.Sprintf("rank %d of 4 on %s%d shares with 2, sum 6", rank, bed, host))
+		}
+		for range 5 {
+			check(t, run(t, "-hosts", two, "-n", "4", where), 0, want)
+		}
+	})
+	t.Run("collectives", func(t *testing.T) {
+		check(t, run(t, "-hosts", two, "-n", "4", program(t, "tests/c/coll/every.c")), 0, nil)
+	})
+	t.Run("spawn", func(t *testing.T) {
+		check(t, run(t, "-hosts", two, "-n", "4", program(t, "tests/c/spawn/basic.c")), 0, nil)
+	})
+	t.Run("abort", func(t *testing.T) {
+		check(t, run(t, "-hosts", two, "-n", "4", end, "abort"), 7, nil, "MPI_Abort(MPI_COMM_WORLD, 7)")
+	})
+	t.Run("survivors", func(t *testing.T) {
+		o := run(t, append([]string{"-disable-auto-cleanup", "-hosts", two, "-n", "4"}, append(wrap, end, "told")...)...)
+		check(t, o, 137, []string{"rank 0: 16385", "rank 1: 16385", "rank 3: 16385"}, "rank 2 (pid ", "the other 3 are told and go on")
+	})
+	t.Run("missing", func(t *testing.T) {
+		o := run(t, "-env", "SPX_JOIN_TIMEOUT", "2", "-hosts", two, "-n", "4", program(t, "tests/hydra/testdata/wait.c"), "early")
+		check(t, o, 1, nil, "of 4 processes, ranks 1 on host "+bed+"1 have not called MPI_Init within 2s")
+	})
+}
