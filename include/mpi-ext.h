@@ -114,8 +114,8 @@ int MPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restor
 int MPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int *restored, int *size);
 /* bytes: of region id as rank has saved it, in the version that is being restored; MPI_UNDEFINED: it has saved none. Between MPIX_Checkpoint_restore_begin and _end. Local. */
 int MPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count *bytes);
-/* buf gets, at MPIX_Checkpoint_restore_end, count elements of region id as rank has saved it, from element first of the same datatype on. As often as wanted. Local. */
-int MPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count first, void *buf, MPI_Count count, MPI_Datatype datatype);
+/* buf gets, at MPIX_Checkpoint_restore_end, count elements of region id as rank has saved it, from its byte offset on. As often as wanted. Local. */
+int MPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count offset, void *buf, MPI_Count count, MPI_Datatype datatype);
 /* Moves what was asked for by MPIX_Checkpoint_fetch, and makes the copies that were lost. Newer versions go. Collective. */
 int MPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint);
 /* Deletes what this process has of version, in memory and files. To be called by all. Local. */
@@ -168,7 +168,7 @@ int PMPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, i
 int PMPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored);
 int PMPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int *restored, int *size);
 int PMPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count *bytes);
-int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count first, void *buf, MPI_Count count, MPI_Datatype datatype);
+int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count offset, void *buf, MPI_Count count, MPI_Datatype datatype);
 int PMPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint);
 int PMPIX_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version);
 int PMPIX_Checkpoint_free(MPIX_Checkpoint *checkpoint);

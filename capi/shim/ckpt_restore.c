@@ -231,7 +231,7 @@ static int want(spx_checkpoint *k, spx_ckpt_want w)
   return MPI_SUCCESS;
 }
 
-static int fetch(spx_checkpoint *k, int rank, int id, int64_t first, void *buf, int64_t count, spx_type *type)
+static int fetch(spx_checkpoint *k, int rank, int id, int64_t offset, void *buf, int64_t count, spx_type *type)
 {
   int err = bad_rank(k, rank);
   if (err != MPI_SUCCESS) return err;
@@ -240,23 +240,23 @@ static int fetch(spx_checkpoint *k, int rank, int id, int64_t first, void *buf, 
     spx_detail("id is %d, but rank %d has saved no such region in version %d", id, rank, k->chosen.version);
     return MPIX_ERR_CHECKPOINT;
   }
-  int64_t at, bytes, end;
-  if (first < 0 || __builtin_mul_overflow(first, type->size, &at) ||
-      __builtin_mul_overflow(count, type->size, &bytes) || __builtin_add_overflow(at, bytes, &end) || end > e->bytes) {
+  int64_t bytes, end;
+  if (offset < 0 || __builtin_mul_overflow(count, type->size, &bytes) || __builtin_add_overflow(offset, bytes, &end) ||
+      end > e->bytes) {
     spx_detail(
-        "first is %lld and count is %lld, of %lld bytes each, but region %d of rank %d has %lld bytes in version %d",
-        (long long)first, (long long)count, (long long)type->size, id, rank, (long long)e->bytes, k->chosen.version);
+        "offset is %lld and count is %lld, of %lld bytes each, but region %d of rank %d has %lld bytes in version %d",
+        (long long)offset, (long long)count, (long long)type->size, id, rank, (long long)e->bytes, k->chosen.version);
     return MPI_ERR_TRUNCATE;
   }
-  return bytes == 0 ? MPI_SUCCESS : want(k, (spx_ckpt_want){rank, e->at + at, bytes, buf, count, type});
+  return bytes == 0 ? MPI_SUCCESS : want(k, (spx_ckpt_want){rank, e->at + offset, bytes, buf, count, type});
 }
 
-int spx_c_X_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count first, void *buf, int64_t count,
+int spx_c_X_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count offset, void *buf, int64_t count,
                              spx_type *datatype)
 {
   spx_checkpoint *k = spx_ckpt_of(checkpoint);
   int err = spx_ckpt_ready(k, true);
-  if (err == MPI_SUCCESS) err = fetch(k, rank, id, first, buf, count, datatype);
+  if (err == MPI_SUCCESS) err = fetch(k, rank, id, offset, buf, count, datatype);
   return err == MPI_SUCCESS ? err : spx_ckpt_fail(k, err);
 }
 

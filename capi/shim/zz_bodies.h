@@ -585,7 +585,7 @@ SPX_HIDDEN int spx_c_X_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int m
 SPX_HIDDEN int spx_c_X_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored);
 SPX_HIDDEN int spx_c_X_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int *restored, int *size);
 SPX_HIDDEN int spx_c_X_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count *bytes);
-SPX_HIDDEN int spx_c_X_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count first, void *buf, MPI_Count count, spx_type *datatype);
+SPX_HIDDEN int spx_c_X_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count offset, void *buf, MPI_Count count, spx_type *datatype);
 SPX_HIDDEN int spx_c_X_Checkpoint_restore_end(MPIX_Checkpoint checkpoint);
 SPX_HIDDEN int spx_c_X_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version);
 SPX_HIDDEN int spx_c_X_Checkpoint_free(MPIX_Checkpoint *checkpoint);

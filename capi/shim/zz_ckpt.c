@@ -98,7 +98,7 @@ int PMPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI
 }
 
 #pragma weak MPIX_Checkpoint_fetch = PMPIX_Checkpoint_fetch
-int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count first, void *buf, MPI_Count count, MPI_Datatype datatype)
+int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count offset, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_fetch);
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
@@ -106,7 +106,7 @@ int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Cou
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
-  return spx_c_X_Checkpoint_fetch(checkpoint, rank, id, first, buf, count, t_datatype);
+  return spx_c_X_Checkpoint_fetch(checkpoint, rank, id, offset, buf, count, t_datatype);
 }
 
 #pragma weak MPIX_Checkpoint_restore_end = PMPIX_Checkpoint_restore_end

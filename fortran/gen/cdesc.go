@@ -79,7 +79,7 @@ func viewOf(f *api.Function, i int) view {
 	case strings.HasSuffix(name, "_end"): // the address that was given at the beginning
 	case hasKindAny(f, "OPERATION") && f.Chapter != "rma":
 		v.mode = "copy"
-	case next(i+1, "POLYXFER", "POLYDTYPE_NUM_ELEM") && scalar(i+1) && next(i+2, "DATATYPE") && scalar(i+2):
+	case next(i+1, "POLYXFER", "XFER_NUM_ELEM", "POLYDTYPE_NUM_ELEM") && scalar(i+1) && next(i+2, "DATATYPE") && scalar(i+2):
 		v.mode, v.count, v.kind = "datatype", f.Params[i+1].Name, f.Params[i+2].Name
 		if blocks(name, p.Name) {
 			v.mode, v.count = "unit", ""
@@ -92,6 +92,15 @@ func viewOf(f *api.Function, i int) view {
 		v.mode = "copy"
 	}
 	return v
+}
+
+func typeOf(f *api.Function, name string) string {
+	for _, p := range f.Params {
+		if p.Name == name {
+			return p.CType
+		}
+	}
+	return ""
 }
 
 // blocks tells whether the buffer has the count of elements for each of several processes.
@@ -200,7 +209,7 @@ func descriptorRoutine(f *api.Function) (string, error) {
 		}
 		if v.count != "" {
 			ctype := "MPI_Fint"
-			if f.Count == "large" {
+			if f.Count == "large" || typeOf(f, v.count) == "MPI_Count" {
 				ctype = "MPI_Count"
 			}
 			line("%s n_%s = (%s)v_%s.count;", ctype, v.name, ctype, v.name)

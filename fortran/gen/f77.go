@@ -13,6 +13,7 @@ var handles = map[string]struct{ convert, ctype string }{
 	"COMMUNICATOR": {"Comm", "MPI_Comm"}, "DATATYPE": {"Type", "MPI_Datatype"}, "ERRHANDLER": {"Errhandler", "MPI_Errhandler"},
 	"FILE": {"File", "MPI_File"}, "GROUP": {"Group", "MPI_Group"}, "INFO": {"Info", "MPI_Info"}, "MESSAGE": {"Message", "MPI_Message"},
 	"OPERATION": {"Op", "MPI_Op"}, "REQUEST": {"Request", "MPI_Request"}, "SESSION": {"Session", "MPI_Session"}, "WINDOW": {"Win", "MPI_Win"},
+	"RANKSET": {"Rankset", "MPIX_Rankset"}, "CHECKPOINT": {"Checkpoint", "MPIX_Checkpoint"},
 }
 
 // special are the functions whose routines are in fortran/lib/special.c: callbacks, attributes, arrays of strings, and those that Fortran declares otherwise.
@@ -180,6 +181,8 @@ func param(f *api.Function, p *api.Param) (piece, error) {
 		return piece{decl: "MPI_Fint *" + n, arg: n, always: []string{fmt.Sprintf("spxf_count_from_1(%s, *outcount, err);", n)}}, nil
 	case p.Kind == "INDEX" && p.Dir == "out" && counted[f.Name]:
 		return piece{decl: "MPI_Fint *" + n, before: []string{"*" + n + " = MPI_UNDEFINED;"}, arg: n, always: []string{fmt.Sprintf("if (*%s >= 0) ++*%s;", n, n)}}, nil
+	case base == "unsigned char":
+		return piece{decl: "unsigned char *" + n, arg: n}, nil
 	case base == "int" || base == "MPI_Aint" || base == "MPI_Count" || base == "MPI_Offset":
 		if base == "int" {
 			base = "MPI_Fint"
@@ -198,7 +201,8 @@ func param(f *api.Function, p *api.Param) (piece, error) {
 // handleParam converts handles between INTEGER and the types of C.
 func handleParam(f *api.Function, p *api.Param, convert, ctype string) (piece, error) {
 	n := p.Name
-	from, to := "MPI_"+convert+"_fromint", "MPI_"+convert+"_toint"
+	prefix, _, _ := strings.Cut(ctype, "_")
+	from, to := prefix+"_"+convert+"_fromint", prefix+"_"+convert+"_toint"
 	out := piece{decl: "MPI_Fint *" + n}
 	switch {
 	case p.Array():

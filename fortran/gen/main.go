@@ -54,6 +54,12 @@ func run() error {
 	if files["fortran/lib/zz_extensions.c"], err = extensionRoutines(t); err != nil {
 		return err
 	}
+	if files["fortran/lib/zz_extensions_cdesc.c"], err = extensionDescriptors(t); err != nil {
+		return err
+	}
+	if files["fortran/lib/zz_f08ts_ext.f90"], err = extensionShells(t); err != nil {
+		return err
+	}
 	if files["fortran/lib/zz_mpi_ext.f90"], err = extensionModules(t); err != nil {
 		return err
 	}

@@ -128,6 +128,9 @@ func fold(s string) string {
 	return b.String() + s + "\n"
 }
 
+// byteKind is an INTEGER of one byte.
+const byteKind = "integer(selected_int_kind(2))"
+
 // declare is the declaration of a dummy argument. Arrays that only a part of the processes must give have no shape that is checked.
 func declare(f *api.Function, p *api.Param, kind func(string) string) ([]string, error) {
 	n, intent := p.Name, ", intent("+p.Dir+")"
@@ -167,6 +170,8 @@ func declare(f *api.Function, p *api.Param, kind func(string) string) ([]string,
 		return []string{"character(len=*)" + intent + " :: " + n}, nil
 	case p.Kind == "LOGICAL":
 		return []string{"logical" + intent + " :: " + n + shape}, nil
+	case base == "unsigned char":
+		return []string{byteKind + intent + " :: " + n + shape}, nil
 	case base == "int":
 		return []string{"integer" + intent + " :: " + n + shape}, nil
 	case base == "MPI_Aint":

@@ -1,6 +1,7 @@
 /* Routines of the extensions that are more than a conversion of arguments. Compiled twice, as zz_extensions.c is. */
 #include "extensions.h"
-#include "cdesc.h"
+#include <ulfm_dyprc.h>
+#undef ulfm_dyprc_poll
 
 /* Where a communicator is to be stored when a request completes. */
 struct later {
@@ -32,3 +33,28 @@ void F77(mpix_comm_ishrink)(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request
     free(l);
 }
 SAME_IN_F08(mpix_comm_ishrink)
+
+#ifndef SPX_PROFILE /* these have no P form */
+
+/* Functions, as in C: 1 in a process that was spawned to join, else 0. */
+MPI_Fint F77(ulfm_dyprc_merge_child)(MPI_Fint *mworld)
+{
+  MPI_Comm world = MPI_COMM_NULL;
+  int child = ulfm_dyprc_merge_child(&world);
+  *mworld = MPI_Comm_toint(world);
+  return child;
+}
+SAME_IN_F08(ulfm_dyprc_merge_child)
+
+/* The library keeps which communicator is that of all processes, and may jump out of this with another one: who has called setjmp in C hands that
+ * on to Fortran. An error code. */
+MPI_Fint F77(ulfm_dyprc_poll)(MPI_Fint *mworld)
+{
+  MPI_Comm world = MPI_Comm_fromint(*mworld);
+  int err = ulfm_dyprc_poll(&world);
+  *mworld = MPI_Comm_toint(world);
+  return err;
+}
+SAME_IN_F08(ulfm_dyprc_poll)
+
+#endif

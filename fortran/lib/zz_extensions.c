@@ -76,3 +76,247 @@ void F77(mpix_comm_ack_failed)(MPI_Fint *comm, MPI_Fint *num_to_ack, MPI_Fint *n
   if (ierror) *ierror = err;
 }
 SAME_IN_F08(mpix_comm_ack_failed)
+
+void F77(mpix_rankset_incl)(MPI_Fint *comm, MPI_Fint *n, MPI_Fint *ranks, MPI_Fint *set, MPI_Fint *ierror) {
+  MPIX_Rankset c_set = MPIX_Rankset_fromint(0);
+  int err = CALL(MPIX_Rankset_incl)(MPI_Comm_fromint(*comm), *n, ranks, &c_set);
+  if (err == MPI_SUCCESS) {
+    *set = MPIX_Rankset_toint(c_set);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_incl)
+
+void F77(mpix_rankset_range_incl)(MPI_Fint *comm, MPI_Fint *n, MPI_Fint *ranges, MPI_Fint *set, MPI_Fint *ierror) {
+  MPIX_Rankset c_set = MPIX_Rankset_fromint(0);
+  int err = CALL(MPIX_Rankset_range_incl)(MPI_Comm_fromint(*comm), *n, (MPI_Fint(*)[3])ranges, &c_set);
+  if (err == MPI_SUCCESS) {
+    *set = MPIX_Rankset_toint(c_set);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_range_incl)
+
+void F77(mpix_rankset_from_group)(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *set, MPI_Fint *ierror) {
+  MPIX_Rankset c_set = MPIX_Rankset_fromint(0);
+  int err = CALL(MPIX_Rankset_from_group)(MPI_Comm_fromint(*comm), MPI_Group_fromint(*group), &c_set);
+  if (err == MPI_SUCCESS) {
+    *set = MPIX_Rankset_toint(c_set);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_from_group)
+
+void F77(mpix_rankset_from_bitmap)(MPI_Fint *comm, unsigned char *bits, MPI_Fint *set, MPI_Fint *ierror) {
+  MPIX_Rankset c_set = MPIX_Rankset_fromint(0);
+  int err = CALL(MPIX_Rankset_from_bitmap)(MPI_Comm_fromint(*comm), bits, &c_set);
+  if (err == MPI_SUCCESS) {
+    *set = MPIX_Rankset_toint(c_set);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_from_bitmap)
+
+void F77(mpix_rankset_union)(MPI_Fint *set1, MPI_Fint *set2, MPI_Fint *newset, MPI_Fint *ierror) {
+  MPIX_Rankset c_newset = MPIX_Rankset_fromint(0);
+  int err = CALL(MPIX_Rankset_union)(MPIX_Rankset_fromint(*set1), MPIX_Rankset_fromint(*set2), &c_newset);
+  if (err == MPI_SUCCESS) {
+    *newset = MPIX_Rankset_toint(c_newset);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_union)
+
+void F77(mpix_rankset_intersection)(MPI_Fint *set1, MPI_Fint *set2, MPI_Fint *newset, MPI_Fint *ierror) {
+  MPIX_Rankset c_newset = MPIX_Rankset_fromint(0);
+  int err = CALL(MPIX_Rankset_intersection)(MPIX_Rankset_fromint(*set1), MPIX_Rankset_fromint(*set2), &c_newset);
+  if (err == MPI_SUCCESS) {
+    *newset = MPIX_Rankset_toint(c_newset);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_intersection)
+
+void F77(mpix_rankset_difference)(MPI_Fint *set1, MPI_Fint *set2, MPI_Fint *newset, MPI_Fint *ierror) {
+  MPIX_Rankset c_newset = MPIX_Rankset_fromint(0);
+  int err = CALL(MPIX_Rankset_difference)(MPIX_Rankset_fromint(*set1), MPIX_Rankset_fromint(*set2), &c_newset);
+  if (err == MPI_SUCCESS) {
+    *newset = MPIX_Rankset_toint(c_newset);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_difference)
+
+void F77(mpix_rankset_ranks)(MPI_Fint *set, MPI_Fint *maxranks, MPI_Fint *ranks, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Rankset_ranks)(MPIX_Rankset_fromint(*set), *maxranks, ranks);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_ranks)
+
+void F77(mpix_rankset_compare)(MPI_Fint *set1, MPI_Fint *set2, MPI_Fint *result, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Rankset_compare)(MPIX_Rankset_fromint(*set1), MPIX_Rankset_fromint(*set2), result);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_compare)
+
+void F77(mpix_rankset_size)(MPI_Fint *set, MPI_Fint *size, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Rankset_size)(MPIX_Rankset_fromint(*set), size);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_size)
+
+void F77(mpix_rankset_free)(MPI_Fint *set, MPI_Fint *ierror) {
+  MPIX_Rankset c_set = MPIX_Rankset_fromint(*set);
+  int err = CALL(MPIX_Rankset_free)(&c_set);
+  *set = MPIX_Rankset_toint(c_set);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_free)
+
+void F77(mpix_mcast)(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Mcast)(spxf_buffer(buffer), *count, MPI_Type_fromint(*datatype), MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_mcast)
+
+void F77(mpix_smcast)(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Smcast)(spxf_buffer(buffer), *count, MPI_Type_fromint(*datatype), MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_smcast)
+
+void F77(mpix_imcast)(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror) {
+  MPI_Request c_request = MPI_Request_fromint(0);
+  int err = CALL(MPIX_Imcast)(spxf_buffer(buffer), *count, MPI_Type_fromint(*datatype), MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm), &c_request);
+  if (err == MPI_SUCCESS) {
+    *request = MPI_Request_toint(c_request);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_imcast)
+
+void F77(mpix_ismcast)(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror) {
+  MPI_Request c_request = MPI_Request_fromint(0);
+  int err = CALL(MPIX_Ismcast)(spxf_buffer(buffer), *count, MPI_Type_fromint(*datatype), MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm), &c_request);
+  if (err == MPI_SUCCESS) {
+    *request = MPI_Request_toint(c_request);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_ismcast)
+
+void F77(mpix_mcast_init)(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierror) {
+  MPI_Request c_request = MPI_Request_fromint(0);
+  int err = CALL(MPIX_Mcast_init)(spxf_buffer(buffer), *count, MPI_Type_fromint(*datatype), MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+  if (err == MPI_SUCCESS) {
+    *request = MPI_Request_toint(c_request);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_mcast_init)
+
+void F77(mpix_checkpoint_create)(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *checkpoint, MPI_Fint *ierror) {
+  MPIX_Checkpoint c_checkpoint = MPIX_Checkpoint_fromint(0);
+  int err = CALL(MPIX_Checkpoint_create)(MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_checkpoint);
+  if (err == MPI_SUCCESS) {
+    *checkpoint = MPIX_Checkpoint_toint(c_checkpoint);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_create)
+
+void F77(mpix_checkpoint_attach)(MPI_Fint *comm, MPI_Fint *checkpoint, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_attach)(MPI_Comm_fromint(*comm), MPIX_Checkpoint_fromint(*checkpoint));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_attach)
+
+void F77(mpix_checkpoint_register)(MPI_Fint *checkpoint, MPI_Fint *id, void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_register)(MPIX_Checkpoint_fromint(*checkpoint), *id, spxf_buffer(buf), *count, MPI_Type_fromint(*datatype));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_register)
+
+void F77(mpix_checkpoint_unregister)(MPI_Fint *checkpoint, MPI_Fint *id, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_unregister)(MPIX_Checkpoint_fromint(*checkpoint), *id);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_unregister)
+
+void F77(mpix_checkpoint_save)(MPI_Fint *checkpoint, MPI_Fint *version, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_save)(MPIX_Checkpoint_fromint(*checkpoint), *version);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_save)
+
+void F77(mpix_checkpoint_commit)(MPI_Fint *checkpoint, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_commit)(MPIX_Checkpoint_fromint(*checkpoint));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_commit)
+
+void F77(mpix_checkpoint_get_versions)(MPI_Fint *checkpoint, MPI_Fint *maxversions, MPI_Fint *versions, MPI_Fint *num_versions, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_get_versions)(MPIX_Checkpoint_fromint(*checkpoint), *maxversions, versions, num_versions);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_get_versions)
+
+void F77(mpix_checkpoint_restore)(MPI_Fint *checkpoint, MPI_Fint *version, MPI_Fint *restored, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_restore)(MPIX_Checkpoint_fromint(*checkpoint), *version, restored);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_restore)
+
+void F77(mpix_checkpoint_restore_begin)(MPI_Fint *checkpoint, MPI_Fint *version, MPI_Fint *restored, MPI_Fint *size, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_restore_begin)(MPIX_Checkpoint_fromint(*checkpoint), *version, restored, size);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_restore_begin)
+
+void F77(mpix_checkpoint_get_bytes)(MPI_Fint *checkpoint, MPI_Fint *rank, MPI_Fint *id, MPI_Count *bytes, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_get_bytes)(MPIX_Checkpoint_fromint(*checkpoint), *rank, *id, bytes);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_get_bytes)
+
+void F77(mpix_checkpoint_fetch)(MPI_Fint *checkpoint, MPI_Fint *rank, MPI_Fint *id, MPI_Count *offset, void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_fetch)(MPIX_Checkpoint_fromint(*checkpoint), *rank, *id, *offset, spxf_buffer(buf), *count, MPI_Type_fromint(*datatype));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_fetch)
+
+void F77(mpix_checkpoint_restore_end)(MPI_Fint *checkpoint, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_restore_end)(MPIX_Checkpoint_fromint(*checkpoint));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_restore_end)
+
+void F77(mpix_checkpoint_delete)(MPI_Fint *checkpoint, MPI_Fint *version, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_delete)(MPIX_Checkpoint_fromint(*checkpoint), *version);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_delete)
+
+void F77(mpix_checkpoint_free)(MPI_Fint *checkpoint, MPI_Fint *ierror) {
+  MPIX_Checkpoint c_checkpoint = MPIX_Checkpoint_fromint(*checkpoint);
+  int err = CALL(MPIX_Checkpoint_free)(&c_checkpoint);
+  *checkpoint = MPIX_Checkpoint_toint(c_checkpoint);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_free)
+
+void F77(mpix_comm_repair)(MPI_Fint *comm, MPI_Fint *num_spares, MPI_Fint *active, MPI_Fint *role, MPI_Fint *ierror) {
+  MPI_Comm c_active = MPI_Comm_fromint(0);
+  int err = CALL(MPIX_Comm_repair)(MPI_Comm_fromint(*comm), *num_spares, &c_active, role);
+  if (err == MPI_SUCCESS) {
+    *active = MPI_Comm_toint(c_active);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_comm_repair)
+
+void F77(mpix_comm_dismiss)(MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Comm_dismiss)(MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_comm_dismiss)

@@ -6,11 +6,116 @@ module mpi_ext_constants
   integer, parameter :: MPIX_ERR_PROC_FAILED = 16385
   integer, parameter :: MPIX_ERR_PROC_FAILED_PENDING = 16386
   integer, parameter :: MPIX_ERR_REVOKED = 16387
+  integer, parameter :: MPIX_ERR_CHECKPOINT = 16388
+  integer, parameter :: MPIX_CHECKPOINT_NEWEST = -16387
+  integer, parameter :: MPIX_ROLE_INITIAL = 16385
+  integer, parameter :: MPIX_ROLE_SURVIVOR = 16386
+  integer, parameter :: MPIX_ROLE_REPLACEMENT = 16387
+  integer, parameter :: MPIX_ROLE_SPARE = 16388
 end module mpi_ext_constants
 
 module mpi_ext
+  use mpi_constants
   use mpi_ext_constants
   implicit none
+  private
+  integer, parameter, public :: MPIX_RANKSET_NULL = 0
+  integer, parameter, public :: MPIX_CHECKPOINT_NULL = 0
+  public :: MPIX_ERR_PROC_FAILED
+  public :: MPIX_ERR_PROC_FAILED_PENDING
+  public :: MPIX_ERR_REVOKED
+  public :: MPIX_ERR_CHECKPOINT
+  public :: MPIX_CHECKPOINT_NEWEST
+  public :: MPIX_ROLE_INITIAL
+  public :: MPIX_ROLE_SURVIVOR
+  public :: MPIX_ROLE_REPLACEMENT
+  public :: MPIX_ROLE_SPARE
+  public :: MPIX_Comm_revoke
+  public :: PMPIX_Comm_revoke
+  public :: MPIX_Comm_is_revoked
+  public :: PMPIX_Comm_is_revoked
+  public :: MPIX_Comm_shrink
+  public :: PMPIX_Comm_shrink
+  public :: MPIX_Comm_ishrink
+  public :: PMPIX_Comm_ishrink
+  public :: MPIX_Comm_agree
+  public :: PMPIX_Comm_agree
+  public :: MPIX_Comm_iagree
+  public :: PMPIX_Comm_iagree
+  public :: MPIX_Comm_failure_ack
+  public :: PMPIX_Comm_failure_ack
+  public :: MPIX_Comm_failure_get_acked
+  public :: PMPIX_Comm_failure_get_acked
+  public :: MPIX_Comm_get_failed
+  public :: PMPIX_Comm_get_failed
+  public :: MPIX_Comm_ack_failed
+  public :: PMPIX_Comm_ack_failed
+  public :: MPIX_Rankset_incl
+  public :: PMPIX_Rankset_incl
+  public :: MPIX_Rankset_range_incl
+  public :: PMPIX_Rankset_range_incl
+  public :: MPIX_Rankset_from_group
+  public :: PMPIX_Rankset_from_group
+  public :: MPIX_Rankset_from_bitmap
+  public :: PMPIX_Rankset_from_bitmap
+  public :: MPIX_Rankset_union
+  public :: PMPIX_Rankset_union
+  public :: MPIX_Rankset_intersection
+  public :: PMPIX_Rankset_intersection
+  public :: MPIX_Rankset_difference
+  public :: PMPIX_Rankset_difference
+  public :: MPIX_Rankset_ranks
+  public :: PMPIX_Rankset_ranks
+  public :: MPIX_Rankset_compare
+  public :: PMPIX_Rankset_compare
+  public :: MPIX_Rankset_size
+  public :: PMPIX_Rankset_size
+  public :: MPIX_Rankset_free
+  public :: PMPIX_Rankset_free
+  public :: MPIX_Mcast
+  public :: PMPIX_Mcast
+  public :: MPIX_Smcast
+  public :: PMPIX_Smcast
+  public :: MPIX_Imcast
+  public :: PMPIX_Imcast
+  public :: MPIX_Ismcast
+  public :: PMPIX_Ismcast
+  public :: MPIX_Mcast_init
+  public :: PMPIX_Mcast_init
+  public :: MPIX_Checkpoint_create
+  public :: PMPIX_Checkpoint_create
+  public :: MPIX_Checkpoint_attach
+  public :: PMPIX_Checkpoint_attach
+  public :: MPIX_Checkpoint_register
+  public :: PMPIX_Checkpoint_register
+  public :: MPIX_Checkpoint_unregister
+  public :: PMPIX_Checkpoint_unregister
+  public :: MPIX_Checkpoint_save
+  public :: PMPIX_Checkpoint_save
+  public :: MPIX_Checkpoint_commit
+  public :: PMPIX_Checkpoint_commit
+  public :: MPIX_Checkpoint_get_versions
+  public :: PMPIX_Checkpoint_get_versions
+  public :: MPIX_Checkpoint_restore
+  public :: PMPIX_Checkpoint_restore
+  public :: MPIX_Checkpoint_restore_begin
+  public :: PMPIX_Checkpoint_restore_begin
+  public :: MPIX_Checkpoint_get_bytes
+  public :: PMPIX_Checkpoint_get_bytes
+  public :: MPIX_Checkpoint_fetch
+  public :: PMPIX_Checkpoint_fetch
+  public :: MPIX_Checkpoint_restore_end
+  public :: PMPIX_Checkpoint_restore_end
+  public :: MPIX_Checkpoint_delete
+  public :: PMPIX_Checkpoint_delete
+  public :: MPIX_Checkpoint_free
+  public :: PMPIX_Checkpoint_free
+  public :: MPIX_Comm_repair
+  public :: PMPIX_Comm_repair
+  public :: MPIX_Comm_dismiss
+  public :: PMPIX_Comm_dismiss
+  public :: ulfm_dyprc_merge_child
+  public :: ulfm_dyprc_poll
   interface
     subroutine MPIX_Comm_revoke(comm, ierror)
       implicit none
@@ -173,10 +278,501 @@ module mpi_ext
       integer, intent(out) :: ierror
     end subroutine PMPIX_Comm_ack_failed
   end interface
+  interface
+    subroutine MPIX_Rankset_incl(comm, n, ranks, set, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: n
+      integer, intent(in) :: ranks(*)
+      integer, intent(out) :: set
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_incl
+  end interface
+  interface
+    subroutine PMPIX_Rankset_incl(comm, n, ranks, set, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: n
+      integer, intent(in) :: ranks(*)
+      integer, intent(out) :: set
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_incl
+  end interface
+  interface
+    subroutine MPIX_Rankset_range_incl(comm, n, ranges, set, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: n
+      integer, intent(in) :: ranges(3, *)
+      integer, intent(out) :: set
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_range_incl
+  end interface
+  interface
+    subroutine PMPIX_Rankset_range_incl(comm, n, ranges, set, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: n
+      integer, intent(in) :: ranges(3, *)
+      integer, intent(out) :: set
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_range_incl
+  end interface
+  interface
+    subroutine MPIX_Rankset_from_group(comm, group, set, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: group
+      integer, intent(out) :: set
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_from_group
+  end interface
+  interface
+    subroutine PMPIX_Rankset_from_group(comm, group, set, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: group
+      integer, intent(out) :: set
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_from_group
+  end interface
+  interface
+    subroutine MPIX_Rankset_from_bitmap(comm, bits, set, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer(selected_int_kind(2)), intent(in) :: bits(*)
+      integer, intent(out) :: set
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_from_bitmap
+  end interface
+  interface
+    subroutine PMPIX_Rankset_from_bitmap(comm, bits, set, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer(selected_int_kind(2)), intent(in) :: bits(*)
+      integer, intent(out) :: set
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_from_bitmap
+  end interface
+  interface
+    subroutine MPIX_Rankset_union(set1, set2, newset, ierror)
+      implicit none
+      integer, intent(in) :: set1
+      integer, intent(in) :: set2
+      integer, intent(out) :: newset
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_union
+  end interface
+  interface
+    subroutine PMPIX_Rankset_union(set1, set2, newset, ierror)
+      implicit none
+      integer, intent(in) :: set1
+      integer, intent(in) :: set2
+      integer, intent(out) :: newset
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_union
+  end interface
+  interface
+    subroutine MPIX_Rankset_intersection(set1, set2, newset, ierror)
+      implicit none
+      integer, intent(in) :: set1
+      integer, intent(in) :: set2
+      integer, intent(out) :: newset
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_intersection
+  end interface
+  interface
+    subroutine PMPIX_Rankset_intersection(set1, set2, newset, ierror)
+      implicit none
+      integer, intent(in) :: set1
+      integer, intent(in) :: set2
+      integer, intent(out) :: newset
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_intersection
+  end interface
+  interface
+    subroutine MPIX_Rankset_difference(set1, set2, newset, ierror)
+      implicit none
+      integer, intent(in) :: set1
+      integer, intent(in) :: set2
+      integer, intent(out) :: newset
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_difference
+  end interface
+  interface
+    subroutine PMPIX_Rankset_difference(set1, set2, newset, ierror)
+      implicit none
+      integer, intent(in) :: set1
+      integer, intent(in) :: set2
+      integer, intent(out) :: newset
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_difference
+  end interface
+  interface
+    subroutine MPIX_Rankset_ranks(set, maxranks, ranks, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(in) :: maxranks
+      integer, intent(out) :: ranks(*)
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_ranks
+  end interface
+  interface
+    subroutine PMPIX_Rankset_ranks(set, maxranks, ranks, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(in) :: maxranks
+      integer, intent(out) :: ranks(*)
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_ranks
+  end interface
+  interface
+    subroutine MPIX_Rankset_compare(set1, set2, result, ierror)
+      implicit none
+      integer, intent(in) :: set1
+      integer, intent(in) :: set2
+      integer, intent(out) :: result
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_compare
+  end interface
+  interface
+    subroutine PMPIX_Rankset_compare(set1, set2, result, ierror)
+      implicit none
+      integer, intent(in) :: set1
+      integer, intent(in) :: set2
+      integer, intent(out) :: result
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_compare
+  end interface
+  interface
+    subroutine MPIX_Rankset_size(set, size, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(out) :: size
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_size
+  end interface
+  interface
+    subroutine PMPIX_Rankset_size(set, size, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(out) :: size
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_size
+  end interface
+  interface
+    subroutine MPIX_Rankset_free(set, ierror)
+      implicit none
+      integer, intent(inout) :: set
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_free
+  end interface
+  interface
+    subroutine PMPIX_Rankset_free(set, ierror)
+      implicit none
+      integer, intent(inout) :: set
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_free
+  end interface
+  external :: MPIX_Mcast, PMPIX_Mcast
+  external :: MPIX_Smcast, PMPIX_Smcast
+  external :: MPIX_Imcast, PMPIX_Imcast
+  external :: MPIX_Ismcast, PMPIX_Ismcast
+  external :: MPIX_Mcast_init, PMPIX_Mcast_init
+  interface
+    subroutine MPIX_Checkpoint_create(comm, info, checkpoint, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: info
+      integer, intent(out) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_create
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_create(comm, info, checkpoint, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: info
+      integer, intent(out) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_create
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_attach(comm, checkpoint, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_attach
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_attach(comm, checkpoint, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_attach
+  end interface
+  external :: MPIX_Checkpoint_register, PMPIX_Checkpoint_register
+  interface
+    subroutine MPIX_Checkpoint_unregister(checkpoint, id, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: id
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_unregister
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_unregister(checkpoint, id, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: id
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_unregister
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_save(checkpoint, version, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_save
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_save(checkpoint, version, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_save
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_commit(checkpoint, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_commit
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_commit(checkpoint, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_commit
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_get_versions(checkpoint, maxversions, versions, num_versions, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: maxversions
+      integer, intent(out) :: versions(*)
+      integer, intent(out) :: num_versions
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_get_versions
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_get_versions(checkpoint, maxversions, versions, num_versions, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: maxversions
+      integer, intent(out) :: versions(*)
+      integer, intent(out) :: num_versions
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_get_versions
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_restore(checkpoint, version, restored, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: restored
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_restore
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_restore(checkpoint, version, restored, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: restored
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_restore
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_restore_begin(checkpoint, version, restored, size, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: restored
+      integer, intent(out) :: size
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_restore_begin
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_restore_begin(checkpoint, version, restored, size, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: restored
+      integer, intent(out) :: size
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_restore_begin
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_get_bytes(checkpoint, rank, id, bytes, ierror)
+      import :: MPI_COUNT_KIND
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: rank
+      integer, intent(in) :: id
+      integer(kind=MPI_COUNT_KIND), intent(out) :: bytes
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_get_bytes
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_get_bytes(checkpoint, rank, id, bytes, ierror)
+      import :: MPI_COUNT_KIND
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: rank
+      integer, intent(in) :: id
+      integer(kind=MPI_COUNT_KIND), intent(out) :: bytes
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_get_bytes
+  end interface
+  external :: MPIX_Checkpoint_fetch, PMPIX_Checkpoint_fetch
+  interface
+    subroutine MPIX_Checkpoint_restore_end(checkpoint, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_restore_end
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_restore_end(checkpoint, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_restore_end
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_delete(checkpoint, version, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_delete
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_delete(checkpoint, version, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_delete
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_free(checkpoint, ierror)
+      implicit none
+      integer, intent(inout) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_free
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_free(checkpoint, ierror)
+      implicit none
+      integer, intent(inout) :: checkpoint
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_free
+  end interface
+  interface
+    subroutine MPIX_Comm_repair(comm, num_spares, active, role, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: num_spares
+      integer, intent(out) :: active
+      integer, intent(out) :: role
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Comm_repair
+  end interface
+  interface
+    subroutine PMPIX_Comm_repair(comm, num_spares, active, role, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(in) :: num_spares
+      integer, intent(out) :: active
+      integer, intent(out) :: role
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Comm_repair
+  end interface
+  interface
+    subroutine MPIX_Comm_dismiss(comm, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Comm_dismiss
+  end interface
+  interface
+    subroutine PMPIX_Comm_dismiss(comm, ierror)
+      implicit none
+      integer, intent(in) :: comm
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Comm_dismiss
+  end interface
+  interface ulfm_dyprc_merge_child
+    integer function ulfm_dyprc_merge_child(mworld)
+      implicit none
+      integer, intent(out) :: mworld
+    end function
+  end interface
+  interface ulfm_dyprc_poll
+    integer function ulfm_dyprc_poll(mworld)
+      implicit none
+      integer, intent(inout) :: mworld
+    end function
+  end interface
 end module mpi_ext
 
-module mpi_f08_ext
+module mpi_f08_ext_types
   use mpi_f08_types
+  implicit none
+  type, bind(C) :: MPIX_Rankset
+    integer :: MPI_VAL
+  end type MPIX_Rankset
+  type, bind(C) :: MPIX_Checkpoint
+    integer :: MPI_VAL
+  end type MPIX_Checkpoint
+  type(MPIX_Rankset), parameter :: MPIX_RANKSET_NULL = MPIX_Rankset(0)
+  type(MPIX_Checkpoint), parameter :: MPIX_CHECKPOINT_NULL = MPIX_Checkpoint(0)
+  interface operator(==)
+    module procedure equal_mpix_rankset, equal_mpix_checkpoint
+  end interface
+  private :: equal_mpix_rankset, equal_mpix_checkpoint
+  interface operator(/=)
+    module procedure differ_mpix_rankset, differ_mpix_checkpoint
+  end interface
+  private :: differ_mpix_rankset, differ_mpix_checkpoint
+contains
+  elemental logical function equal_mpix_rankset(a, b)
+    type(MPIX_Rankset), intent(in) :: a, b
+    equal_mpix_rankset = a%MPI_VAL == b%MPI_VAL
+  end function equal_mpix_rankset
+  elemental logical function differ_mpix_rankset(a, b)
+    type(MPIX_Rankset), intent(in) :: a, b
+    differ_mpix_rankset = a%MPI_VAL /= b%MPI_VAL
+  end function differ_mpix_rankset
+  elemental logical function equal_mpix_checkpoint(a, b)
+    type(MPIX_Checkpoint), intent(in) :: a, b
+    equal_mpix_checkpoint = a%MPI_VAL == b%MPI_VAL
+  end function equal_mpix_checkpoint
+  elemental logical function differ_mpix_checkpoint(a, b)
+    type(MPIX_Checkpoint), intent(in) :: a, b
+    differ_mpix_checkpoint = a%MPI_VAL /= b%MPI_VAL
+  end function differ_mpix_checkpoint
+end module mpi_f08_ext_types
+
+module mpi_f08_ext
+  use mpi_f08_ext_types
   use mpi_ext_constants
   implicit none
   interface MPIX_Comm_revoke
@@ -360,5 +956,698 @@ module mpi_f08_ext
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine
+  end interface
+  interface MPIX_Rankset_incl
+    subroutine MPIX_Rankset_incl_f08(comm, n, ranks, set, ierror)
+      import :: MPI_Comm, MPIX_Rankset
+      implicit none
+      integer, intent(in) :: n
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: ranks(n)
+      type(MPIX_Rankset), intent(out) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_incl
+    subroutine PMPIX_Rankset_incl_f08(comm, n, ranks, set, ierror)
+      import :: MPI_Comm, MPIX_Rankset
+      implicit none
+      integer, intent(in) :: n
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: ranks(n)
+      type(MPIX_Rankset), intent(out) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_range_incl
+    subroutine MPIX_Rankset_range_incl_f08(comm, n, ranges, set, ierror)
+      import :: MPI_Comm, MPIX_Rankset
+      implicit none
+      integer, intent(in) :: n
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: ranges(3, n)
+      type(MPIX_Rankset), intent(out) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_range_incl
+    subroutine PMPIX_Rankset_range_incl_f08(comm, n, ranges, set, ierror)
+      import :: MPI_Comm, MPIX_Rankset
+      implicit none
+      integer, intent(in) :: n
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: ranges(3, n)
+      type(MPIX_Rankset), intent(out) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_from_group
+    subroutine MPIX_Rankset_from_group_f08(comm, group, set, ierror)
+      import :: MPI_Comm, MPI_Group, MPIX_Rankset
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Group), intent(in) :: group
+      type(MPIX_Rankset), intent(out) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_from_group
+    subroutine PMPIX_Rankset_from_group_f08(comm, group, set, ierror)
+      import :: MPI_Comm, MPI_Group, MPIX_Rankset
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Group), intent(in) :: group
+      type(MPIX_Rankset), intent(out) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_from_bitmap
+    subroutine MPIX_Rankset_from_bitmap_f08(comm, bits, set, ierror)
+      import :: MPI_Comm, MPIX_Rankset
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer(selected_int_kind(2)), intent(in) :: bits(*)
+      type(MPIX_Rankset), intent(out) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_from_bitmap
+    subroutine PMPIX_Rankset_from_bitmap_f08(comm, bits, set, ierror)
+      import :: MPI_Comm, MPIX_Rankset
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer(selected_int_kind(2)), intent(in) :: bits(*)
+      type(MPIX_Rankset), intent(out) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_union
+    subroutine MPIX_Rankset_union_f08(set1, set2, newset, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(in) :: set1
+      type(MPIX_Rankset), intent(in) :: set2
+      type(MPIX_Rankset), intent(out) :: newset
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_union
+    subroutine PMPIX_Rankset_union_f08(set1, set2, newset, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(in) :: set1
+      type(MPIX_Rankset), intent(in) :: set2
+      type(MPIX_Rankset), intent(out) :: newset
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_intersection
+    subroutine MPIX_Rankset_intersection_f08(set1, set2, newset, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(in) :: set1
+      type(MPIX_Rankset), intent(in) :: set2
+      type(MPIX_Rankset), intent(out) :: newset
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_intersection
+    subroutine PMPIX_Rankset_intersection_f08(set1, set2, newset, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(in) :: set1
+      type(MPIX_Rankset), intent(in) :: set2
+      type(MPIX_Rankset), intent(out) :: newset
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_difference
+    subroutine MPIX_Rankset_difference_f08(set1, set2, newset, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(in) :: set1
+      type(MPIX_Rankset), intent(in) :: set2
+      type(MPIX_Rankset), intent(out) :: newset
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_difference
+    subroutine PMPIX_Rankset_difference_f08(set1, set2, newset, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(in) :: set1
+      type(MPIX_Rankset), intent(in) :: set2
+      type(MPIX_Rankset), intent(out) :: newset
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_ranks
+    subroutine MPIX_Rankset_ranks_f08(set, maxranks, ranks, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      integer, intent(in) :: maxranks
+      type(MPIX_Rankset), intent(in) :: set
+      integer, intent(out) :: ranks(maxranks)
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_ranks
+    subroutine PMPIX_Rankset_ranks_f08(set, maxranks, ranks, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      integer, intent(in) :: maxranks
+      type(MPIX_Rankset), intent(in) :: set
+      integer, intent(out) :: ranks(maxranks)
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_compare
+    subroutine MPIX_Rankset_compare_f08(set1, set2, result, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      integer, intent(out) :: result
+      type(MPIX_Rankset), intent(in) :: set1
+      type(MPIX_Rankset), intent(in) :: set2
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_compare
+    subroutine PMPIX_Rankset_compare_f08(set1, set2, result, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      integer, intent(out) :: result
+      type(MPIX_Rankset), intent(in) :: set1
+      type(MPIX_Rankset), intent(in) :: set2
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_size
+    subroutine MPIX_Rankset_size_f08(set, size, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      integer, intent(out) :: size
+      type(MPIX_Rankset), intent(in) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_size
+    subroutine PMPIX_Rankset_size_f08(set, size, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      integer, intent(out) :: size
+      type(MPIX_Rankset), intent(in) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_free
+    subroutine MPIX_Rankset_free_f08(set, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(inout) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_free
+    subroutine PMPIX_Rankset_free_f08(set, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(inout) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Mcast
+    subroutine MPIX_Mcast_f08ts(buffer, count, datatype, set, tag, comm, ierror)
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Mcast
+    subroutine PMPIX_Mcast_f08ts(buffer, count, datatype, set, tag, comm, ierror) bind(C, &
+        name="pmpix_mcast_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Smcast
+    subroutine MPIX_Smcast_f08ts(buffer, count, datatype, set, tag, comm, ierror)
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Smcast
+    subroutine PMPIX_Smcast_f08ts(buffer, count, datatype, set, tag, comm, ierror) bind(C, &
+        name="pmpix_smcast_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Imcast
+    subroutine MPIX_Imcast_f08ts(buffer, count, datatype, set, tag, comm, request, ierror)
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm, MPI_Request
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Imcast
+    subroutine PMPIX_Imcast_f08ts(buffer, count, datatype, set, tag, comm, request, ierror) bind(C, &
+        name="pmpix_imcast_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm, MPI_Request
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Ismcast
+    subroutine MPIX_Ismcast_f08ts(buffer, count, datatype, set, tag, comm, request, ierror)
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm, MPI_Request
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Ismcast
+    subroutine PMPIX_Ismcast_f08ts(buffer, count, datatype, set, tag, comm, request, ierror) bind(C, &
+        name="pmpix_ismcast_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm, MPI_Request
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Mcast_init
+    subroutine MPIX_Mcast_init_f08ts(buffer, count, datatype, set, tag, comm, info, request, ierror)
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm, MPI_Info, MPI_Request
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Info), intent(in) :: info
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Mcast_init
+    subroutine PMPIX_Mcast_init_f08ts(buffer, count, datatype, set, tag, comm, info, request, ierror) bind(C, &
+        name="pmpix_mcast_init_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm, MPI_Info, MPI_Request
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Info), intent(in) :: info
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_create
+    subroutine MPIX_Checkpoint_create_f08(comm, info, checkpoint, ierror)
+      import :: MPI_Comm, MPI_Info, MPIX_Checkpoint
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Info), intent(in) :: info
+      type(MPIX_Checkpoint), intent(out) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_create
+    subroutine PMPIX_Checkpoint_create_f08(comm, info, checkpoint, ierror)
+      import :: MPI_Comm, MPI_Info, MPIX_Checkpoint
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Info), intent(in) :: info
+      type(MPIX_Checkpoint), intent(out) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_attach
+    subroutine MPIX_Checkpoint_attach_f08(comm, checkpoint, ierror)
+      import :: MPI_Comm, MPIX_Checkpoint
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_attach
+    subroutine PMPIX_Checkpoint_attach_f08(comm, checkpoint, ierror)
+      import :: MPI_Comm, MPIX_Checkpoint
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_register
+    subroutine MPIX_Checkpoint_register_f08ts(checkpoint, id, buf, count, datatype, ierror)
+      import :: MPIX_Checkpoint, MPI_COUNT_KIND, MPI_Datatype
+      implicit none
+      integer, intent(in) :: id
+      integer(MPI_COUNT_KIND), intent(in) :: count
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      type(*), dimension(..), asynchronous :: buf
+      type(MPI_Datatype), intent(in) :: datatype
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_register
+    subroutine PMPIX_Checkpoint_register_f08ts(checkpoint, id, buf, count, datatype, ierror) bind(C, &
+        name="pmpix_checkpoint_register_cdesc")
+      import :: MPIX_Checkpoint, MPI_COUNT_KIND, MPI_Datatype
+      implicit none
+      integer, intent(in) :: id
+      integer(MPI_COUNT_KIND), intent(in) :: count
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      type(*), dimension(..), asynchronous :: buf
+      type(MPI_Datatype), intent(in) :: datatype
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_unregister
+    subroutine MPIX_Checkpoint_unregister_f08(checkpoint, id, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: id
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_unregister
+    subroutine PMPIX_Checkpoint_unregister_f08(checkpoint, id, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: id
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_save
+    subroutine MPIX_Checkpoint_save_f08(checkpoint, version, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_save
+    subroutine PMPIX_Checkpoint_save_f08(checkpoint, version, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_commit
+    subroutine MPIX_Checkpoint_commit_f08(checkpoint, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_commit
+    subroutine PMPIX_Checkpoint_commit_f08(checkpoint, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_get_versions
+    subroutine MPIX_Checkpoint_get_versions_f08(checkpoint, maxversions, versions, num_versions, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: maxversions
+      integer, intent(out) :: num_versions
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, intent(out) :: versions(maxversions)
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_get_versions
+    subroutine PMPIX_Checkpoint_get_versions_f08(checkpoint, maxversions, versions, num_versions, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: maxversions
+      integer, intent(out) :: num_versions
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, intent(out) :: versions(maxversions)
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_restore
+    subroutine MPIX_Checkpoint_restore_f08(checkpoint, version, restored, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      integer, intent(out) :: restored
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_restore
+    subroutine PMPIX_Checkpoint_restore_f08(checkpoint, version, restored, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      integer, intent(out) :: restored
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_restore_begin
+    subroutine MPIX_Checkpoint_restore_begin_f08(checkpoint, version, restored, size, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      integer, intent(out) :: restored
+      integer, intent(out) :: size
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_restore_begin
+    subroutine PMPIX_Checkpoint_restore_begin_f08(checkpoint, version, restored, size, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      integer, intent(out) :: restored
+      integer, intent(out) :: size
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_get_bytes
+    subroutine MPIX_Checkpoint_get_bytes_f08(checkpoint, rank, id, bytes, ierror)
+      import :: MPIX_Checkpoint, MPI_COUNT_KIND
+      implicit none
+      integer, intent(in) :: rank
+      integer, intent(in) :: id
+      integer(MPI_COUNT_KIND), intent(out) :: bytes
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_get_bytes
+    subroutine PMPIX_Checkpoint_get_bytes_f08(checkpoint, rank, id, bytes, ierror)
+      import :: MPIX_Checkpoint, MPI_COUNT_KIND
+      implicit none
+      integer, intent(in) :: rank
+      integer, intent(in) :: id
+      integer(MPI_COUNT_KIND), intent(out) :: bytes
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_fetch
+    subroutine MPIX_Checkpoint_fetch_f08ts(checkpoint, rank, id, offset, buf, count, datatype, ierror)
+      import :: MPIX_Checkpoint, MPI_COUNT_KIND, MPI_Datatype
+      implicit none
+      integer, intent(in) :: rank
+      integer, intent(in) :: id
+      integer(MPI_COUNT_KIND), intent(in) :: offset
+      integer(MPI_COUNT_KIND), intent(in) :: count
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      type(*), dimension(..), asynchronous :: buf
+      type(MPI_Datatype), intent(in) :: datatype
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_fetch
+    subroutine PMPIX_Checkpoint_fetch_f08ts(checkpoint, rank, id, offset, buf, count, datatype, &
+        ierror) bind(C, name="pmpix_checkpoint_fetch_cdesc")
+      import :: MPIX_Checkpoint, MPI_COUNT_KIND, MPI_Datatype
+      implicit none
+      integer, intent(in) :: rank
+      integer, intent(in) :: id
+      integer(MPI_COUNT_KIND), intent(in) :: offset
+      integer(MPI_COUNT_KIND), intent(in) :: count
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      type(*), dimension(..), asynchronous :: buf
+      type(MPI_Datatype), intent(in) :: datatype
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_restore_end
+    subroutine MPIX_Checkpoint_restore_end_f08(checkpoint, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_restore_end
+    subroutine PMPIX_Checkpoint_restore_end_f08(checkpoint, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_delete
+    subroutine MPIX_Checkpoint_delete_f08(checkpoint, version, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_delete
+    subroutine PMPIX_Checkpoint_delete_f08(checkpoint, version, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_free
+    subroutine MPIX_Checkpoint_free_f08(checkpoint, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      type(MPIX_Checkpoint), intent(inout) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_free
+    subroutine PMPIX_Checkpoint_free_f08(checkpoint, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      type(MPIX_Checkpoint), intent(inout) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_repair
+    subroutine MPIX_Comm_repair_f08(comm, num_spares, active, role, ierror)
+      import :: MPI_Comm
+      implicit none
+      integer, intent(in) :: num_spares
+      integer, intent(out) :: role
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Comm), intent(out) :: active
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_repair
+    subroutine PMPIX_Comm_repair_f08(comm, num_spares, active, role, ierror)
+      import :: MPI_Comm
+      implicit none
+      integer, intent(in) :: num_spares
+      integer, intent(out) :: role
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Comm), intent(out) :: active
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_dismiss
+    subroutine MPIX_Comm_dismiss_f08(comm, ierror)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_dismiss
+    subroutine PMPIX_Comm_dismiss_f08(comm, ierror)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface ulfm_dyprc_merge_child
+    integer function ulfm_dyprc_merge_child_f08(mworld)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(out) :: mworld
+    end function
+  end interface
+  interface ulfm_dyprc_poll
+    integer function ulfm_dyprc_poll_f08(mworld)
+      import :: MPI_Comm
+      implicit none
+      type(MPI_Comm), intent(inout) :: mworld
+    end function
   end interface
 end module mpi_f08_ext

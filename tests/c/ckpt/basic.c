@@ -105,7 +105,7 @@ static void wrong(MPIX_Checkpoint c, MPI_Datatype column)
   CHECK_CLASS(MPIX_Checkpoint_fetch(c, 0, NEVER, 0, &v, 1, MPI_INT), MPIX_ERR_CHECKPOINT);
   CHECK_CLASS(MPIX_Checkpoint_fetch(c, 0, -1, 0, &v, 1, MPI_INT), MPIX_ERR_CHECKPOINT);
   CHECK_CLASS(MPIX_Checkpoint_fetch(c, 0, SCALAR, 1, &v, 1, MPI_INT), MPI_ERR_TRUNCATE);
-  CHECK_CLASS(MPIX_Checkpoint_fetch(c, 0, COLUMN, N - 1, &d, 2, MPI_DOUBLE), MPI_ERR_TRUNCATE);
+  CHECK_CLASS(MPIX_Checkpoint_fetch(c, 0, COLUMN, 8 * (N - 1), &d, 2, MPI_DOUBLE), MPI_ERR_TRUNCATE);
   CHECK_CLASS(MPIX_Checkpoint_fetch(c, 0, COLUMN, -1, &d, 1, MPI_DOUBLE), MPI_ERR_TRUNCATE);
   MUST(MPIX_Checkpoint_get_bytes(c, 0, COLUMN, &bytes));
   CHECK(bytes == N * 8);
@@ -122,7 +122,7 @@ static void of_others(MPIX_Checkpoint c, int version)
   MUST(MPIX_Checkpoint_restore_begin(c, version, &v, &n));
   CHECK(v == version && n == size);
   for (int r = 0; r < size; r++) {
-    MUST(MPIX_Checkpoint_fetch(c, r, COLUMN, 10 + r, d[r], 2, MPI_DOUBLE));
+    MUST(MPIX_Checkpoint_fetch(c, r, COLUMN, 8 * (10 + r), d[r], 2, MPI_DOUBLE));
     MUST(MPIX_Checkpoint_fetch(c, r, SCALAR, 0, &steps[r], 1, MPI_INT));
   }
   MUST(MPIX_Checkpoint_restore_end(c));

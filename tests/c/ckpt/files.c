@@ -153,7 +153,9 @@ static void redistribute(int from, int to)
       MPI_Count bytes;
       MUST(MPIX_Checkpoint_get_bytes(c, r, 5, &bytes));
       int has = (int)(bytes / (int)sizeof *own), low = first > at ? first : at, high = end < at + has ? end : at + has;
-      if (low < high) MUST(MPIX_Checkpoint_fetch(c, r, 5, low - at, own + (low - first), high - low, MPI_LONG));
+      if (low < high)
+        MUST(MPIX_Checkpoint_fetch(c, r, 5, (low - at) * (MPI_Count)sizeof *own, own + (low - first), high - low,
+                                   MPI_LONG));
       at += has;
     }
     MUST(MPIX_Checkpoint_restore_end(c));
