@@ -426,13 +426,15 @@ SPX_HIDDEN bool spx_lock_wanted(void);
 SPX_HIDDEN int spx_lock_leave(bool pass);
 SPX_HIDDEN void spx_lock_return(int depth);
 
-SPX_HIDDEN extern bool spx_crowded; /* processes outnumber processors */
+SPX_HIDDEN extern uint32_t spx_ranks_here; /* processes of the job that live on this host */
 
 /* ---- load.c -------------------------------------------------------------------------------------------------- */
 /* The thread was away from its processor until now: for others than the processes of this job? now: ns of CLOCK_MONOTONIC. */
 SPX_HIDDEN bool spx_load_foreign(uint64_t now);
 /* Leaves a processor that another process of this job uses too, if there is one for each. */
 SPX_HIDDEN void spx_load_spread(uint64_t now);
+/* The same where ranks outnumber processors: leaves one that has two ranks more than another. */
+SPX_HIDDEN void spx_load_level(uint64_t now);
 /* Asks the kernel for short time slices for this thread, or for the usual ones. */
 SPX_HIDDEN void spx_load_slice(bool is_short);
 

@@ -6,7 +6,8 @@
  * A process that sleeps is woken at once only if it asks for shorter turns than who runs (sched_attr.sched_runtime, Linux 6.12).
  * It gets no more time by that.
  * While strangers are about, the kernel places a woken process where it finds room, often beside its own partner. Two
- * ranks on one processor never run together, so the later of them moves on.
+ * ranks on one processor never run together, so the later of them moves on. Where ranks outnumber processors they take no more than
+ * turns, and the kernel leaves three on one processor and one on the other for tens of milliseconds: the last of the three moves.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -15,12 +16,15 @@
 #include <unistd.h>
 #include "dp.h"
 
-#define SAMPLES   32u       /* processes that are looked at, at most */
-#define PROBE_MIN 30000000u /* ns: a shorter interval says little, the time of who runs just now is counted by ticks */
-#define PROBE_MAX 200000000u
-#define OURS      0.65     /* of the processors: the job uses more when nobody else does */
-#define SLICE     100000u  /* ns */
-#define MOVE_MIN  1000000u /* ns between two moves */
+#define SAMPLES    32u       /* processes that are looked at, at most */
+#define PROBE_MIN  30000000u /* ns: a shorter interval says little, the time of who runs just now is counted by ticks */
+#define PROBE_MAX  200000000u
+#define OURS       0.65     /* of the processors: the job uses more when nobody else does */
+#define SLICE      100000u  /* ns */
+#define MOVE_MIN   1000000u /* ns between two moves */
+#define LEVEL_MIN  250000u  /* ns between two looks at how many ranks each processor has */
+#define LEVEL_CPUS 256      /* processors that are looked at */
+#define LEVEL_MOST 8u       /* ranks for each processor; with more of them one more or less makes no difference */
 
 static uint64_t probe_start; /* 0: no probe */
 static uint64_t probe_used;
@@ -66,24 +70,62 @@ static bool taken(uint32_t cpu, uint32_t *by)
   return false;
 }
 
+/* Moves this thread to a processor of those that it may use, and lets it go from there. */
+static void move_to(uint32_t cpu, const cpu_set_t *mine, uint64_t now)
+{
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  moved = now;
+  if (sched_setaffinity(0, sizeof one, &one) != 0) return;
+  __atomic_store_n(&spx_proc_of(spx_me)->cpu, cpu + 1, __ATOMIC_RELAXED);
+  sched_setaffinity(0, sizeof *mine, mine);
+}
+
 void spx_load_spread(uint64_t now)
 {
   uint32_t cpu = (uint32_t)sched_getcpu(), by;
   __atomic_store_n(&spx_proc_of(spx_me)->cpu, cpu + 1, __ATOMIC_RELAXED);
   if (spx_crowded || now - moved < MOVE_MIN || !taken(cpu, &by) || by > spx_me) return;
-  cpu_set_t mine, one;
+  cpu_set_t mine;
   if (sched_getaffinity(0, sizeof mine, &mine) != 0) return;
   for (uint32_t to = 0; to < CPU_SETSIZE; to++) {
     if (!CPU_ISSET(to, &mine) || to == cpu || taken(to, &by)) continue;
-    CPU_ZERO(&one);
-    CPU_SET(to, &one);
-    moved = now;
-    if (sched_setaffinity(0, sizeof one, &one) == 0) {
-      __atomic_store_n(&spx_proc_of(spx_me)->cpu, to + 1, __ATOMIC_RELAXED);
-      sched_setaffinity(0, sizeof mine, &mine);
-    }
+    move_to(to, &mine, now);
     return;
   }
+}
+
+/* How many of the job's processes each processor has; whether this process is the last of those on its own. */
+static bool count_ranks(uint32_t cpu, uint32_t on[LEVEL_CPUS])
+{
+  bool last = true;
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
+    const spx_proc *p = spx_proc_of(i);
+    uint32_t c = __atomic_load_n(&p->cpu, __ATOMIC_RELAXED) - 1;
+    if (c >= LEVEL_CPUS || p->owner_state != SPX_OWNER_INIT || p->agent_state != SPX_AGENT_STARTED) continue;
+    on[c]++;
+    if (c == cpu && i > spx_me) last = false;
+  }
+  return last;
+}
+
+void spx_load_level(uint64_t now)
+{
+  static uint64_t looked;
+  uint32_t on[LEVEL_CPUS] = {0};
+  uint32_t cpu, best;
+  cpu_set_t mine;
+  if (now - looked < LEVEL_MIN || spx_ranks_here > LEVEL_MOST * spx_segment->ncpus) return;
+  looked = now;
+  cpu = best = (uint32_t)sched_getcpu();
+  if (cpu >= LEVEL_CPUS) return;
+  __atomic_store_n(&spx_proc_of(spx_me)->cpu, cpu + 1, __ATOMIC_RELAXED);
+  if (!count_ranks(cpu, on) || now - moved < MOVE_MIN) return;
+  if (sched_getaffinity(0, sizeof mine, &mine) != 0) return;
+  for (uint32_t to = 0; to < LEVEL_CPUS; to++)
+    if (CPU_ISSET(to, &mine) && on[to] < on[best]) best = to;
+  if (on[best] + 1 < on[cpu]) move_to(best, &mine, now);
 }
 
 /* ---- time slices --------------------------------------------------------------------------------------------- */

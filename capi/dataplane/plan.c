@@ -420,6 +420,7 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
   int err = spx_run_new(p, c, spx_plan_tag(c->comm), &run);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
   spx_idle w = {0};
+  spx_turn_begin();
   for (uint32_t at = 0; !spx_run_advance(run); at = run->pc) {
     if (run->pc != at) w.empty = 0;
     if (run->blocked)
@@ -427,6 +428,7 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
     else
       spx_share_idle(run, &w);
   }
+  spx_turn_end(SPX_TURN_OTHER);
   err = run->error;
   spx_run_end(run);
   return err;

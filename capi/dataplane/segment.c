@@ -19,6 +19,7 @@ static uint64_t
     cma_nonce; /* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
 
 bool spx_crowded;
+uint32_t spx_ranks_here;
 
 /* How many processes of this host share a processor: nobody has to, few, many. */
 typedef enum { ALONE, FEW, MANY } crowd;
@@ -33,6 +34,7 @@ static crowd how_crowded(void)
     uint32_t state = __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_RELAXED);
     n += state != SPX_AGENT_DEAD && state != SPX_AGENT_EXITED && spx_proc_of(i)->host == spx_segment->host;
   }
+  spx_ranks_here = n;
   return n <= spx_segment->ncpus ? ALONE : n <= FEW_MOST * spx_segment->ncpus ? FEW : MANY;
 }
 

@@ -413,6 +413,20 @@ SPX_HIDDEN int spx_wait_blocked(const spx_request *r);
  * condition, wait, repeat: no event is lost. */
 SPX_HIDDEN uint32_t spx_ticket(void);
 SPX_HIDDEN void spx_wait_event(uint32_t ticket, uint64_t deadline_ns);
+
+/* The user's calls that wait begin and end with these (wait.c, "turns"): what the program does after a call of a kind is learnt. */
+typedef enum { SPX_TURN_OTHER, SPX_TURN_WAIT, SPX_TURN_WAITALL, SPX_TURN_RECV, SPX_TURN_SENDRECV, SPX_TURNS } spx_turn;
+SPX_HIDDEN extern bool spx_crowded; /* processes outnumber processors */
+SPX_HIDDEN void spx_turn_taken(void);
+SPX_HIDDEN void spx_turn_over(spx_turn kind);
+static inline void spx_turn_begin(void)
+{
+  if (SPX_UNLIKELY(spx_crowded)) spx_turn_taken();
+}
+static inline void spx_turn_end(spx_turn kind)
+{
+  if (SPX_UNLIKELY(spx_crowded)) spx_turn_over(kind);
+}
 /* Registers a function that spx_progress calls while it is registered (collectives in progress). */
 typedef struct spx_poller {
   int (*poll)(struct spx_poller *);

@@ -385,6 +385,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
   bool others = spx_mt && others_look(w); /* they look for messages: no need for this one to stay awake */
   if (spx_pace_act(&pace, w->empty) != SPX_IDLE_PARK && !(others && w->empty > pace.spin_now + LEAST_YIELD)) {
     spx_stat.yields++;
+    if (spx_crowded && !pace.busy) spx_load_level(start);
     bool wanted = spx_mt && spx_lock_wanted();
     int d = spx_lock_leave(wanted);
     if (!wanted) sched_yield();
@@ -482,6 +483,41 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
   look_away(1);
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   spx_unlock();
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------------
+ * Ranks outnumber processors, and this one has what it waited for: it goes off to compute, and the others of its processor stand still
+ * meanwhile. If they have not sent yet what their partners elsewhere wait for, these stand still as well. So who has not yielded
+ * while it waited, and has computed for long after such calls before, yields now. */
+
+#define TURN_LONG 50000   /* cycles of computation that are worth a yield: some 20 us */
+#define TURN_MOST 5000000 /* longer ones count as that long: one of them tells little about the next */
+
+static struct {
+  uint64_t left;               /* when the last call ended, in cycles */
+  spx_turn kind;               /* of that call */
+  uint64_t waits;              /* yields and sleeps so far, when this call began */
+  int64_t computes[SPX_TURNS]; /* cycles from the end of such a call to the next call that waits, on average */
+} turn;
+
+void spx_turn_taken(void)
+{
+  int64_t cycles = (int64_t)(__builtin_ia32_rdtsc() - turn.left), *average = &turn.computes[turn.kind];
+  *average += ((cycles < TURN_MOST ? cycles : TURN_MOST) - *average) / 4;
+  turn.waits = spx_stat.yields + spx_stat.sleeps;
+}
+
+void spx_turn_over(spx_turn kind)
+{
+  if (turn.computes[kind] > TURN_LONG && kind != SPX_TURN_OTHER && turn.waits == spx_stat.yields + spx_stat.sleeps &&
+      !pace.busy && !spx_mt) {
+    uint64_t start = spx_now_ns();
+    spx_stat.yields++;
+    sched_yield();
+    passed(start);
+  }
+  turn.kind = kind;
+  turn.left = __builtin_ia32_rdtsc();
 }
 
 /* ---- status -------------------------------------------------------------------------------------------------- */

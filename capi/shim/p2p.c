@@ -32,7 +32,10 @@ int spx_c_Rsend(const void *buf, int64_t count, spx_type *datatype, int dest, in
 }
 int spx_c_Recv(void *buf, int64_t count, spx_type *datatype, int source, int tag, spx_comm *comm, MPI_Status *status)
 {
-  RETURN(comm, spx_recv(buf, count, datatype, source, tag, comm, SPX_CTX_P2P, status));
+  spx_turn_begin();
+  int rc = spx_recv(buf, count, datatype, source, tag, comm, SPX_CTX_P2P, status);
+  spx_turn_end(SPX_TURN_RECV);
+  RETURN(comm, rc);
 }
 
 /* ---- nonblocking --------------------------------------------------------------------------------------------- */
@@ -104,6 +107,7 @@ static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, in
   spx_request *r;
   int rc = spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &r);
   if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+  spx_turn_begin();
   int sent = spx_send(s->buf, s->count, s->type, s->dest, s->tag, c, SPX_CTX_P2P, SPX_M_STANDARD);
   if (SPX_UNLIKELY(sent != MPI_SUCCESS)) spx_cancel(r);
   rc = spx_wait(r);
@@ -115,6 +119,7 @@ static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, in
   if (status != MPI_STATUS_IGNORE) spx_status_set(status, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, 0);
   if (sent != MPI_SUCCESS) rc = sent;
   spx_request_free(r);
+  spx_turn_end(SPX_TURN_SENDRECV);
   return rc == MPI_SUCCESS ? rc : spx_p2p_fail(c, rc);
 }
 

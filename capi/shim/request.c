@@ -77,7 +77,9 @@ int spx_c_Wait(MPI_Request *request, MPI_Status *status)
     spx_status_empty(status);
     return MPI_SUCCESS;
   }
+  spx_turn_begin();
   int err = spx_wait(r);
+  spx_turn_end(SPX_TURN_WAIT);
   if (SPX_UNLIKELY(err == MPIX_ERR_PROC_FAILED_PENDING) && !spx_request_done(r)) return spx_request_fail_pending(r);
   return finish_one(request, r, status);
 }

@@ -51,6 +51,7 @@ static void leave(batch *b, int i, const spx_request *r)
 int spx_c_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
   batch b = {array_of_requests, array_of_statuses, 0, NULL};
+  spx_turn_begin();
   for (int i = 0; i < count; i++) {
     spx_request *r = spx_request_of(array_of_requests[i]);
     if (!spx_request_active(r)) {
@@ -63,6 +64,7 @@ int spx_c_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_
     else
       leave(&b, i, r);
   }
+  spx_turn_end(SPX_TURN_WAITALL);
   return SPX_LIKELY(!b.failed) ? MPI_SUCCESS : spx_request_fail(b.on, MPI_ERR_IN_STATUS);
 }
 
