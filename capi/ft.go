@@ -5,7 +5,6 @@ package main
 #include "dyprc.h"
 #include "ft.h"
 #include "stat.h"
-static int ft_exited(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED; }
 // Messages are about to be kept for communicators to come.
 static void ft_expects(void)
 {
@@ -55,8 +54,8 @@ type ftComm struct {
 	m       *member.Machine
 	procs   []uint32       // process index by member
 	rankOf  map[uint32]int // member by process index
-	gone    []int          // members that have ended, dead or after MPI_Finalize: they answer no more
-	failed  []int          // of these, those known dead, in the order of learning it (MPIX_Comm_get_failed)
+	state   []uint8        // of each member: SPX_FT_*
+	failed  []int          // those known dead, in the order of learning it (MPIX_Comm_get_failed)
 	acked   int            // of these, how many have been acknowledged
 	waiting []*ftCall      // agreements called; the first is running
 }
@@ -125,7 +124,7 @@ func ftOf(o *commObject) *ftComm {
 		return f
 	}
 	procs, self := ftMembers(o)
-	f := &ftComm{ctx: ctx, obj: o, procs: procs, rankOf: make(map[uint32]int, len(procs))}
+	f := &ftComm{ctx: ctx, obj: o, procs: procs, state: make([]uint8, len(procs)), rankOf: make(map[uint32]int, len(procs))}
 	for k, p := range procs {
 		f.rankOf[p] = k
 	}
@@ -147,18 +146,21 @@ func ftOf(o *commObject) *ftComm {
 // ended takes in the members that have ended since the last time, and returns them. Who has called MPI_Finalize had returned from
 // its agreements, but can no more forward what a dead member should have forwarded.
 func (f *ftComm) ended() rankset.Set {
+	n := C.uint32_t(len(f.procs))
+	if C.spx_ft_look((*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]), n) == 0 {
+		return rankset.Set{}
+	}
 	var now []int
-	for k, p := range f.procs {
-		dead := C.spx_ndead != 0 && C.spx_proc_dead(C.uint32_t(p)) != 0
-		if !dead && C.ft_exited(C.uint32_t(p)) == 0 || slices.Contains(f.gone, k) {
+	for k, state := range f.state {
+		if state&C.SPX_FT_NEWS == 0 {
 			continue
 		}
+		f.state[k] &^= C.SPX_FT_NEWS
 		now = append(now, k)
-		if dead {
+		if f.state[k] == C.SPX_FT_DEAD {
 			f.failed = append(f.failed, k)
 		}
 	}
-	f.gone = append(f.gone, now...)
 	return rankset.Of(now...)
 }
 

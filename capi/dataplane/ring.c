@@ -256,7 +256,7 @@ static bool goes_whole(spx_tx *tx, spx_rec_kind kind, uint32_t len)
 static bool write_pieces(spx_tx *tx, spx_txitem *it)
 {
   do {
-    if (tx->ring < 0) spx_tx_open_ring(tx);
+    if (tx->ring < 0 && (it->len > CHAN_DATA - CHAN_DATA / 2 || tx->seq >= SPX_RING_AFTER)) spx_tx_open_ring(tx);
     uint32_t left = it->len - (uint32_t)it->src, piece = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
     if (piece > left) piece = left;
     if (!write_record(tx, (spx_rec_kind)it->kind, it->ctx, (int32_t)(left - piece), 0, it->data + it->src, piece))

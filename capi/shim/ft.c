@@ -30,3 +30,16 @@ spx_request *spx_ft_request(spx_comm *comm)
 }
 
 int64_t spx_ft_wait(spx_word *a) { return spx_wait((spx_request *)a[0].p); }
+
+uint32_t spx_ft_look(const uint32_t *procs, uint8_t *state, uint32_t n)
+{
+  uint32_t found = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    if (state[k] != SPX_FT_THERE) continue;
+    bool dead = spx_ndead && spx_proc_dead(procs[k]);
+    if (!dead && __atomic_load_n(&spx_proc_of(procs[k])->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_EXITED) continue;
+    state[k] = SPX_FT_NEWS | (dead ? SPX_FT_DEAD : SPX_FT_LEFT);
+    found++;
+  }
+  return found;
+}

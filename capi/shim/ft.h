@@ -4,6 +4,15 @@
 #define SPX_FT_H
 #include "spx.h"
 
+/* What is known of a member. */
+enum {
+  SPX_FT_THERE = 0,
+  SPX_FT_DEAD = 1,
+  SPX_FT_LEFT = 2, /* after MPI_Finalize: it answers no more */
+  SPX_FT_NEWS = 4  /* with one of those two: since the last time */
+};
+/* Looks at n processes, and marks in state those that have ended since: how many. */
+SPX_HIDDEN uint32_t spx_ft_look(const uint32_t *procs, uint8_t *state, uint32_t n);
 /* Lets the data plane call the engine (SPX_IN_FT) when deaths have been noticed or control messages have arrived. */
 SPX_HIDDEN void spx_ft_start(void);
 /* A request that the engine completes with spx_complete (SPX_R_GO). With a handle for the user if comm is given: errors are raised

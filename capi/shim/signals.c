@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -112,6 +113,12 @@ enum { TAKEN = sizeof go_takes / sizeof *go_takes, GUARDED = 3 };
 static struct sigaction found[TAKEN], go_action[TAKEN];
 static sigset_t mask_at_load;
 
+/* The runtime's watching thread sleeps 20 us fifty times after each entry into Go, until it has taken back what the entry left behind. With the
+ * system's slack of 50 us that is fifty turns at a processor, which cost a recovery of 256 ranks on 2 processors a quarter of its time. With this slack
+ * it wakes when the processor wakes anyhow. Threads inherit it from the thread that makes them. */
+#define GO_SLACK_NS 2000000
+static int slack_at_load;
+
 __attribute__((constructor(101))) static void before_go(void)
 {
   static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
@@ -122,12 +129,15 @@ __attribute__((constructor(101))) static void before_go(void)
   pthread_key_create(&stack_key, free_stack);
   for (int i = 0; i < TAKEN; i++) sigaction(go_takes[i], NULL, &found[i]);
   pthread_sigmask(SIG_SETMASK, &all, &mask_at_load);
+  slack_at_load = prctl(PR_GET_TIMERSLACK);
+  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, GO_SLACK_NS);
 }
 
 __attribute__((constructor)) static void after_go(void)
 {
   for (int i = 0; i < TAKEN; i++) sigaction(go_takes[i], &found[i], &go_action[i]);
   pthread_sigmask(SIG_SETMASK, &mask_at_load, NULL);
+  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_at_load);
 }
 
 /* ---- faults ----------------------------------------------------------------------------------------------------- */

@@ -1,9 +1,10 @@
 // Package revoke is a reliable broadcast: once a living member knows that a communicator is revoked, every living member
 // gets to know it (MPIX_Comm_revoke), whoever dies on the way.
 //
-// Members flood along a circulant graph over the living ranks: from each to those 1, 2, 4, ... places before and behind it. When
+// Members flood along a circulant graph over the living ranks: from each to those 1, 4, 16, ... places behind it. When
 // ranks die the graph closes over them, and everybody who knows of the revocation sends it to the neighbours that are
-// new: the ring of distance 1 alone then reaches all who live. A member sends at most once to each rank.
+// new: the ring of distance 1 alone then reaches all who live. A member sends at most once to each rank, and to at most
+// log4 n while nobody dies: where ranks outnumber processors, each message is a turn at a processor for its receiver.
 package revoke
 
 import (
@@ -68,12 +69,10 @@ func (m *Machine) spread() []int {
 		}
 	}
 	n := len(living)
-	for d := 1; d < n; d *= 2 {
-		for _, r := range []int{living[(place+d)%n], living[(place-d%n+n)%n]} {
-			if !m.told[r] && r != m.self {
-				m.told[r] = true
-				out = append(out, r)
-			}
+	for d := 1; d < n; d *= 4 {
+		if r := living[(place+d)%n]; !m.told[r] {
+			m.told[r] = true
+			out = append(out, r)
 		}
 	}
 	return out
