@@ -69,7 +69,7 @@ func (o Tool) Run(t testing.TB, args ...string) (string, bool) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = o.Dir
 	cmd.Env = append(without(os.Environ(), "MAKE", "MFLAGS", "CGO_", "PATH="), "PATH="+filepath.Join(Build(t), "bin")+":"+os.Getenv("PATH"),
-		"LD_LIBRARY_PATH="+filepath.Join(Build(t), "lib"))
+		"LD_LIBRARY_PATH="+filepath.Join(Build(t), "lib"), "SPX_BUILD="+Build(t))
 	cmd.Env = append(cmd.Env, o.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cmd.Err == nil && !strings.Contains(args[0], "/") { // found in our folder first, also when this process would find another

@@ -41,7 +41,8 @@ func need(t *testing.T, name string) {
 }
 
 // ready returns the folder in which the library has been built, now or before: what decides is the text of the recipe and the
-// public header. It serves every build of libspx: programs find mpicc and the library by their paths whenever they run.
+// public header. It serves every build of libspx: what configure takes for mpicc stands in the cache and calls that of the build in hand,
+// and programs find the library by their path.
 func (l library) ready(t *testing.T) string {
 	t.Helper()
 	all := filepath.Join(harness.Cache(t), "libraries")
@@ -76,15 +77,35 @@ func (l library) ready(t *testing.T) string {
 		mark(0)
 		done = 0
 	}
+	path := compilers(t, filepath.Join(all, "bin"))
 	if done == len(l.steps) {
 		return dir
 	}
 	for i, step := range l.steps[done:] {
-		harness.Tool{Dir: dir, Env: l.env, Limit: l.limit, Log: filepath.Join(all, fmt.Sprintf("%s.build%d.log", l.name, done+i+1))}.Must(t, step...)
+		harness.Tool{Dir: dir, Env: append(slices.Clone(l.env), path), Limit: l.limit, Log: filepath.Join(all, fmt.Sprintf("%s.build%d.log", l.name, done+i+1))}.Must(t, step...)
 		mark(done + i + 1)
 	}
 	t.Logf("%s %s built in %.0f s", l.name, l.version, time.Since(start).Seconds())
 	return dir
+}
+
+// compilers makes, in a folder, programs with the names of our wrappers that call those of the build in hand, and returns the path in which they
+// come first: libraries keep the place of their compiler, and outlive builds.
+func compilers(t *testing.T, folder string) (path string) {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"mpicc", "mpicxx", "mpif77", "mpif90", "mpifort"} {
+		file := filepath.Join(folder, name)
+		if _, err := os.Stat(file); err == nil {
+			continue
+		}
+		if err := os.WriteFile(file, []byte("#!/bin/sh\nexec \"$SPX_BUILD/bin/${0##*/}\" \"$@\"\n"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "PATH=" + folder + ":" + filepath.Join(harness.Build(t), "bin") + ":" + os.Getenv("PATH")
 }
 
 // lock keeps others that would build the same library away until the function that it returns is called.

@@ -40,7 +40,7 @@ func TestPETSc(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name+"/check", func(t *testing.T) {
 			start := time.Now()
-			out := harness.Tool{Dir: dir, Env: append(env, way.env...), Limit: 3 * time.Minute}.Must(t, "make", "check")
+			out := harness.Tool{Dir: dir, Env: append(env, way.env...), Limit: 3 * time.Minute}.Must(t, "make", "check", "MPIEXEC=spxrun")
 			for _, ranks := range []string{"1 MPI process", "2 MPI processes"} {
 				if want := "ex19 run successfully with " + ranks + "\n"; !strings.Contains(out, want) {
 					t.Errorf("make check does not say %q\n%s", want, out)
