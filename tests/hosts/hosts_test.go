@@ -215,7 +215,7 @@ func until(t *testing.T, what string, is func() bool) {
 // Programs of tests/c, on three hosts: the same program must not notice where its ranks are.
 func TestPrograms(t *testing.T) {
 	b := newBed(t, 3)
-	for _, name := range []string{"pt2pt/requests", "pt2pt/statuses", "coll/*", "comm/splits", "topo/*", "part/*", "rma/*", "ft/*", "io/*", "mcast/*",
+	for _, name := range []string{"pt2pt/requests", "pt2pt/statuses", "coll/*", "comm/splits", "topo/*", "part/*", "rma/*", "ft/*", "io/*", "mcast/*", "ckpt/*",
 		"spawn/basic", "spawn/fail", "spawn/multiple", "spawn/nested", "spawn/ports", "spawn/ulfm"} {
 		files, err := filepath.Glob(filepath.Join(harness.Root(), "tests/c", name+".c"))
 		if err != nil {
