@@ -251,7 +251,7 @@ func (a *agent) prepare() (err error) {
 		return err
 	}
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], Detach: a.spec.WithFT, Timeout: a.spec.Timeout}
+	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT, Timeout: a.spec.Timeout}
 	if a.joined != nil {
 		config.Grace = launcherGrace
 	}

@@ -17,14 +17,15 @@ type Job struct {
 	Prefix    string    // --prefix: where libspx is installed on other hosts; empty: where it is here
 	Iface     string    // --iface: the interface or network that hosts talk over; empty: chosen
 
-	Tag       bool          // -l: every line of output starts with [rank]
-	OutputDir string        // --output: a file per rank and stream there; empty: spxrun's own output
-	Timeout   time.Duration // --timeout; 0: none
-	Bind      Bind          // --bind-to
-	Universe  int           // --usize; 0: not said
-	OnDeath   OnDeath       // --on-death
-	WithFT    bool          // --with-ft
-	Stdin     Stdin         // --stdin
+	Tag         bool          // -l: every line of output starts with [rank]
+	OutputDir   string        // --output: a file per rank and stream there; empty: spxrun's own output
+	Timeout     time.Duration // --timeout; 0: none
+	Bind        Bind          // --bind-to
+	Universe    int           // --usize; 0: not said
+	OnDeath     OnDeath       // --on-death
+	CountDeaths bool          // -disable-auto-cleanup: deaths that survivors are told of count in the exit status
+	WithFT      bool          // --with-ft
+	Stdin       Stdin         // --stdin
 
 	InitialErrhandler string // -initial-errhandler, a predefined info value of MPI-5.0, 11.5, or empty
 	Verbose           bool

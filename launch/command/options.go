@@ -221,8 +221,13 @@ var endOptions = []*option{
 			p.job.WithFT = len(v) == 0 || !(v[0] == "none" || v[0] == "no" || v[0] == "false")
 			return nil
 		}},
-	{names: []string{"enable-recovery", "disable-auto-cleanup"}, group: groupEnd, help: "as --on-death=continue",
+	{names: []string{"enable-recovery"}, group: groupEnd, help: "as --on-death=continue",
 		apply: func(p *parser, _ []string) error { p.job.OnDeath, p.onDeathGiven = DeathContinue, true; return nil }},
+	{names: []string{"disable-auto-cleanup"}, group: groupEnd, help: "as --on-death=continue, and a death shows in the exit status, as Hydra has it",
+		apply: func(p *parser, _ []string) error {
+			p.job.OnDeath, p.onDeathGiven, p.job.CountDeaths = DeathContinue, true, true
+			return nil
+		}},
 	{names: []string{"disable-recovery"}, group: groupEnd, help: "as --on-death=kill",
 		apply: func(p *parser, _ []string) error { p.job.OnDeath, p.onDeathGiven = DeathKill, true; return nil }},
 }

@@ -36,6 +36,7 @@ func TestParse(t *testing.T) {
 		{"-l --timeout 1.5 --output out --bind-to core:overload-allowed ./a",
 			with(func(j *Job) { j.Tag, j.Timeout, j.OutputDir, j.Bind = true, 1500*time.Millisecond, "out", BindCore })},
 		{"--with-ft ulfm ./a", with(func(j *Job) { j.WithFT, j.OnDeath = true, DeathContinue })},
+		{"-disable-auto-cleanup ./a", with(func(j *Job) { j.OnDeath, j.CountDeaths = DeathContinue, true })},
 		{"--with-ft ./a", with(func(j *Job) { j.WithFT, j.OnDeath = true, DeathContinue })},
 		{"--with-ft --on-death=kill ./a", with(func(j *Job) { j.WithFT, j.OnDeath = true, DeathKill })},
 		{"--on-death=continue ./a", with(func(j *Job) { j.OnDeath = DeathContinue })},

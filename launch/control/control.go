@@ -49,6 +49,7 @@ type Job struct {
 	Timeout           time.Duration
 	Bind              string
 	OnDeath           string
+	CountDeaths       bool // -disable-auto-cleanup
 	WithFT            bool
 	StdinAll          bool
 	StdinRank         int // -1: nobody

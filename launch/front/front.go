@@ -109,6 +109,7 @@ func specOf(j *command.Job) (*control.Job, error) {
 		Timeout:           j.Timeout,
 		Bind:              string(j.Bind),
 		OnDeath:           string(j.OnDeath),
+		CountDeaths:       j.CountDeaths,
 		WithFT:            j.WithFT,
 		StdinAll:          j.Stdin.All,
 		StdinRank:         j.Stdin.Rank,

@@ -80,7 +80,7 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 		}
 		return m.end(now, SIGTERM, m.cfg.Grace, Say{text})
 	}
-	if e.Owner == OwnerAborted { // MPI_Abort on a communicator of some: never forgiven
+	if e.Owner == OwnerAborted || m.cfg.CountDeaths { // MPI_Abort on a communicator of some: never forgiven
 		m.fail(status)
 	}
 	if m.death == 0 {

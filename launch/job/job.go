@@ -36,12 +36,13 @@ const (
 
 // Config is what the machine knows of the job beforehand.
 type Config struct {
-	Host    string // this host's name, for messages
-	Procs   int    // processes of the job
-	OnDeath OnDeath
-	Detach  bool          // the death of spxrun does not end the job
-	Timeout time.Duration // 0: none
-	Grace   time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
+	Host        string // this host's name, for messages
+	Procs       int    // processes of the job
+	OnDeath     OnDeath
+	CountDeaths bool          // deaths that survivors are told of count in the exit status, as under Hydra
+	Detach      bool          // the death of spxrun does not end the job
+	Timeout     time.Duration // 0: none
+	Grace       time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
 }
 
 // Owner is what a process has said of itself.

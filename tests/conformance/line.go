@@ -34,7 +34,8 @@ type testLine struct {
 	limit   time.Duration // the line's own time limit; 0: none given
 	memory  float64       // GB that it needs
 	check   check
-	strict  bool // false: the suite itself says that the program uses more than the standard
+	launch  []string // options of mpiexec
+	strict  bool     // false: the suite itself says that the program uses more than the standard
 }
 
 // name identifies the line in tables, in expected.tsv and on the command line.
@@ -105,7 +106,9 @@ func (l *testLine) set(key, value string) (err error) {
 		default:
 			return fmt.Errorf("unknown resultTest %q", value)
 		}
-	case "xfail", "init", "lock", "mpix", "mpiversion", "mpiexecarg":
+	case "mpiexecarg":
+		l.launch = append(l.launch, value)
+	case "xfail", "init", "lock", "mpix", "mpiversion":
 		// xfail is MPICH's own list of defects; the others steer MPICH's launcher or its build.
 	default:
 		return fmt.Errorf("unknown key %q", key)

@@ -33,7 +33,7 @@ const fortranDirs = "f77 f90 f08"
 
 // The folders of the suite. The list of "threads" leaves its perf folder out. Sessions have no folder in
 // this version: their programs are in init.
-const defaultDirs = "attr basic comm datatype errhan group info init pt2pt coll topo errors io rma part mpi_t perf spawn threads threads/perf " + fortranDirs
+const defaultDirs = "attr basic comm datatype errhan group info init pt2pt coll topo errors io rma part mpi_t perf spawn threads threads/perf ft " + fortranDirs
 
 // options are the user's.
 type options struct {

@@ -2,6 +2,7 @@
 // run: n=4 args=1
 // run: n=8 args=0 spxrun="--with-ft"
 // run: n=9 args=6 spxrun="--with-ft"
+// run: n=4 args=1 spxrun="-disable-auto-cleanup" status=137
 // Members die by SIGKILL; the others' error handler returns. They revoke, shrink, and go on together (ULFM 1.0).
 // args: how many die; 0: the odd ones.
 #include <mpi.h>
