@@ -48,6 +48,7 @@ func joinLaunched(c *call) (bool, error) {
 	launched.joined, launched.appnum = true, l.Appnum()
 	*(*int64)(unsafe.Pointer(&c.f.a[0])) = int64(answer.FD)
 	*(*int64)(unsafe.Pointer(&c.f.a[1])) = int64(answer.Slots[0])
+	*(*int64)(unsafe.Pointer(&c.f.a[2])) = 1
 	return true, nil
 }
 
@@ -69,7 +70,15 @@ func findLauncher() (pmi.Launcher, error) {
 	case ok:
 		return nil, nil
 	}
-	return nil, nil
+	p, err := findPMIx()
+	if p == nil || err != nil {
+		return nil, err
+	}
+	if p.size == 1 {
+		p.Close()
+		return nil, nil
+	}
+	return p, nil
 }
 
 // meetJob goes the way into the job, up to the answer to Settle.

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 const char *spx_whoami(void)
@@ -54,6 +56,17 @@ static void print(const char *text)
   free(line);
 }
 
+bool spx_under_launcher;
+
+/* A launcher that is told to end a job may read no more of what its processes have printed: what stands in the pipe to it is
+ * given time. */
+static void await_printed(void)
+{
+  struct timespec ms = {0, 1000000};
+  int n;
+  for (int i = 0; i < 200 && spx_under_launcher && ioctl(2, FIONREAD, &n) == 0 && n > 0; i++) nanosleep(&ms, NULL);
+}
+
 static int exit_status(int code) { return (code & 255) ? code & 255 : 1; }
 
 /* Takes the right to speak for the job: true for the first process. */
@@ -71,7 +84,10 @@ static bool claim(int code)
 void spx_end_job(int code, const char *text)
 {
   flush_output();
-  if (claim(exit_status(code))) print(text);
+  if (claim(exit_status(code))) {
+    print(text);
+    await_printed();
+  }
   if (spx_segment && spx_state != SPX_BEFORE_INIT) spx_publish_owner(SPX_OWNER_ABORTED);
   _exit(exit_status(code));
 }

@@ -69,6 +69,7 @@ int spx_join(void)
     if (err) return err;
     fd = (int)f.a[0].i;
     proc = (long)f.a[1].i;
+    spx_under_launcher = f.a[2].i != 0;
   }
   int err = spx_dp_attach(fd, (uint32_t)proc);
   if (err)

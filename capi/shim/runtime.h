@@ -40,4 +40,6 @@ SPX_HIDDEN _Noreturn void spx_end_job(int code, const char *text);
 SPX_HIDDEN _Noreturn void spx_end_comm(spx_comm *c, int code, const char *text);
 /* "rank 3 on host (job 4f..)" of this process. */
 SPX_HIDDEN const char *spx_whoami(void);
+/* Another launcher than spxrun has started the job. */
+extern SPX_HIDDEN bool spx_under_launcher;
 #endif

@@ -3,6 +3,7 @@ package agent
 import (
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -154,7 +155,7 @@ func variableOf(environ []string, name string) string {
 
 // meet waits until all processes of the job have come to MPI_Init. The text says why that will not be.
 func (g *gathering) meet() (failure string) {
-	began, limit := time.Now(), joinLimit
+	began, limit, patient := time.Now(), joinLimit, false
 	warning, end := time.NewTimer(joinWarning), time.NewTimer(joinLimit)
 	for {
 		select {
@@ -198,6 +199,11 @@ func (g *gathering) meet() (failure string) {
 		case <-warning.C:
 			fmt.Fprintf(os.Stderr, "libspx: %s have not called MPI_Init yet; waiting\n", g.missing())
 		case <-end.C:
+			if len(g.away()) == 0 && !patient { // the agent of the host where they should be can name them
+				patient = true
+				end.Reset(time.Second)
+				continue
+			}
 			return fmt.Sprintf("%s have not called MPI_Init within %v (%s, in s); the job is ended", g.missing(), limit, service.EnvJoinTimeout)
 		}
 	}
@@ -205,20 +211,22 @@ func (g *gathering) meet() (failure string) {
 
 // missing says who has not come, as far as this host can tell.
 func (g *gathering) missing() string {
-	var here, near []int
-	for rank, m := range g.members {
-		here = append(here, rank)
-		near = m.near
-	}
-	if len(here) == 0 {
+	if len(g.members) == 0 {
 		return "the processes of host " + g.host
 	}
-	away := slices.DeleteFunc(slices.Clone(near), func(r int) bool { return g.members[r] != nil })
-	if len(away) > 0 {
+	if away := g.away(); len(away) > 0 {
 		return fmt.Sprintf("of %d processes, ranks %s on host %s", g.size, ranges(away), g.host)
 	}
-	slices.Sort(here)
+	here := slices.Sorted(maps.Keys(g.members))
 	return fmt.Sprintf("of %d processes, some on other hosts than %s (where ranks %s have)", g.size, g.host, ranges(here))
+}
+
+// away are the ranks that should be on this host, by the launcher's word, and have not come.
+func (g *gathering) away() []int {
+	for _, m := range g.members {
+		return slices.DeleteFunc(slices.Clone(m.near), func(r int) bool { return g.members[r] != nil })
+	}
+	return nil
 }
 
 func (g *gathering) memberOn(conn *service.Conn) *member {

@@ -18,8 +18,9 @@ type Launcher interface {
 	Near() []int
 	// Socket is a descriptor on which Abort can be sent, also by others; -1 if there is none.
 	Socket() int
-	// Put stores bytes, which all processes can Get after the next Barrier.
+	// Put stores text of rank 0, which all processes can Get after the next Barrier.
 	Put(key string, data []byte) error
+	// Get returns what rank 0 has put.
 	Get(key string) ([]byte, error)
 	// Barrier waits for all processes of the job.
 	Barrier() error

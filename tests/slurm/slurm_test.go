@@ -127,19 +127,72 @@ func TestSlurm(t *testing.T) {
 	})
 }
 
+// srun starts a job on both nodes, and sees that nothing of it stays.
+func (c *cluster) srun(t *testing.T, kind string, words ...string) harness.Outcome {
+	t.Helper()
+	mark := harness.Mark(t)
+	cmd := c.on(append([]string{"srun", "-Q", "--mpi=" + kind, "-N", "2"}, words...)...)
+	cmd.Env = append(cmd.Env, mark)
+	o := harness.Run(t, cmd)
+	harness.NothingLeft(t, mark, 20*time.Second)
+	return o
+}
+
+// TestPMIx needs the library that Slurm's plugin loads, and programs too (Debian: libpmix-dev).
+func TestPMIx(t *testing.T) {
+	c := newCluster(t)
+	if o := harness.Run(t, c.on("srun", "-Q", "--mpi=pmix", "-N", "2", "true")); o.Status != 0 {
+		t.Skipf("this Slurm has no PMIx (Debian: libpmix-dev)\n%s", o.Text())
+	}
+	end := program(t, "tests/hosts/testdata", "end")
+	t.Run("hello", func(t *testing.T) {
+		var want []string
+		for rank, node := range []int{1, 1, 2, 2} {
+			want = append(want, fmt.Sprintf("rank %d of 4 on %s%d shares with 2, sum 6", rank, c.name, node))
+		}
+		o := c.srun(t, "pmix", "--ntasks-per-node=2", program(t, "tests/hosts/testdata", "where"))
+		if got := sorted(o.Stdout); o.Status != 0 || !slices.Equal(got, want) || o.Stderr != "" {
+			t.Errorf("exit status %d, want\n%s\n%s", o.Status, strings.Join(want, "\n"), o.Text())
+		}
+	})
+	t.Run("alone", func(t *testing.T) {
+		if o := harness.Run(t, c.on("srun", "-Q", "--mpi=pmix", "-n", "1", program(t, "tests/c/spawn", "basic"))); o.Status != 0 {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+	})
+	for name, words := range map[string][]string{
+		"collectives": {"-n", "5", program(t, "tests/c/coll", "every")},
+		"spawn":       {"-n", "3", program(t, "tests/c/spawn", "basic")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if o := c.srun(t, "pmix", words...); o.Status != 0 || o.Late {
+				t.Errorf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
+	}
+	t.Run("abort", func(t *testing.T) {
+		if o := c.srun(t, "pmix", "-n", "4", end, "abort"); o.Status == 0 || o.Late || !strings.Contains(o.Stderr, "MPI_Abort(MPI_COMM_WORLD, 7)") {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("survivors", func(t *testing.T) {
+		want := []string{"rank 0: 16385", "rank 1: 16385", "rank 3: 16385"}
+		if o := c.srun(t, "pmix", "-n", "4", end, "told"); o.Status != 137 || !slices.Equal(sorted(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("HPCC", func(t *testing.T) {
+		harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command {
+			return c.on("srun", "-Q", "--mpi=pmix", "-N", "2", "-n", "4", program)
+		})
+	})
+}
+
 // Jobs that srun has started.
 func TestSrun(t *testing.T) {
 	c := newCluster(t)
 	end := program(t, "tests/hosts/testdata", "end")
-	srun := func(t *testing.T, words ...string) harness.Outcome {
-		t.Helper()
-		mark := harness.Mark(t)
-		cmd := c.on(append([]string{"srun", "-Q", "--mpi=pmi2", "-N", "2"}, words...)...)
-		cmd.Env = append(cmd.Env, mark)
-		o := harness.Run(t, cmd)
-		harness.NothingLeft(t, mark, 20*time.Second)
-		return o
-	}
+	srun := func(t *testing.T, words ...string) harness.Outcome { return c.srun(t, "pmi2", words...) }
 	t.Run("hello", func(t *testing.T) {
 		var want []string
 		for rank, node := range []int{1, 1, 2, 2} {

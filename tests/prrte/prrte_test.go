@@ -1,0 +1,120 @@
+// Package prrte runs jobs that PRRTE has started, the launcher of Open MPI 5 and later, by PMIx. It comes with the peers (scripts/peers), and the jobs run
+// in their folder. Skipped where that is not installed.
+package prrte
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+func peers() string { return filepath.Join(harness.Root(), "scripts/peers") }
+
+func program(t *testing.T, source string) string {
+	t.Helper()
+	return harness.Compile(t, "prrte/"+strings.TrimSuffix(filepath.Base(source), ".c"), []string{filepath.Join(harness.Root(), source)})
+}
+
+// command starts a program on n ranks.
+func command(n string, words ...string) harness.Command {
+	return harness.Command{Args: append([]string{peers(), "run", "prrte", "-n", n}, words...), Limit: time.Minute}
+}
+
+func TestPRRTE(t *testing.T) {
+	if out, err := exec.Command(peers(), "check").CombinedOutput(); err != nil {
+		t.Skipf("there is no PRRTE: %s", out)
+	}
+	run := func(t *testing.T, n string, words ...string) harness.Outcome {
+		t.Helper()
+		mark := harness.Mark(t)
+		c := command(n, words...)
+		c.Env = []string{mark}
+		o := harness.Run(t, c)
+		harness.NothingLeft(t, mark, 20*time.Second)
+		if o.Late {
+			t.Errorf("the job takes too long\n%s", o.Text())
+		}
+		return o
+	}
+	name, _ := os.Hostname()
+	end := program(t, "tests/hosts/testdata/end.c")
+	t.Run("hello", func(t *testing.T) {
+		var want []string
+		for r := range 4 {
+			want = append(want, fmt.Sprintf("rank %d of 4 on %s shares with 4, sum 6", r, name))
+		}
+		o := run(t, "4", program(t, "tests/hosts/testdata/where.c"))
+		got := strings.Split(strings.TrimSpace(o.Stdout), "\n")
+		slices.Sort(got)
+		if o.Status != 0 || !slices.Equal(got, want) {
+			t.Errorf("exit status %d, want\n%s\n%s", o.Status, strings.Join(want, "\n"), o.Text())
+		}
+	})
+	for _, c := range []struct{ name, n, source string }{
+		{"collectives", "5", "tests/c/coll/every.c"}, {"messages", "5", "tests/c/pt2pt/many_modes.c"}, {"spawn", "2", "tests/c/spawn/basic.c"}, {"alone", "1", "tests/c/spawn/basic.c"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if o := run(t, c.n, program(t, c.source)); o.Status != 0 {
+				t.Errorf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
+	}
+	t.Run("abort", func(t *testing.T) {
+		if o := run(t, "4", end, "abort"); o.Status != 7 || !strings.Contains(o.Stderr, "MPI_Abort(MPI_COMM_WORLD, 7)") {
+			t.Errorf("exit status %d, want 7\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("death", func(t *testing.T) {
+		if o := run(t, "4", end, "kill"); o.Status != 137 || !strings.Contains(o.Stderr, "rank 2 (pid ") {
+			t.Errorf("exit status %d, want 137\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("missing", func(t *testing.T) {
+		mark := harness.Mark(t)
+		c := command("4", program(t, "tests/hydra/testdata/wait.c"), "early")
+		c.Env = []string{mark, "SPX_JOIN_TIMEOUT=2"}
+		if o := harness.Run(t, c); o.Status == 0 || o.Late || !strings.Contains(o.Stderr, "of 4 processes, ranks 1 on host "+name+" have not called MPI_Init") {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+		harness.NothingLeft(t, mark, 20*time.Second)
+	})
+	t.Run("HPCC", func(t *testing.T) {
+		dir := harness.BuiltHPCC(t)
+		libraries := blas(t, filepath.Join(dir, "hpcc"))
+		harness.HPCC(t, dir, 2, 2, 0, func(program string) harness.Command {
+			return harness.Command{Args: []string{peers(), "run", "prrte", "-L", libraries, "-n", "4", program}}
+		})
+	})
+}
+
+// blas is a folder with those of a program's libraries that the peers' folder has not.
+func blas(t *testing.T, program string) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("ldd", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " => ")
+		path, _, _ := strings.Cut(rest, " ")
+		if !strings.HasPrefix(name, "libopenblas") && !strings.HasPrefix(name, "libgfortran") && !strings.HasPrefix(name, "libquadmath") {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
