@@ -62,6 +62,7 @@ type member struct {
 	conn       *service.Conn
 	pid, pidfd int
 	launcher   int // socket; -1: none
+	parent     int // without one: pidfd of the process that has started it; -1: unknown
 	near       []int
 	program    service.Program
 }
@@ -254,12 +255,15 @@ func (g *gathering) enter(s said) *service.Message {
 	case g.members[rank] != nil:
 		return refuse(mpierr.Other, "rank %d has joined already (pid %d); a program that a process of the job starts is not in the job: unset PMI_FD, or PMIX_RANK, in its environment to run it alone", rank, g.members[rank].pid)
 	}
-	m := &member{rank: rank, conn: s.conn, pid: pid, launcher: q.FD, program: q.Programs[0]}
+	m := &member{rank: rank, conn: s.conn, pid: pid, launcher: q.FD, parent: -1, program: q.Programs[0]}
 	for _, r := range q.Slots {
 		m.near = append(m.near, int(r))
 	}
 	if m.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
 		return refuse(mpierr.Other, "pidfd_open(%d): %v", pid, err)
+	}
+	if m.launcher < 0 {
+		m.parent = parentOf(pid)
 	}
 	answer := &service.Message{FD: -1}
 	if rank == 0 {
@@ -270,6 +274,30 @@ func (g *gathering) enter(s said) *service.Message {
 	}
 	g.members[rank] = m
 	return answer
+}
+
+// parentOf is a pidfd of a process's parent, -1 if it has none that can be seen.
+func parentOf(pid int) int {
+	ppid := func() (id int) {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		_, rest, _ := strings.Cut(string(text), "\nPPid:")
+		line, _, _ := strings.Cut(rest, "\n")
+		id, _ = strconv.Atoi(strings.TrimSpace(line))
+		return id
+	}
+	parent := ppid()
+	if parent <= 1 {
+		return -1
+	}
+	fd, err := unix.PidfdOpen(parent, 0)
+	if err != nil {
+		return -1
+	}
+	if ppid() != parent { // it has ended meanwhile, and the number may be another's
+		unix.Close(fd)
+		return -1
+	}
+	return fd
 }
 
 // makeOffer gives the job its identity, and opens a door for the agents of other hosts.

@@ -23,7 +23,7 @@ import (
 // launcherGrace is the time between the word to the launcher and SIGKILL.
 const launcherGrace = 2 * time.Second
 
-// launcherLost: the launcher has hung up on a process.
+// launcherLost: the launcher is gone, as far as one of its processes shows.
 type launcherLost struct{ rank int }
 
 // lead is the life of the agent that decides.
@@ -148,6 +148,10 @@ func (a *agent) admit(g *gathering) {
 			sockets = append(sockets, unix.PollFd{Fd: int32(m.launcher), Events: unix.POLLRDHUP})
 			ranks = append(ranks, i)
 		}
+		if m.parent >= 0 {
+			sockets = append(sockets, unix.PollFd{Fd: int32(m.parent), Events: unix.POLLIN})
+			ranks = append(ranks, i)
+		}
 		a.admitOne(r, m)
 	}
 	if len(sockets) > 0 {
@@ -172,7 +176,7 @@ func (a *agent) admitOne(r *rank, m *member) {
 	}
 }
 
-// watchLauncher tells when the launcher is gone.
+// watchLauncher tells when the launcher is gone: it has hung up on a process or, where there is nothing to hang up, the process's parent has ended.
 func (a *agent) watchLauncher(sockets []unix.PollFd, ranks []int) {
 	for {
 		n, err := unix.Poll(sockets, -1)

@@ -1,11 +1,14 @@
 package harness
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -29,6 +32,39 @@ func Marked(mark, command string) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// KillWhenUp starts a command, kills some of its processes (victims knows them by their mark) when n lines have come from it, each "up", and checks that nothing
+// stays of it.
+func KillWhenUp(t testing.TB, c Command, n int, victims func(mark string) []int) {
+	t.Helper()
+	mark := Mark(t)
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(Build(t), "lib"), mark), c.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	watchdog := time.AfterFunc(time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer watchdog.Stop()
+	for reader, up := bufio.NewReader(out), 0; up < n; up++ {
+		if text, err := reader.ReadString('\n'); text != "up\n" {
+			t.Fatalf("%q, %v", text, err)
+		}
+	}
+	list := victims(mark)
+	if len(list) == 0 {
+		t.Fatal("there is nothing to kill")
+	}
+	for _, pid := range list {
+		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have ended
+	}
+	NothingLeft(t, mark, 20*time.Second)
+	cmd.Wait() //nolint:errcheck // it may end in any way
 }
 
 // NothingLeft waits until no process with the mark is left, for limit at most.

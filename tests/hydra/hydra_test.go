@@ -2,14 +2,12 @@
 package hydra
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -137,38 +135,15 @@ func TestKilled(t *testing.T) {
 	hydra, wait := mpiexec(t), program(t, "tests/hydra/testdata/wait.c")
 	for _, who := range []string{"mpiexec.hydra", "hydra_pmi_proxy", "spx-agent", "testdata"} {
 		t.Run(who, func(t *testing.T) {
-			mark := harness.Mark(t)
-			cmd := exec.Command(hydra, "-n", "3", wait)
-			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(harness.Build(t), "lib"), mark)
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			watchdog := time.AfterFunc(time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-			defer watchdog.Stop()
-			for reader, up := bufio.NewReader(out), 0; up < 3; up++ {
-				if text, err := reader.ReadString('\n'); text != "up\n" {
-					t.Fatalf("%q, %v", text, err)
+			harness.KillWhenUp(t, harness.Command{Args: []string{hydra, "-n", "3", wait}}, 3, func(mark string) []int {
+				if who != "testdata" {
+					return harness.Marked(mark, who)[:1]
 				}
-			}
-			victims := harness.Marked(mark, who)
-			if who == "testdata" {
-				victims = harness.Marked(mark, wait)
-				victims = slices.DeleteFunc(victims, func(pid int) bool { // not Hydra itself, which has the name as its argument
+				return slices.DeleteFunc(harness.Marked(mark, wait), func(pid int) bool { // not Hydra itself, which has the name as its argument
 					exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 					return exe != wait
-				})
-			}
-			if len(victims) == 0 {
-				t.Fatalf("no %s is found", who)
-			}
-			syscall.Kill(victims[0], syscall.SIGKILL)
-			harness.NothingLeft(t, mark, 15*time.Second)
-			cmd.Wait() //nolint:errcheck // it may end in any way
+				})[:1]
+			})
 		})
 	}
 }

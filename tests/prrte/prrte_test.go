@@ -76,6 +76,19 @@ func TestPRRTE(t *testing.T) {
 			t.Errorf("exit status %d, want 137\n%s", o.Status, o.Text())
 		}
 	})
+	t.Run("survivors", func(t *testing.T) {
+		mark := harness.Mark(t)
+		c := harness.Command{Args: []string{peers(), "run", "prrte", "-o", "--runtime-options recoverable", "-n", "4", end, "told"}, Env: []string{mark}, Limit: time.Minute}
+		o := harness.Run(t, c)
+		harness.NothingLeft(t, mark, 20*time.Second)
+		if strings.Count(o.Stdout, ": 16385\n") != 3 || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("prterun is killed", func(t *testing.T) {
+		c := command("3", program(t, "tests/hydra/testdata/wait.c"))
+		harness.KillWhenUp(t, c, 3, func(mark string) []int { return harness.Marked(mark, "prterun") })
+	})
 	t.Run("missing", func(t *testing.T) {
 		mark := harness.Mark(t)
 		c := command("4", program(t, "tests/hydra/testdata/wait.c"), "early")
