@@ -2,6 +2,7 @@ package main
 
 /*
 #include "dp.h"
+#include "net_conn.h"
 static uint32_t net_word(uint32_t i, int what)
 {
   spx_proc *p = spx_proc_of(i);
@@ -47,6 +48,8 @@ var netState struct {
 	want     [2]*os.File
 	stop     chan struct{}
 
+	policy policy
+
 	mu    sync.Mutex
 	pairs map[tcp.Process]*pairState
 }
@@ -76,9 +79,12 @@ func startNet(info *startInfo) (err error) {
 	for i, fd := range ends {
 		s.want[i] = os.NewFile(uintptr(fd), "connections")
 	}
+	if err := startPolicy(); err != nil {
+		return err
+	}
 	C.spx_net_start(C.int(ends[1]))
 	go s.server.Serve(s.listener) //nolint:errcheck // it ends when the listener is closed
-	go callAll(s.want[0])
+	go heed(s.want[0])
 	return nil
 }
 
@@ -119,8 +125,13 @@ func lifeOf(i uint32) uint32 { return uint32(C.net_word(C.uint32_t(i), 0)) }
 
 // isGone: process p has ended, or its number is another's.
 func isGone(p tcp.Process) bool {
-	state := uint32(C.net_word(C.uint32_t(p.Number), 1))
-	return lifeOf(p.Number) != p.Life || state == shm.AgentDead || state == shm.AgentExited
+	return lifeOf(p.Number) != p.Life || hasEnded(p.Number)
+}
+
+// hasEnded: the process that has this number now has died, or left.
+func hasEnded(number uint32) bool {
+	state := uint32(C.net_word(C.uint32_t(number), 1))
+	return state == shm.AgentDead || state == shm.AgentExited
 }
 
 func pairWith(p tcp.Process) *pairState {
@@ -181,15 +192,26 @@ func socketOf(c net.Conn) (fd int, err error) {
 	return fd, err
 }
 
-// callAll calls the processes whose numbers come out of the pipe.
-func callAll(want *os.File) {
+// heed does what the data plane writes to the pipe: a number and a word, or the news that processes have come or gone.
+func heed(want *os.File) {
 	var b [4]byte
 	for {
 		if n, err := want.Read(b[:]); err != nil || n != len(b) {
 			return
 		}
-		number := binary.LittleEndian.Uint32(b[:])
-		go callUntil(tcp.Process{Number: number, Life: lifeOf(number)})
+		word := binary.LittleEndian.Uint32(b[:])
+		const numbers = C.SPX_NET_CLOSED - 1
+		p := tcp.Process{Number: word & numbers}
+		switch word &^ numbers {
+		case C.SPX_NET_NEWS:
+			reroute()
+		case C.SPX_NET_CLOSED:
+			p.Life = lifeOf(p.Number)
+			forgetPair(p)
+		default:
+			p.Life = lifeOf(p.Number)
+			go callUntil(p)
+		}
 	}
 }
 

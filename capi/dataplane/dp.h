@@ -9,7 +9,7 @@
  *   peers.c    processes that come and go; files of other jobs
  *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
  *   lock.c     the lock, with MPI_THREAD_MULTIPLE
- *   net.c      records over sockets
+ *   net.c      records over sockets                    net_relay.c, net_close.c  fewer of them than pairs
  *   mcast.c    messages to sets of processes
  */
 #ifndef SPX_DP_H
@@ -203,6 +203,9 @@ SPX_HIDDEN void spx_rx_cool(uint32_t peer);
 /* Writes a record now or queues it; payload is copied. */
 SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
                            const void *payload, uint32_t len);
+/* Writes a record now, before what waits in the pair; false: there is no room. */
+SPX_HIDDEN bool spx_tx_write(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
+                             const void *payload, uint32_t len);
 /* The same with a payload of two parts. */
 SPX_HIDDEN void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
                                uint32_t a_len, const void *b, uint32_t b_len);

@@ -136,6 +136,7 @@ int spx_notice_deaths(void)
     n++;
   }
   if (n) spx_due |= SPX_DUE_HOOK;
+  spx_net_news();
   spx_settings_refresh();
   return n + 1;
 }

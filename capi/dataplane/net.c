@@ -21,34 +21,16 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include "dp.h"
-#include "net.h"
+#include "net_conn.h"
 
-#define OUT_BYTES  (256u << 10) /* what waits to be written */
-#define IN_BYTES   (256u << 10)
+#define OUT_BYTES  SPX_NET_OUT
+#define IN_BYTES   SPX_NET_IN
 #define MAX_RECORD (64u << 10)
 #define FEW        3  /* so many connections are read one by one; of more, epoll tells which */
 #define EVENTS     32 /* looked at in one poll */
 #define FIRST_NS                                                                                                       \
   20000000 /* how long the first message to a process waits for its connection, before it is left to later calls */
 #define LATER_NS 1000000000ull
-
-struct spx_conn {
-  int fd; /* -1: none */
-  uint32_t peer, life;
-  bool asked;   /* the engine was told to connect */
-  bool full;    /* the socket took less than it was given: epoll tells when it takes more */
-  bool over;    /* nothing comes any more */
-  bool stalled; /* no memory for a message: nothing is read before it is delivered */
-  uint32_t at;  /* of this process's place in the list */
-  uint8_t *out; /* OUT_BYTES: the sending side's records, the part before flushed is written */
-  uint32_t flushed;
-  uint8_t *in; /* IN_BYTES: from in_at to in_end was read and not delivered */
-  uint32_t in_at, in_end;
-  uint8_t dirty; /* what the sending side sets, and nobody reads */
-  spx_chan out_chan, in_chan;
-  spx_proc bell; /* sleeps always */
-};
 
 /* A connection on its way from the engine. */
 typedef struct arrival {
@@ -58,10 +40,8 @@ typedef struct arrival {
 } arrival;
 
 bool spx_net_on;
-static spx_conn **conns;     /* by process */
-static spx_conn **open_ones; /* those with a socket */
-static uint32_t n_open;
-static int epoll = -1, bell_fd = -1, want_fd = -1;
+spx_net_state spx_net = {.want_fd = -1};
+static int epoll = -1, bell_fd = -1;
 static bool sleeping_here; /* a thread sleeps on the sockets */
 static arrival *_Atomic arrivals;
 static arrival *early;                 /* of processes that this one has not met yet */
@@ -98,12 +78,12 @@ int spx_net_attach(void)
   if (!spx_net_on) return 0;
   struct sockaddr_un a;
   socklen_t len = bell_address(&a, spx_segment, spx_me);
-  conns = calloc(spx_map.nprocs, sizeof *conns);
-  open_ones = calloc(spx_map.nprocs, sizeof *open_ones);
+  spx_net.conns = calloc(spx_map.nprocs, sizeof(spx_conn *));
+  spx_net.open_ones = calloc(spx_map.nprocs, sizeof(spx_conn *));
   epoll = epoll_create1(EPOLL_CLOEXEC);
   bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int err = 0;
-  if (!conns || !open_ones)
+  if (!spx_net.conns || !spx_net.open_ones || spx_net_relay_attach() != 0)
     err = ENOMEM;
   else if (epoll < 0 || bell_fd < 0 || bind(bell_fd, (struct sockaddr *)&a, len) != 0 ||
            watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
@@ -114,9 +94,9 @@ int spx_net_attach(void)
 
 /* ---- connections ----------------------------------------------------------------------------------------------- */
 
-static spx_conn *conn_of(uint32_t peer)
+spx_conn *spx_net_conn(uint32_t peer)
 {
-  if (conns[peer]) return conns[peer];
+  if (spx_net.conns[peer]) return spx_net.conns[peer];
   spx_conn *c = aligned_alloc(SPX_LINE, (sizeof *c + SPX_LINE - 1) / SPX_LINE * SPX_LINE);
   uint8_t *out = aligned_alloc(SPX_LINE, OUT_BYTES), *in = aligned_alloc(SPX_LINE, IN_BYTES);
   if (!c || !out || !in) {
@@ -125,25 +105,32 @@ static spx_conn *conn_of(uint32_t peer)
     free(in);
     return NULL;
   }
-  *c = (spx_conn){.fd = -1, .peer = peer, .life = spx_proc_of(peer)->incarnation, .out = out, .in = in};
+  *c = (spx_conn){
+      .fd = -1, .peer = peer, .life = spx_proc_of(peer)->incarnation, .via = SPX_NET_NOBODY, .out = out, .in = in};
   c->bell.sleeping = 1;
-  return conns[peer] = c;
+  return spx_net.conns[peer] = c;
 }
 
-static void disconnect(spx_conn *c)
+void spx_net_disconnect(spx_conn *c)
 {
   if (c->fd < 0) return;
   close(c->fd); /* epoll forgets it by itself */
   c->fd = -1;
-  open_ones[c->at] = open_ones[--n_open];
-  open_ones[c->at]->at = c->at;
+  spx_net.open_ones[c->at] = spx_net.open_ones[--spx_net.n_open];
+  spx_net.open_ones[c->at]->at = c->at;
+  spx_stat.net_open = spx_net.n_open;
+  if (c->must_answer) spx_net.n_answers--;
+  c->closing = SPX_CLOSING_NOT;
+  c->must_answer = c->farewell = c->greets = c->must_hear = c->full = false;
 }
 
 static void drop(spx_conn *c)
 {
   if (!c) return;
-  disconnect(c);
-  conns[c->peer] = NULL;
+  spx_net_disconnect(c);
+  spx_net_not_busy(c);
+  spx_net_relay_forget(c->peer);
+  spx_net.conns[c->peer] = NULL;
   free(c->out);
   free(c->in);
   free(c);
@@ -151,17 +138,29 @@ static void drop(spx_conn *c)
 
 void spx_net_detach(void)
 {
-  for (uint32_t i = 0; conns && i < spx_map.nprocs; i++) drop(conns[i]);
-  free(conns);
-  free(open_ones);
-  conns = open_ones = NULL;
+  for (uint32_t i = 0; spx_net.conns && i < spx_map.nprocs; i++) drop(spx_net.conns[i]);
+  free(spx_net.conns);
+  free(spx_net.open_ones);
+  spx_net_relay_detach();
   if (epoll >= 0) close(epoll);
   if (bell_fd >= 0) close(bell_fd);
-  epoll = bell_fd = want_fd = -1;
+  epoll = bell_fd = -1;
   spx_net_on = false;
 }
 
-void spx_net_start(int fd) { want_fd = fd; }
+void spx_net_start(int fd) { spx_net.want_fd = fd; }
+
+void spx_net_tell(uint32_t word)
+{
+  ssize_t rc;
+  do rc = spx_net.want_fd < 0 ? 0 : write(spx_net.want_fd, &word, sizeof word);
+  while (rc < 0 && errno == EINTR);
+}
+
+void spx_net_news(void)
+{
+  if (spx_net_on) spx_net_tell(SPX_NET_NEWS);
+}
 
 void spx_net_adopt(int fd, uint32_t peer, uint32_t life)
 {
@@ -179,25 +178,42 @@ void spx_net_adopt(int fd, uint32_t peer, uint32_t life)
   spx_ring_self();
 }
 
-static void push(spx_conn *c);
+/* The connection does not work any more. What is sent later is for nobody: the peer's end is told by its agent. */
+static void broken(spx_conn *c)
+{
+  spx_net_disconnect(c);
+  c->over = true;
+  c->asked = false;
+}
 
-/* False: what there was with an earlier process of the number is not forgotten yet. */
+/* False: what there was with an earlier process of the number, or a connection that ends, is not forgotten yet. */
 static bool join(const arrival *a)
 {
   bool known = a->peer < spx_map.nprocs && a->life == spx_proc_of(a->peer)->incarnation;
-  if (known && conns[a->peer] && conns[a->peer]->life != a->life) return false;
-  spx_conn *c = known ? conn_of(a->peer) : NULL;
+  spx_conn *c = known ? spx_net.conns[a->peer] : NULL;
+  if (c && (c->life != a->life || (c->fd >= 0 && c->closing))) return false;
+  c = known ? spx_net_conn(a->peer) : NULL;
   if (!c || c->fd >= 0 || spx_proc_dead(a->peer) || watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
     close(a->fd);
     return true;
   }
   fcntl(a->fd, F_SETFL, fcntl(a->fd, F_GETFL) | O_NONBLOCK);
   c->fd = a->fd;
-  c->over = false;
-  c->at = n_open;
-  open_ones[n_open++] = c;
+  c->over = c->asked = c->told = false;
+  c->opened_at = spx_now_ns();
+  c->used = ++spx_net.clock;
+  c->at = spx_net.n_open;
+  spx_net.open_ones[spx_net.n_open++] = c;
   spx_stat.connections++;
-  push(c);
+  spx_stat.net_opened++;
+  spx_stat.net_open = spx_net.n_open;
+  uint8_t text[sizeof c->greeting];
+  if (spx_net.relays) {
+    spx_net_greeting(c, text);
+    if (send(c->fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof text) broken(c);
+  }
+  spx_net_push(c);
+  spx_net_trim(c);
   return true;
 }
 
@@ -208,10 +224,11 @@ static int take_arrivals(void)
   while (*last) last = &(*last)->next;
   *last = early;
   early = NULL;
-  for (arrival *a = list, *next; a; a = next, n++) {
+  for (arrival *a = list, *next; a; a = next) {
     next = a->next;
     if (join(a)) {
       free(a);
+      n++;
     } else {
       a->next = early;
       early = a;
@@ -223,11 +240,8 @@ static int take_arrivals(void)
 /* Asks for a connection and waits a moment for it: the two ends' engines make it, whatever their programs do. */
 static void ask(spx_conn *c)
 {
-  if (c->asked || c->fd >= 0 || want_fd < 0) return;
-  c->asked = true;
-  ssize_t rc;
-  do rc = write(want_fd, &c->peer, sizeof c->peer);
-  while (rc < 0 && errno == EINTR);
+  spx_net_want(c);
+  if (!c->asked || spx_net.hurry) return;
   for (uint64_t end = spx_now_ns() + FIRST_NS, now; c->fd < 0;) {
     uint32_t seen = __atomic_load_n(&arrived, __ATOMIC_SEQ_CST);
     take_arrivals();
@@ -242,7 +256,7 @@ static void ask(spx_conn *c)
 int spx_net_tx_init(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
-  spx_conn *c = conn_of(peer);
+  spx_conn *c = spx_net_conn(peer);
   if (!c) {
     spx_detail("no memory for a connection with process %u", peer);
     return MPI_ERR_NO_MEM;
@@ -259,55 +273,71 @@ int spx_net_tx_init(uint32_t peer)
   tx->epoch = spx_own.epoch;
   tx->head = tx->tail = tx->sent = tx->matched = spx_position(tx->epoch);
   c->out_chan.tail = c->out_chan.matched = tx->head;
-  c->flushed = 0;
+  c->flushed = c->sent = 0;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
-  ask(c);
+  if (!spx_net.relays || spx_net_kept(peer)) ask(c);
   return MPI_SUCCESS;
 }
 
-/* The connection does not work any more. What is sent later is for nobody: the peer's end is told by its agent. */
-static void broken(spx_conn *c)
-{
-  disconnect(c);
-  c->over = true;
-}
-
-static void push(spx_conn *c)
+void spx_net_done(spx_conn *c, uint32_t n)
 {
   spx_tx *tx = &spx_txs[c->peer];
-  if (tx->conn != c) return; /* nothing was ever sent */
-  while (c->flushed < tx->pos && c->fd >= 0) {
-    ssize_t n = send(c->fd, c->out + c->flushed, tx->pos - c->flushed, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)) {
-      if (!c->full) watch(c->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, c->peer);
-      c->full = true;
-      break;
-    }
-    if (n < 0)
-      broken(c);
-    else
-      c->flushed += (uint32_t)n;
-  }
-  if (c->over && c->fd < 0) c->flushed = tx->pos;
-  if (c->flushed == tx->pos) {
-    if (c->full && c->fd >= 0) watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
-    c->full = false;
-    tx->pos = c->flushed = 0;
-  }
+  c->flushed += n;
+  c->done += n;
+  if (c->sent < c->flushed) c->sent = c->flushed;
+  if (c->flushed == tx->pos) tx->pos = c->flushed = c->sent = 0;
   tx->tail = tx->head - (tx->pos - c->flushed);
   c->out_chan.tail = tx->tail;
+}
+
+/* Writes what waits to the socket, up to an end that is being closed. */
+static void write_out(spx_conn *c)
+{
+  const spx_tx *tx = &spx_txs[c->peer];
+  for (;;) {
+    uint32_t n = c->closing ? c->stop - c->done : tx->pos - c->flushed;
+    if (n == 0) break;
+    ssize_t sent = send(c->fd, c->out + c->flushed, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)) {
+      if (!c->full) watch(c->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, c->peer);
+      c->full = true;
+      spx_net_done(c, 0);
+      return;
+    }
+    if (sent < 0) {
+      broken(c);
+      return;
+    }
+    spx_net_done(c, (uint32_t)sent);
+  }
+  if (c->full) watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
+  c->full = false;
+}
+
+void spx_net_push(spx_conn *c)
+{
+  const spx_tx *tx = &spx_txs[c->peer];
+  if (tx->conn != c) return; /* nothing was ever sent */
+  if (c->fd >= 0 && !c->must_hear) {
+    c->used = ++spx_net.clock;
+    write_out(c);
+  }
+  if (c->fd < 0 && c->over) spx_net_done(c, tx->pos - c->flushed);
+  if (c->fd < 0) spx_net_pump(c);
+  if (c->fd >= 0 && c->farewell && !c->must_answer && c->done == c->stop) spx_net_finish(c);
 }
 
 spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
 {
   spx_conn *c = tx->conn;
-  push(c);
+  spx_net_push(c);
   if (tx->pos + bytes > tx->size && c->flushed > tx->size / 4) { /* what is written makes room */
     uint32_t aligned = c->flushed / SPX_LINE * SPX_LINE;
     memmove(c->out, c->out + aligned, tx->pos - aligned);
     tx->pos -= aligned;
     c->flushed -= aligned;
+    c->sent -= aligned;
   }
   return tx->pos + bytes <= tx->size ? (spx_rec *)(c->out + tx->pos) : NULL;
 }
@@ -316,7 +346,7 @@ bool spx_net_flush(uint32_t peer)
 {
   if (!spx_net_peer(peer)) return false;
   spx_lock();
-  if (conns[peer]) push(conns[peer]);
+  if (spx_net.conns[peer]) spx_net_push(spx_net.conns[peer]);
   spx_unlock();
   return true;
 }
@@ -331,7 +361,7 @@ void spx_net_credit(uint32_t peer, uint64_t matched)
 void spx_net_rx_init(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
-  spx_conn *c = conn_of(peer);
+  spx_conn *c = spx_net_conn(peer);
   if (!c) spx_fatal(MPI_ERR_NO_MEM, "no memory for a connection with process %u", peer);
   rx->conn = c;
   rx->chan = &c->in_chan;
@@ -364,15 +394,18 @@ static bool fits(const spx_rx *rx, const spx_rec *rec)
          rec->kind <= SPX_REC_LAST && sound(rec);
 }
 
-/* Delivers what was read. False: the connection is to be ended. */
-static bool deliver(spx_conn *c, int *n)
+bool spx_net_deliver(spx_conn *c, int *n)
 {
   spx_rx *rx = &spx_rxs[c->peer];
   if (SPX_UNLIKELY(!rx->base)) spx_rx_init(c->peer);
   c->stalled = false;
+  c->delivering = true;
   while (c->in_end - c->in_at >= SPX_REC_HEADER) {
     const spx_rec *rec = (const spx_rec *)(c->in + c->in_at);
-    if (SPX_UNLIKELY(!fits(rx, rec))) return false;
+    if (SPX_UNLIKELY(!fits(rx, rec))) {
+      c->delivering = false;
+      return false;
+    }
     if (c->in_end - c->in_at < rec->valid) break;
     uint32_t bytes = rec->valid;
     if (!take(c, rx, rec)) {
@@ -383,6 +416,7 @@ static bool deliver(spx_conn *c, int *n)
     c->in_at += bytes;
     ++*n;
   }
+  c->delivering = false;
   if (c->in_at == c->in_end)
     c->in_at = c->in_end = 0;
   else if (IN_BYTES - c->in_end < MAX_RECORD) {
@@ -393,22 +427,51 @@ static bool deliver(spx_conn *c, int *n)
   return true;
 }
 
+/* The other end has closed its socket: after the last record of each direction, or because it leaves. */
+static void ended(spx_conn *c)
+{
+  if (c->closing == SPX_CLOSING_ANSWERED && !c->must_answer && c->done == c->stop)
+    spx_net_finish(c);
+  else
+    broken(c);
+}
+
+/* The first bytes of a connection. */
+static void hear_greeting(spx_conn *c)
+{
+  ssize_t got = recv(c->fd, c->greeting + c->greeting_n, sizeof c->greeting - c->greeting_n, MSG_DONTWAIT);
+  if (got > 0) {
+    c->greeting_n += (uint8_t)got;
+    if (c->greeting_n == sizeof c->greeting && !spx_net_greeted(c)) {
+      spx_stat.net_refused++;
+      broken(c);
+    }
+  } else if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+    broken(c);
+}
+
 static void pull(spx_conn *c, int *n)
 {
+  if (SPX_UNLIKELY(c->greets && c->greeting_n < sizeof c->greeting)) {
+    hear_greeting(c);
+    if (c->fd < 0 || c->greeting_n < sizeof c->greeting) return;
+  }
   for (int rounds = 0; rounds < 4 && c->fd >= 0; rounds++) {
     uint32_t room = IN_BYTES - c->in_end;
     ssize_t got = c->stalled ? 0 : recv(c->fd, c->in + c->in_end, room, MSG_DONTWAIT);
     if (got < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) broken(c);
+      if (errno != EAGAIN && errno != EWOULDBLOCK) ended(c);
       return;
     }
     if (got == 0 && !c->stalled) {
-      broken(c);
+      ended(c);
       return;
     }
     c->in_end += (uint32_t)got;
-    if (!deliver(c, n)) {
+    c->got += (uint32_t)got;
+    c->used = ++spx_net.clock;
+    if (!spx_net_deliver(c, n)) {
       spx_stat.net_refused++;
       broken(c);
       return;
@@ -419,7 +482,7 @@ static void pull(spx_conn *c, int *n)
 
 void spx_net_bury(uint32_t peer)
 {
-  spx_conn *c = spx_net_on ? conns[peer] : NULL;
+  spx_conn *c = spx_net_on ? spx_net.conns[peer] : NULL;
   int n = 0;
   if (!c) return;
   take_arrivals();
@@ -429,34 +492,46 @@ void spx_net_bury(uint32_t peer)
 
 void spx_net_forget(uint32_t peer)
 {
-  if (!spx_net_on || !conns[peer] || conns[peer]->life == spx_proc_of(peer)->incarnation) return;
+  if (!spx_net_on || !spx_net.conns[peer] || spx_net.conns[peer]->life == spx_proc_of(peer)->incarnation) return;
   spx_txs[peer].conn = NULL;
   spx_rxs[peer].conn = NULL;
-  drop(conns[peer]);
+  drop(spx_net.conns[peer]);
   take_arrivals();
 }
 
-int spx_net_poll(void)
+static void poll_few(int *n)
 {
-  int n = SPX_UNLIKELY(atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL) ? take_arrivals() : 0;
-  if (n_open == 0) return n;
-  if (n_open <= FEW) {
-    for (uint32_t i = n_open; i-- > 0;) { /* from the end: a connection that ends is replaced by the last */
-      spx_conn *c = open_ones[i];
-      if (c->full) push(c);
-      pull(c, &n);
-    }
-    return n;
+  for (uint32_t i = spx_net.n_open; i-- > 0;) { /* from the end: a connection that ends is replaced by the last */
+    if (i >= spx_net.n_open) continue;
+    spx_conn *c = spx_net.open_ones[i];
+    if (c->full) spx_net_push(c);
+    pull(c, n);
   }
+}
+
+static void poll_many(int *n)
+{
   struct epoll_event events[EVENTS];
   int ready = epoll_wait(epoll, events, EVENTS, 0);
   for (int i = 0; i < ready; i++) {
     if (events[i].data.u64 == UINT64_MAX) continue; /* the bell: heard when going to sleep */
-    spx_conn *c = conns[events[i].data.u64];
+    spx_conn *c = spx_net.conns[events[i].data.u64];
     if (!c || c->fd < 0) continue;
-    if (events[i].events & EPOLLOUT) push(c);
-    if (c->fd >= 0 && events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) pull(c, &n);
+    if (events[i].events & EPOLLOUT) spx_net_push(c);
+    if (c->fd >= 0 && events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) pull(c, n);
   }
+}
+
+int spx_net_poll(void)
+{
+  int n = 0;
+  if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL)) n = take_arrivals();
+  if (spx_net.n_open > FEW)
+    poll_many(&n);
+  else if (spx_net.n_open)
+    poll_few(&n);
+  if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
+  if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy)) n += spx_net_relay_poll();
   return n;
 }
 
@@ -476,9 +551,10 @@ bool spx_net_sleep(uint32_t value, uint64_t ns)
   while (recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0) {}
   if (__atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value) return false;
   struct epoll_event e;
-  struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-  int rc = epoll_pwait2(epoll, &e, 1, ns == UINT64_MAX ? NULL : &t, NULL);
-  return rc == 0;
+  uint64_t most = spx_net_relay_sleep(), time = ns < most ? ns : most;
+  struct timespec t = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};
+  int rc = epoll_pwait2(epoll, &e, 1, time == UINT64_MAX ? NULL : &t, NULL);
+  return rc == 0 && ns <= most;
 }
 
 void spx_net_wake(const spx_seg *file, uint32_t i)
@@ -499,21 +575,28 @@ void spx_net_wake(const spx_seg *file, uint32_t i)
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
 
-static bool may_read(uint32_t peer)
+bool spx_net_may_read(uint32_t peer)
 {
   const spx_proc *p = spx_proc_of(peer);
   return __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && !spx_proc_dead(peer);
+}
+
+bool spx_net_gone(uint32_t peer)
+{
+  uint32_t state = __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE);
+  return state == SPX_AGENT_DEAD || state == SPX_AGENT_EXITED || spx_proc_dead(peer);
 }
 
 uint64_t spx_net_unsent(void)
 {
   uint64_t n = 0;
   for (uint32_t i = 0; spx_net_on && i < spx_map.nprocs; i++) {
-    const spx_conn *c = conns[i];
+    const spx_conn *c = spx_net.conns[i];
     int queued = 0;
-    if (!c || c->over || spx_txs[i].conn != c || !may_read(i)) continue;
+    if (!c || c->over || spx_txs[i].conn != c || !spx_net_may_read(i)) continue;
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
     n += spx_txs[i].pos - c->flushed + (uint64_t)queued;
   }
+  if (spx_net_on) n += spx_net_relay_unsent();
   return n;
 }

@@ -47,9 +47,33 @@ SPX_HIDDEN void spx_net_wake(const spx_seg *file, uint32_t i);
 SPX_HIDDEN uint64_t spx_net_unsent(void);
 
 /* ---- between the engine, which makes connections, and this file, which uses them ---------------------------------- */
-/* Numbers of processes to be connected with are written to fd, 4 bytes each. */
+/* Whom to connect with, which connections have ended, and that processes have come or gone is written to fd, 4 bytes each (net_conn.h). */
 SPX_HIDDEN void spx_net_start(int fd);
 /* A connection with the process that has number peer in its incarnation life: both ends have proved who they are. The socket is
  * the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_adopt(int fd, uint32_t peer, uint32_t life);
+
+/* Which way leads to a process, as the engine has decided. */
+#define SPX_ROUTE_WAYS 4
+typedef struct {
+  uint8_t kept;                  /* a connection of its own is kept */
+  uint8_t n;                     /* else: neighbours through which it is reached, the best first */
+  uint8_t needs[SPX_ROUTE_WAYS]; /* hops from the neighbour on, less one: 1 or 2 */
+  uint32_t via[SPX_ROUTE_WAYS];
+} spx_route;
+typedef struct {
+  uint32_t n;
+  spx_route to[];
+} spx_routes;
+/* relays: messages go through others where no connection is kept; cache: connections beside those, at most; most: of all, 0: no limit.
+ * Before spx_net_start. */
+SPX_HIDDEN void spx_net_policy(bool relays, uint32_t cache, uint32_t most);
+/* A new table, from malloc: the data plane's from now on. Any thread. */
+SPX_HIDDEN void spx_net_route(spx_routes *r);
+/* Processes have come or gone: the engine is told. */
+SPX_HIDDEN void spx_net_news(void);
+/* A VIA record of a neighbour. False: no memory. */
+SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
+/* A CLOSE record. */
+SPX_HIDDEN void spx_net_on_close(uint32_t peer, const struct spx_rec *rec);
 #endif

@@ -229,7 +229,7 @@ static bool write_two(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, 
   spx_rec *rec = spx_tx_room(tx, bytes);
   if (!rec) return false;
   fill(tx, rec, ctx, tag, src, a_len + b_len);
-  memcpy(rec->data, a, a_len);
+  if (a_len) memcpy(rec->data, a, a_len);
   if (b_len) memcpy(rec->data + a_len, b, b_len);
   spx_tx_commit(tx, rec, bytes, kind);
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
@@ -240,6 +240,12 @@ static bool write_record(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t ta
                          uint32_t len)
 {
   return write_two(tx, kind, ctx, tag, src, payload, len, NULL, 0);
+}
+
+bool spx_tx_write(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
+                  uint32_t len)
+{
+  return write_record(&spx_txs[peer], kind, ctx, tag, src, payload, len);
 }
 
 /* What may be longer than a record goes in pieces. A multicast that fits into one goes whole. */
@@ -286,7 +292,7 @@ void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag,
   spx_txitem *it = malloc(sizeof *it + len);
   if (!it) spx_fatal(MPI_ERR_NO_MEM, "no memory to queue an answer to process %u", peer);
   *it = (spx_txitem){.kind = (uint16_t)kind, .ctx = ctx, .tag = tag, .src = src, .len = len};
-  memcpy(it->data, a, a_len);
+  if (a_len) memcpy(it->data, a, a_len);
   if (b_len) memcpy(it->data + a_len, b, b_len);
   append(tx, it);
   if (tx->pend == it) drain_one(tx);

@@ -12,7 +12,10 @@ typedef struct spx_stats {
   uint64_t streams, streamed_bytes;      /* messages sent as a stream */
   uint64_t connections, rings;           /* processes sent to; rings opened */
   uint64_t net_refused;                  /* connections ended because of what came */
-  uint64_t yields, sleeps, wakeups;      /* while waiting; other processes woken */
+  uint64_t net_open, net_opened, net_evicted;        /* connections open now; made; closed because others were wanted */
+  uint64_t net_relayed, net_again; /* frames of this process that others send on; times that some were sent again */
+  uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
+  uint64_t yields, sleeps, wakeups;            /* while waiting; other processes woken */
   uint64_t sleep_ns;
   spx_counts_of gone; /* of communicators that are no more */
 } spx_stats;

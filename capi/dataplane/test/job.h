@@ -154,26 +154,66 @@ static void job_disconnect(uint32_t n)
       if (i != k) close(job_ends[i][k]);
 }
 
+/* JOB_RELAYS 1: neighbours in a ring of at most seven processes alone are connected, and nothing else can be: up to three hops. */
+#ifndef JOB_RELAYS
+#define JOB_RELAYS 0
+#endif
+static uint32_t job_hops(uint32_t n, uint32_t a, uint32_t b)
+{
+  uint32_t d = (a + n - b) % n;
+  return !JOB_RELAYS ? 1 : d < n - d ? d : n - d;
+}
+
+/* Both ways round are given, the shorter one first. */
+static void job_routes(uint32_t n, uint32_t me)
+{
+  spx_routes *r = calloc(1, sizeof *r + n * sizeof r->to[0]);
+  r->n = n;
+  for (uint32_t i = 0; i < n; i++) {
+    spx_route *t = &r->to[i];
+    t->kept = i == me || job_hops(n, i, me) == 1;
+    uint32_t side[2] = {(me + 1) % n, (me + n - 1) % n};
+    bool second = job_hops(n, side[1], i) < job_hops(n, side[0], i);
+    for (int k = 0; k < 2 && !t->kept; k++) {
+      uint32_t via = side[k ^ (int)second], way = k ? n - job_hops(n, me, i) - 1 : job_hops(n, via, i);
+      if (way > 2) continue;
+      t->via[t->n] = via;
+      t->needs[t->n++] = (uint8_t)way;
+    }
+  }
+  spx_net_policy(true, 0, 0);
+  spx_net_route(r);
+}
+
 static void job_take_ends(uint32_t n, uint32_t me)
 {
+  if (JOB_RELAYS) job_routes(n, me);
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < n; k++) {
       if (i == k) continue;
-      if (i == me)
+      if (i == me && job_hops(n, i, k) == 1)
         spx_net_adopt(job_ends[i][k], k, 1);
       else
         close(job_ends[i][k]);
     }
 }
 
-/* What was sent is with its receiver before the process goes. */
-static void job_flush(void)
+static _Atomic uint32_t *job_done; /* processes that have nothing more to send: the others' messages may still go through them */
+
+static void job_serve(void)
 {
-  while (spx_net_unsent()) {
-    uint32_t ticket = spx_ticket();
-    spx_progress();
-    spx_wait_event(ticket, now_ns() + 1000000);
-  }
+  uint32_t ticket = spx_ticket();
+  spx_progress();
+  spx_wait_event(ticket, now_ns() + 1000000);
+}
+
+/* What was sent is with its receiver before the process goes. */
+static void job_flush(uint32_t n)
+{
+  while (spx_net_unsent()) job_serve();
+  if (!JOB_RELAYS) return;
+  atomic_fetch_add(job_done, 1);
+  while (atomic_load(job_done) < n) job_serve();
 }
 #endif
 
@@ -216,7 +256,7 @@ static void child(const job *j, int fd, uint32_t i, void (*body)(spx_comm *))
 #endif
   body(spx_world);
 #if JOB_SOCKETS
-  job_flush();
+  job_flush(j->procs);
 #endif
   _exit(0);
 }
@@ -232,6 +272,7 @@ static inline int run_job(job j, void (*body)(spx_comm *))
   spx_proc *procs = (spx_proc *)((char *)s + s->proc_off);
   for (uint32_t i = 0; i < j.procs; i++) procs[i].incarnation = 1, procs[i].world_rank = i;
 #if JOB_SOCKETS
+  job_done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   s->flags |= SPX_SEG_TCP;
   getrandom(s->job_id, sizeof s->job_id, 0); /* names the bells */
   job_connect(j.procs);

@@ -1,0 +1,122 @@
+/* net_close.c - closing connections in order, so that a process has no more of them than it may, or than it has descriptors for.
+ *
+ * Who closes writes a CLOSE record, its last; the other end answers with a CLOSED record, its last; then the socket is closed. Neither end's
+ * bytes are under way then, and the pair's streams go on: through others (net_relay.c), or over another connection once there is
+ * something to send. The connection that was not used for the longest time goes first.
+ */
+#include "net_conn.h"
+
+#define YOUNG_NS                                                                                                       \
+  2000000 /* a connection is not closed before it is so old: those who take turns would do nothing else */
+#define UNHEARD_NS 100000000 /* an end that does not answer for so long computes: its connection is not waited for */
+
+static bool is_kept(const spx_conn *c) { return spx_net.relays && spx_net_kept(c->peer); }
+
+/* May one more connection be made, so that c gets one? */
+static bool has_room(const spx_conn *c, uint64_t now)
+{
+  uint32_t all = 0, beside = 0;
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
+    const spx_conn *o = spx_net.conns[i];
+    if (!o || o == c || (o->fd < 0 && !(o->asked && !spx_net_gone(i)))) continue;
+    if (o->closing && now - o->since > UNHEARD_NS) continue;
+    all++;
+    beside += !is_kept(o);
+  }
+  if (spx_net.most && all >= spx_net.most) return false;
+  return !spx_net.relays || is_kept(c) || beside < (spx_net.cache ? spx_net.cache : 1);
+}
+
+static uint32_t end_of(const spx_conn *c) { return c->done + spx_txs[c->peer].pos - c->flushed; }
+
+/* Writes the last record of this end. False: there is no room for it now. */
+static bool say(spx_conn *c, int32_t closed)
+{
+  spx_tx *tx = &spx_txs[c->peer];
+  if ((tx->slow & SPX_TX_NEW) && spx_tx_init(c->peer) != MPI_SUCCESS) return false;
+  if (!spx_tx_write(c->peer, SPX_REC_CLOSE, 0, closed, 0, NULL, 0)) return false;
+  c->stop = end_of(c);
+  return true;
+}
+
+/* Begins to close the connection beside c that was not used for the longest time, unless one is being closed. */
+static void evict(const spx_conn *c, uint64_t now)
+{
+  spx_conn *victim = NULL;
+  for (uint32_t i = 0; i < spx_net.n_open; i++) {
+    spx_conn *o = spx_net.open_ones[i];
+    if (o->closing && now - o->since < UNHEARD_NS) return;
+    if (o == c || o->closing || o->must_answer || o->must_hear || (o->greets && o->greeting_n < sizeof o->greeting))
+      continue;
+    if (now - o->opened_at < YOUNG_NS || (is_kept(o) && !(spx_net.most && spx_net.n_open >= spx_net.most))) continue;
+    if (!victim || (is_kept(victim) && !is_kept(o)) || (is_kept(victim) == is_kept(o) && o->used < victim->used))
+      victim = o;
+  }
+  if (!victim || !say(victim, 0)) return;
+  victim->closing = SPX_CLOSING_SAID;
+  victim->since = now;
+  spx_stat.net_evicted++;
+  spx_net_push(victim);
+}
+
+void spx_net_want(spx_conn *c)
+{
+  if (c->fd >= 0 || c->asked || c->over || spx_net.want_fd < 0 || spx_net_gone(c->peer)) return;
+  uint64_t now = spx_now_ns();
+  if ((spx_net.relays || spx_net.most) && !has_room(c, now)) {
+    evict(c, now);
+    spx_net_busy(c);
+    return;
+  }
+  c->asked = true;
+  c->asked_at = now;
+  spx_net_tell(SPX_NET_CONNECT | c->peer);
+}
+
+void spx_net_trim(const spx_conn *c)
+{
+  uint64_t now = spx_now_ns();
+  if ((spx_net.relays || spx_net.most) && !has_room(c, now)) evict(c, now);
+}
+
+static void answer(spx_conn *c)
+{
+  if (!c->must_answer || !say(c, 1)) return;
+  c->must_answer = false;
+  spx_net.n_answers--;
+  if (!c->closing) c->closing = SPX_CLOSING_ANSWERED;
+  c->since = spx_now_ns();
+  c->told = true; /* before the other end can call again */
+  spx_net_tell(SPX_NET_CLOSED | c->peer);
+  spx_net_push(c);
+}
+
+void spx_net_on_close(uint32_t peer, const spx_rec *rec)
+{
+  spx_conn *c = spx_net_on ? spx_net.conns[peer] : NULL;
+  if (!c || c->fd < 0) return;
+  if (rec->tag != 0) {
+    c->farewell = true; /* the rest of ours goes first */
+    spx_net_push(c);
+  } else if (!c->must_answer) {
+    c->must_answer = true;
+    spx_net.n_answers++;
+    answer(c);
+  }
+}
+
+void spx_net_answers(void)
+{
+  for (uint32_t i = spx_net.n_open; i-- > 0;) answer(spx_net.open_ones[i]);
+}
+
+void spx_net_finish(spx_conn *c)
+{
+  spx_net_disconnect(c);
+  if (!c->told) spx_net_tell(SPX_NET_CLOSED | c->peer);
+  c->told = false;
+  c->via = SPX_NET_NOBODY;
+  c->frames = 0;
+  c->sent = c->flushed;
+  if (spx_txs[c->peer].conn == c && c->flushed < spx_txs[c->peer].pos) spx_net_busy(c);
+}

@@ -1,0 +1,132 @@
+/* net_conn.h - what net.c, net_relay.c and net_close.c share: connections, and pairs of processes that have none. The lock is held. */
+#ifndef SPX_NET_CONN_H
+#define SPX_NET_CONN_H
+#include "dp.h"
+
+#define SPX_NET_OUT    (256u << 10) /* what waits to be written, or to be acknowledged */
+#define SPX_NET_IN     (256u << 10)
+#define SPX_NET_NOBODY UINT32_MAX
+
+/* How far a connection is that is being closed: by a CLOSE record of one end and a CLOSED record of the other, each the last of its
+ * direction (net_close.c). */
+enum {
+  SPX_CLOSING_NOT = 0,
+  SPX_CLOSING_SAID /* we: CLOSED is to come */,
+  SPX_CLOSING_ANSWERED /* the end is to come */
+};
+
+/* What this process has with another one that is reached over the network: a connection, or what goes through others. Both carry the
+ * same two streams of bytes, the pair's records; positions in them count modulo 2^32, and go on when the way changes. */
+struct spx_conn {
+  int fd; /* -1: none */
+  uint32_t peer, life;
+  bool asked;   /* the engine was told to connect, and there is no connection yet */
+  bool full;    /* the socket took less than it was given: epoll tells when it takes more */
+  bool over;    /* nothing comes any more */
+  bool stalled; /* no memory for a message: nothing is read before it is delivered */
+  bool delivering;
+  uint32_t at;  /* of this process's place in the list */
+  uint8_t *out; /* SPX_NET_OUT: the sending side's records; the part before flushed is written, or acknowledged */
+  uint32_t flushed;
+  uint8_t *in; /* SPX_NET_IN: from in_at to in_end was read and not delivered */
+  uint32_t in_at, in_end;
+  uint32_t done;      /* position of out[flushed] */
+  uint32_t got;       /* position: all before it has come */
+  uint64_t asked_at;  /* ns */
+  uint64_t opened_at; /* ns */
+  uint64_t used;      /* spx_net.clock at the last use */
+  /* closing */
+  uint8_t closing;
+  bool must_answer; /* CLOSE has come, and there was no room for the answer */
+  bool farewell;    /* CLOSED has come */
+  bool told;        /* the engine knows that the connection ends */
+  uint64_t since;   /* ns: of closing */
+  uint32_t stop;    /* closing: nothing from this position on goes over the socket */
+  /* through others */
+  bool greets; /* each end says first how far it is: a greeting */
+  bool
+      must_hear; /* it is not known how much of what went through others has come: nothing is sent before the greeting */
+  uint8_t greeting_n;
+  uint8_t greeting[16];
+  bool busy; /* in spx_net.busy */
+  bool pumping;
+  uint32_t sent;      /* out[sent] is the next byte to go through others; those before it are under way */
+  uint32_t via;       /* the neighbour through which it goes, or SPX_NET_NOBODY */
+  uint32_t frames;    /* that have gone through others since there was a connection */
+  uint32_t owed;      /* bytes that have come through others and were not acknowledged */
+  bool refused;       /* told to send again from got on */
+  uint64_t asked_ack; /* ns: when an acknowledgement was last asked for */
+  uint64_t progress;  /* ns: when the last one came, or the first byte went */
+  uint64_t rewound;   /* ns */
+
+  uint8_t dirty; /* what the sending side sets, and nobody reads */
+  spx_chan out_chan, in_chan;
+  spx_proc bell; /* sleeps always */
+};
+
+/* The connections of this process. */
+typedef struct {
+  spx_conn **conns;     /* by process */
+  spx_conn **open_ones; /* those with a socket */
+  uint32_t n_open;
+  spx_conn **busy; /* those for which something waits, without a connection */
+  uint32_t n_busy;
+  int want_fd;
+  bool hurry; /* nothing is waited for */
+  uint64_t clock;
+  uint32_t n_answers; /* connections with must_answer */
+  bool relays;        /* SPX_CONNECTIONS=topology or random: messages go through others */
+  uint32_t cache;     /* connections beside those that are kept */
+  uint32_t most;      /* connections at all; 0: no limit */
+} spx_net_state;
+SPX_HIDDEN extern spx_net_state spx_net;
+
+/* What the engine is told through the pipe: a word with the number of a process, or 0. */
+enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24 };
+
+/* ---- net.c ---- */
+SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */
+SPX_HIDDEN void spx_net_tell(uint32_t word);
+SPX_HIDDEN void spx_net_push(spx_conn *c);
+/* The socket is closed; what was not read is lost. */
+SPX_HIDDEN void spx_net_disconnect(spx_conn *c);
+/* Delivers what has come. False: it is not sound. */
+SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
+/* The process runs, and may read what is sent to it. */
+SPX_HIDDEN bool spx_net_may_read(uint32_t peer);
+SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* it has ended, or died */
+/* n bytes of what is in out are done with. */
+SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
+
+/* ---- net_close.c ---- */
+/* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked
+ * for again. */
+SPX_HIDDEN void spx_net_want(spx_conn *c);
+/* There are more than allowed: closes the one, beside c, that was not used for the longest time. */
+SPX_HIDDEN void spx_net_trim(const spx_conn *c);
+SPX_HIDDEN void spx_net_on_close(uint32_t peer, const spx_rec *rec);
+/* Answers CLOSE where there was no room before. */
+SPX_HIDDEN void spx_net_answers(void);
+/* The connection has ended in order. */
+SPX_HIDDEN void spx_net_finish(spx_conn *c);
+
+/* ---- net_relay.c ---- */
+SPX_HIDDEN int spx_net_relay_attach(void);
+SPX_HIDDEN void spx_net_relay_detach(void);
+/* There is, or is to be, a connection with this process whenever messages go there. */
+SPX_HIDDEN bool spx_net_kept(uint32_t peer);
+/* Sends what waits through others, as far as it goes. */
+SPX_HIDDEN void spx_net_pump(spx_conn *c);
+/* Something waits for c, and c has no connection: it is looked after. */
+SPX_HIDDEN void spx_net_busy(spx_conn *c);
+SPX_HIDDEN void spx_net_not_busy(spx_conn *c);
+/* A greeting to write to a new connection, and what the peer's says. */
+SPX_HIDDEN void spx_net_greeting(spx_conn *c, uint8_t text[16]);
+SPX_HIDDEN bool spx_net_greeted(spx_conn *c);
+/* Moves what waits; the number of frames that did. */
+SPX_HIDDEN int spx_net_relay_poll(void);
+/* For how long to sleep at most, ns. */
+SPX_HIDDEN uint64_t spx_net_relay_sleep(void);
+SPX_HIDDEN uint64_t spx_net_relay_unsent(void);
+SPX_HIDDEN void spx_net_relay_forget(uint32_t peer);
+#endif

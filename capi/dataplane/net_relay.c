@@ -1,0 +1,526 @@
+/* net_relay.c - messages that go through other processes: SPX_CONNECTIONS=topology:K. Seen from the rest, such a pair has a buffer to
+ * write records to, and one that they come from, like one with a connection.
+ *
+ * What waits in the buffer is cut into frames: VIA records of the pair with a neighbour, a process that shares memory with this one
+ * or that it keeps a connection with. A neighbour sends them on. The engine decides which neighbours are kept and which way leads where
+ * (net/conn in Go) and hands over a table; here is what follows from it for each frame. A frame takes at most three hops.
+ *
+ * - Nothing is lost, doubled or reordered. A frame says where in the pair's stream its bytes belong. The receiver takes what comes next,
+ *   drops what it has, and says from where on it wants to have the rest again. The sender keeps all that was not acknowledged, asks for an
+ *   acknowledgement that does not come, and begins again from the last one when a way is lost.
+ * - When a connection opens, each end says first how much has come to it (a greeting), takes nothing that comes through others from then on,
+ *   and sends on from where the other is. So a connection also helps where a relay computes and moves nothing: it is asked for when no
+ *   acknowledgement comes for a while.
+ * - Relays hold a bounded number of bytes, and cannot deadlock: a frame says how many hops it may take after this one, buffers are given out by
+ *   that number (credit), and a frame only ever waits for a buffer of a smaller one. Frames on their last hop need none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "net_conn.h"
+
+#define CHUNK          (16u * 1024 - SPX_REC_HEADER) /* bytes of a frame */
+#define CREDIT         (256u << 10) /* of one neighbour's frames of a class that this process holds, at most */
+#define ACK_BYTES      (32u << 10)
+#define ASK_NS         10000000 /* between questions how far the receiver is */
+#define REWIND_NS      2000000
+#define STUCK_NS       100000000  /* without an acknowledgement: then a connection is asked for */
+#define LATE_NS        1000000000 /* a neighbour that cannot be connected with for so long is passed by */
+#define SHORTCUT_AFTER 4          /* frames */
+#define CLASSES        3          /* hops that a frame takes, at most: it may take 0, 1 or 2 after one */
+
+enum { VIA_ACK = 1 /* ctx: position up to which the receiver has all */, VIA_ASK = 2, VIA_AGAIN = 4, VIA_CREDIT = 8 };
+
+typedef struct frame {
+  struct frame *next;
+  uint32_t from, cost;
+  int32_t tag, src;
+  uint64_t ctx;
+  uint32_t len;
+  uint8_t class; /* hops that it could take when it came */
+  uint8_t data[];
+} frame;
+
+/* What this process has with a neighbour, as a relay and with it as a relay. */
+typedef struct {
+  uint32_t credit[CLASSES], owed[CLASSES];
+  frame *first[CLASSES], *last[CLASSES]; /* that wait for it, by the hops that they need after it */
+} hop;
+
+static hop *hops;
+static uint64_t n_held; /* frames in queues of hops */
+static spx_routes *_Atomic new_routes;
+static spx_routes *routes;
+
+void spx_net_policy(bool relays, uint32_t cache, uint32_t most)
+{
+  spx_net.relays = relays;
+  spx_net.cache = cache;
+  spx_net.most = most;
+}
+
+void spx_net_route(spx_routes *r)
+{
+  free(atomic_exchange(&new_routes, r));
+  spx_ring_self();
+}
+
+/* Takes the engine's newest table. */
+static void take_routes(void)
+{
+  if (SPX_LIKELY(!atomic_load_explicit(&new_routes, memory_order_relaxed))) return;
+  spx_routes *r = atomic_exchange(&new_routes, NULL);
+  if (!r) return;
+  free(routes);
+  routes = r;
+}
+
+static const spx_route *route(uint32_t peer)
+{
+  static const spx_route direct = {.kept = 1}; /* of processes that the table does not know yet */
+  return routes && peer < routes->n ? &routes->to[peer] : &direct;
+}
+
+bool spx_net_kept(uint32_t peer)
+{
+  take_routes();
+  return route(peer)->kept;
+}
+
+static void new_hop(hop *h)
+{
+  for (int k = 0; k < CLASSES; k++) {
+    while (h->first[k]) {
+      frame *f = h->first[k];
+      h->first[k] = f->next;
+      free(f);
+      n_held--;
+    }
+    h->last[k] = NULL;
+    h->credit[k] = CREDIT;
+    h->owed[k] = 0;
+  }
+}
+
+int spx_net_relay_attach(void)
+{
+  hops = calloc(spx_map.nprocs, sizeof *hops);
+  spx_net.busy = calloc(spx_map.nprocs, sizeof(spx_conn *));
+  if (!hops || !spx_net.busy) return ENOMEM;
+  for (uint32_t i = 0; i < spx_map.nprocs; i++) new_hop(&hops[i]);
+  return 0;
+}
+
+void spx_net_relay_detach(void)
+{
+  for (uint32_t i = 0; hops && i < spx_map.nprocs; i++) new_hop(&hops[i]);
+  free(hops);
+  free(spx_net.busy);
+  free(routes);
+  free(atomic_exchange(&new_routes, NULL));
+  hops = NULL;
+  routes = NULL;
+  spx_net = (spx_net_state){.want_fd = -1};
+}
+
+void spx_net_relay_forget(uint32_t peer) { new_hop(&hops[peer]); }
+
+/* ---- processes for which something waits ------------------------------------------------------------------------- */
+
+void spx_net_busy(spx_conn *c)
+{
+  if (c->busy) return;
+  c->busy = true;
+  spx_net.busy[spx_net.n_busy++] = c;
+}
+
+void spx_net_not_busy(spx_conn *c)
+{
+  if (!c->busy) return;
+  c->busy = false;
+  uint32_t i = 0;
+  while (spx_net.busy[i] != c) i++;
+  spx_net.busy[i] = spx_net.busy[--spx_net.n_busy];
+}
+
+/* ---- frames -------------------------------------------------------------------------------------------------------- */
+
+static int32_t tag_of(uint32_t dst, uint32_t left, uint32_t flags) { return (int32_t)(dst | left << 24 | flags << 26); }
+
+static uint16_t life_of(uint32_t i) { return (uint16_t)spx_proc_of(i)->incarnation; }
+
+static uint64_t place_of(uint32_t src, uint32_t dst, uint32_t position)
+{
+  return position | (uint64_t)life_of(src) << 32 | (uint64_t)life_of(dst) << 48;
+}
+
+/* Can frames go to this neighbour? */
+static bool usable(uint32_t i, uint64_t now)
+{
+  if (spx_net_gone(i) || spx_proc_left(i)) return false;
+  if (!spx_net_peer(i)) return __atomic_load_n(&spx_proc_of(i)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_INIT;
+  const spx_conn *c = spx_net.conns[i];
+  return !c || (!c->over && (c->fd >= 0 || !c->asked || now - c->asked_at < LATE_NS));
+}
+
+/* Into the memory of a process of this host: pieces, if it has no ring. */
+static bool to_memory(uint32_t next, uint64_t ctx, int32_t tag, int32_t src, const uint8_t *data, uint32_t len)
+{
+  spx_tx *tx = &spx_txs[next];
+  if (tx->pend) return false;
+  uint32_t piece = SPX_REC_INLINE, most = (uint32_t)spx_segment->ring_bytes / 4 - SPX_REC_HEADER;
+  if (len > piece && (tx->ring >= 0 || spx_tx_open_ring(tx))) piece = most;
+  uint32_t position = (uint32_t)ctx, flags = (uint32_t)tag >> 26;
+  do {
+    uint32_t n = len < piece ? len : piece;
+    spx_tx_put(next, SPX_REC_VIA, (ctx & ~(uint64_t)UINT32_MAX) | position, tag, src, data, n);
+    position += n;
+    data += n;
+    len -= n;
+  } while (len > 0 && !(flags & VIA_ACK));
+  return true;
+}
+
+/* Gives a frame to a neighbour, from which it needs so many hops. False: it has to wait. */
+static bool give(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint32_t flags, int32_t src,
+                 const uint8_t *data, uint32_t len)
+{
+  hop *h = &hops[next];
+  spx_tx *tx = &spx_txs[next];
+  uint32_t cost = SPX_REC_BYTES(len);
+  int32_t tag = tag_of(dst, needs, flags);
+  spx_net.hurry = true;
+  bool there = !(tx->slow & SPX_TX_NEW) || spx_tx_init(next) == MPI_SUCCESS;
+  spx_net.hurry = false;
+  if (!there) return false;
+  if (flags & VIA_ACK) { /* holds no buffer */
+    spx_tx_put(next, SPX_REC_VIA, ctx, tag, src, NULL, 0);
+    return true;
+  }
+  if (needs > 0 && h->credit[needs] < cost) return false;
+  if (!(tx->conn ? spx_tx_write(next, SPX_REC_VIA, ctx, tag, src, data, len)
+                 : to_memory(next, ctx, tag, src, data, len)))
+    return false;
+  if (needs > 0) h->credit[needs] -= cost;
+  return true;
+}
+
+/* The neighbour, of those that need at most left hops after it, through which dst is reached; -1: none. */
+static int way(uint32_t dst, uint32_t left, uint32_t *needs)
+{
+  if (!spx_net_peer(dst) || spx_net_kept(dst)) {
+    *needs = 0;
+    return (int)dst;
+  }
+  const spx_route *r = route(dst);
+  uint64_t now = spx_now_ns();
+  for (int k = 0; k < r->n; k++)
+    if (r->needs[k] <= left && usable(r->via[k], now)) {
+      *needs = r->needs[k];
+      return (int)r->via[k];
+    }
+  return -1;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------------- */
+
+static void rewind_to_acked(spx_conn *c)
+{
+  if (c->sent != c->flushed) spx_stat.net_again++;
+  c->sent = c->flushed;
+}
+
+/* The neighbour through which c's messages go: the same as long as it is there. */
+static int choose(spx_conn *c, uint64_t now)
+{
+  const spx_route *r = route(c->peer);
+  int found = -1;
+  for (int k = 0; k < r->n; k++) {
+    if (!usable(r->via[k], now)) continue;
+    if (r->via[k] == c->via) return k;
+    if (found < 0) found = k;
+  }
+  rewind_to_acked(c); /* what it held may be lost */
+  c->via = found < 0 ? SPX_NET_NOBODY : r->via[found];
+  return found;
+}
+
+static void ask_ack(spx_conn *c, uint64_t now)
+{
+  const spx_route *r = route(c->peer);
+  int k = choose(c, now);
+  c->asked_ack = now;
+  if (k >= 0)
+    give(c->via, r->needs[k], place_of(spx_me, c->peer, c->done + c->sent - c->flushed), c->peer, VIA_ASK,
+         (int32_t)spx_me, NULL, 0);
+}
+
+void spx_net_pump(spx_conn *c)
+{
+  spx_tx *tx = &spx_txs[c->peer];
+  if (c->pumping || c->fd >= 0 || tx->conn != c) return;
+  if (spx_net_kept(c->peer) || !spx_net.relays) { /* waits for its connection */
+    if (c->flushed == tx->pos) return;
+    spx_net_busy(c);
+    spx_net_want(c);
+    return;
+  }
+  c->pumping = true;
+  while (c->sent < tx->pos) {
+    uint64_t now = spx_now_ns();
+    int k = choose(c, now);
+    if (k < 0) {
+      spx_net_want(c);
+      break;
+    }
+    uint32_t n = tx->pos - c->sent < CHUNK ? tx->pos - c->sent : CHUNK;
+    if (c->sent == c->flushed) c->progress = c->asked_ack = now;
+    if (!give(c->via, route(c->peer)->needs[k], place_of(spx_me, c->peer, c->done + c->sent - c->flushed), c->peer, 0,
+              (int32_t)spx_me, c->out + c->sent, n))
+      break;
+    c->sent += n;
+    spx_stat.net_relayed++;
+    if (++c->frames >= SHORTCUT_AFTER && spx_net.cache) spx_net_want(c);
+  }
+  if (c->flushed < tx->pos) spx_net_busy(c);
+  c->pumping = false;
+}
+
+/* src has all before a position, or wants all from there on again. */
+static void acked(uint32_t src, uint32_t position, bool again)
+{
+  spx_conn *c = spx_net.conns[src];
+  if (!c || c->fd >= 0 || spx_txs[src].conn != c) return;
+  uint32_t n = position - c->done;
+  if (n > spx_txs[src].pos - c->flushed) return; /* of long ago */
+  uint64_t now = spx_now_ns();
+  if (n) c->progress = now;
+  spx_net_done(c, n);
+  if (again && now - c->rewound > REWIND_NS) {
+    c->rewound = now;
+    rewind_to_acked(c);
+  }
+  spx_net_pump(c);
+}
+
+/* ---- receiving ----------------------------------------------------------------------------------------------------- */
+
+static void acknowledge(spx_conn *c, bool again)
+{
+  uint32_t needs;
+  int next = way(c->peer, CLASSES - 1, &needs);
+  c->owed = 0;
+  if (next >= 0)
+    give((uint32_t)next, needs, place_of(spx_me, c->peer, c->got), c->peer, VIA_ACK | (again ? VIA_AGAIN : 0),
+         (int32_t)spx_me, NULL, 0);
+}
+
+/* Bytes of src's stream from a position on. False: no memory. */
+static bool arrived(uint32_t src, uint32_t position, uint32_t flags, const uint8_t *data, uint32_t len)
+{
+  spx_conn *c = spx_net_conn(src);
+  if (!c) return false;
+  if (c->over || (c->fd >= 0 && c->closing != SPX_CLOSING_ANSWERED))
+    return true; /* a greeting has said how far we were */
+  uint32_t old = c->got - position;
+  if ((int32_t)old < 0) {
+    if (!c->refused || (flags & VIA_ASK)) acknowledge(c, true);
+    c->refused = true;
+    return true;
+  }
+  if (old < len) {
+    uint32_t n = len - old;
+    if (SPX_NET_IN - c->in_end < n && !c->delivering) {
+      memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
+      c->in_end -= c->in_at;
+      c->in_at = 0;
+    }
+    if (SPX_NET_IN - c->in_end < n) return true; /* it is asked for again */
+    memcpy(c->in + c->in_end, data + old, n);
+    c->in_end += n;
+    c->got += n;
+    c->owed += n;
+    c->refused = false;
+    int moved = 0;
+    if (!c->delivering && !spx_net_deliver(c, &moved)) {
+      spx_stat.net_refused++;
+      c->over = true;
+    }
+    if (c->stalled) spx_net_busy(c);
+  }
+  if ((flags & VIA_ASK) || c->owed >= ACK_BYTES) acknowledge(c, false);
+  return true;
+}
+
+/* A buffer that a neighbour's frame had is free. */
+static void repay(uint32_t from, uint32_t class, uint32_t cost)
+{
+  hop *h = &hops[from];
+  if (class == 0 || (h->owed[class] += cost) < CREDIT / 4) return;
+  spx_tx_put(from, SPX_REC_VIA, h->owed[class], tag_of(from, class, VIA_CREDIT), (int32_t)spx_me, NULL, 0);
+  h->owed[class] = 0;
+}
+
+/* A frame for another process. One that no way is known for is dropped: its sender sends it again, another way. */
+static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t left, uint32_t flags)
+{
+  uint32_t cost = SPX_REC_BYTES(rec->len), needs = 0;
+  int next = left == 0 || spx_net_gone(dst) ? -1 : way(dst, left - 1, &needs);
+  bool counts = !(flags & VIA_ACK);
+  if (next < 0 || (uint32_t)next == from) {
+    if (counts) repay(from, left, cost);
+    return true;
+  }
+  hop *h = &hops[next];
+  if (!h->first[needs] || !counts) {
+    if (give((uint32_t)next, needs, rec->ctx, dst, flags, rec->src, rec->data, rec->len)) {
+      if (counts) repay(from, left, cost);
+      spx_stat.net_forwarded++;
+      spx_stat.net_forwarded_bytes += rec->len;
+      return true;
+    }
+  }
+  frame *f = malloc(sizeof *f + rec->len);
+  if (!f) return false;
+  *f = (frame){.from = from,
+               .cost = cost,
+               .tag = tag_of(dst, needs, flags),
+               .src = rec->src,
+               .ctx = rec->ctx,
+               .len = rec->len,
+               .class = (uint8_t)left};
+  memcpy(f->data, rec->data, rec->len);
+  if (h->first[needs])
+    h->last[needs]->next = f;
+  else
+    h->first[needs] = f;
+  h->last[needs] = f;
+  n_held++;
+  return true;
+}
+
+bool spx_net_via(uint32_t from, const spx_rec *rec)
+{
+  uint32_t tag = (uint32_t)rec->tag, dst = tag & 0xffffff, left = tag >> 24 & 3, flags = tag >> 26;
+  uint32_t src = (uint32_t)rec->src;
+  if (!hops || left >= CLASSES || dst >= spx_segment->nprocs || src >= spx_segment->nprocs || src == spx_me)
+    return true;
+  if (flags & VIA_CREDIT) {
+    if (rec->ctx <= CREDIT - hops[from].credit[left]) hops[from].credit[left] += (uint32_t)rec->ctx;
+    return true;
+  }
+  if (dst != spx_me) return forward(from, rec, dst, left, flags);
+  if (!spx_net_peer(src) || spx_proc_dead(src) || rec->ctx >> 32 != place_of(src, dst, 0) >> 32) return true;
+  if (spx_net.conns[src] && spx_net.conns[src]->life != spx_proc_of(src)->incarnation) return true;
+  if (!(flags & VIA_ACK)) return arrived(src, (uint32_t)rec->ctx, flags, rec->data, rec->len);
+  acked(src, (uint32_t)rec->ctx, flags & VIA_AGAIN);
+  return true;
+}
+
+/* ---- a connection begins ------------------------------------------------------------------------------------------- */
+
+static const char greeting_word[4] = "spx>";
+
+void spx_net_greeting(spx_conn *c, uint8_t text[16])
+{
+  memset(text, 0, 16);
+  memcpy(text, greeting_word, sizeof greeting_word);
+  memcpy(text + 4, &c->got, sizeof c->got);
+  c->greets = true;
+  c->greeting_n = 0;
+  c->must_hear = c->sent > c->flushed;
+  c->owed = 0;
+  c->refused = false;
+}
+
+bool spx_net_greeted(spx_conn *c)
+{
+  uint32_t position;
+  if (memcmp(c->greeting, greeting_word, sizeof greeting_word) != 0) return false;
+  memcpy(&position, c->greeting + 4, sizeof position);
+  if (!c->must_hear) return true;
+  uint32_t n = position - c->done;
+  if (n > c->sent - c->flushed) return false;
+  c->must_hear = false;
+  c->sent = c->flushed;
+  spx_net_done(c, n);
+  spx_net_push(c);
+  return true;
+}
+
+/* ---- now and then -------------------------------------------------------------------------------------------------- */
+
+/* The next time something is to be looked after. */
+static uint64_t next_look;
+
+static void look_after(spx_conn *c, uint64_t now)
+{
+  spx_tx *tx = &spx_txs[c->peer];
+  int n = 0;
+  if (c->stalled && !spx_net_deliver(c, &n)) c->over = true;
+  bool waits = tx->conn == c && c->flushed < tx->pos;
+  if (waits && c->fd < 0 && (c->over || spx_net_gone(c->peer))) {
+    c->over = true;
+    spx_net_push(c); /* for nobody */
+    waits = false;
+  }
+  if (!c->stalled && (!waits || c->fd >= 0)) {
+    spx_net_not_busy(c);
+    return;
+  }
+  if (c->sent > c->flushed && now - c->asked_ack >= ASK_NS) ask_ack(c, now);
+  if (c->sent > c->flushed && now - c->progress >= STUCK_NS) spx_net_want(c);
+  spx_net_pump(c);
+}
+
+static int send_held(void)
+{
+  int n = 0;
+  uint64_t now = spx_now_ns();
+  for (uint32_t i = 0; n_held > 0 && i < spx_segment->nprocs; i++)
+    for (uint32_t k = 0; k < CLASSES; k++)
+      for (frame *f; (f = hops[i].first[k]); n++) {
+        if (usable(i, now)) {
+          if (!give(i, k, f->ctx, (uint32_t)f->tag & 0xffffff, (uint32_t)f->tag >> 26, f->src, f->data, f->len)) break;
+          spx_stat.net_forwarded++;
+          spx_stat.net_forwarded_bytes += f->len;
+        }
+        hops[i].first[k] = f->next;
+        n_held--;
+        repay(f->from, f->class, f->cost);
+        free(f);
+      }
+  return n;
+}
+
+int spx_net_relay_poll(void)
+{
+  take_routes();
+  int n = n_held ? send_held() : 0;
+  if (spx_net.n_busy == 0) return n;
+  uint64_t now = spx_now_ns();
+  bool all = now >= next_look;
+  if (all) next_look = now + ASK_NS / 10;
+  for (uint32_t i = spx_net.n_busy; i-- > 0;) {
+    if (i >= spx_net.n_busy) continue; /* some have gone */
+    spx_conn *c = spx_net.busy[i];
+    uint32_t before = c->sent;
+    if (all)
+      look_after(c, now);
+    else if (c->sent < spx_txs[c->peer].pos && spx_net.relays)
+      spx_net_pump(c);
+    n += c->sent > before;
+  }
+  return n;
+}
+
+uint64_t spx_net_relay_sleep(void) { return spx_net.n_busy || n_held ? ASK_NS / 10 : UINT64_MAX; }
+
+uint64_t spx_net_relay_unsent(void)
+{
+  uint64_t now = spx_now_ns();
+  for (uint32_t i = 0; i < spx_net.n_busy; i++) {
+    spx_conn *c = spx_net.busy[i];
+    if (c->fd < 0 && c->sent > c->flushed && now - c->asked_ack >= ASK_NS / 10) ask_ack(c, now);
+  }
+  return n_held;
+}

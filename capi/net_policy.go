@@ -1,0 +1,190 @@
+package main
+
+/*
+#include <stdlib.h>
+#include "dp.h"
+#include "settings.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/net/conn"
+	"libspx/net/tcp"
+)
+
+// Which connections this process keeps: decided here by net/conn, whenever processes have come or gone, and handed to the data plane as a
+// table (dataplane/net_relay.c).
+
+// policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say.
+type policy struct {
+	all    bool // a connection with everybody, at once
+	relays bool
+	random int // neighbours by chance; 0: by the topology
+	cache  int
+
+	groups   int   // of processes, as if they were on so many switches; 0: switches says
+	switches []int // of each host
+}
+
+const defaultCache = 16
+
+// startPolicy reads the settings and hands over the first table.
+func startPolicy() error {
+	p := &netState.policy
+	text := C.GoString(C.spx_setting_text(C.SPX_SET_CONNECTIONS))
+	if err := p.parse(text); err != nil {
+		return fail(C.MPI_ERR_ARG, "SPX_CONNECTIONS=%s: %v", text, err)
+	}
+	text = C.GoString(C.spx_setting_text(C.SPX_SET_TOPOLOGY))
+	if err := p.parseTopology(text); err != nil {
+		return fail(C.MPI_ERR_ARG, "SPX_TOPOLOGY=%s: %v", text, err)
+	}
+	most := C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, C.uint64_t(descriptorsForConnections()), 1<<24)
+	C.spx_net_policy(C.bool(p.relays), C.uint32_t(p.cache), C.uint32_t(most))
+	reroute()
+	return nil
+}
+
+// descriptorsForConnections is how many this process may use: not all, since the program has files.
+func descriptorsForConnections() uint64 {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return 256
+	}
+	most := min(l.Cur, 1<<20) / 4 * 3
+	return max(8, most-min(16, most))
+}
+
+func (p *policy) parse(text string) error {
+	words := strings.Split(text, ":")
+	number := func(i, preset, least int) (int, error) {
+		if i >= len(words) {
+			return preset, nil
+		}
+		n, err := strconv.Atoi(words[i])
+		if err != nil || n < least || n > 1<<20 {
+			return 0, fmt.Errorf("%q is no number of connections", words[i])
+		}
+		return n, nil
+	}
+	most := 1
+	var err error
+	switch words[0] {
+	case "", "demand":
+	case "all":
+		p.all = true
+	case "topology":
+		p.relays, most = true, 2
+		p.cache, err = number(1, defaultCache, 0)
+	case "random":
+		p.relays, most = true, 3
+		if p.random, err = number(1, 64, 1); err == nil {
+			p.cache, err = number(2, 0, 0)
+		}
+	default:
+		return fmt.Errorf("there are demand, all, topology:K and random:N:K, not %s", words[0])
+	}
+	if err == nil && len(words) > most {
+		err = fmt.Errorf("%q is too much", strings.Join(words[most:], ":"))
+	}
+	return err
+}
+
+func (p *policy) parseTopology(text string) error {
+	if n, ok := strings.CutPrefix(text, "groups:"); ok {
+		groups, err := strconv.Atoi(n)
+		if err != nil || groups < 1 || groups > 1<<20 {
+			return fmt.Errorf("%q is no number of groups", n)
+		}
+		p.groups = groups
+		return nil
+	}
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		s, err := strconv.Atoi(word)
+		if err != nil || s < 0 || s > 1<<20 {
+			return fmt.Errorf("%q is no number of a switch; it is groups:N, or one for each host, as 0,0,1,1", word)
+		}
+		p.switches = append(p.switches, s)
+	}
+	return nil
+}
+
+// plan is what the processes of the job, as they are now, keep.
+func (p *policy) plan() *conn.Plan {
+	n := int(C.spx_segment.nprocs)
+	of, host, gone := make([]int, n), make([]int, n), make([]bool, n)
+	shared := C.spx_segment.flags&C.SPX_SEG_TCP == 0
+	for i := range n {
+		at := procOf(uint32(i))
+		gone[i] = hasEnded(uint32(i))
+		host[i] = int(at.host)
+		switch {
+		case at.home_job != 0:
+			of[i], gone[i] = -1, true
+		case p.groups > 0:
+			of[i] = i * p.groups / n
+		case host[i] < len(p.switches):
+			of[i] = p.switches[host[i]]
+		default: // a switch of its own, beyond those that are known
+			of[i] = 1<<20 + 1 + host[i]
+		}
+		if !shared {
+			host[i] = i
+		}
+	}
+	if p.random > 0 {
+		return conn.Random(n, p.random, gone)
+	}
+	return conn.Topology(dense(of), host, gone)
+}
+
+// dense numbers switches from 0 in the order in which they occur; -1 stays.
+func dense(of []int) []int {
+	number := map[int]int{-1: -1}
+	for i, s := range of {
+		if _, ok := number[s]; !ok {
+			number[s] = len(number) - 1
+		}
+		of[i] = number[s]
+	}
+	return of
+}
+
+// reroute does what follows from processes that have come or gone.
+func reroute() {
+	s := &netState
+	if s.policy.all {
+		for i := s.id.Self.Number + 1; i < uint32(C.spx_segment.nprocs); i++ {
+			if p := (tcp.Process{Number: i, Life: lifeOf(i)}); bool(C.spx_net_peer(C.uint32_t(i))) && !isGone(p) {
+				go callUntil(p)
+			}
+		}
+	}
+	if !s.policy.relays {
+		return
+	}
+	routes := s.policy.plan().Routes(int(s.id.Self.Number), C.SPX_ROUTE_WAYS)
+	t := (*C.spx_routes)(C.calloc(1, C.size_t(unsafe.Sizeof(C.spx_routes{})+uintptr(len(routes))*unsafe.Sizeof(C.spx_route{}))))
+	if t == nil {
+		return // the old table still leads everywhere, or by connections of their own
+	}
+	t.n = C.uint32_t(len(routes))
+	to := unsafe.Slice((*C.spx_route)(unsafe.Add(unsafe.Pointer(t), unsafe.Sizeof(C.spx_routes{}))), len(routes))
+	for i, r := range routes {
+		to[i].n = C.uint8_t(len(r.Ways))
+		if r.Kept {
+			to[i].kept = 1
+		}
+		for k, w := range r.Ways {
+			to[i].via[k], to[i].needs[k] = C.uint32_t(w.Via), C.uint8_t(w.Needs)
+		}
+	}
+	C.spx_net_route(t)
+}

@@ -1,0 +1,164 @@
+package conn
+
+import (
+	"math/bits"
+	"slices"
+
+	"libspx/net/topo"
+)
+
+// A Plan says for all processes of a job which neighbours each of them keeps: those that it has a static connection with, or shares memory
+// with. Every process computes the same one, so that nobody has to be told.
+type Plan struct {
+	near [][]uint64 // of each process: a set
+	gone []bool
+}
+
+// Way is a neighbour through which a process is reached.
+type Way struct {
+	Via   int
+	Needs int // hops that a frame takes after the neighbour has it, less one: 1 or 2
+}
+
+// Route is how a process is reached: at once, or through one of some neighbours, the best first.
+type Route struct {
+	Kept bool
+	Ways []Way
+}
+
+// Topology is the plan of section 3.1: of[p] is the switch of process p, -1 for one that takes no part, and processes p and q with
+// host[p] == host[q] share memory. Processes that are gone keep their place in it, so that the others' connections stay as they are.
+func Topology(of, host []int, gone []bool) *Plan {
+	n := len(of)
+	p := &Plan{near: sets(n), gone: gone}
+	t := topo.Tree{Of: of, N: slices.Max(append([]int{-1}, of...)) + 1}
+	alone := make([]int, n) // Static sees each process on a host of its own: it leaves none out
+	for i := range alone {
+		alone[i] = i
+	}
+	byHost := map[int][]int{}
+	for i, h := range host {
+		if of[i] >= 0 {
+			byHost[h] = append(byHost[h], i)
+		}
+	}
+	for i := range n {
+		if of[i] < 0 {
+			continue
+		}
+		for _, k := range byHost[host[i]] {
+			p.link(i, k)
+		}
+		for _, k := range Static(&t, alone, i) {
+			p.link(i, k)
+		}
+	}
+	return p
+}
+
+// Random is a plan that knows nothing of the network: any two processes are neighbours with probability degree / n. It is what the
+// topology is compared with.
+func Random(n, degree int, gone []bool) *Plan {
+	p := &Plan{near: sets(n), gone: gone}
+	for i := range n {
+		for k := range i {
+			if mix(uint64(i)<<32|uint64(k))%uint64(n) < uint64(degree) {
+				p.link(i, k)
+			}
+		}
+	}
+	return p
+}
+
+// mix is a hash that is the same everywhere (splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func sets(n int) [][]uint64 {
+	words := (n + 63) / 64
+	all := make([]uint64, n*words)
+	list := make([][]uint64, n)
+	for i := range list {
+		list[i] = all[i*words : (i+1)*words]
+	}
+	return list
+}
+
+func (p *Plan) link(a, b int) {
+	if a != b {
+		p.near[a][b/64] |= 1 << (b % 64)
+		p.near[b][a/64] |= 1 << (a % 64)
+	}
+}
+
+// Near says whether two processes are neighbours.
+func (p *Plan) Near(a, b int) bool { return p.near[a][b/64]>>(b%64)&1 != 0 }
+
+// Neighbors lists those of a process.
+func (p *Plan) Neighbors(a int) (list []int) {
+	for w, word := range p.near[a] {
+		for ; word != 0; word &= word - 1 {
+			list = append(list, w*64+bits.TrailingZeros64(word))
+		}
+	}
+	return list
+}
+
+// Routes returns how self reaches each process, with at most most ways to each. No way leads through a process that is gone; a frame
+// takes at most three hops. Which of equal ways comes first differs from pair to pair, so that relays share the work. A process
+// that no way leads to has none: it is reached by a connection that is made for it.
+func (p *Plan) Routes(self, most int) []Route {
+	routes := make([]Route, len(p.near))
+	around := p.Neighbors(self)
+	around = slices.DeleteFunc(around, func(a int) bool { return p.gone[a] })
+	beyond := make([][]uint64, len(around)) // whom a neighbour reaches through one more
+	for dst := range routes {
+		if dst == self || p.Near(self, dst) {
+			routes[dst].Kept = true
+			continue
+		}
+		var ways []Way
+		take := func(needs int, able func(i int) bool) {
+			var list []int
+			for i, a := range around {
+				if able(i) {
+					list = append(list, a)
+				}
+			}
+			for i := range list {
+				if len(ways) < most {
+					ways = append(ways, Way{list[((self+dst)%len(list)+i)%len(list)], needs})
+				}
+			}
+		}
+		take(1, func(i int) bool { return p.Near(around[i], dst) })
+		if len(ways) < most {
+			take(2, func(i int) bool {
+				if beyond[i] == nil {
+					beyond[i] = p.beyond(around[i], self)
+				}
+				return !p.Near(around[i], dst) && beyond[i][dst/64]>>(dst%64)&1 != 0
+			})
+		}
+		routes[dst].Ways = ways
+	}
+	return routes
+}
+
+// beyond is whom a reaches through one other process that is there, and is not self.
+func (p *Plan) beyond(a, self int) []uint64 {
+	set := make([]uint64, len(p.near[a]))
+	for _, b := range p.Neighbors(a) {
+		if b == self || p.gone[b] {
+			continue
+		}
+		for w, word := range p.near[b] {
+			set[w] |= word
+		}
+	}
+	return set
+}

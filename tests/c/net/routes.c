@@ -1,0 +1,234 @@
+/* Messages while connections come and go: each rank sends to a few partners that change, and checks of all that comes that nothing is
+ * lost, doubled or out of order, and that the content is right; then that descriptors and memory did not grow in the second half, and that
+ * connections were made, closed and relayed through, as the setting says. "death": some ranks, which relay for the others, are
+ * killed meanwhile; the others' messages all arrive. "slow": some compute, and relay nothing meanwhile. The long form:
+ *   SPX_TRANSPORTS=tcp SPX_TOPOLOGY=groups:4 SPX_CONNECTIONS=topology:2 spxrun -n 16 build/tests/c/net/routes soak 1000000
+ * has each rank send a million. docs/connections.md. */
+// run: n=6 args="soak 3000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:0 env=SPX_TOPOLOGY=groups:3 timeout=100
+// run: n=12 args="soak 6000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=120
+// run: n=12 args="soak 4000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=random:5:2 timeout=120
+// run: n=10 args="soak 4000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=3 timeout=120
+// run: n=5 args="soak 2000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=all timeout=100
+// run: n=12 args="death 4000" spxrun=--with-ft env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:3 timeout=120
+// run: n=8 args="slow 1000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:0 env=SPX_TOPOLOGY=groups:4 timeout=120
+// run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=few status=1 stderr~"SPX_CONNECTIONS=few: there are demand, all, topology:K"
+// run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:-1 status=1 stderr~"is no number of connections"
+// run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_TOPOLOGY=groups:x status=1 stderr~"is no number of groups"
+#include <dirent.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "../check.h"
+
+enum { UNDER_WAY = 32, PARTNERS = 4, MOST = 40000, DATA = 1, COUNTS = 2 };
+
+static int rank, size, dying, slow;
+static long each, sent_to[1024], got_from[1024], told_by[1024], received;
+static unsigned char *out[UNDER_WAY], in[MOST];
+static MPI_Request under_way[UNDER_WAY];
+static uint64_t seed;
+
+static uint32_t rnd(void)
+{
+  seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+  return (uint32_t)(seed >> 33);
+}
+
+/* Those that will be killed: one of each four. */
+static int victim(int r) { return dying && r % 4 == 1; }
+
+static int bytes_of(int from, int to, long k)
+{
+  uint64_t h = ((uint64_t)from * 7919 + (uint64_t)to * 104729 + (uint64_t)k) * 0x9e3779b97f4a7c15ull;
+  uint32_t r = (uint32_t)(h >> 40);
+  return (int)(8 + (r % 64 == 0 ? r / 64 % (MOST - 8) : r % 8 == 0 ? r / 64 % 2000 : r / 64 % 64));
+}
+
+static void fill(unsigned char *p, int from, int to, long k, int n)
+{
+  uint64_t word = ((uint64_t)from << 52) ^ ((uint64_t)to << 40) ^ (uint64_t)k;
+  memcpy(p, &word, sizeof word);
+  for (int i = 8; i < n; i++) p[i] = (unsigned char)(from * 31 + to * 17 + k * 5 + i);
+}
+
+static int same(const unsigned char *p, int from, int to, long k, int n)
+{
+  static unsigned char want[MOST];
+  fill(want, from, to, k, n);
+  return memcmp(p, want, (size_t)n) == 0;
+}
+
+/* Takes what has come from one rank, or any. */
+static void take(int source)
+{
+  for (int there = 1; there;) {
+    MPI_Status st;
+    MPI_Iprobe(source, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &st);
+    if (!there) return;
+    int n, from = st.MPI_SOURCE;
+    MPI_Recv(in, MOST, MPI_BYTE, from, st.MPI_TAG, MPI_COMM_WORLD, &st);
+    MPI_Get_count(&st, MPI_BYTE, &n);
+    if (st.MPI_TAG == COUNTS) {
+      memcpy(&told_by[from], in, sizeof told_by[from]);
+      CHECK(n == (int)sizeof told_by[from] && told_by[from] == got_from[from]); /* it overtakes nothing */
+      continue;
+    }
+    long k = got_from[from]++;
+    CHECK(n == bytes_of(from, rank, k) && same(in, from, rank, k, n));
+    received++;
+  }
+}
+
+static void take_all(void)
+{
+  if (!dying) take(MPI_ANY_SOURCE);
+  for (int r = 0; dying && r < size; r++)
+    if (!victim(r)) take(r);
+}
+
+/* A place for one more message. */
+static int place(void)
+{
+  for (;;) {
+    for (int i = 0; i < UNDER_WAY; i++) {
+      int done;
+      MPI_Test(&under_way[i], &done, MPI_STATUS_IGNORE);
+      if (done) return i;
+    }
+    take_all();
+  }
+}
+
+static void talk(long messages)
+{
+  int partner[PARTNERS] = {0};
+  for (long m = 0; m < messages; m++) {
+    if (m % 100 == 0)
+      for (int i = 0; i < PARTNERS; i++) do
+          partner[i] = (int)(rnd() % (uint32_t)size);
+        while (victim(partner[i]) || (size > 1 && partner[i] == rank));
+    int to = partner[rnd() % PARTNERS], i = place();
+    long k = sent_to[to]++;
+    int n = bytes_of(rank, to, k);
+    fill(out[i], rank, to, k, n);
+    MPI_Isend(out[i], n, MPI_BYTE, to, DATA, MPI_COMM_WORLD, &under_way[i]);
+    if (m % 8 == 0) take_all();
+    if (slow && rank % 2 && m % 250 == 100) {
+      volatile double x = 1; /* computes, without a call of MPI */
+      for (double end = MPI_Wtime() + 0.3; MPI_Wtime() < end;) x *= 1.0000001;
+    }
+  }
+}
+
+static int descriptors(void)
+{
+  int n = 0;
+  DIR *d = opendir("/proc/self/fd");
+  while (d && readdir(d)) n++;
+  if (d) closedir(d);
+  return n;
+}
+
+static long memory_kb(void)
+{
+  long pages = 0, all;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (!f || fscanf(f, "%ld %ld", &all, &pages) != 2) pages = -1;
+  if (f) fclose(f);
+  return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+enum { OPEN, OPENED, EVICTED, RELAYED, AGAIN, FORWARDED, VARIABLES };
+static const char *const names[VARIABLES] = {"spx_connections_open",    "spx_connections_opened",
+                                             "spx_connections_evicted", "spx_frames_relayed",
+                                             "spx_frames_again",        "spx_frames_forwarded"};
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle handles[VARIABLES];
+
+static void watch(void)
+{
+  int provided, index, count;
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  MPI_T_pvar_session_create(&session);
+  for (int i = 0; i < VARIABLES; i++) {
+    int class = i == OPEN ? MPI_T_PVAR_CLASS_LEVEL : MPI_T_PVAR_CLASS_COUNTER;
+    CHECK(MPI_T_pvar_get_index(names[i], class, &index) == MPI_SUCCESS);
+    CHECK(MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count) == MPI_SUCCESS);
+    MPI_T_pvar_start(session, handles[i]);
+  }
+}
+
+static void read_all(unsigned long long *values)
+{
+  for (int i = 0; i < VARIABLES; i++) CHECK(MPI_T_pvar_read(session, handles[i], &values[i]) == MPI_SUCCESS);
+}
+
+/* What the setting promises has been done. */
+static void check_counters(const unsigned long long *sum)
+{
+  const char *how = getenv("SPX_CONNECTIONS"), *most = getenv("SPX_CONNECTIONS_MAX");
+  const char *cached = how && strncmp(how, "topology:", 9) == 0 ? how + 9 : NULL;
+  if (cached) CHECK(sum[RELAYED] > 0 && sum[FORWARDED] > 0);
+  if (cached ? atoi(cached) > 0 && atoi(cached) < 4 : most != NULL) CHECK(sum[EVICTED] > 0);
+  if (!how || strcmp(how, "all") == 0) CHECK(sum[RELAYED] == 0 && sum[FORWARDED] == 0);
+}
+
+static void finish(void)
+{
+  for (int r = 0; r < size; r++) {
+    if (victim(r) || r == rank) continue;
+    int i = place();
+    memcpy(out[i], &sent_to[r], sizeof sent_to[r]);
+    MPI_Isend(out[i], sizeof sent_to[r], MPI_BYTE, r, COUNTS, MPI_COMM_WORLD, &under_way[i]);
+  }
+  for (int r = 0; r < size; r++)
+    while (!victim(r) && r != rank && told_by[r] < 0) take_all();
+  for (int done = 0; !done;) {
+    take_all();
+    MPI_Testall(UNDER_WAY, under_way, &done, MPI_STATUSES_IGNORE);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  unsigned long long values[VARIABLES], sum[VARIABLES];
+  MPI_Init(&argc, &argv);
+  watch();
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  dying = argc > 1 && strcmp(argv[1], "death") == 0;
+  slow = argc > 1 && strcmp(argv[1], "slow") == 0;
+  each = argc > 2 ? atol(argv[2]) : 1000;
+  seed = (uint64_t)rank * 7919 + 1;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, dying ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
+  for (int i = 0; i < UNDER_WAY; i++) out[i] = malloc(MOST), under_way[i] = MPI_REQUEST_NULL;
+  for (int r = 0; r < size; r++) told_by[r] = -1;
+  if (victim(rank)) {
+    talk(each / 8 + rnd() % 100);
+    raise(SIGKILL);
+  }
+  talk(each / 2);
+  int had = descriptors();
+  long had_kb = memory_kb();
+  talk(each - each / 2);
+  int has = descriptors();
+  long has_kb = memory_kb();
+  finish();
+  CHECK(has <= had + size / 2 + 4);
+  read_all(values);
+  if (rank == 0)
+    fprintf(stderr,
+            "rank 0: %ld received; %llu open, %llu opened, %llu evicted, %llu relayed, %llu again, %llu forwarded; "
+            "descriptors %d, then %d; memory %ld KiB, then %ld\n",
+            received, values[OPEN], values[OPENED], values[EVICTED], values[RELAYED], values[AGAIN], values[FORWARDED],
+            had, has, had_kb, has_kb);
+  if (!dying) {
+    MPI_Allreduce(values, sum, VARIABLES, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (!slow && argc > 2) check_counters(sum);
+  }
+  MPI_T_finalize();
+  MPI_Finalize();
+  return check_status();
+}
