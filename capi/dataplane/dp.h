@@ -175,6 +175,8 @@ static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 {
   return rx->base && rx->epoch != (uint16_t)__atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
 }
+/* Sets up both directions for the process that has this number now. */
+SPX_HIDDEN void spx_peer_meet(uint32_t i);
 /* Nothing waits for the peer any more; it may be given up. */
 SPX_HIDDEN void spx_peer_idle(uint32_t peer);
 SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */

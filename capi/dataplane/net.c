@@ -273,7 +273,7 @@ int spx_net_tx_init(uint32_t peer)
   tx->epoch = spx_own.epoch;
   tx->head = tx->tail = tx->sent = tx->matched = spx_position(tx->epoch);
   c->out_chan.tail = c->out_chan.matched = tx->head;
-  c->flushed = c->sent = 0;
+  c->flushed = c->sent = c->reached = 0;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
   if (!spx_net.relays || spx_net_kept(peer)) ask(c);
   return MPI_SUCCESS;
@@ -285,7 +285,8 @@ void spx_net_done(spx_conn *c, uint32_t n)
   c->flushed += n;
   c->done += n;
   if (c->sent < c->flushed) c->sent = c->flushed;
-  if (c->flushed == tx->pos) tx->pos = c->flushed = c->sent = 0;
+  if (c->reached < c->sent) c->reached = c->sent;
+  if (c->flushed == tx->pos) tx->pos = c->flushed = c->sent = c->reached = 0;
   tx->tail = tx->head - (tx->pos - c->flushed);
   c->out_chan.tail = tx->tail;
 }
@@ -338,6 +339,7 @@ spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
     tx->pos -= aligned;
     c->flushed -= aligned;
     c->sent -= aligned;
+    c->reached -= aligned;
   }
   return tx->pos + bytes <= tx->size ? (spx_rec *)(c->out + tx->pos) : NULL;
 }

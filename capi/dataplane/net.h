@@ -74,6 +74,8 @@ SPX_HIDDEN void spx_net_route(spx_routes *r);
 SPX_HIDDEN void spx_net_news(void);
 /* A VIA record of a neighbour. False: no memory. */
 SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
+/* What this process had, as a relay, with the one that had this number. */
+SPX_HIDDEN void spx_net_relay_forget(uint32_t peer);
 /* A CLOSE record. */
 SPX_HIDDEN void spx_net_on_close(uint32_t peer, const struct spx_rec *rec);
 #endif

@@ -32,9 +32,7 @@ static uint32_t end_of(const spx_conn *c) { return c->done + spx_txs[c->peer].po
 /* Writes the last record of this end. False: there is no room for it now. */
 static bool say(spx_conn *c, int32_t closed)
 {
-  spx_tx *tx = &spx_txs[c->peer];
-  if ((tx->slow & SPX_TX_NEW) && spx_tx_init(c->peer) != MPI_SUCCESS) return false;
-  if (!spx_tx_write(c->peer, SPX_REC_CLOSE, 0, closed, 0, NULL, 0)) return false;
+  if (!spx_net_ready(c->peer) || !spx_tx_write(c->peer, SPX_REC_CLOSE, 0, closed, 0, NULL, 0)) return false;
   c->stop = end_of(c);
   return true;
 }
@@ -117,6 +115,6 @@ void spx_net_finish(spx_conn *c)
   c->told = false;
   c->via = SPX_NET_NOBODY;
   c->frames = 0;
-  c->sent = c->flushed;
+  c->sent = c->reached = c->flushed;
   if (spx_txs[c->peer].conn == c && c->flushed < spx_txs[c->peer].pos) spx_net_busy(c);
 }

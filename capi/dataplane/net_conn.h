@@ -51,6 +51,7 @@ struct spx_conn {
   bool busy; /* in spx_net.busy */
   bool pumping;
   uint32_t sent;      /* out[sent] is the next byte to go through others; those before it are under way */
+  uint32_t reached;   /* the part of out before this may have come, though it may be sent again: at least sent */
   uint32_t via;       /* the neighbour through which it goes, or SPX_NET_NOBODY */
   uint32_t frames;    /* that have gone through others since there was a connection */
   uint32_t owed;      /* bytes that have come through others and were not acknowledged */
@@ -104,7 +105,6 @@ SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
 SPX_HIDDEN void spx_net_want(spx_conn *c);
 /* There are more than allowed: closes the one, beside c, that was not used for the longest time. */
 SPX_HIDDEN void spx_net_trim(const spx_conn *c);
-SPX_HIDDEN void spx_net_on_close(uint32_t peer, const spx_rec *rec);
 /* Answers CLOSE where there was no room before. */
 SPX_HIDDEN void spx_net_answers(void);
 /* The connection has ended in order. */
@@ -115,6 +115,8 @@ SPX_HIDDEN int spx_net_relay_attach(void);
 SPX_HIDDEN void spx_net_relay_detach(void);
 /* There is, or is to be, a connection with this process whenever messages go there. */
 SPX_HIDDEN bool spx_net_kept(uint32_t peer);
+/* Sets up the sending side, also towards a process that no communicator leads to, and waits for nothing. False: no memory. */
+SPX_HIDDEN bool spx_net_ready(uint32_t peer);
 /* Sends what waits through others, as far as it goes. */
 SPX_HIDDEN void spx_net_pump(spx_conn *c);
 /* Something waits for c, and c has no connection: it is looked after. */
@@ -128,5 +130,4 @@ SPX_HIDDEN int spx_net_relay_poll(void);
 /* For how long to sleep at most, ns. */
 SPX_HIDDEN uint64_t spx_net_relay_sleep(void);
 SPX_HIDDEN uint64_t spx_net_relay_unsent(void);
-SPX_HIDDEN void spx_net_relay_forget(uint32_t peer);
 #endif

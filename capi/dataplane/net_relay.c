@@ -180,6 +180,17 @@ static bool to_memory(uint32_t next, uint64_t ctx, int32_t tag, int32_t src, con
   return true;
 }
 
+bool spx_net_ready(uint32_t peer)
+{
+  const spx_tx *tx = &spx_txs[peer];
+  if (SPX_UNLIKELY(tx->life != spx_proc_of(peer)->incarnation)) spx_peer_meet(peer); /* no communicator leads there */
+  if (SPX_LIKELY(!(tx->slow & SPX_TX_NEW))) return true;
+  spx_net.hurry = true;
+  bool there = spx_tx_init(peer) == MPI_SUCCESS;
+  spx_net.hurry = false;
+  return there;
+}
+
 /* Gives a frame to a neighbour, from which it needs so many hops. False: it has to wait. */
 static bool give(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint32_t flags, int32_t src,
                  const uint8_t *data, uint32_t len)
@@ -188,10 +199,7 @@ static bool give(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint
   spx_tx *tx = &spx_txs[next];
   uint32_t cost = SPX_REC_BYTES(len);
   int32_t tag = tag_of(dst, needs, flags);
-  spx_net.hurry = true;
-  bool there = !(tx->slow & SPX_TX_NEW) || spx_tx_init(next) == MPI_SUCCESS;
-  spx_net.hurry = false;
-  if (!there) return false;
+  if (!spx_net_ready(next)) return false;
   if (flags & VIA_ACK) { /* holds no buffer */
     spx_tx_put(next, SPX_REC_VIA, ctx, tag, src, NULL, 0);
     return true;
@@ -278,6 +286,7 @@ void spx_net_pump(spx_conn *c)
               (int32_t)spx_me, c->out + c->sent, n))
       break;
     c->sent += n;
+    if (c->reached < c->sent) c->reached = c->sent;
     spx_stat.net_relayed++;
     if (++c->frames >= SHORTCUT_AFTER && spx_net.cache) spx_net_want(c);
   }
@@ -355,7 +364,7 @@ static bool arrived(uint32_t src, uint32_t position, uint32_t flags, const uint8
 static void repay(uint32_t from, uint32_t class, uint32_t cost)
 {
   hop *h = &hops[from];
-  if (class == 0 || (h->owed[class] += cost) < CREDIT / 4) return;
+  if (class == 0 || (h->owed[class] += cost) < CREDIT / 4 || !spx_net_ready(from)) return;
   spx_tx_put(from, SPX_REC_VIA, h->owed[class], tag_of(from, class, VIA_CREDIT), (int32_t)spx_me, NULL, 0);
   h->owed[class] = 0;
 }
@@ -427,7 +436,7 @@ void spx_net_greeting(spx_conn *c, uint8_t text[16])
   memcpy(text + 4, &c->got, sizeof c->got);
   c->greets = true;
   c->greeting_n = 0;
-  c->must_hear = c->sent > c->flushed;
+  c->must_hear = c->reached > c->flushed;
   c->owed = 0;
   c->refused = false;
 }
@@ -439,7 +448,7 @@ bool spx_net_greeted(spx_conn *c)
   memcpy(&position, c->greeting + 4, sizeof position);
   if (!c->must_hear) return true;
   uint32_t n = position - c->done;
-  if (n > c->sent - c->flushed) return false;
+  if (n > c->reached - c->flushed) return false;
   c->must_hear = false;
   c->sent = c->flushed;
   spx_net_done(c, n);

@@ -91,8 +91,7 @@ static void rehome(uint32_t i)
   spx_ring_bell(i);
 }
 
-/* Sets up both directions for the process that has this number now. */
-static void meet(uint32_t i)
+void spx_peer_meet(uint32_t i)
 {
   spx_tx *tx = &spx_txs[i];
   spx_rx *rx = &spx_rxs[i];
@@ -103,6 +102,7 @@ static void meet(uint32_t i)
     spx_map.seen_deaths = UINT64_MAX; /* it was nobody's concern when it died: spx_notice_deaths looks again */
   if (tx->life != life) {
     spx_tx_forget(i);
+    if (spx_net_on) spx_net_relay_forget(i);
     tx->life = life;
     if (rx->dead) tx->slow |= SPX_TX_DEAD;
   }
@@ -120,7 +120,7 @@ void spx_peer_hold(uint32_t i)
     s->held = true;
     if (s->file && s->life != life_of(i)) s->file = NULL;
     mark_all(i, SPX_TIE_HELD);
-    meet(i);
+    spx_peer_meet(i);
   }
   spx_unlock();
 }

@@ -5,14 +5,14 @@
 #include "spx.h"
 
 typedef struct spx_stats {
-  uint64_t unexpected, unexpected_bytes; /* messages that nobody had asked for yet; bytes copied aside for them */
-  uint64_t unexpected_high;              /* most of them at once, since the last look (shim/tool_pvar.c) */
-  uint64_t announced;                    /* messages sent that are not eager */
-  uint64_t gets, got_bytes;              /* messages read out of the sender's memory */
-  uint64_t streams, streamed_bytes;      /* messages sent as a stream */
-  uint64_t connections, rings;           /* processes sent to; rings opened */
-  uint64_t net_refused;                  /* connections ended because of what came */
-  uint64_t net_open, net_opened, net_evicted;        /* connections open now; made; closed because others were wanted */
+  uint64_t unexpected, unexpected_bytes;      /* messages that nobody had asked for yet; bytes copied aside for them */
+  uint64_t unexpected_high;                   /* most of them at once, since the last look (shim/tool_pvar.c) */
+  uint64_t announced;                         /* messages sent that are not eager */
+  uint64_t gets, got_bytes;                   /* messages read out of the sender's memory */
+  uint64_t streams, streamed_bytes;           /* messages sent as a stream */
+  uint64_t connections, rings;                /* processes sent to; rings opened */
+  uint64_t net_refused;                       /* connections ended because of what came */
+  uint64_t net_open, net_opened, net_evicted; /* connections open now; made; closed because others were wanted */
   uint64_t net_relayed, net_again; /* frames of this process that others send on; times that some were sent again */
   uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
   uint64_t yields, sleeps, wakeups;            /* while waiting; other processes woken */

@@ -22,6 +22,7 @@ func script() string { return filepath.Join(harness.Root(), "scripts/hosts") }
 type bed struct {
 	t    testing.TB
 	name string
+	env  []string // of programs, beside what their lines say
 }
 
 // newBed makes n hosts, which go with the test.
@@ -33,7 +34,7 @@ func newBed(t testing.TB, n int) *bed {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("there is no ip (Debian: iproute2)")
 	}
-	b := &bed{t, fmt.Sprintf("s%x-", os.Getpid()%0x1000000)}
+	b := &bed{t: t, name: fmt.Sprintf("s%x-", os.Getpid()%0x1000000)}
 	out, err := exec.Command(script(), "up", b.name, fmt.Sprint(n)).CombinedOutput()
 	if err != nil {
 		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
@@ -214,9 +215,21 @@ func until(t *testing.T, what string, is func() bool) {
 
 // Programs of tests/c, on three hosts: the same program must not notice where its ranks are.
 func TestPrograms(t *testing.T) {
+	newBed(t, 3).programs(t, "pt2pt/requests", "pt2pt/statuses", "coll/*", "comm/splits", "topo/*", "part/*", "rma/*", "ft/*", "io/*", "mcast/*", "ckpt/*",
+		"spawn/basic", "spawn/fail", "spawn/multiple", "spawn/nested", "spawn/ports", "spawn/ulfm")
+}
+
+// Some of them with few connections: two of the hosts are on one switch, and messages are relayed through memory, the network, or both.
+func TestFewConnections(t *testing.T) {
 	b := newBed(t, 3)
-	for _, name := range []string{"pt2pt/requests", "pt2pt/statuses", "coll/*", "comm/splits", "topo/*", "part/*", "rma/*", "ft/*", "io/*", "mcast/*", "ckpt/*",
-		"spawn/basic", "spawn/fail", "spawn/multiple", "spawn/nested", "spawn/ports", "spawn/ulfm"} {
+	b.env = []string{"SPX_CONNECTIONS=topology:1", "SPX_TOPOLOGY=0,0,1"}
+	b.programs(t, "coll/death", "coll/shared", "ft/*", "mcast/*", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/nested", "spawn/ulfm")
+	b.env = []string{"SPX_CONNECTIONS=topology:0"} // each host is a switch
+	b.programs(t, "ft/recover", "net/routes", "pt2pt/requests", "spawn/basic")
+}
+
+func (b *bed) programs(t *testing.T, names ...string) {
+	for _, name := range names {
 		files, err := filepath.Glob(filepath.Join(harness.Root(), "tests/c", name+".c"))
 		if err != nil {
 			t.Fatal(err)
@@ -248,7 +261,7 @@ func (b *bed) program(t *testing.T, file string) {
 				program := harness.Compile(t, "c/"+name, []string{file}, lines[0].CFlags...)
 				args := append([]string{"-host", b.list(1, 1, 1)}, line.Spxrun...)
 				c := b.spxrun(append(append(args, "-n", fmt.Sprint(n), program), line.Args...)...)
-				c.Env, c.Limit, c.Stdin, c.Dir = append(c.Env, line.Env...), line.Limit, line.Stdin, t.TempDir()
+				c.Env, c.Limit, c.Stdin, c.Dir = append(append(c.Env, b.env...), line.Env...), line.Limit, line.Stdin, t.TempDir()
 				o := harness.Run(t, c)
 				if why := line.Check(o); why != "" {
 					t.Errorf("%s\n%s--- again: go test ./tests/hosts -count=1 -run '%s'", why, o.Text(), t.Name())

@@ -198,7 +198,8 @@ static void job_take_ends(uint32_t n, uint32_t me)
     }
 }
 
-static _Atomic uint32_t *job_done; /* processes that have nothing more to send: the others' messages may still go through them */
+static _Atomic uint32_t
+    *job_done; /* processes that have nothing more to send: the others' messages may still go through them */
 
 static void job_serve(void)
 {

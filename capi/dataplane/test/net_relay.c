@@ -3,8 +3,8 @@
 // sanitize: address,undefined
 // timeout: 240
 #define JOB_SOCKETS 1
-#define JOB_RELAYS 1
-#define main main_of_traffic
+#define JOB_RELAYS  1
+#define main        main_of_traffic
 #include "traffic.c"
 #undef main
 
