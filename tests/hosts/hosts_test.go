@@ -223,7 +223,7 @@ func TestPrograms(t *testing.T) {
 func TestFewConnections(t *testing.T) {
 	b := newBed(t, 3)
 	b.env = []string{"SPX_CONNECTIONS=topology:1", "SPX_TOPOLOGY=0,0,1"}
-	b.programs(t, "coll/death", "coll/shared", "ft/*", "mcast/*", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/nested", "spawn/ulfm")
+	b.programs(t, "coll/death", "coll/shared", "ft/agree", "ft/early_revoke", "ft/recover", "ft/shrink", "ft/wildcard", "mcast/*", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/nested", "spawn/ulfm")
 	b.env = []string{"SPX_CONNECTIONS=topology:0"} // each host is a switch
 	b.programs(t, "ft/recover", "net/routes", "pt2pt/requests", "spawn/basic")
 }
