@@ -112,36 +112,31 @@ static int make_active(const repair *p, MPI_Comm pool, int *next, int *nnext, MP
 
 static void take_over(repair *p, MPI_Comm active, int *next, int nnext)
 {
+  bool had = p->role != MPIX_ROLE_SPARE, first = p->role == MPIX_ROLE_INITIAL && p->active == MPI_COMM_NULL;
+  p->role = active == MPI_COMM_NULL ? MPIX_ROLE_SPARE
+            : first                 ? MPIX_ROLE_INITIAL
+            : had                   ? MPIX_ROLE_SURVIVOR
+                                    : MPIX_ROLE_REPLACEMENT;
   if (p->active != MPI_COMM_NULL) PMPI_Comm_free(&p->active);
-  bool had = p->role == MPIX_ROLE_INITIAL || p->role == MPIX_ROLE_SURVIVOR || p->role == MPIX_ROLE_REPLACEMENT;
-  p->role = active == MPI_COMM_NULL ? MPIX_ROLE_SPARE : had ? MPIX_ROLE_SURVIVOR : MPIX_ROLE_REPLACEMENT;
   p->active = active;
   memcpy(p->places, next, (size_t)nnext * sizeof *next);
   p->nplaces = nnext;
 }
 
-enum { HOME = SPX_DECIDE_CALM, REPAIRED = SPX_DECIDE_GO };
-
-/* All who live meet on the pool. flags in: HOME: this process is done. *home: all are. Else the active communicator is a new one. */
-static int meet(repair *p, uint32_t flags, bool *home)
+/* pool has those that live, by agreement: out of it comes the next active communicator, which all of them have, or none. */
+static int form(repair *p, MPI_Comm pool)
 {
-  int err, *next = malloc(((size_t)p->base->size + 1) * sizeof *next), nnext = 0;
+  int err = MPI_SUCCESS, nnext = 0, *next = malloc(((size_t)p->base->size + 1) * sizeof *next);
   if (!next) return MPI_ERR_NO_MEM;
-  MPI_Comm pool = MPI_COMM_NULL, active = MPI_COMM_NULL;
-  PMPIX_Comm_revoke(p->pool);
-  err = spx_dyprc_decide(p->pool, &flags, &pool);
-  *home = err == MPI_SUCCESS && flags & HOME;
-  while (err == MPI_SUCCESS && !*home) {
-    MPI_Comm left = MPI_COMM_NULL;
-    PMPI_Comm_free(&p->pool);
+  while (err == MPI_SUCCESS) {
+    MPI_Comm left = MPI_COMM_NULL, active = MPI_COMM_NULL;
+    if (p->pool != MPI_COMM_NULL) PMPI_Comm_free(&p->pool);
     p->pool = pool;
     int made = make_active(p, pool, next, &nnext, &active);
-    /* Who could not make it lets nobody wait for it. All agree whether it is there at all of them; if not, on who is left. */
-    if (made != MPI_SUCCESS) PMPIX_Comm_revoke(pool);
-    flags = made == MPI_SUCCESS ? SPX_DECIDE_CALM | SPX_DECIDE_GO : 0;
+    if (made != MPI_SUCCESS) PMPIX_Comm_revoke(pool); /* nobody waits for who could not */
+    uint32_t flags = made == MPI_SUCCESS ? SPX_DECIDE_CALM | SPX_DECIDE_GO : 0;
     err = spx_dyprc_decide(pool, &flags, &left);
-    if (err != MPI_SUCCESS) break;
-    if (flags & SPX_DECIDE_GO) {
+    if (err == MPI_SUCCESS && flags & SPX_DECIDE_GO) {
       take_over(p, active, next, nnext);
       break;
     }
@@ -153,6 +148,18 @@ static int meet(repair *p, uint32_t flags, bool *home)
   }
   free(next);
   return err;
+}
+
+enum { HOME = SPX_DECIDE_CALM };
+
+/* All who live meet on the pool. flags: HOME: this process is done. *home: all are. Else there is another active communicator. */
+static int meet(repair *p, uint32_t flags, bool *home)
+{
+  MPI_Comm pool = MPI_COMM_NULL;
+  PMPIX_Comm_revoke(p->pool);
+  int err = spx_dyprc_decide(p->pool, &flags, &pool);
+  *home = err == MPI_SUCCESS && flags & HOME;
+  return err == MPI_SUCCESS && !*home ? form(p, pool) : err;
 }
 
 /* A spare waits until somebody revokes the pool. */
@@ -168,7 +175,6 @@ static void wait_for_call(const repair *p)
 
 static int begin(spx_comm *comm, int num_spares, repair **made)
 {
-  MPI_Comm base = (MPI_Comm)(uintptr_t)comm->o.handle;
   if (comm->flags & SPX_C_INTER) {
     spx_detail("comm is an intercommunicator: merge it first");
     return MPI_ERR_COMM;
@@ -178,7 +184,6 @@ static int begin(spx_comm *comm, int num_spares, repair **made)
     return MPI_ERR_ARG;
   }
   repair *p = calloc(1, sizeof *p);
-  int n = comm->size - num_spares;
   if (p) p->places = malloc((size_t)comm->size * sizeof *p->places);
   if (!p || !p->places) {
     free(p);
@@ -186,28 +191,23 @@ static int begin(spx_comm *comm, int num_spares, repair **made)
     return MPI_ERR_NO_MEM;
   }
   p->active = p->pool = MPI_COMM_NULL;
-  int err = PMPI_Comm_split(base, 0, comm->rank, &p->pool);
-  if (err == MPI_SUCCESS) err = PMPI_Comm_split(p->pool, comm->rank < n ? 0 : MPI_UNDEFINED, comm->rank, &p->active);
-  if (err != MPI_SUCCESS) {
-    if (p->pool != MPI_COMM_NULL) {
-      PMPIX_Comm_revoke(p->pool);
-      PMPI_Comm_free(&p->pool);
-    }
-    free(p->places);
-    free(p);
-    return err;
-  }
-  for (int i = 0; i < n; i++) p->places[i] = i;
-  p->nplaces = n;
+  p->nplaces = comm->size - num_spares;
+  for (int i = 0; i < p->nplaces; i++) p->places[i] = i;
   p->base = comm;
-  p->role = comm->rank < n ? MPIX_ROLE_INITIAL : MPIX_ROLE_SPARE;
+  p->role = comm->rank < p->nplaces ? MPIX_ROLE_INITIAL : MPIX_ROLE_SPARE;
   spx_ref(&comm->o);
   pthread_mutex_lock(&lock);
   p->next = repairs;
   repairs = p;
   pthread_mutex_unlock(&lock);
-  *made = p;
-  return MPI_SUCCESS;
+  /* Those that are dead by now are none of those that work: also this may be called after a failure. */
+  MPI_Comm pool = MPI_COMM_NULL;
+  uint32_t flags = 0;
+  int err = spx_dyprc_decide((MPI_Comm)(uintptr_t)comm->o.handle, &flags, &pool);
+  if (err == MPI_SUCCESS) err = form(p, pool);
+  if (err != MPI_SUCCESS) forget(p);
+  *made = err == MPI_SUCCESS ? p : NULL;
+  return err;
 }
 
 /* As long as this process is a spare: waits, and meets the others. *home: they are done. */
