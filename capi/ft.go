@@ -128,6 +128,7 @@ func ftOf(o *commObject) *ftComm {
 	for k, p := range procs {
 		f.rankOf[p] = k
 	}
+	C.spx_ft_hold((*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]), C.uint32_t(len(procs)), C.uint32_t(self))
 	f.m = member.New(len(procs), self, f.ended())
 	ft.comms[ctx] = f
 	sweep()
@@ -157,11 +158,32 @@ func (f *ftComm) ended() rankset.Set {
 		}
 		f.state[k] &^= C.SPX_FT_NEWS
 		now = append(now, k)
-		if f.state[k] == C.SPX_FT_DEAD {
+		if state&C.SPX_FT_DEAD != 0 {
 			f.failed = append(f.failed, k)
 		}
 	}
 	return rankset.Of(now...)
+}
+
+// letGo gives up the ways to those members that can need the machine of a freed communicator no more, or (all) to everybody. Until then they stay
+// open: a member that is behind may turn to us when those between have died, though no communicator leads there any more.
+func (f *ftComm) letGo(all bool) {
+	procs, state, n := (*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]), C.uint32_t(len(f.procs))
+	C.spx_ft_look(procs, state, n)
+	force := C.int(0)
+	if all {
+		force = 1
+	}
+	C.spx_ft_let_go(procs, state, n, force)
+}
+
+// ftLetGo gives up what freed communicators still hold: before processes come or go.
+func ftLetGo() {
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
+	if ft.comms != nil {
+		sweep()
+	}
 }
 
 // ftPoll is the data plane's hook: takes in deaths and control messages.
@@ -342,6 +364,9 @@ func sweep() {
 			f.obj = nil
 			ft.retired = append(ft.retired, ctx)
 		}
+	}
+	for i, ctx := range ft.retired {
+		ft.comms[ctx].letGo(i < len(ft.retired)-maxRetired)
 	}
 	for len(ft.retired) > maxRetired {
 		delete(ft.comms, ft.retired[0])

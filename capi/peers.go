@@ -127,6 +127,7 @@ func sharesMemory(i uint32) bool {
 func meetFar(ids []ident.ProcID) error {
 	meetings.Lock()
 	defer meetings.Unlock()
+	ftLetGo()
 	C.spx_files_sweep()
 	var peers []service.Peer
 	for _, id := range ids {

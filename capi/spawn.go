@@ -117,6 +117,7 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 	if parents.Inter() {
 		return c.onComm(a.comm, mpierr.New(mpierr.Comm, "comm is an intercommunicator; an intracommunicator is needed"))
 	}
+	ftLetGo()
 	var answer *service.Message
 	var meetingID uint64
 	var payload []byte

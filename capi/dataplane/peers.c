@@ -166,6 +166,14 @@ void spx_peer_release(uint32_t i, int parted)
   spx_unlock();
 }
 
+int spx_peer_holds_us(uint32_t i)
+{
+  const spx_seg *head = spx_head(&spx_own);
+  if (!head->held_off || spx_proc_of(i)->host != spx_proc_of(spx_me)->host) return 1;
+  const uint8_t *row = (const uint8_t *)(spx_own.base + head->held_off + i * head->held_stride);
+  return __atomic_load_n(row + spx_me, __ATOMIC_SEQ_CST) == SPX_TIE_HELD;
+}
+
 void spx_peer_idle(uint32_t peer)
 {
   if (SPX_UNLIKELY(peers[peer].leaving)) let_go(peer);

@@ -489,6 +489,8 @@ static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_in
 SPX_HIDDEN void spx_peer_hold(uint32_t i);
 /* A communicator that holds it is about to let go, as soon as all its members are (MPI_Comm_disconnect). */
 SPX_HIDDEN void spx_peer_part(uint32_t i);
+/* 0 when process i has no communicator any more that leads here, or is about to disconnect the last one. 1 also when it cannot be known: i is on another host. */
+SPX_HIDDEN int spx_peer_holds_us(uint32_t i);
 /* parted: spx_peer_part was called for it. */
 SPX_HIDDEN void spx_peer_release(uint32_t i, int parted);
 /* Adopts the memory file of another job, in which this process is the guest number me. It stays. Returns an MPI error code. */

@@ -35,11 +35,38 @@ uint32_t spx_ft_look(const uint32_t *procs, uint8_t *state, uint32_t n)
 {
   uint32_t found = 0;
   for (uint32_t k = 0; k < n; k++) {
-    if (state[k] != SPX_FT_THERE) continue;
+    if (state[k] & (SPX_FT_DEAD | SPX_FT_LEFT)) {
+      found += (state[k] & SPX_FT_NEWS) != 0;
+      continue;
+    }
     bool dead = spx_ndead && spx_proc_dead(procs[k]);
     if (!dead && __atomic_load_n(&spx_proc_of(procs[k])->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_EXITED) continue;
-    state[k] = SPX_FT_NEWS | (dead ? SPX_FT_DEAD : SPX_FT_LEFT);
+    state[k] |= SPX_FT_NEWS | (dead ? SPX_FT_DEAD : SPX_FT_LEFT);
     found++;
   }
   return found;
+}
+
+void spx_ft_hold(const uint32_t *procs, uint8_t *state, uint32_t n, uint32_t self)
+{
+  for (uint32_t k = 0; k < n; k++) {
+    if (k == self || procs[k] == spx_me) continue;
+    spx_peer_hold(procs[k]);
+    spx_peer_part(procs[k]);
+    state[k] |= SPX_FT_HELD;
+  }
+}
+
+uint32_t spx_ft_let_go(const uint32_t *procs, uint8_t *state, uint32_t n, int all)
+{
+  uint32_t left = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    if (!(state[k] & SPX_FT_HELD)) continue;
+    if (all || state[k] & (SPX_FT_DEAD | SPX_FT_LEFT) || !spx_peer_holds_us(procs[k])) {
+      state[k] &= (uint8_t)~SPX_FT_HELD;
+      spx_peer_release(procs[k], 1);
+    } else
+      left++;
+  }
+  return left;
 }

@@ -4,14 +4,19 @@
 #define SPX_FT_H
 #include "spx.h"
 
-/* What is known of a member. */
+/* What is known of a member: bits. */
 enum {
-  SPX_FT_THERE = 0,
   SPX_FT_DEAD = 1,
   SPX_FT_LEFT = 2, /* after MPI_Finalize: it answers no more */
-  SPX_FT_NEWS = 4  /* with one of those two: since the last time */
+  SPX_FT_NEWS = 4, /* with one of those two: since the last time */
+  SPX_FT_HELD = 8  /* the machine keeps the way there open */
 };
-/* Looks at n processes, and marks in state those that have ended since: how many. */
+/* Keeps the ways to all processes but member self open, also when the communicator has been freed. As ties they count as parting: nobody is
+ * connected by them with a process that has freed the communicator, too. */
+SPX_HIDDEN void spx_ft_hold(const uint32_t *procs, uint8_t *state, uint32_t n, uint32_t self);
+/* Lets those go that have ended, and those that hold us by nothing but such ties: they have left the protocols. all: everybody. Returns how many are still held. */
+SPX_HIDDEN uint32_t spx_ft_let_go(const uint32_t *procs, uint8_t *state, uint32_t n, int all);
+/* Looks at n processes, and marks in state those that have ended since: how many have such a mark now. */
 SPX_HIDDEN uint32_t spx_ft_look(const uint32_t *procs, uint8_t *state, uint32_t n);
 /* Lets the data plane call the engine (SPX_IN_FT) when deaths have been noticed or control messages have arrived. */
 SPX_HIDDEN void spx_ft_start(void);
