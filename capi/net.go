@@ -245,7 +245,7 @@ func callUntil(p tcp.Process) {
 		}
 		if err != nil && !told && time.Since(began) > complainAfter && !isGone(p) {
 			told = true
-			complain("%v cannot be reached at %v: %v%s", describe(p), addressOf(p.Number), err, cause(err))
+			complain("%v cannot be reached at %v from %s (%v): %v%s", describe(p), addressOf(p.Number), hostName(), addressOf(s.id.Self.Number).Addr(), err, cause(err))
 		}
 		select {
 		case <-s.stop:
@@ -277,6 +277,14 @@ func addressOf(number uint32) netip.AddrPort {
 	p := procOf(number)
 	addr := netip.AddrFrom16(*(*[16]byte)(unsafe.Pointer(&p.addr)))
 	return netip.AddrPortFrom(addr.Unmap(), uint16(p.port))
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "this host"
+	}
+	return name
 }
 
 func describe(p tcp.Process) string {

@@ -316,10 +316,25 @@ func (g *gathering) makeOffer(zero *member) (err error) {
 		}
 		at = []netip.Addr{one}
 	}
-	if g.arrived, err = net.Listen("tcp", ":0"); err != nil {
+	ports, err := portsOf(zero.program.Env)
+	if err != nil {
 		return err
 	}
-	port := uint16(g.arrived.Addr().(*net.TCPAddr).Port)
+	every := netip.IPv6Unspecified()
+	fd, port, err := ports.listen(every, g.size)
+	if err != nil { // no IPv6
+		every = netip.IPv4Unspecified()
+		fd, port, err = ports.listen(every, g.size)
+	}
+	if err != nil {
+		return err
+	}
+	file := os.NewFile(uintptr(fd), "for other hosts")
+	g.arrived, err = net.FileListener(file)
+	file.Close()
+	if err != nil {
+		return err
+	}
 	for _, a := range at {
 		g.offer.At = append(g.offer.At, netip.AddrPortFrom(a, port))
 	}

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -82,7 +84,11 @@ func (a *agent) newListener() (l listener, err error) {
 			return l, err
 		}
 	}
-	fd, port, err := listenOn(a.address, len(a.ranks)+64)
+	ports, err := portsOf(a.spec.Programs[0].Env)
+	if err != nil {
+		return l, err
+	}
+	fd, port, err := ports.listen(a.address, len(a.ranks)+64)
 	if err != nil {
 		return l, fmt.Errorf("a process cannot listen on %v: %w", a.address, err)
 	}
@@ -103,14 +109,50 @@ func (l listener) close() {
 	}
 }
 
-// listenOn makes a listening socket with a port of the kernel's choice.
-func listenOn(at netip.Addr, queue int) (fd int, port uint16, err error) {
-	family, name := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: at.As16()})
+// portRange are the ports on which processes may listen; 0, 0: any.
+type portRange struct{ low, high uint16 }
+
+// portsOf reads SPX_PORTS.
+func portsOf(environ []string) (r portRange, err error) {
+	text := variableOf(environ, service.EnvPorts)
+	if text == "" {
+		return r, nil
+	}
+	low, high, ok := strings.Cut(text, "-")
+	from, err := strconv.ParseUint(low, 10, 16)
+	to, err2 := strconv.ParseUint(high, 10, 16)
+	if !ok || err != nil || err2 != nil || from == 0 || to < from {
+		return r, fmt.Errorf("%s=%s: two ports are to be named, as in 50000-50999, the lower one first", service.EnvPorts, text)
+	}
+	return portRange{uint16(from), uint16(to)}, nil
+}
+
+// listen makes a listening socket with a port of the range or, without one, of the kernel's choice.
+func (r portRange) listen(at netip.Addr, queue int) (fd int, port uint16, err error) {
+	if r.low == 0 {
+		return listenOn(at, 0, queue)
+	}
+	n := int(r.high) - int(r.low) + 1
+	for i, begin := 0, rand.IntN(n); i < n; i++ { // processes of several jobs do not all try the same first
+		fd, port, err = listenOn(at, r.low+uint16((begin+i)%n), queue)
+		if err != unix.EADDRINUSE {
+			return fd, port, err
+		}
+	}
+	return -1, 0, fmt.Errorf("none of the %d ports of %s=%d-%d is free", n, service.EnvPorts, r.low, r.high)
+}
+
+// listenOn makes a listening socket; port 0: of the kernel's choice.
+func listenOn(at netip.Addr, wanted uint16, queue int) (fd int, port uint16, err error) {
+	family, name := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: at.As16(), Port: int(wanted)})
 	if at.Is4() {
-		family, name = unix.AF_INET, &unix.SockaddrInet4{Addr: at.As4()}
+		family, name = unix.AF_INET, &unix.SockaddrInet4{Addr: at.As4(), Port: int(wanted)}
 	}
 	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, 0, err
+	}
+	if wanted != 0 { // connections of a job that has ended stay for a while, and are in nobody's way
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) //nolint:errcheck // then another port is taken
 	}
 	if err = unix.Bind(fd, name); err == nil {
 		err = unix.Listen(fd, queue)

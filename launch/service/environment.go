@@ -32,6 +32,7 @@ const JoinWord = "join"
 // the job, decides.
 const (
 	EnvIface       = "SPX_IFACE"        // --iface
+	EnvPorts       = "SPX_PORTS"        // LOW-HIGH: the ports on which processes listen, also in jobs of spxrun's
 	EnvOnDeath     = "SPX_ON_DEATH"     // --on-death
 	EnvJoinTimeout = "SPX_JOIN_TIMEOUT" // seconds that processes wait in MPI_Init for the others of the job
 )

@@ -112,6 +112,26 @@ func TestWhere(t *testing.T) {
 	check(t, harness.Run(t, c), 0, want)
 }
 
+// Hosts that talk by IPv6, and with ports of a range.
+func TestAddresses(t *testing.T) {
+	b, where := newBed(t, 2), program(t, "where")
+	for n := 1; n <= 2; n++ {
+		if out, err := exec.Command("ip", "-n", b.host(n), "addr", "add", fmt.Sprintf("fd77::%d/64", n), "dev", "eth0", "nodad").CombinedOutput(); err != nil {
+			t.Skipf("no IPv6 here: %v\n%s", err, out)
+		}
+	}
+	want := []string{fmt.Sprintf("rank 0 of 2 on %s shares with 1, sum 1", b.host(1)), fmt.Sprintf("rank 1 of 2 on %s shares with 1, sum 1", b.host(2))}
+	check(t, harness.Run(t, b.spxrun("-host", b.list(1, 1), "--iface", "fd77::/64", "-n", "2", where)), 0, slices.Clone(want))
+	c := b.spxrun("-host", b.list(1, 1), "-n", "2", "sh", "-c", `ss -Hltn | grep -c ":5001[0-3] " >&2; exec `+where)
+	c.Env = append(c.Env, "SPX_PORTS=50010-50013", "SPX_IFACE=fd77::/64")
+	check(t, harness.Run(t, c), 0, slices.Clone(want), "1\n1\n")
+	c.Env = append(c.Env, "SPX_PORTS=13-12")
+	check(t, harness.Run(t, c), 1, nil, "SPX_PORTS=13-12: two ports are to be named")
+	c = b.spxrun("-host", b.list(3), "-n", "3", where)
+	c.Env = append(c.Env, "SPX_PORTS=50010-50011", "SPX_TRANSPORTS=tcp")
+	check(t, harness.Run(t, c), 1, nil, "none of the 2 ports of SPX_PORTS=50010-50011 is free")
+}
+
 // The first host, where spxrun runs, has no rank.
 func TestAllElsewhere(t *testing.T) {
 	b := newBed(t, 2)
