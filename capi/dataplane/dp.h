@@ -36,16 +36,17 @@ SPX_HIDDEN extern spx_seg_map spx_map;
 
 /* Settings that are read often, filled in at attach; MPI_T may change them later. A member is a row of api/settings.tsv. */
 typedef struct {
-  uint32_t eager_max;  /* bytes: larger messages go by the get protocol */
-  uint32_t fragment;   /* bytes of a DATA record */
-  uint64_t stream_max; /* bytes: messages up to this size are streamed rather than got */
-  uint64_t past_cache; /* bytes: messages from this size on are stored past the caches */
-  uint32_t cma;        /* 0: never process_vm_readv */
-  uint32_t progress;   /* 1: a thread of its own carries on what is under way (shim/background.c) */
-  uint32_t spin;       /* empty polls before yielding, when processors are not outnumbered */
-  uint32_t spin_busy;  /* the same while others want the processors */
-  uint32_t yield;      /* yields before parking */
-  uint64_t credit;     /* bytes of records a pair may have in unexpected memory */
+  uint32_t eager_max;   /* bytes: larger messages go by the get protocol */
+  uint32_t fragment;    /* bytes of a DATA record */
+  uint64_t stream_max;  /* bytes: messages up to this size are streamed rather than got */
+  uint64_t stream_both; /* the same while this process has an announced message of its own */
+  uint64_t past_cache;  /* bytes: messages from this size on are stored past the caches */
+  uint32_t cma;         /* 0: never process_vm_readv */
+  uint32_t progress;    /* 1: a thread of its own carries on what is under way (shim/background.c) */
+  uint32_t spin;        /* empty polls before yielding, when processors are not outnumbered */
+  uint32_t spin_busy;   /* the same while others want the processors */
+  uint32_t yield;       /* yields before parking */
+  uint64_t credit;      /* bytes of records a pair may have in unexpected memory */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 

@@ -5,7 +5,8 @@
  * and at the sender's state again: only if both are unchanged was the copy good. DONE completes the send.
  * Where reading is forbidden, or the data lie in short pieces (far.c), the receiver answers CTS and the sender streams DATA records
  * through the ring. It also does so up to SPX_STREAM_MAX, which depends on how many processes share a processor: two copies
- * through a ring that stays in the cache are faster than one by the kernel, which looks up every page. But a sender that
+ * through a ring that stays in the cache are faster than one by the kernel, which looks up every page (up to SPX_STREAM_BOTH while
+ * this process has an announced message of its own: then both have to take turns for it anyway). But a sender that
  * computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all. The descriptor's word
  * says which of them was first.
  */
@@ -24,9 +25,12 @@
 typedef struct {
   spx_request *r; /* NULL: free */
   uint32_t gen, next;
+  bool sends;
 } descriptor;
 static descriptor *ids;
 static uint32_t ids_n, ids_used, ids_free; /* ids_free: index + 1 */
+static uint32_t sending;                   /* of them: announced messages of this process */
+SPX_TLS int64_t spx_next_send;
 
 static uint64_t *shared_word(uint32_t proc, uint32_t index)
 {
@@ -41,7 +45,7 @@ void spx_get_attach(void)
 {
   free(ids);
   ids = NULL;
-  ids_n = ids_used = ids_free = 0;
+  ids_n = ids_used = ids_free = sending = 0;
 }
 
 /* The buffer may not be read any more, but the descriptor stays. */
@@ -76,6 +80,8 @@ bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen)
   descriptor *d = &ids[i];
   d->r = r;
   d->gen++;
+  d->sends = r->kind == SPX_R_SEND;
+  sending += d->sends;
   if (spx_id_shared(i)) __atomic_store_n(shared_word(spx_me, i), live_word(d->gen), __ATOMIC_RELEASE);
   r->aux[0] = (uint64_t)d->gen << 32 | (i + 1);
   *index = i;
@@ -92,6 +98,7 @@ void spx_id_free(uint32_t index)
 {
   descriptor *d = &ids[index];
   retract(index);
+  sending -= d->sends;
   d->r = NULL;
   d->next = ids_free;
   ids_free = index + 1;
@@ -278,8 +285,10 @@ int spx_get_impatient(bool at_once)
 
 void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
-  /* Getting many pieces costs more than packing them: only when the sender does not. */
-  bool stream = (uint64_t)r->bytes <= spx_set.stream_max || rts->type;
+  /* Getting many pieces costs more than packing them: only when the sender does not. Who has a message of its own to send takes
+   * its turns anyway. */
+  bool both = sending || spx_next_send > (int64_t)spx_set.eager_max;
+  bool stream = (uint64_t)r->bytes <= (both ? spx_set.stream_both : spx_set.stream_max) || rts->type;
   if ((uint64_t)r->bytes > spx_set.eager_max && stream && can_get(peer, rts)) {
     if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;

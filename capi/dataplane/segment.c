@@ -24,6 +24,7 @@ uint32_t spx_ranks_here;
 /* How many processes of this host share a processor: nobody has to, few, many. */
 typedef enum { ALONE, FEW, MANY } crowd;
 enum { FEW_MOST = 4 };
+#define STREAM_BOTH (2u << 20) /* bytes, with up to two processes for each processor */
 static crowd crowded_by;
 static uint64_t cache_part; /* of each process, when it was first asked for */
 
@@ -50,10 +51,14 @@ static void read_settings(void)
   bool crowded = crowded_by != ALONE;
   if (!cache_part) cache_part = spx_cache_part(n < spx_segment->ncpus ? n : spx_segment->ncpus);
   spx_crowded = crowded;
+  uint64_t stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, streamed[crowded_by], UINT64_MAX);
+  bool two_each = crowded_by == FEW && spx_ranks_here <= 2 * spx_segment->ncpus;
+  uint64_t both = two_each && stream_max == streamed[FEW] ? STREAM_BOTH : stream_max;
   spx_set = (spx_settings){
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
-      .stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, streamed[crowded_by], UINT64_MAX),
+      .stream_max = stream_max,
+      .stream_both = spx_setting_begin(SPX_SET_STREAM_BOTH, both, UINT64_MAX),
       .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
       .progress = (uint32_t)spx_setting_begin(SPX_SET_PROGRESS, 0, 1),

@@ -369,6 +369,8 @@ SPX_HIDDEN int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag,
 /* Nonblocking: *r gets a referenced request, complete or not. flags: SPX_RF_INTERNAL for requests without a user handle's semantics. */
 SPX_HIDDEN int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
                          spx_send_mode m, uint32_t flags, spx_request **r);
+/* Bytes of the message that this thread sends right after the receive that it starts now; 0: it is not known to. */
+SPX_HIDDEN extern SPX_TLS int64_t spx_next_send;
 SPX_HIDDEN int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind,
                          uint32_t flags, spx_request **r);
 /* A request for a persistent send or receive, not active. Takes what spx_isend and spx_irecv take (m is ignored for receives). */

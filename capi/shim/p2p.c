@@ -105,7 +105,9 @@ static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, in
                     MPI_Status *status)
 {
   spx_request *r;
+  spx_next_send = s->dest == MPI_PROC_NULL ? 0 : s->count * s->type->size;
   int rc = spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &r);
+  spx_next_send = 0;
   if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
   spx_turn_begin();
   int sent = spx_send(s->buf, s->count, s->type, s->dest, s->tag, c, SPX_CTX_P2P, SPX_M_STANDARD);
