@@ -96,6 +96,9 @@ func (r *result) head() string {
 	}
 	fmt.Fprintf(&b, "# Measurements\n\nMade by `make bench` from %s to %s (commit %s; %s).\nThe same binary under every library; medians over the rounds, microseconds. Peers: %s.\n",
 		from, to, strings.Join(commits, ", "), r.Machine, r.Peers)
+	if r.second != nil {
+		b.WriteString("Measured twice: columns called *again* are the second time, which has [a page of its own](second/README.md).\n")
+	}
 	dropped := 0
 	for _, n := range r.Dropped {
 		dropped += n
@@ -133,7 +136,15 @@ func (r *result) judgedSets() []string {
 	return slices.DeleteFunc(r.sets(), func(key string) bool { return strings.HasSuffix(key, "curve") })
 }
 
-// summary counts the verdicts, and lists the rows above the better peer, the worst first.
+// times are the measurements of the same rows, the first one first.
+func (r *result) times() []*result {
+	if r.second == nil {
+		return []*result{r}
+	}
+	return []*result{r, r.second}
+}
+
+// summary counts the verdicts, and lists the rows above the better peer at any time, the worst first.
 func (r *result) summary() string {
 	var b strings.Builder
 	b.WriteString("| ranks | rows | at the bar | at the better peer | above |\n|---|---|---|---|---|\n")
@@ -143,25 +154,55 @@ func (r *result) summary() string {
 	}
 	var list []slow
 	for _, key := range r.judgedSets() {
-		count := map[string]int{}
 		rows := r.rows(key, "spx")
+		for i, m := range r.times() {
+			count := map[string]int{}
+			for _, row := range rows {
+				count[m.judge(key, row).verdict]++
+			}
+			fmt.Fprintf(&b, "| %s%s | %d | %d | %d | %d |\n", key, []string{"", ", again"}[i], len(rows)-count[unknown], count[atBar], count[atPeer], count[above])
+		}
 		for _, row := range rows {
-			j := r.judge(key, row)
-			count[j.verdict]++
-			if j.verdict == above {
-				list = append(list, slow{fmt.Sprintf("| %s | %s | %s (%s-%s) |\n", key, row, figure(j.better.Median), figure(j.better.Low), figure(j.better.High)), j.better.Median})
+			one := slow{text: fmt.Sprintf("| %s | %s |", key, row)}
+			slower := false
+			for _, m := range r.times() {
+				j := m.judge(key, row)
+				one.text += fmt.Sprintf(" %s |", j.better)
+				one.ratio = max(one.ratio, j.better.Median)
+				slower = slower || j.verdict == above
+			}
+			if slower {
+				list = append(list, one)
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", key, len(rows), count[atBar], count[atPeer], count[above])
 	}
 	sort.SliceStable(list, func(i, j int) bool { return list[i].ratio > list[j].ratio })
 	if len(list) > 0 {
-		b.WriteString("\nAbove the better peer:\n\n| ranks | row | libspx / better |\n|---|---|---|\n")
+		b.WriteString("\nAbove the better peer:\n\n| ranks | row | libspx / better |" + strings.Repeat(" again |", len(r.times())-1) +
+			"\n|---|---|---|" + strings.Repeat("---|", len(r.times())-1) + "\n")
 	}
 	for _, l := range list {
-		b.WriteString(l.text)
+		b.WriteString(l.text + "\n")
 	}
 	return b.String()
+}
+
+// aboveBar says how often of how many times a row was above the bar; nothing when it never was.
+func (r *result) aboveBar(key, row string) string {
+	n, of := 0, 0
+	for _, m := range r.times() {
+		switch m.judge(key, row).verdict {
+		case atPeer, above:
+			n++
+			of++
+		case atBar:
+			of++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", n, of)
 }
 
 // impls are the implementations that a set's rounds have, in the order of the options.
@@ -196,6 +237,9 @@ func (r *result) table(key string) string {
 	if peers {
 		b.WriteString(" libspx / better | libspx / limit | verdict |")
 	}
+	if peers && r.second != nil {
+		b.WriteString(" again: libspx / better | verdict | above the bar |")
+	}
 	b.WriteString("\n|" + strings.Repeat("---|", strings.Count(b.String()[strings.LastIndex(b.String(), "\n| row")+1:], "|")-1) + "\n")
 	for _, row := range rows {
 		name, bytes := splitRow(row)
@@ -216,6 +260,10 @@ func (r *result) table(key string) string {
 		}
 		if peers {
 			fmt.Fprintf(&b, " %s | %s | %s |", j.better, figure(j.limit.Median), j.verdict)
+		}
+		if peers && r.second != nil {
+			again := r.second.judge(key, row)
+			fmt.Fprintf(&b, " %s | %s | %s |", again.better, again.verdict, r.aboveBar(key, row))
 		}
 		b.WriteString("\n")
 	}

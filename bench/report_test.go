@@ -81,3 +81,37 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("encode: %v\n%s", err, data)
 	}
 }
+
+// A row that is slower the second time only is told of, with both ratios.
+func TestTwice(t *testing.T) {
+	measured := func(us float64) *result {
+		r := &result{Impls: []string{"spx", "mpich", "openmpi"}, Processors: 2, Dropped: map[string]int{}}
+		for range 6 {
+			r.Rounds = append(r.Rounds, round{Set: "2", Ranks: 2, US: map[string]map[string]float64{
+				"exchange 8": {"spx": us, "mpich": 10, "openmpi": 20}, "jacobi 0": {"spx": 1, "mpich": 10, "openmpi": 20},
+			}})
+		}
+		return r
+	}
+	r, dir := measured(7), t.TempDir()
+	if err := measured(12).save(dir + "/second"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.besides(dir); err != nil {
+		t.Fatal(err)
+	}
+	s := r.markdown(true)
+	for _, want := range []string{
+		"| 2 | 2 | 2 | 0 | 0 |\n| 2, again | 2 | 1 | 0 | 1 |\n",
+		"| 2 | exchange 8 | 0.700 (0.700-0.700) | 1.20 (1.20-1.20) |\n",
+		"| bar | 1.20 (1.20-1.20) | **above** | 1 of 2 |\n",
+		"| bar | 0.100 (0.100-0.100) | bar |  |\n",
+	} {
+		if !strings.Contains(s, want) {
+			t.Errorf("no %q in\n%s", want, s)
+		}
+	}
+	if err := r.besides(t.TempDir()); err != nil || r.second != nil {
+		t.Errorf("without a second measurement: %v, %v", r.second, err)
+	}
+}

@@ -21,6 +21,8 @@ type result struct {
 	Stolen, Foreign float64        // a round counts up to these shares of processor time taken by others
 	Dropped         map[string]int // rounds thrown away, by reason
 	Rounds          []round
+
+	second *result // the same measured again, kept in the folder "second" of the first
 }
 
 // round is one undisturbed round of a set: microseconds by row ("pingpong 8") and implementation; "bare": a limit.
@@ -148,6 +150,14 @@ func loadResult(dir string) (*result, error) {
 	return r, nil
 }
 
+// besides takes up the measurement of the same rows in the folder "second", if there is one.
+func (r *result) besides(dir string) (err error) {
+	if r.second, err = loadResult(filepath.Join(dir, "second")); os.IsNotExist(err) {
+		r.second, err = nil, nil
+	}
+	return err
+}
+
 // encode is JSON with one line for each round.
 func (r *result) encode() ([]byte, error) {
 	head := *r
@@ -188,7 +198,14 @@ func (r *result) write(dir string) error {
 	if err := r.save(dir); err != nil {
 		return err
 	}
-	files := map[string][]byte{"README.md": []byte(r.markdown(true))}
+	if err := r.besides(dir); err != nil {
+		return err
+	}
+	page := r.markdown(true)
+	if how, err := filepath.Rel(dir, "bench/README.md"); err == nil {
+		page = strings.Replace(page, "(../../bench/README.md)", "("+filepath.ToSlash(how)+")", 1)
+	}
+	files := map[string][]byte{"README.md": []byte(page)}
 	for name, svg := range r.plots() {
 		files[name] = []byte(svg)
 	}
