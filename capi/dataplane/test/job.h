@@ -253,6 +253,7 @@ static void child(const job *j, int fd, uint32_t i, void (*body)(spx_comm *))
   spx_self = job_comm(4, &self, 1, 0);
   spx_world = job_comm(8, NULL, (int)j->procs, (int)i);
 #if JOB_SOCKETS
+  for (uint32_t k = 0; k < j->procs; k++) spx_txs[k].life = 1; /* as if communicators held them */
   job_take_ends(j->procs, i);
 #endif
   body(spx_world);
