@@ -533,7 +533,7 @@ int spx_net_poll(void)
   else if (spx_net.n_open)
     poll_few(&n);
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
-  if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy)) n += spx_net_relay_poll();
+  if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_net_relay_poll();
   return n;
 }
 

@@ -8,7 +8,7 @@
 
 #define YOUNG_NS                                                                                                       \
   2000000 /* a connection is not closed before it is so old: those who take turns would do nothing else */
-#define UNHEARD_NS 100000000 /* an end that does not answer for so long computes: its connection is not waited for */
+#define UNHEARD_NS 1000000000 /* an end that does not answer for so long computes: its connection is not waited for */
 
 static bool is_kept(const spx_conn *c) { return spx_net.relays && spx_net_kept(c->peer); }
 
@@ -37,24 +37,31 @@ static bool say(spx_conn *c, int32_t closed)
   return true;
 }
 
-/* Begins to close the connection beside c that was not used for the longest time, unless one is being closed. */
-static void evict(const spx_conn *c, uint64_t now)
+/* Begins to close the connection beside c that was not used for the longest time. False: none is old enough, or has room for the record. */
+static bool evict(const spx_conn *c, uint64_t now)
 {
   spx_conn *victim = NULL;
   for (uint32_t i = 0; i < spx_net.n_open; i++) {
     spx_conn *o = spx_net.open_ones[i];
-    if (o->closing && now - o->since < UNHEARD_NS) return;
     if (o == c || o->closing || o->must_answer || o->must_hear || (o->greets && o->greeting_n < sizeof o->greeting))
       continue;
     if (now - o->opened_at < YOUNG_NS || (is_kept(o) && !(spx_net.most && spx_net.n_open >= spx_net.most))) continue;
     if (!victim || (is_kept(victim) && !is_kept(o)) || (is_kept(victim) == is_kept(o) && o->used < victim->used))
       victim = o;
   }
-  if (!victim || !say(victim, 0)) return;
+  if (!victim || !say(victim, 0)) return false;
   victim->closing = SPX_CLOSING_SAID;
   victim->since = now;
   spx_stat.net_evicted++;
   spx_net_push(victim);
+  return true;
+}
+
+static bool one_is_closing(uint64_t now)
+{
+  for (uint32_t i = 0; i < spx_net.n_open; i++)
+    if (spx_net.open_ones[i]->closing && now - spx_net.open_ones[i]->since < UNHEARD_NS) return true;
+  return false;
 }
 
 void spx_net_want(spx_conn *c)
@@ -62,7 +69,7 @@ void spx_net_want(spx_conn *c)
   if (c->fd >= 0 || c->asked || c->over || spx_net.want_fd < 0 || spx_net_gone(c->peer)) return;
   uint64_t now = spx_now_ns();
   if ((spx_net.relays || spx_net.most) && !has_room(c, now)) {
-    evict(c, now);
+    if (!one_is_closing(now)) evict(c, now);
     spx_net_busy(c);
     return;
   }
@@ -73,8 +80,23 @@ void spx_net_want(spx_conn *c)
 
 void spx_net_trim(const spx_conn *c)
 {
+  if (!spx_net.relays && !spx_net.most) return;
+  uint32_t all = 0, beside = 0, limit = spx_net.cache ? spx_net.cache : 1;
+  for (uint32_t i = 0; i < spx_net.n_open; i++) {
+    const spx_conn *o = spx_net.open_ones[i];
+    all += !o->closing;
+    beside += !o->closing && !is_kept(o);
+  }
   uint64_t now = spx_now_ns();
-  if ((spx_net.relays || spx_net.most) && !has_room(c, now)) evict(c, now);
+  while ((spx_net.most && all > spx_net.most) || (spx_net.relays && beside > limit)) {
+    if (!evict(c, now)) {
+      spx_net.many = true; /* later */
+      return;
+    }
+    all--;
+    beside--;
+  }
+  spx_net.many = false;
 }
 
 static void answer(spx_conn *c)

@@ -74,6 +74,7 @@ typedef struct {
   uint32_t n_busy;
   int want_fd;
   bool hurry; /* nothing is waited for */
+  bool many;  /* more than allowed, and too young to be closed */
   uint64_t clock;
   uint32_t n_answers; /* connections with must_answer */
   bool relays;        /* SPX_CONNECTIONS=topology or random: messages go through others */
@@ -103,7 +104,7 @@ SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
 /* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked
  * for again. */
 SPX_HIDDEN void spx_net_want(spx_conn *c);
-/* There are more than allowed: closes the one, beside c, that was not used for the longest time. */
+/* Where there are more than allowed: closes those, beside c, that were not used for the longest time. */
 SPX_HIDDEN void spx_net_trim(const spx_conn *c);
 /* Answers CLOSE where there was no room before. */
 SPX_HIDDEN void spx_net_answers(void);

@@ -505,10 +505,11 @@ int spx_net_relay_poll(void)
 {
   take_routes();
   int n = n_held ? send_held() : 0;
-  if (spx_net.n_busy == 0) return n;
+  if (spx_net.n_busy == 0 && !spx_net.many) return n;
   uint64_t now = spx_now_ns();
   bool all = now >= next_look;
   if (all) next_look = now + ASK_NS / 10;
+  if (all && spx_net.many) spx_net_trim(NULL);
   for (uint32_t i = spx_net.n_busy; i-- > 0;) {
     if (i >= spx_net.n_busy) continue; /* some have gone */
     spx_conn *c = spx_net.busy[i];
@@ -522,7 +523,7 @@ int spx_net_relay_poll(void)
   return n;
 }
 
-uint64_t spx_net_relay_sleep(void) { return spx_net.n_busy || n_held ? ASK_NS / 10 : UINT64_MAX; }
+uint64_t spx_net_relay_sleep(void) { return spx_net.n_busy || n_held || spx_net.many ? ASK_NS / 10 : UINT64_MAX; }
 
 uint64_t spx_net_relay_unsent(void)
 {

@@ -151,6 +151,10 @@ func listenOn(at netip.Addr, wanted uint16, queue int) (fd int, port uint16, err
 	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, 0, err
 	}
+	if above, e := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, control.ListenFD+1); e == nil {
+		unix.Close(fd)
+		fd = above // those below are given to processes one after the other
+	}
 	if wanted != 0 { // connections of a job that has ended stay for a while, and are in nobody's way
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) //nolint:errcheck // then another port is taken
 	}

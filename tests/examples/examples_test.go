@@ -42,6 +42,14 @@ func TestRing(t *testing.T) {
 	}
 }
 
+func TestIntsort(t *testing.T) {
+	for _, n := range []string{"1", "3", "8"} {
+		if out := run(t, t.TempDir(), n, example(t, "intsort"), "16", "12", "3"); !strings.HasPrefix(out, "sorted: ") {
+			t.Errorf("%s ranks: %s", n, out)
+		}
+	}
+}
+
 func TestPi(t *testing.T) {
 	if out := run(t, t.TempDir(), "4", example(t, "pi"), "100000"); !strings.Contains(out, "pi = 3.14159265") {
 		t.Error(out)

@@ -11,6 +11,7 @@
 // run: n=5 args="soak 2000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=all timeout=100
 // run: n=12 args="death 4000" spxrun=--with-ft env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:3 timeout=120
 // run: n=8 args="slow 1000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:0 env=SPX_TOPOLOGY=groups:4 timeout=120
+// run: n=80 args="soak 200" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:2 env=SPX_TOPOLOGY=groups:5 timeout=150
 // run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=few status=13 stderr~"SPX_CONNECTIONS=few: there are demand, all, topology:K"
 // run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:-1 status=13 stderr~"is no number of connections"
 // run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_TOPOLOGY=groups:x status=13 stderr~"is no number of groups"
