@@ -114,8 +114,8 @@ func TestStartWithoutSpxrun(t *testing.T) {
 	}{
 		{"alone", nil, 0, ""},
 		{"one task of srun", []string{"SLURM_STEP_NUM_TASKS=1"}, 0, ""},
-		{"one of several of srun", []string{"SLURM_STEP_NUM_TASKS=4"}, 16, "srun started this process as one of several"},
-		{"one of several of PMI", []string{"PMI_SIZE=2", "PMI_RANK=1"}, 16, "PMI started this process as one of several"},
+		{"one of several of srun", []string{"SLURM_STEP_NUM_TASKS=4"}, 16, "srun has started this process as one of 4, but gives them no way to find each other"},
+		{"one of several of PMI", []string{"PMI_SIZE=2", "PMI_RANK=1"}, 16, "a launcher has started this process as one of 2 (PMI_SIZE), but offers no PMI-1"},
 		{"no such descriptor", []string{"SPX_FD=99", "SPX_PROC=0", "SPX_JOB=00"}, 16, "SPX_FD=99"},
 		{"no number", []string{"SPX_FD=x", "SPX_PROC=y"}, 16, "memory file is not to be found"},
 		{"another file", []string{"SPX_FD=0", "SPX_PROC=0", "SPX_JOB=00112233445566778899aabbccddeeff"}, 16, "memory file is not to be found"},
