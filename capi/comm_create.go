@@ -29,12 +29,23 @@ func (c *call) created(out int, m *comm.Made, parent *commObject, err error) err
 		c.setComm(out, nil)
 		return nil
 	}
-	o, err := newComm(m, parent)
+	o, err := newLiving(m, parent)
 	if err != nil {
 		return c.onComm(0, err)
 	}
 	c.setComm(out, o)
 	return nil
+}
+
+// newLiving is newComm, but of members none of whom is known to be dead: the messages that make a communicator do not pass by each of them, and the death
+// shall be told where it is known (ULFM: some members may have made it then).
+func newLiving(m *comm.Made, parent *commObject) (*commObject, error) {
+	o, err := newComm(m, parent)
+	if err == nil && C.spx_comm_failures(o.c) > 0 {
+		C.spx_retire(C.SPX_K_COMM, &o.c.o)
+		return nil, mpierr.New(errProcFailed, "a process of the new communicator has failed")
+	}
+	return o, err
 }
 
 // duplicated copies to o, made from old, what a duplicate has beside its groups, and stores it in argument out.
@@ -68,7 +79,7 @@ func (c *call) dup(out int, hints *info.Info) error {
 // dupAs makes the duplicate m of argument 0.
 func (c *call) dupAs(out int, m *comm.Made, hints *info.Info) error {
 	old := c.comm(0)
-	o, err := newComm(m, old)
+	o, err := newLiving(m, old)
 	if err != nil {
 		return c.onComm(0, err)
 	}

@@ -59,7 +59,7 @@ func (c *call) arranged(out int, m *comm.Made, t topo.Topology, err error) error
 	if group.Compare(m.Local, old.Group()) == group.Ident {
 		m.Local = old.Group() // whose list of processes can be shared
 	}
-	o, err := newComm(m, old)
+	o, err := newLiving(m, old)
 	if err != nil {
 		return c.onComm(0, err)
 	}

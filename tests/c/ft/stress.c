@@ -123,6 +123,8 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
+    int there = 1;
+    CHECK_CLASS(MPIX_Comm_agree(comm, &there), MPI_SUCCESS); /* all of them have made it: now some may die */
     /* Two of them on average; rank 0 tells how it ends. */
     int dies = rank > 0 && draw() % (unsigned)size < 2 && arm();
     agreements(comm, rank);
