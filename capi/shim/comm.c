@@ -165,18 +165,37 @@ int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t n, int64_t 
   return err;
 }
 
+#define FAREWELL_TAG (-7)
+#define LOOK_NS      2000000u /* who finalizes rings no bell: how often to look */
+
+static uint64_t look_again(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + LOOK_NS;
+}
+
+/* Something waits for a way to a process that may still want it. */
+static bool anything_waits(void)
+{
+  bool found = false;
+  if (!spx_tx_waiting()) return false;
+  spx_lock();
+  for (uint32_t i = 0; i < spx_segment->nprocs && !found; i++)
+    found = (spx_txs[i].pend || spx_txs[i].stream) && !spx_proc_left(i);
+  spx_unlock();
+  return found;
+}
+
 static void drain(void)
 {
   for (;;) {
     uint32_t ticket = spx_ticket();
     spx_progress();
-    if (!spx_tx_waiting()) return;
-    spx_wait_event(ticket, 0);
+    if (!anything_waits()) return;
+    spx_wait_event(ticket, look_again());
   }
 }
-
-#define FAREWELL_TAG (-7)
-#define LOOK_NS      2000000u /* who finalizes rings no bell: how often to look */
 
 /* Process u of both groups, the deciding one first, as a rank of *via. */
 static int member(spx_comm *c, int first, int u, spx_comm **via)
@@ -193,7 +212,6 @@ static int member(spx_comm *c, int first, int u, spx_comm **via)
 static void hear(spx_request *r, uint32_t peer)
 {
   for (bool left = false; !atomic_load_explicit(&r->done, memory_order_acquire);) {
-    struct timespec now;
     uint32_t ticket = spx_ticket();
     spx_progress();
     if (atomic_load_explicit(&r->done, memory_order_acquire)) break;
@@ -203,8 +221,7 @@ static void hear(spx_request *r, uint32_t peer)
       break;
     }
     left = spx_proc_left(peer);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    spx_wait_event(ticket, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + (left ? 1 : LOOK_NS));
+    spx_wait_event(ticket, left ? 1 : look_again());
   }
   spx_request_free(r);
 }
