@@ -500,9 +500,18 @@ static struct {
   int64_t computes[SPX_TURNS]; /* cycles from the end of such a call to the next call that waits, on average */
 } turn;
 
+static uint64_t cycles_now(void)
+{
+#ifdef __x86_64__
+  return __builtin_ia32_rdtsc();
+#else
+  return spx_now_ns();
+#endif
+}
+
 void spx_turn_taken(void)
 {
-  int64_t cycles = (int64_t)(__builtin_ia32_rdtsc() - turn.left), *average = &turn.computes[turn.kind];
+  int64_t cycles = (int64_t)(cycles_now() - turn.left), *average = &turn.computes[turn.kind];
   *average += ((cycles < TURN_MOST ? cycles : TURN_MOST) - *average) / 4;
   turn.waits = spx_stat.yields + spx_stat.sleeps;
 }
@@ -517,7 +526,7 @@ void spx_turn_over(spx_turn kind)
     passed(start);
   }
   turn.kind = kind;
-  turn.left = __builtin_ia32_rdtsc();
+  turn.left = cycles_now();
 }
 
 /* ---- status -------------------------------------------------------------------------------------------------- */

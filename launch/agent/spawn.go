@@ -101,11 +101,14 @@ func (a *agent) plan(s *spawning) error {
 	return nil
 }
 
-// load is how many processes every host has.
+// load is how many processes every host has. A rank of another host counts from the beginning: it may be asking already when word of its start arrives here.
 func (a *agent) load() []int {
 	load := make([]int, max(len(a.spec.Hosts), 1))
+	first := a.firstWorld()
 	for i := range a.ranks {
-		if r := &a.ranks[i]; r.alive && !r.guest {
+		r := &a.ranks[i]
+		awaited := i < first && r.host != a.self && !r.begun
+		if (r.alive || awaited) && !r.guest {
 			load[r.host]++
 		}
 	}

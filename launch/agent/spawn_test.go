@@ -9,6 +9,15 @@ import (
 	"libspx/launch/control"
 )
 
+// A rank of another host counts before word of its start has come, and not after that of its end. One of this host counts while it lives.
+func TestLoad(t *testing.T) {
+	a := newAgent(&control.Job{Hosts: []string{"front", "b", "c"}, Slots: []int{0, 2, 2}, Programs: []control.Program{{Procs: 4}}}, nil)
+	a.ranks = []rank{{host: 1}, {host: 1, begun: true}, {host: 2, begun: true, alive: true}, {host: 0}, {host: 2}, {host: 2, alive: true, begun: true}}
+	if d := cmp.Diff([]int{0, 1, 2}, a.load()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
 // Where processes go: a list counts; else free slots, then the fewest processes for the slots. Host 0 is in no list, and host 3 is lost.
 func TestPlacer(t *testing.T) {
 	a := newAgent(&control.Job{Hosts: []string{"front", "b.example", "c", "lost"}, Slots: []int{0, 2, 4, 8}}, nil)

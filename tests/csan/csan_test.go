@@ -3,6 +3,7 @@
 // Comments at its beginning say what it is made of:
 //
 //	// sources: pack.c basic.c ../shim/x.c     files that are linked with it, relative to the folder above (required; none: "-")
+//	// sources: @job @rma                      those of a group of the data plane (below)
 //	// sanitize: address,undefined thread      one build for each word (default: these two)
 //	// flags: -lm -DX=1                        more compiler flags
 //	// timeout: 60                             seconds (default 60)
@@ -44,6 +45,14 @@ func TestC(t *testing.T) {
 	}
 }
 
+// groups of files of capi/dataplane that need each other. A file that comes to one of them is named here, not in every test.
+var groups = map[string]string{
+	"@job": "segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c " +
+		"lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c",
+	"@reduce": "reduce.c reduce_pair.c reduce_base.c reduce_avx2.c reduce_avx512.c",
+	"@rma":    "rma_memory.c rma_move.c rma_mail.c rma_rows.c rma_far.c rma_accumulate.c",
+}
+
 type program struct {
 	path       string
 	sources    []string
@@ -68,7 +77,15 @@ func read(t *testing.T, path string) program {
 		case key == "sources":
 			said = true
 			for _, w := range words {
-				if w != "-" {
+				switch {
+				case strings.HasPrefix(w, "@"):
+					if groups[w] == "" {
+						t.Fatalf("%s: there is no group %s", path, w)
+					}
+					for _, name := range strings.Fields(groups[w]) {
+						p.sources = append(p.sources, filepath.Join(harness.Root(), "capi/dataplane", name))
+					}
+				case w != "-":
 					p.sources = append(p.sources, filepath.Join(filepath.Dir(path), "..", w))
 				}
 			}

@@ -91,9 +91,21 @@ func TestPRRTE(t *testing.T) {
 	})
 	t.Run("missing", func(t *testing.T) {
 		mark := harness.Mark(t)
-		c := command("4", program(t, "tests/hydra/testdata/wait.c"), "early")
+		c := command("4", program(t, "tests/hydra/testdata/wait.c"), "never")
 		c.Env = []string{mark, "SPX_JOIN_TIMEOUT=2"}
 		if o := harness.Run(t, c); o.Status == 0 || o.Late || !strings.Contains(o.Stderr, "of 4 processes, ranks 1 on host "+name+" have not called MPI_Init") {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+		harness.NothingLeft(t, mark, 20*time.Second)
+	})
+	// A process that ends without MPI_Init: prterun ends the job at once, if the others have come to it by then; else it is like one that is missing.
+	t.Run("early end", func(t *testing.T) {
+		mark := harness.Mark(t)
+		c := command("4", program(t, "tests/hydra/testdata/wait.c"), "early")
+		c.Env = []string{mark, "SPX_JOIN_TIMEOUT=2"}
+		o := harness.Run(t, c)
+		told := strings.Contains(o.Stderr, "have not called MPI_Init") || strings.Contains(o.Stderr, "process rank 1") && strings.Contains(o.Stderr, `did not call "init"`)
+		if o.Status == 0 || o.Late || !told {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
 		}
 		harness.NothingLeft(t, mark, 20*time.Second)

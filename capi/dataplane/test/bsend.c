@@ -1,6 +1,6 @@
 /* A buffered send that finds no room: it waits while there is hope, no longer than its patience, also when something moves all the time
  * that makes no room; and it goes on as soon as there is room. MPI-5.0 3.6. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 // timeout: 60
 #include "job.h"

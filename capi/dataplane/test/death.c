@@ -1,6 +1,6 @@
 /* Processes die at random moments of random traffic. Whatever the others wait for ends: with the message, or with
  * MPIX_ERR_PROC_FAILED; never with garbage, never not at all. What the dead had sent whole is delivered. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"

@@ -1,6 +1,6 @@
 /* A sender dies after any number of machine instructions of a send: the receiver gets the whole message or the failure, never
  * garbage, and never waits for ever. The sender runs step by step under its agent (ptrace), through every kind of send. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: undefined
 // timeout: 240
 #include "job.h"

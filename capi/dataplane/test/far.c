@@ -1,7 +1,7 @@
 /* Messages whose data are not contiguous are read run by run out of a sender that does nothing: it waits outside of the library until the
  * receiver has them all. With each kind of layout, into each kind of buffer, shorter and longer than the message; and the copy
  * that goes past the caches, at any alignment. MPI-5.0 3.5 (progress), 4.1.11 (types need not be the same). */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"

@@ -1,6 +1,6 @@
 /* A receiver that does not receive: its memory stays bounded however much is sent, the senders are held back, and everything
  * arrives in the end. Then thousands of unexpected messages and of posted receives are matched in bad order, quickly. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"

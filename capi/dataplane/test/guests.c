@@ -1,6 +1,6 @@
 /* A number of a memory file goes from one process of another job to the next: what the new one writes before it is known is
  * received, a sender that waits for room is woken, and its life and death are its own. The receiver plays its own agent. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: undefined address
 #include "job.h"
 #include <sched.h>

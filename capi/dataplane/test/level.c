@@ -1,5 +1,5 @@
 /* Four ranks on two processors, three of which begin on one: while they yield the last of them moves to the other, and may go anywhere again. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 #include "job.h"
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* Multicasts of all processes to random sets that overlap, themselves included, of sizes around every threshold, at once; with and without the get
  * protocol, with little credit, through small rings: every member gets what is for it, of each master in order, and nobody else gets anything. With
  * deaths: a process ends itself somewhere, and those who live get everything from those who live. docs/multicast.md. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"

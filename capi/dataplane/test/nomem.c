@@ -1,6 +1,6 @@
 /* The memory file cannot grow: without a channel a send fails with MPI_ERR_NO_MEM and succeeds later; without rings everything
  * goes through the channels, slowly and whole. Nothing touches memory that is not there. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 // flags: -Dfallocate=job_fallocate
 #include "job.h"

@@ -1,8 +1,6 @@
 /* The plan executor alone, with plans written by hand: order of steps, waits, copies, reductions, counts by array, several runs
  * of one plan at once, and a death in the middle: every survivor's run ends. MPI-5.0 6.12; docs/architecture.md, "Failures". */
-// sources: plan_share.c share.c rma_memory.c rma_move.c rma_mail.c rma_rows.c rma_far.c rma_accumulate.c
-// sources: plan.c plan_request.c plan_temp.c segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
-// sources: reduce.c reduce_pair.c reduce_base.c reduce_avx2.c reduce_avx512.c
+// sources: plan_share.c share.c @rma plan.c plan_request.c plan_temp.c @job @reduce
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"

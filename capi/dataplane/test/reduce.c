@@ -1,6 +1,6 @@
 /* Every predefined operation over every predefined datatype, by both sets of kernels, against arithmetic written out here; and
  * which pairs are allowed. MPI-5.0 6.9.2 to 6.9.5. */
-// sources: reduce.c reduce_pair.c reduce_base.c reduce_avx2.c reduce_avx512.c basic.c pack.c pack_runs.c
+// sources: @reduce basic.c pack.c pack_runs.c
 // sanitize: address,undefined
 #include "../reduce.h"
 #include "../pack.h"

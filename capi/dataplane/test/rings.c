@@ -1,6 +1,6 @@
 /* More partners than rings: one process exchanges messages with 90 others, so that rings are given back and taken again; in
  * every order, with messages that need a ring, and with some that wait for room. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"

@@ -1,7 +1,7 @@
 /* Nobody waits for room that is there: sends and streams through rings of 4 KiB and the three lines of a channel, both ways at once,
  * with answers and small messages in between, with messages that leave the queue again, and to a receiver that sleeps. A pair
  * that is full is skipped until its receiver has made room; were that forgotten once, this test would hang. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: undefined address
 #include "job.h"
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* Single rules: order between exact and wildcard receives, probes, truncation, cancelling, synchronous sends, buffered sends,
  * persistent requests, revocation, control messages. MPI-5.0 3.4 to 3.9. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 #include "job.h"
 #include "../bsend.h"

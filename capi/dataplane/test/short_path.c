@@ -1,6 +1,6 @@
 /* The short path of warm sends and receives makes no system call, allocates nothing and takes no lock: system calls are trapped
  * by the kernel (user dispatch), the others by the linker. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: undefined
 // flags: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_trylock
 #include "job.h"

@@ -1,6 +1,6 @@
 /* MPI_THREAD_MULTIPLE: several threads of two processes in the data plane at once. Each pair of threads has its own tag; one
  * thread of each process only polls. MPI-5.0 11.6. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"

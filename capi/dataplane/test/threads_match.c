@@ -1,7 +1,6 @@
 /* MPI_THREAD_MULTIPLE where threads compete: several receive with wildcards, probe and take, or cancel, while others send what
  * they may get. Every message reaches exactly one of them, whole. MPI-5.0 3.8 and 11.6. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
-// sources: reduce.c reduce_pair.c reduce_base.c reduce_avx2.c reduce_avx512.c plan_temp.c
+// sources: @job @reduce plan_temp.c
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"

@@ -1,7 +1,6 @@
 /* Several threads of two processes on one window: accumulates on the same memory, moves on their own, locks of different
  * targets. The window's memory is mapped, reached by the kernel, or reached by mail. MPI-5.0 12.3.4, 12.5.3 and 12.7. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
-// sources: rma_memory.c rma_move.c rma_mail.c rma_rows.c rma_far.c rma_accumulate.c reduce.c reduce_pair.c reduce_base.c reduce_avx2.c reduce_avx512.c plan_temp.c
+// sources: @job @rma @reduce plan_temp.c
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"

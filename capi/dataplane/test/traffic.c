@@ -1,6 +1,6 @@
 /* Random traffic between all pairs: sizes around every threshold, all modes, contiguous and not, wildcards, probes, with and
  * without the get protocol, with little credit; order and content are checked. MPI-5.0 3.5 (order), 3.7, 3.8. */
-// sources: segment.c net.c net_relay.c net_close.c peers.c settings.c stat.c handles.c ring.c match.c p2p.c deliver.c mcast.c mcast_wire.c get.c far.c copy.c wait.c lock.c load.c fail.c probe.c bsend.c pack.c pack_runs.c basic.c
+// sources: @job
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"

@@ -1,9 +1,5 @@
 /* The cache of plans alone: what is found, what is compiled anew, how much is kept. The engine is played here. */
-// sources: ../dataplane/plan_share.c ../dataplane/share.c ../dataplane/rma_memory.c ../dataplane/rma_move.c ../dataplane/rma_mail.c ../dataplane/rma_rows.c ../dataplane/rma_far.c ../dataplane/rma_accumulate.c
-// sources: coll_cache.c ../dataplane/plan.c ../dataplane/plan_request.c ../dataplane/plan_temp.c ../dataplane/segment.c ../dataplane/net.c ../dataplane/net_relay.c ../dataplane/net_close.c ../dataplane/peers.c ../dataplane/settings.c ../dataplane/stat.c ../dataplane/handles.c
-// sources: ../dataplane/ring.c ../dataplane/match.c ../dataplane/p2p.c ../dataplane/deliver.c ../dataplane/mcast.c ../dataplane/mcast_wire.c ../dataplane/get.c ../dataplane/far.c ../dataplane/copy.c ../dataplane/wait.c ../dataplane/lock.c ../dataplane/load.c
-// sources: ../dataplane/fail.c ../dataplane/probe.c ../dataplane/bsend.c ../dataplane/pack.c ../dataplane/pack_runs.c ../dataplane/basic.c
-// sources: ../dataplane/reduce.c ../dataplane/reduce_pair.c ../dataplane/reduce_base.c ../dataplane/reduce_avx2.c ../dataplane/reduce_avx512.c
+// sources: ../dataplane/plan_share.c ../dataplane/share.c @rma coll_cache.c ../dataplane/plan.c ../dataplane/plan_request.c ../dataplane/plan_temp.c @job @reduce
 // sanitize: address,undefined
 #include "../../dataplane/test/job.h"
 #include "coll.h"

@@ -137,7 +137,7 @@ int main(int argc, char **argv)
   MPIX_Checkpoint c;
   MPI_Datatype column;
   MPI_Info info = MPI_INFO_NULL;
-  char dir[] = "/tmp/spx-ckpt-XXXXXX", none[1];
+  char dir[] = "spx-ckpt-XXXXXX", none[1];
   MPI_Init(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);

@@ -163,7 +163,7 @@ static int finish(void)
 
 int main(int argc, char **argv)
 {
-  char dir[] = "/tmp/spx-chaos-XXXXXX";
+  char dir[] = "spx-chaos-XXXXXX";
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -235,7 +235,7 @@ int main(int argc, char **argv)
   MPI_Comm comms[COLLECTIVES + 4], half, inter;
   MPI_Win win;
   MPI_File f;
-  char name[] = "/tmp/spx-ft-XXXXXX";
+  char name[] = "spx-ft-XXXXXX";
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &n);
