@@ -217,8 +217,8 @@ scale: build ## 256 and 1,024 ranks on this host run every collective, within 8 
 	@cd $(ROOT) && SPX_SCALE=1 $(GO) test -count=1 -v -timeout 1800s -run TestScale ./tests/gates
 
 .PHONY: sim
-sim: ## the failure machines under the seeded simulator: SCHEDULES=50000 SEED=1
-	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 1800s ./sim -schedules $${SCHEDULES:-50000} -seed $${SEED:-1}
+sim: ## the failure machines under the seeded simulator, at most LIMIT long (0: as long as it takes): SCHEDULES=100000 SEED=1 LIMIT=60s
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run 'TestJobs|TestDeath|TestScenarios' ./sim -schedules $${SCHEDULES:-100000} -seed $${SEED:-1} -limit $${LIMIT:-60s}
 
 .PHONY: fuzz
 fuzz: ## every Go fuzz target for FUZZTIME each (default 20s)

@@ -35,6 +35,9 @@ type World struct {
 	Now   Time
 	Rand  *rand.Rand
 	Delay func() Time // delay of the next message
+	// Fate, if set, is asked instead of Delay, and of Rand: a number that is random, but follows from its arguments alone. A run then
+	// stays as it is when a part of its schedule that has nothing to do with it is taken out.
+	Fate func(from, to int, nth uint64) uint64
 
 	Alive []bool
 	Sent  int // messages sent
@@ -42,16 +45,17 @@ type World struct {
 	events  queue
 	seq     uint64
 	arrival map[[2]int]Time // last arrival time of a pair, so that order is kept
+	number  map[[2]int]uint64
 	cut     map[[2]int]Time // nothing from a dead rank arrives at this receiver from then on
 }
 
 // NewWorld makes a world of n living ranks; everything random in it comes from seed.
 func NewWorld(n int, seed uint64) *World {
-	w := &World{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), Alive: make([]bool, n), arrival: map[[2]int]Time{}, cut: map[[2]int]Time{}}
+	w := &World{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), Alive: make([]bool, n), arrival: map[[2]int]Time{}, number: map[[2]int]uint64{}, cut: map[[2]int]Time{}}
 	for i := range w.Alive {
 		w.Alive[i] = true
 	}
-	w.Delay = func() Time { return 1 + Time(w.Rand.IntN(20)) }
+	w.Delay = func() Time { return 1 + Time(w.Rand.IntN(mostDelay)) }
 	return w
 }
 
@@ -66,8 +70,17 @@ func (w *World) After(d Time, do func()) {
 func (w *World) Kill(victim int) {
 	w.Alive[victim] = false
 	for to := range w.Alive {
-		if last, ok := w.arrival[[2]int{victim, to}]; ok && last > w.Now && w.Rand.IntN(2) == 0 {
-			w.cut[[2]int{victim, to}] = w.Now + Time(w.Rand.IntN(int(last-w.Now)+1))
+		pair := [2]int{victim, to}
+		last, ok := w.arrival[pair]
+		if !ok || last <= w.Now {
+			continue
+		}
+		if w.Fate != nil {
+			if f := w.Fate(victim, to, ^w.number[pair]); f&1 == 0 {
+				w.cut[pair] = w.Now + Time(f>>8%uint64(last-w.Now+1))
+			}
+		} else if w.Rand.IntN(2) == 0 {
+			w.cut[pair] = w.Now + Time(w.Rand.IntN(int(last-w.Now)+1))
 		}
 	}
 }
@@ -76,13 +89,24 @@ func (w *World) Kill(victim int) {
 func (w *World) Send(from, to int, deliver func()) {
 	w.Sent++
 	pair := [2]int{from, to}
-	at := max(w.Now+w.Delay(), w.arrival[pair])
+	at := max(w.Now+w.delay(pair), w.arrival[pair])
 	w.arrival[pair] = at
 	w.After(at-w.Now, func() {
 		if cut, ok := w.cut[pair]; w.Alive[to] && (!ok || w.Now < cut) {
 			deliver()
 		}
 	})
+}
+
+// mostDelay is the longest delay of a message between two that can reach each other.
+const mostDelay = 20
+
+func (w *World) delay(pair [2]int) Time {
+	if w.Fate == nil {
+		return w.Delay()
+	}
+	w.number[pair]++
+	return 1 + Time(w.Fate(pair[0], pair[1], w.number[pair])%mostDelay)
 }
 
 // Step carries out the next event; false when there is none.

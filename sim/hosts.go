@@ -1,0 +1,296 @@
+package sim
+
+import "slices"
+
+// The hosts of a job: what an agent does, as far as the failure protocols of the processes depend on it. The agents report deaths to the one
+// that decides, at first that of host 0, and it has them published on every host. Hosts that have been silent for too long are given up by
+// the side that has the majority of the hosts, or half of them with the lowest (DESIGN: certain and suspected); those of the others end
+// their processes before that.
+
+// hostAgent is the agent of a host.
+type hostAgent struct {
+	host     int
+	alive    bool
+	member   bool  // of the hosts that go on
+	slept    bool  // when it was suspected: it cannot end its processes in time, and what they send has to be refused
+	known    []int // ended processes that it has published, in this order
+	reported []int // that it has seen end
+}
+
+// befall lets a fault happen.
+func (r *jobRun) befall(f Fault) {
+	exists := f.Who < len(r.procs)
+	switch f.Kind {
+	case Kill:
+		if exists && r.Alive[f.Who] {
+			r.trace("process %d dies", f.Who)
+			r.die(f.Who)
+		}
+	case Pause:
+		if exists {
+			r.pause(f.Who, f.For)
+		}
+	case Revoke:
+		if exists && r.Alive[f.Who] && !r.procs[f.Who].left && r.procs[f.Who].cur != nil {
+			p := r.procs[f.Who]
+			r.trace("process %d revokes communicator %d", p.id, p.cur.name)
+			r.awake(p.id, func() { r.act(p, p.cur, p.cur.m.Revoke()) })
+		}
+	case KillAgent:
+		r.killAgent(f.Who)
+	case KillHost:
+		r.trace("host %d fails", f.Who)
+		r.agents[f.Who].alive = false
+		r.Kill(r.node(f.Who))
+		r.endHost(f.Who)
+		r.After(silence, r.suspect)
+	case KillLauncher:
+		if !r.job.Detach {
+			r.end("spxrun dies")
+		}
+	case Cut:
+		r.cutOff(f)
+	case PauseHost:
+		r.pause(r.node(f.Who), f.For)
+		for _, p := range r.procs {
+			if p.host == f.Who {
+				r.pause(p.id, f.For)
+			}
+		}
+		if f.For > silence {
+			r.After(silence, r.suspect)
+		}
+	}
+}
+
+// cutOff divides the network, one cut at a time.
+func (r *jobRun) cutOff(f Fault) {
+	if r.side != nil {
+		return
+	}
+	r.trace("hosts %v are cut off for %d us", f.Hosts, f.For)
+	r.side = map[int]bool{}
+	for _, h := range f.Hosts {
+		r.side[h] = true
+	}
+	r.After(f.For, r.heal)
+	if f.For > silence {
+		r.After(silence, r.suspect)
+	}
+}
+
+// die ends a process; its agent notices.
+func (r *jobRun) die(p int) {
+	if !r.Alive[p] {
+		return
+	}
+	r.Kill(p)
+	r.out.Deaths++
+	r.gone[p] = true
+	r.noticed(p)
+}
+
+// noticed lets the agent of a host learn that a process has ended.
+func (r *jobRun) noticed(p int) {
+	a := r.agents[r.procs[p].host]
+	r.After(1+Time(r.fate(6, p, 0)%5), func() {
+		r.awake(r.node(a.host), func() {
+			a.reported = append(a.reported, p)
+			r.report(a, p)
+		})
+	})
+}
+
+// report brings an end to the agent that decides.
+func (r *jobRun) report(a *hostAgent, p int) {
+	switch {
+	case r.decider < 0 || !a.member:
+	case a.host == r.decider:
+		r.publish(p)
+	default:
+		r.post(r.node(a.host), r.node(r.decider), func() { r.publish(p) })
+	}
+}
+
+// publish tells all hosts of an end.
+func (r *jobRun) publish(p int) {
+	if r.decider < 0 || r.declared[p] {
+		return
+	}
+	r.declared[p] = true
+	for _, a := range r.agents {
+		switch {
+		case !a.alive || !a.member:
+		case a.host == r.decider:
+			r.told(a, p)
+		default:
+			r.post(r.node(r.decider), r.node(a.host), func() { r.told(a, p) })
+		}
+	}
+}
+
+// told lets an agent tell the processes of its host.
+func (r *jobRun) told(a *hostAgent, p int) {
+	if slices.Contains(a.known, p) {
+		return
+	}
+	a.known = append(a.known, p)
+	for _, q := range r.procs {
+		if q.host == a.host && r.Alive[q.id] {
+			r.later(q, 1+Time(r.fate(7, p, q.id)%40), func() { r.look(q) })
+		}
+	}
+}
+
+// killAgent: the processes have asked the kernel to die with it, and its connections end.
+func (r *jobRun) killAgent(h int) {
+	a := r.agents[h]
+	if !a.alive {
+		return
+	}
+	r.trace("the agent of host %d dies", h)
+	a.alive = false
+	r.Kill(r.node(h))
+	for _, p := range r.procs {
+		if p.host == h {
+			r.After(1+Time(r.fate(8, p.id, 0)%5), func() { r.die(p.id) })
+		}
+	}
+	r.After(10+Time(r.fate(9, h, 0)%30), func() {
+		if h == r.decider {
+			r.end("the agent that decides is dead")
+		} else {
+			r.lose(h)
+		}
+	})
+}
+
+// endHost ends the processes of a host.
+func (r *jobRun) endHost(h int) {
+	for _, p := range r.procs {
+		if p.host == h {
+			r.die(p.id)
+		}
+	}
+}
+
+// end ends the job.
+func (r *jobRun) end(why string) {
+	if r.decider < 0 {
+		return
+	}
+	r.trace("the job ends: %s", why)
+	r.decider = -1
+	for _, a := range r.agents {
+		r.fence(a, 40)
+	}
+}
+
+// fence lets an agent end its processes within some time after it is awake.
+func (r *jobRun) fence(a *hostAgent, within Time) {
+	if a.alive && !r.job.Defect.NoFence {
+		r.awake(r.node(a.host), func() { r.After(Time(r.fate(10, a.host, 0))%within, func() { r.endHost(a.host) }) })
+	}
+}
+
+// lose gives a host up: its processes count as ended.
+func (r *jobRun) lose(h int) {
+	a := r.agents[h]
+	if !a.member || r.decider < 0 {
+		return
+	}
+	r.trace("host %d is given up", h)
+	a.member = false
+	for _, p := range r.procs {
+		if p.host != h {
+			continue
+		}
+		if r.Alive[p.id] && !p.left && a.alive && !a.slept {
+			r.violated("process %d is told as dead while it runs", p.id)
+		}
+		r.fenced[p.id] = r.fenced[p.id] || !r.gone[p.id]
+		r.gone[p.id] = true
+		r.publish(p.id)
+	}
+}
+
+// suspect decides after a silence who goes on.
+func (r *jobRun) suspect() {
+	if r.decider < 0 {
+		return
+	}
+	var sides [2][]int
+	total, lowest := 0, -1
+	for h, a := range r.agents {
+		if !a.member {
+			continue
+		}
+		if lowest < 0 {
+			lowest = h
+		}
+		if total++; a.alive && r.paused[r.node(h)] <= r.Now {
+			k := 0
+			if r.side[h] {
+				k = 1
+			}
+			sides[k] = append(sides[k], h)
+		}
+	}
+	for _, side := range sides {
+		if 2*len(side) > total || 2*len(side) == total && slices.Contains(side, lowest) {
+			r.goOn(side)
+			return
+		}
+	}
+	r.end("no side has the majority of the hosts")
+}
+
+// goOn gives up all hosts but those of the side with the majority.
+func (r *jobRun) goOn(side []int) {
+	var lost []int
+	for h, a := range r.agents {
+		if a.member && !slices.Contains(side, h) {
+			lost = append(lost, h)
+			a.slept = r.paused[r.node(h)] > r.Now
+			r.fence(a, fenceMax)
+		}
+	}
+	wait := margin
+	if r.job.Defect.Hasty {
+		wait = 0
+	}
+	r.After(wait, func() {
+		if r.decider >= 0 && slices.Contains(lost, r.decider) {
+			r.takeOver(side[0])
+		}
+		for _, h := range lost {
+			r.lose(h)
+		}
+	})
+}
+
+// takeOver makes another agent the one that decides. What the others know may be news to it.
+func (r *jobRun) takeOver(h int) {
+	r.trace("host %d decides", h)
+	r.decider = h
+	clear(r.declared)
+	for _, a := range r.agents {
+		if a.alive && a.member && !r.job.Defect.NoHandOn {
+			for _, p := range slices.Concat(a.known, a.reported) {
+				r.report(a, p)
+			}
+		}
+	}
+}
+
+// room is a host for a new process, at or behind h.
+func (r *jobRun) room(h int) int {
+	for k := range r.agents {
+		a := r.agents[(h+k)%len(r.agents)]
+		n := r.node(a.host)
+		if r.decider >= 0 && a.alive && a.member && r.paused[n] <= r.Now && r.side[a.host] == r.side[r.decider] && len(r.procs) < len(r.gone) {
+			return a.host
+		}
+	}
+	return -1
+}

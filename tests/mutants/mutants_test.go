@@ -1,0 +1,87 @@
+// Package mutants shows that the simulator can fail: it puts deliberate bugs into the failure protocols, one at a time, and each has to be
+// caught by the random schedules of sim. The sources stay as they are: go test takes the changed file from elsewhere (-overlay).
+package mutants
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mutant is a bug: text of a file, which stands there once, and what stands there instead.
+type mutant struct{ name, file, old, new string }
+
+var mutants = []mutant{
+	{"a later root forgets what it has accepted", "ft/agree/agree.go", "if m.acceptedBallot != none {", "if false {"},
+	{"a decision before all have accepted", "ft/agree/agree.go", "b, ok := m.accepts[c]; !ok || b != m.ballot", "b, ok := m.accepts[c]; ok && b != m.ballot"},
+	{"new children do not hear of the decision", "ft/agree/agree.go", "case m.committed:\n\t\t\tm.send(c,", "case m.committed && c < 0:\n\t\t\tm.send(c,"},
+	{"a new parent does not get the contribution", "ft/agree/agree.go", "\tm.sentGather, m.sentAcpt = none, none", "\tm.sentAcpt = none"},
+	{"flags of others are not heeded", "ft/agree/agree.go", "sum.decision.Flags &= g.flags", ""},
+	{"acknowledged by one counts for all", "ft/agree/agree.go", "sum.decision.Acked.Intersect(g.acked)", "sum.decision.Acked.Union(g.acked)"},
+	{"a proposal of a dead root is taken", "ft/agree/agree.go", "if msg.ballot != m.ballot || m.acceptedBallot == m.ballot {", "if m.acceptedBallot == m.ballot {"},
+	{"the orphans of a dead rank are forgotten", "ft/agree/tree.go", "return m.living(2*r+2, m.living(2*r+1, out))", "return m.living(2*r+1, out)"},
+	{"a revocation is not handed on when members die", "ft/revoke/revoke.go", "m.failed = m.failed.Union(dead)\n\tif !m.revoked {", "m.failed = m.failed.Union(dead)\n\tif true {"},
+	{"the agreement before the last is forgotten", "ft/member/member.go", "const keep = 2", "const keep = 1"},
+	{"the agreement before the last does not hear of deaths", "ft/member/member.go", "first = m.running - keep + 1", "first = m.running"},
+}
+
+var found = regexp.MustCompile(`seed \d+: .*`)
+
+func TestMutants(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			what, failed := m.run(t, root)
+			if !failed {
+				t.Fatalf("no schedule shows it:\n%s", what)
+			}
+			if line := found.FindString(what); line == "" {
+				t.Fatalf("it fails for another reason:\n%s", what)
+			} else {
+				t.Log(line)
+			}
+		})
+	}
+}
+
+// run runs the simulator on the changed source.
+func (m mutant) run(t *testing.T, root string) (output string, failed bool) {
+	source := filepath.Join(root, m.file)
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), m.old); n != 1 {
+		t.Fatalf("%s has %d times %q: the mutant has to follow the source", m.file, n, m.old)
+	}
+	changed, overlay := filepath.Join(t.TempDir(), "changed.go"), filepath.Join(t.TempDir(), "overlay.json")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
+	if err == nil {
+		err = os.WriteFile(changed, []byte(strings.Replace(string(text), m.old, m.new, 1)), 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(overlay, replace, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-overlay", overlay, "./sim", "-run", "TestJobs|TestDeathAtEveryStep", "-schedules", "30000")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Fatalf("not over after 150 s:\n%s", out)
+	}
+	return string(out), err != nil
+}
