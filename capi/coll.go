@@ -90,6 +90,7 @@ func planCollective(c *call) error {
 		CPUs:      processors(),
 		Force:     forced(coll.Kind(key.kind)),
 	}
+	a.Levels = levelsOf(comm)
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
 	} else if key.persistent == 0 && C.spx_share_offered(comm) != 0 {
@@ -129,6 +130,33 @@ func processors() int {
 		return int(seg.ncpus)
 	}
 	return 1
+}
+
+// levelsOf is which ranks are near each other: on one host; on one host without more ranks than processors, those bound to one memory or one
+// cache. All ranks see the same: hosts are numbered alike in all files of a job, and what ranks are bound to is in the file before they start.
+func levelsOf(comm *C.spx_comm) [][]int32 {
+	if comm.flags&C.SPX_C_INTER != 0 || comm.size < 3 {
+		return nil
+	}
+	n := int(comm.size)
+	hosts, nodes, caches := make([]uint32, n), make([]uint32, n), make([]uint32, n)
+	several, bound := false, n <= processors()
+	for rank, proc := range unsafe.Slice(comm.local, n) {
+		p := C.spx_proc_of(C.uint32_t(proc))
+		if p.home_job != 0 { // of another job, where hosts have other numbers
+			return nil
+		}
+		hosts[rank], nodes[rank], caches[rank] = uint32(p.host), uint32(p.node), uint32(p.cache)
+		several = several || hosts[rank] != hosts[0]
+		bound = bound && p.node != 0
+	}
+	switch {
+	case several:
+		return coll.Levels(hosts)
+	case bound:
+		return coll.Levels(nodes, caches)
+	}
+	return nil
 }
 
 func planType(t *[4]C.int64_t, contig C.uint8_t) coll.Type {

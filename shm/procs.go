@@ -17,7 +17,12 @@ type Member struct {
 	Incarnation uint32
 	// Life is the number's incarnation, the same in the files of all hosts; 0: one more than the last here.
 	Life uint32
+	Near Near
 }
+
+// Near says which memory and which last-level cache all processors of a process of this host share: 1 + the number of the NUMA node, 1 + a number of
+// the cache; 0: not bound to one.
+type Near struct{ Node, Cache uint8 }
 
 // AddProc prepares slot i for a process that is about to start. All processes of a world should be added before the first of them
 // is started. What an earlier process has left in the slot is taken away. Fails when a process lives there or memory is out.
@@ -47,6 +52,7 @@ func (s *Segment) AddProc(i int, m Member) error {
 	s.put32(p+procOffWorldId, m.World)
 	s.put32(p+procOffSerial, m.Serial)
 	s.put32(p+procOffHost, m.Host)
+	s.mem[p+procOffNode], s.mem[p+procOffCache] = m.Near.Node, m.Near.Cache
 	s.put64(p+procOffHomeJob, m.Job)
 	s.put32(p+procOffHomeIncarnation, m.Incarnation)
 	if m.Life == 0 {
@@ -57,6 +63,12 @@ func (s *Segment) AddProc(i int, m Member) error {
 		s.put32(segOffNprocs, n)
 	}
 	return nil
+}
+
+// SetNear says where process i is bound, before it may look.
+func (s *Segment) SetNear(i int, n Near) {
+	p := s.proc(i)
+	s.mem[p+procOffNode], s.mem[p+procOffCache] = n.Node, n.Cache
 }
 
 // clear empties slot i: the entry, the rows that others write to and hold, its channels, descriptors and rings. The bell counts on.

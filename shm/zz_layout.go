@@ -81,6 +81,8 @@ const (
 	procOffHost            = 40
 	procOffPort            = 44
 	procOffAddr            = 46
+	procOffNode            = 62
+	procOffCache           = 63
 	procOffBell            = 64
 	procOffSleeping        = 68
 	procOffTxBlocked       = 72

@@ -99,7 +99,8 @@ typedef struct spx_proc {
   uint32_t host;    /* that it runs on; a process of another host has this line only */
   uint16_t port;    /* TCP port on which it listens; 0: none */
   uint8_t addr[16]; /* its address: IPv6, or IPv4 mapped to it */
-  uint8_t pad0[2];
+  uint8_t node;     /* 1 + the NUMA node of all its processors; 0: it is not bound to one, or on another host */
+  uint8_t cache;    /* 1 + a number of the last-level cache that all of them share; 0: there is none */
   /* line 1: anyone may add to bell, and take sleeping back to 0 after that; only the owner writes the rest */
   uint32_t bell;       /* the futex of this process: every event source adds 1 and, if sleeping, wakes */
   uint32_t sleeping;   /* set by the owner before it parks: or to SPX_SLEEPS_ON_SOCKETS; to 0 by whoever wakes it:

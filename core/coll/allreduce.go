@@ -13,7 +13,9 @@ func allreduceReduceBcast(b *builder) {
 // power of two, the even ones below twice their number hand their data to the next rank and get the result back.
 func allreduceDoubling(b *builder) {
 	dst := b.recvRef(0, b.RCount)
-	b.own(b.sendRef(0, b.RCount), dst)
+	if b.have == nil {
+		b.own(b.sendRef(0, b.RCount), dst)
+	}
 	pof2 := 1
 	for pof2*2 <= b.Size {
 		pof2 *= 2

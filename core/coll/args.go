@@ -82,6 +82,8 @@ type Args struct {
 	CPUs      int  // processors that the ranks of a host share; everywhere
 	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has none; everywhere.
 	Shared int64
+	// Levels says which ranks are near each other (levels.go), nil: nobody knows, or all are; everywhere.
+	Levels [][]int32
 	// Slice is how many bytes of a vector are reduced at once; 0: SliceBytes. Everywhere.
 	Slice int64
 	// Force names an algorithm; empty: the table chooses. Everywhere.

@@ -53,13 +53,18 @@ func (t *node) nearest() []int {
 
 // tree gives v's place in the tree of this schedule.
 func (b *builder) tree(v int) node {
-	if b.fanout > 0 {
-		return fanNode(v, b.Size, b.fanout)
+	return treeOf(v, b.Size, b.fanout)
+}
+
+// treeOf is v's place in the tree over 0..n-1 of so many children a node; 0: the binomial tree.
+func treeOf(v, n, fanout int) node {
+	if fanout > 0 {
+		return fanNode(v, n, fanout)
 	}
-	t := node{span: span(v, b.Size)}
-	t.parent, t.children = binomial(v, b.Size)
+	t := node{span: span(v, n)}
+	t.parent, t.children = binomial(v, n)
 	for _, c := range t.children {
-		t.spans = append(t.spans, span(c, b.Size))
+		t.spans = append(t.spans, span(c, n))
 	}
 	return t
 }

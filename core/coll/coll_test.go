@@ -151,7 +151,24 @@ func (s *scenario) args(force string) Args {
 	if s.rng.IntN(2) == 0 || force == "shared" {
 		a.Shared = testPart
 	}
+	if s.rng.IntN(3) == 0 || force == "levels" {
+		a.Levels = s.levels()
+	}
 	return a
+}
+
+// levels puts the ranks into domains: runs, in turn, or as it comes.
+func (s *scenario) levels() [][]int32 {
+	var all [][]uint32
+	for range 1 + s.rng.IntN(3) {
+		domains, way := 1+s.rng.IntN(6), s.rng.IntN(3)
+		level := make([]uint32, s.n)
+		for rank := range level {
+			level[rank] = uint32([]int{rank * domains / s.n, rank % domains, s.rng.IntN(domains)}[way])
+		}
+		all = append(all, level)
+	}
+	return Levels(all...)
 }
 
 // count is mostly small, sometimes zero, sometimes long.
@@ -179,10 +196,10 @@ func TestBarrier(t *testing.T) {
 func TestBarrierHolds(t *testing.T) {
 	for _, alg := range Algorithms(Barrier) {
 		for n := 2; n <= 33; n++ {
-			late := n / 3
+			late, levels := n/3, Levels(modulo(n, 2), modulo(n, 6))
 			net := &network{rng: rand.New(rand.NewPCG(1, 2))}
 			for i := range n {
-				p := &proc{args: Args{Kind: Barrier, Rank: i, Size: n, Force: alg}, mem: []memory{{}, {}}, types: [3]layout{byteOne, byteOne, byteOne}}
+				p := &proc{args: Args{Kind: Barrier, Rank: i, Size: n, Force: alg, Levels: levels}, mem: []memory{{}, {}}, types: [3]layout{byteOne, byteOne, byteOne}}
 				p.plan, _ = Compile(p.args)
 				if i == late {
 					p.plan = &Plan{Steps: []Step{{Op: OpWait, N: 1}}, Waits: []int32{0}, Slots: 1}

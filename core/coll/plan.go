@@ -114,9 +114,16 @@ type builder struct {
 	p      Plan
 	flags  uint8 // of the transfers made now
 	fanout int   // of the tree that the schedule uses; 0: binomial
+	// Schedules by levels: the ranks that the numbers of peers stand for (nil: themselves), and the partial result that this one has already (nil: its
+	// operand alone).
+	members []int
+	have    *Ref
 }
 
 func (b *builder) transfer(op Op, peer int, r Ref, flags uint8) int32 {
+	if b.members != nil {
+		peer = b.members[peer]
+	}
 	slot := b.p.Slots
 	b.p.Slots++
 	b.p.Steps = append(b.p.Steps, Step{Op: op, Flags: flags, Peer: int32(peer), Slot: slot, X: r})

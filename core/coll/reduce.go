@@ -9,13 +9,17 @@ type partial struct {
 	count int64
 }
 
+// begin is what this rank has: its own data, or a partial result.
+func (b *builder) begin() Ref {
+	if b.have != nil {
+		return *b.have
+	}
+	return b.operand(b.RCount)
+}
+
 // startPartial begins with this rank's own data, where the user has them: no copy is made.
 func (b *builder) startPartial() *partial {
-	p := &partial{b: b, cur: b.sendRef(0, b.RCount), count: b.RCount}
-	if b.InPlace {
-		p.cur = b.recvRef(0, b.RCount)
-	}
-	return p
+	return &partial{b: b, cur: b.begin(), count: b.RCount}
 }
 
 // scratch is a temporary vector other than the one that holds the result.
@@ -150,10 +154,7 @@ func (b *builder) newHalving(root int, acc Ref) *halving {
 	default:
 		h.n = -1
 	}
-	h.cur = b.sendRef(0, b.RCount)
-	if b.InPlace {
-		h.cur = b.recvRef(0, b.RCount)
-	}
+	h.cur = b.begin()
 	return h
 }
 

@@ -60,6 +60,7 @@ var algorithms = [Kinds][]algorithm{
 		{"fan", fan(flat, barrierTree), always},
 		{"dissemination", barrierDissemination, always},
 		{"shared", barrierShared, shared},
+		{"levels", barrierLevels, leveled},
 	},
 	Bcast: {
 		{"binomial", bcastBinomial, always},
@@ -67,6 +68,7 @@ var algorithms = [Kinds][]algorithm{
 		{"scatter_allgather", bcastScatterAllgather, bytesDivide},
 		{"chain", bcastChain, several},
 		{"shared", bcastShared, piecewise(func(a *Args) int64 { return min(a.Shared, 32<<10) })},
+		{"levels", bcastLevels, leveled},
 	},
 	Gather: {
 		{"linear", gatherLinear, always},
@@ -112,6 +114,7 @@ var algorithms = [Kinds][]algorithm{
 		{"fan", fan(flat, reduceBinomial), always},
 		{"rabenseifner", reduceRabenseifner, halvable},
 		{"shared", reduceShared, both(foldable, piecewise((*Args).slotBytes))},
+		{"levels", reduceLevels, inAnyOrder},
 	},
 	Allreduce: {
 		{"reduce_bcast", allreduceReduceBcast, always},
@@ -119,6 +122,7 @@ var algorithms = [Kinds][]algorithm{
 		{"recursive_doubling", allreduceDoubling, always},
 		{"rabenseifner", allreduceRabenseifner, halvable},
 		{"shared", reduceShared, both(foldable, piecewise((*Args).slotBytes))},
+		{"levels", allreduceLevels, inOrder},
 	},
 	ReduceScatterBlock: {
 		{"reduce_scatter", reduceThenScatter, always},
@@ -173,12 +177,14 @@ const (
 var table = []rule{
 	{Barrier, 8, anyBytes, always, "shared"},
 	{Barrier, 64, anyBytes, (*Args).crowded, "shared"},
+	{Barrier, anyRanks, anyBytes, leveled, "levels"},
 	{Barrier, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Barrier, anyRanks, anyBytes, always, "dissemination"},
 
 	{Bcast, 8, CellBytes, inCell, "shared"},
 	{Bcast, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
 	{Bcast, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
+	{Bcast, anyRanks, anyBytes, leveled, "levels"},
 	{Bcast, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Bcast, anyRanks, 64 << 10, always, "binomial"},
 	{Bcast, 4, anyBytes, always, "binomial"},
@@ -226,6 +232,7 @@ var table = []rule{
 	{Reduce, 8, CellBytes, inCell, "shared"},
 	{Reduce, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
 	{Reduce, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
+	{Reduce, anyRanks, anyBytes, leveled, "levels"},
 	{Reduce, anyRanks, 64 << 10, (*Args).crowded, "fan"},
 	{Reduce, anyRanks, 1 << 20, (*Args).crowded, "binomial"},
 	{Reduce, anyRanks, 64 << 10, always, "binomial"},
@@ -233,6 +240,7 @@ var table = []rule{
 	{Reduce, anyRanks, anyBytes, always, "binomial"},
 	{Allreduce, 8, 4096, always, "shared"},
 	{Allreduce, 64, anyBytes, (*Args).crowded, "shared"},
+	{Allreduce, anyRanks, anyBytes, leveled, "levels"},
 	{Allreduce, 2, 32 << 10, always, "recursive_doubling"},
 	{Allreduce, anyRanks, 8 << 10, (*Args).crowded, "fan"},
 	{Allreduce, anyRanks, anyBytes, (*Args).crowded, "rabenseifner"},

@@ -26,6 +26,7 @@ import (
 
 	"libspx/core/ident"
 	"libspx/launch/control"
+	"libspx/launch/cpus"
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
@@ -62,13 +63,14 @@ type agent struct {
 	inbox    inbox
 	feeding  []int // write ends of the pipes of --stdin all
 
-	serial   uint32 // of the next process
-	worlds   uint32 // spawned so far
-	domains  [][]int
-	listener int
-	guests   map[ident.ProcID]int
-	ports    ports
-	steering steering
+	serial     uint32     // of the next process
+	worlds     uint32     // spawned so far
+	domains    [][]int    // that ranks are bound to, in turn; none: they are not
+	processors []cpus.CPU // of this host, as far as it may use them
+	listener   int
+	guests     map[ident.ProcID]int
+	ports      ports
+	steering   steering
 
 	spawnings []*spawning    // worlds that are being made, the first now
 	batch     *batch         // what is being made of one on this host

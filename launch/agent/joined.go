@@ -132,6 +132,11 @@ func (a *agent) admit(g *gathering) {
 	close(g.over)
 	var sockets []unix.PollFd
 	var ranks []int
+	for i, m := range g.members {
+		if m != nil && a.segment != nil {
+			a.segment.SetNear(i, a.nearJoined(m.pid))
+		}
+	}
 	for i := range g.size {
 		m := g.members[i]
 		if m == nil {

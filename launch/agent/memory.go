@@ -46,8 +46,9 @@ func (a *agent) makeSegment() (err error) {
 		a.segment.SetJobID(a.spec.ID)
 		a.segment.SetKey(a.spec.Key)
 	}
+	a.shareOut()
 	for i := range a.ranks {
-		if err := a.segment.AddProc(i, shm.Member{Rank: uint32(i), Serial: uint32(i), Host: uint32(a.ranks[i].host)}); err != nil {
+		if err := a.segment.AddProc(i, shm.Member{Rank: uint32(i), Serial: uint32(i), Host: uint32(a.ranks[i].host), Near: a.near(i, a.ranks[i].host)}); err != nil {
 			return err
 		}
 	}

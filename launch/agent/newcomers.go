@@ -113,7 +113,7 @@ func find(p *service.Program) (string, error) {
 // they are there.
 func (a *agent) enterBatch(b *batch, addresses []control.Address) error {
 	for rank, m := range b.members {
-		member := shm.Member{World: b.world, Rank: uint32(rank), Serial: m.Serial, Host: uint32(m.Host), Life: m.Life}
+		member := shm.Member{World: b.world, Rank: uint32(rank), Serial: m.Serial, Host: uint32(m.Host), Life: m.Life, Near: a.near(m.Proc, m.Host)}
 		if err := a.segment.AddProc(m.Proc, member); err != nil {
 			return err
 		}

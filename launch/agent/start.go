@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libspx/launch/control"
-	"libspx/launch/cpus"
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
@@ -23,7 +22,6 @@ import (
 
 // start makes all ranks, in order, and handles what happens meanwhile. When the machine ends the job, no more are made.
 func (a *agent) start(files []string) {
-	a.domains = a.shareOut()
 	env := newEnvironment(a)
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -289,26 +287,6 @@ func feed(in io.Reader, pipes []int) {
 	for _, o := range out {
 		o.Close()
 	}
-}
-
-// bind gives process i its processors.
-func (a *agent) bind(i int, s *process.Spec) {
-	if len(a.domains) > 0 {
-		s.CPUs = a.domains[i%len(a.domains)]
-	}
-}
-
-// shareOut is what --bind-to shares out among the ranks; nil: nothing.
-func (a *agent) shareOut() [][]int {
-	if a.spec.Bind == "" || a.spec.Bind == "none" {
-		return nil
-	}
-	allowed, err := cpus.Allowed()
-	if err != nil {
-		a.say(fmt.Sprintf("--bind-to %s has no effect: %v", a.spec.Bind, err))
-		return nil
-	}
-	return cpus.Domains(cpus.Read("/", allowed), a.spec.Bind)
 }
 
 // environment makes the environments of ranks: a program's, and what is the rank's own.

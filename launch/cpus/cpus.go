@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A CPU is a processor (a hardware thread) and where it is.
-type CPU struct{ Number, Core, Socket, Node int }
+// A CPU is a processor (a hardware thread) and where it is. Cache is the first processor that shares its last-level cache, -1: unknown.
+type CPU struct{ Number, Core, Socket, Node, Cache int }
 
 // Allowed lists the processors of this process's affinity mask, in order.
 func Allowed() ([]int, error) {
@@ -136,9 +137,21 @@ func Read(root string, allowed []int) []CPU {
 			Core:   readInt(filepath.Join(dir, "core_id"), c),
 			Socket: readInt(filepath.Join(dir, "physical_package_id"), 0),
 			Node:   node[c],
+			Cache:  lastCache(root, c),
 		})
 	}
 	return out
+}
+
+// lastCache is the first processor that shares the last-level cache of processor c, -1 where the system does not tell.
+func lastCache(root string, c int) int {
+	for level := 3; level >= 2; level-- {
+		data, err := os.ReadFile(filepath.Join(root, fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list", c, level)))
+		if list := ParseList(string(data)); err == nil && len(list) > 0 {
+			return list[0]
+		}
+	}
+	return -1
 }
 
 func readInt(file string, otherwise int) int {
@@ -166,6 +179,38 @@ func ParseList(text string) (out []int) {
 		}
 	}
 	return out
+}
+
+// Shared is what processors have in common, given all of them: the number of their NUMA node and of their last-level cache, -1 where they have not one.
+// Caches are numbered by their first processor, from 0.
+func Shared(all []CPU, of []int) (node, cache int) {
+	node, cache = -1, -1
+	number := map[int]int{}
+	first := true
+	for _, c := range all {
+		if _, known := number[c.Cache]; c.Cache >= 0 && !known {
+			number[c.Cache] = len(number)
+		}
+		if !slices.Contains(of, c.Number) {
+			continue
+		}
+		k := -1
+		if c.Cache >= 0 {
+			k = number[c.Cache]
+		}
+		switch {
+		case first:
+			node, cache, first = c.Node, k, false
+		default:
+			if c.Node != node {
+				node = -1
+			}
+			if k != cache {
+				cache = -1
+			}
+		}
+	}
+	return node, cache
 }
 
 // Domains groups the processors by what ranks are bound to: "hwthread", "core", "socket" or "numa"; nil for anything else. Rank i

@@ -47,6 +47,28 @@ func TestDomains(t *testing.T) {
 	}
 }
 
+// Two nodes of two caches of two processors.
+func TestShared(t *testing.T) {
+	root := t.TempDir()
+	for c := range 8 {
+		write(t, root, fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/index3/shared_cpu_list", c), fmt.Sprintf("%d-%d", c/2*2, c/2*2+1))
+	}
+	write(t, root, "sys/devices/system/node/node0/cpulist", "0-3\n")
+	write(t, root, "sys/devices/system/node/node1/cpulist", "4-7\n")
+	all := Read(root, []int{0, 1, 2, 3, 4, 5, 6, 7})
+	for _, c := range []struct {
+		of          []int
+		node, cache int
+	}{{[]int{0, 1}, 0, 0}, {[]int{3}, 0, 1}, {[]int{1, 2}, 0, -1}, {[]int{6, 7}, 1, 3}, {[]int{0, 7}, -1, -1}, {nil, -1, -1}} {
+		if node, cache := Shared(all, c.of); node != c.node || cache != c.cache {
+			t.Errorf("%v: node %d, cache %d, want %d, %d", c.of, node, cache, c.node, c.cache)
+		}
+	}
+	if node, cache := Shared(Read(t.TempDir(), []int{0, 1}), []int{0}); node != 0 || cache != -1 {
+		t.Errorf("a system that tells nothing: node %d, cache %d", node, cache)
+	}
+}
+
 func TestQuota(t *testing.T) {
 	v2, v1, none := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, v2, "proc/self/cgroup", "0::/a/b\n")

@@ -1,0 +1,133 @@
+package coll
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// modulo puts rank i of n into domain i % k.
+func modulo(n, k int) []uint32 {
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = uint32(i % k)
+	}
+	return out
+}
+
+// Levels that say nothing are left out, and inner ones divide the outer.
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		in   [][]uint32
+		want [][]int32
+	}{
+		{nil, nil},
+		{[][]uint32{{7, 7, 7, 7}}, nil},
+		{[][]uint32{{4, 3, 2, 1}}, nil},
+		{[][]uint32{{9, 4, 9, 4}}, [][]int32{{0, 1, 0, 1}}},
+		{[][]uint32{{1, 1, 2, 2, 2, 2}, {5, 5, 5, 5, 6, 6}}, [][]int32{{0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 2, 2}}},
+		{[][]uint32{{1, 1, 1, 2, 2, 2}, {1, 1, 1, 2, 2, 2}, {1, 2, 3, 4, 5, 6}}, [][]int32{{0, 0, 0, 1, 1, 1}}},
+	} {
+		if d := cmp.Diff(c.want, Levels(c.in...)); d != "" {
+			t.Errorf("%v: (-want +got)\n%s", c.in, d)
+		}
+	}
+}
+
+// far counts the messages of all ranks' plans that leave a domain of the outermost level.
+func far(plans []*Plan, level []int32) (n int) {
+	for rank, p := range plans {
+		for _, s := range p.Steps {
+			if s.Op == OpSend && level[rank] != level[s.Peer] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// However the ranks are spread, data cross between domains once for each of them, and the choice falls on these schedules.
+func TestLevelsCross(t *testing.T) {
+	const n, domains = 24, 4
+	byTurns := Levels(modulo(n, domains))
+	for _, c := range []struct {
+		kind  Kind
+		bytes int64
+		most  int
+	}{
+		{Barrier, 0, domains * 2}, {Bcast, 8, domains - 1}, {Bcast, 128 << 10, domains - 1}, {Bcast, 10 * 128 << 10, 10 * (domains - 1)}, {Reduce, 8, domains - 1},
+		{Allreduce, 8, domains * 2}, {Allreduce, 1 << 20, domains * 4},
+	} {
+		var plans []*Plan
+		for rank := range n {
+			p, err := Compile(Args{Kind: c.kind, Rank: rank, Size: n, Root: 5, RCount: c.bytes, SCount: c.bytes, SType: byteOne.Type, RType: byteOne.Type,
+				CPUs: 64, Commute: true, Levels: byTurns})
+			if err != nil || p.Algorithm != "levels" {
+				t.Fatalf("%v: %v %v", c.kind, p, err)
+			}
+			plans = append(plans, p)
+		}
+		if got := far(plans, byTurns[0]); got > c.most {
+			t.Errorf("%v of %d bytes: %d messages between domains, at most %d are needed", c.kind, c.bytes, got, c.most)
+		}
+	}
+}
+
+// Long data go down in pieces.
+func TestBcastLevelsLong(t *testing.T) {
+	for n := 2; n <= 12; n++ {
+		for seed := range uint64(6) {
+			s := &scenario{rng: rand.New(rand.NewPCG(seed, uint64(n))), kind: Bcast, n: n}
+			a := s.args("levels")
+			elems := int64(segmentBytes*(1+s.rng.IntN(5))/4 + s.rng.IntN(3) - 1)
+			data := s.random(4 * elems)
+			for i := range n {
+				lt := []layout{plain, gappy}[s.rng.IntN(2)]
+				a.RCount = elems
+				p := s.rank(i, a, lt, lt, elems)
+				if i == a.Root {
+					put(p.mem[1], lt, 0, data)
+				}
+			}
+			s.freeze()
+			for i, p := range s.procs {
+				put(s.want[i][1], p.types[2], 0, data)
+			}
+			s.check(t, fmt.Sprintf("n=%d seed=%d", n, seed), seed%2 == 0)
+		}
+	}
+}
+
+// Every rank is a member of its stages, and the root leads wherever it is.
+func TestStages(t *testing.T) {
+	for seed := range uint64(200) {
+		s := &scenario{rng: rand.New(rand.NewPCG(seed, 3)), n: 1 + int(seed%40)}
+		levels, root := s.levels(), s.rng.IntN(s.n)
+		last := 0
+		for rank := range s.n {
+			b := &builder{Args: &Args{Rank: rank, Size: s.n, Levels: levels}}
+			list := b.stages(root)
+			for i, st := range list {
+				if st.members[st.at] != rank || !slices.IsSorted(st.members) || (i < len(list)-1) != (st.at == st.lead && !st.last) {
+					t.Fatalf("seed %d rank %d: stage %d of %+v", seed, rank, i, list)
+				}
+				if slices.Contains(st.members, root) && st.members[st.lead] != root {
+					t.Fatalf("seed %d rank %d: root %d does not lead %+v", seed, rank, root, st)
+				}
+			}
+			if list[len(list)-1].last {
+				last++
+			}
+		}
+		want := s.n
+		if len(levels) > 0 {
+			want = int(slices.Max(levels[0])) + 1
+		}
+		if last != want {
+			t.Fatalf("seed %d: %d ranks in the last stage, %d domains", seed, last, want)
+		}
+	}
+}
