@@ -216,6 +216,10 @@ bench: build ## measures libspx against the peers; tables and plots into docs/be
 scale: build ## 256 and 1,024 ranks on this host run every collective, within 8 GB
 	@cd $(ROOT) && SPX_SCALE=1 $(GO) test -count=1 -v -timeout 1800s -run TestScale ./tests/gates
 
+.PHONY: topology
+topology: build ## 20 networks of 8 hosts and 3 switches (namespaces, as root), each found from measured times alone
+	@cd $(ROOT) && SPX_TOPOLOGY_RUNS=20 $(GO) test -count=1 -v -timeout 1800s -run 'TestTopologyIsFound' ./tests/hosts
+
 .PHONY: sim
 sim: ## the failure machines under the seeded simulator, at most LIMIT long (0: as long as it takes): SCHEDULES=100000 SEED=1 LIMIT=60s
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run 'TestJobs|TestDeath|TestScenarios' ./sim -schedules $${SCHEDULES:-100000} -seed $${SEED:-1} -limit $${LIMIT:-60s}

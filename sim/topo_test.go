@@ -134,3 +134,25 @@ func TestTopologyGrowth(t *testing.T) {
 		}
 	}
 }
+
+// What is known from an earlier run is not measured again; hosts that are new find their places, also on new switches.
+func TestTopologyUsesWhatIsKnown(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		truth := randomNetwork(r, 2+r.IntN(12), 8)
+		n := len(truth.Of)
+		all := make([]int, n)
+		fresh := r.IntN(n)
+		for h := range all {
+			all[h] = h
+			if h >= fresh && h < fresh+3 {
+				all[h] = -1
+			}
+		}
+		got := check(t, truth, topo.Config{Hosts: n, Known: truth.Restrict(all)}, seed, nil, nil)
+		whole := check(t, truth, topo.Config{Hosts: n}, seed, nil, nil)
+		if got.Cost.Streams > whole.Cost.Streams || got.Cost.Streams > 60 {
+			t.Errorf("seed %d: %d streams for 3 hosts more, %d for all %d", seed, got.Cost.Streams, whole.Cost.Streams, n)
+		}
+	}
+}

@@ -1,5 +1,6 @@
 // Spxctl is the tool beside spxrun. It owns the command line alone: `spxctl tune` measures (tune.go) and writes the table that libspx reads when
-// MPI starts (docs/tuning.md); jobs, resize, kill, drill and hook ask the agents of running jobs (launch/steer, docs/malleability.md). It starts
+// MPI starts (docs/tuning.md); jobs, resize, kill, drill and hook ask the agents of running jobs (launch/steer, docs/malleability.md);
+// topology shows and measures networks (launch/probe, docs/connections.md). It starts
 // programs by spxrun and touches no job's memory.
 package main
 
@@ -13,7 +14,7 @@ import (
 func main() {
 	root := &cobra.Command{Use: "spxctl", Short: "libspx on this machine: running jobs, tuning", SilenceUsage: true, SilenceErrors: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(jobsCommand(), resizeCommand(), killCommand(), drillCommand(), hookCommand(), tuneCommand())
+	root.AddCommand(jobsCommand(), resizeCommand(), killCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "spxctl:", err)
 		os.Exit(1)

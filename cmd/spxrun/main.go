@@ -10,6 +10,7 @@ import (
 	"libspx/launch/agent"
 	"libspx/launch/control"
 	"libspx/launch/front"
+	"libspx/launch/probe"
 )
 
 // The agent's ranks are killed when the thread ends that has started them: it has to be the main thread.
@@ -18,6 +19,9 @@ func init() { runtime.LockOSThread() }
 func main() {
 	if filepath.Base(os.Args[0]) == agent.Name || len(os.Args) == 2 && os.Args[1] == control.HostWord {
 		os.Exit(agent.Main())
+	}
+	if len(os.Args) == 2 && os.Args[1] == probe.HostWord {
+		os.Exit(probe.Main())
 	}
 	os.Exit(front.Main(os.Args[1:]))
 }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -98,7 +97,7 @@ func (a *agent) send(h *elsewhere) error {
 	if a.spec.Prefix != "" {
 		self = filepath.Join(a.spec.Prefix, "bin/spxrun")
 	}
-	words := shellOn(a.spec.Rsh, h.name, "exec "+quote(self)+" "+control.HostWord)
+	words := hosts.Shell(a.spec.Rsh, h.name, "exec "+hosts.Quote(self)+" "+control.HostWord)
 	h.cmd = exec.Command(words[0], words[1:]...)
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := h.cmd.StdinPipe()
@@ -140,22 +139,6 @@ func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 	h.box.put(&control.Message{Job: &spec})
 	go a.hearFrom(h)
 }
-
-// shellOn is the command that has a host's shell run a line: the host's name stands where rsh has hosts.HostWord, or behind it.
-func shellOn(rsh []string, host, line string) []string {
-	words, named := slices.Clone(rsh), false
-	for i, w := range words {
-		named = named || strings.Contains(w, hosts.HostWord)
-		words[i] = strings.ReplaceAll(w, hosts.HostWord, host)
-	}
-	if !named {
-		words = append(words, host)
-	}
-	return append(words, line)
-}
-
-// quote makes one word of text for a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // addPlain has a Mux read from a pipe whose lines are complete as they are.
 func addPlain(mux *output.Mux, from *os.File) error {

@@ -15,6 +15,7 @@ type Job struct {
 	PerHost   int       // -ppn: ranks in a row on each host; 0: its slots
 	Rsh       []string  // --rsh: the command that reaches other hosts, in words; nil: ssh
 	Prefix    string    // --prefix: where libspx is installed on other hosts; empty: where it is here
+	Probe     bool      // --probe: measure the network between the hosts, where it is not known
 	Iface     string    // --iface: the interface or network that hosts talk over; empty: chosen
 
 	Tag         bool          // -l: every line of output starts with [rank]

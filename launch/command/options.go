@@ -166,6 +166,9 @@ var whereOptions = []*option{
 	{names: []string{"iface"}, meta: "NAME", nargs: 1, group: groupWhere,
 		help:  "the interface that hosts talk over, by its name or as a network (10.0.0.0/8); default: the one that leads to the others",
 		apply: func(p *parser, v []string) error { p.job.Iface = v[0]; return nil }},
+	{names: []string{"probe"}, group: groupWhere,
+		help:  "measure which hosts share a switch first, where that is not known (spxctl topology; for SPX_CONNECTIONS=topology:K)",
+		apply: flag(func(j *Job) { j.Probe = true })},
 	{names: []string{"bind-to"}, meta: "WHAT", nargs: 1, group: groupWhere,
 		help: "restrict each rank to a core, hwthread, socket or numa domain in turn (default: none)", apply: (*parser).bindTo},
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -53,6 +52,9 @@ func Main(args []string) int {
 	if err != nil {
 		return complain(statusUsage, err)
 	}
+	if err := tellTopology(spec, j); err != nil {
+		return complain(statusFailed, err)
+	}
 	status, err := run(spec)
 	if err != nil {
 		return complain(statusFailed, err)
@@ -79,23 +81,11 @@ func version() string {
 
 // specOf checks the hosts, and makes the agent's job of the command line's.
 func specOf(j *command.Job) (*control.Job, error) {
-	if file := os.Getenv("SPX_HOSTFILE"); file != "" && len(j.Hosts)+len(j.HostFiles) == 0 {
-		j.HostFiles = []string{file}
-	}
-	list, err := hosts.List(j.Hosts, j.HostFiles)
+	list, rsh, err := hosts.Find(j.Hosts, j.HostFiles, j.Rsh, os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	given, err := allocation()
-	if err != nil && len(list) == 0 {
-		return nil, err
-	}
-	if given != nil && len(list) == 0 {
-		list = given.Hosts
-	}
-	if given != nil && given.Has(list) && j.Rsh == nil && os.Getenv("SPX_RSH") == "" {
-		j.Rsh = given.Rsh // which reaches no others
-	}
+	j.Rsh = rsh
 	self := hosts.Self()
 	list = hosts.Merge(list, self)
 	slots := 0
@@ -137,30 +127,13 @@ func specOf(j *command.Job) (*control.Job, error) {
 	return spec, err
 }
 
-// allocation is what a batch system has given; nil: nothing, or SPX_ALLOCATION=none says to leave it alone.
-func allocation() (*hosts.Allocation, error) {
-	if os.Getenv("SPX_ALLOCATION") == "none" {
-		return nil, nil
-	}
-	a, err := hosts.Allocated(os.Getenv, os.ReadFile)
-	if err != nil {
-		err = fmt.Errorf("%w (-host or -hostfile names hosts, SPX_ALLOCATION=none runs all on this one)", err)
-	}
-	return a, err
-}
-
 // spread makes the job one of several hosts, if it is.
 func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
 	if l == nil {
 		return nil
 	}
 	spec.Hosts, spec.Slots, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Slots, l.Where, j.Prefix, cmp.Or(j.Iface, os.Getenv(service.EnvIface))
-	if spec.Rsh = j.Rsh; spec.Rsh == nil {
-		spec.Rsh = strings.Fields(os.Getenv("SPX_RSH"))
-	}
-	if spec.Rsh == nil {
-		spec.Rsh = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
-	}
+	spec.Rsh = j.Rsh
 	if spec.Dir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("the working directory: %w", err)
 	}

@@ -42,20 +42,9 @@ func numbers(n int) (list []int) {
 
 // shares says whether two paths of t use a link in the same direction, or, with half, in any.
 func shares(t *Tree, vertex []int, p Paths, half bool) bool {
-	used := map[[2]int]bool{}
-	for i, ends := range p {
-		path := t.Path(vertex[ends[0]], vertex[ends[1]])
-		for j := range len(path) - 1 {
-			l := [2]int{path[j], path[j+1]}
-			if i == 1 && (used[l] || half && used[[2]int{l[1], l[0]}]) {
-				return true
-			}
-			if i == 0 {
-				used[l] = true
-			}
-		}
-	}
-	return false
+	q := Paths{{vertex[p[0][0]], vertex[p[0][1]]}, {vertex[p[1][0]], vertex[p[1][1]]}}
+	back := Paths{q[0], {q[1][1], q[1][0]}}
+	return t.Share(q) || half && t.Share(back)
 }
 
 func TestLinksFindEveryTree(t *testing.T) {
@@ -104,6 +93,39 @@ func TestFigure1FindsEveryTree(t *testing.T) {
 		}
 		if diff := cmp.Diff(truth.Splits(), got.Splits()); diff != "" {
 			t.Fatalf("seed %d: want\n%sgot\n%s%s", seed, truth, got, diff)
+		}
+	}
+}
+
+// What a tree looks like from some of its hosts is what they would find themselves; all of them see the whole.
+func TestRestrict(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		truth := randomTree(r, 1+r.IntN(20), 1+r.IntN(5))
+		all := numbers(len(truth.Of))
+		if diff := cmp.Diff(truth.Splits(), truth.Restrict(all).Splits()); diff != "" {
+			t.Fatalf("seed %d, all hosts: %s", seed, diff)
+		}
+		some := r.Perm(len(all))[:1+r.IntN(len(all))]
+		seen := truth.Restrict(some)
+		for i, a := range some {
+			for j, b := range some {
+				if (truth.Of[a] == truth.Of[b]) != (seen.Of[i] == seen.Of[j]) {
+					t.Fatalf("seed %d: hosts %d and %d\n%s%s", seed, a, b, truth, seen)
+				}
+			}
+		}
+		for s, next := range seen.Neighbors() {
+			if len(seen.Hosts()[s]) == 0 && len(next) < 3 {
+				t.Fatalf("seed %d: switch %d cannot be seen from hosts %v\n%s%s", seed, s, some, truth, seen)
+			}
+		}
+		if places, vertex := terminals(seen); len(places) > 3 { // paths disturb each other as before
+			p := Paths{{vertex[0], vertex[1]}, {vertex[2], vertex[3]}}
+			at := func(k int) int { return truth.Of[some[places[k][0]]] }
+			if seen.Share(p) != truth.Share(Paths{{at(0), at(1)}, {at(2), at(3)}}) {
+				t.Fatalf("seed %d: paths %v in\n%s%s", seed, p, truth, seen)
+			}
 		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 // Config says what is to be inferred, and with how much traffic.
 type Config struct {
 	Hosts    int     // hosts 0 to Hosts-1, numbered in the order of their addresses: neighbours are tried first
-	Groups   [][]int // hosts known to share a switch, from Slurm for example; no host twice
+	Groups   [][]int // hosts known to share a switch; no host twice
+	Known    *Tree   // what is known of some of the hosts, as from an earlier inference (Of is -1 for the others); nil: nothing
 	MaxPings int     // measurements of round-trip times at once; 0: as many as there are pairs of idle hosts
 	MaxFlows int     // streams per path in a measurement of throughput; 0: 4
 }
@@ -95,6 +96,9 @@ func New(cfg Config) *Machine {
 	}
 	if cfg.MaxPings == 0 {
 		cfg.MaxPings = math.MaxInt
+	}
+	if cfg.Known != nil {
+		cfg.Groups = append(cfg.Groups[:len(cfg.Groups):len(cfg.Groups)], cfg.Known.groups()...)
 	}
 	m := &Machine{cfg: cfg, search: newSearch(cfg.Hosts, cfg.Groups), answers: map[Paths]bool{}, alone: map[alone]float64{}, running: map[int]want{}}
 	m.grow(cfg.Hosts)
@@ -316,6 +320,10 @@ func (m *Machine) ask() bool {
 		if !more {
 			return false
 		}
+		if apart, known := m.recalls(paths); known {
+			m.links.answer(paths, apart)
+			continue
+		}
 		t := &throughput{paths: paths, id: -1}
 		if t.flows = m.flows(paths); len(t.flows[0]) > 0 && len(t.flows[1]) > 0 {
 			m.test = t
@@ -324,6 +332,24 @@ func (m *Machine) ask() bool {
 		m.assumed = append(m.assumed, paths)
 		m.links.answer(paths, false) // too few hosts to tell: a switch with one host cannot be told from that host
 	}
+}
+
+// recalls answers a question about paths between switches that are known.
+func (m *Machine) recalls(paths Paths) (apart, known bool) {
+	if m.cfg.Known == nil {
+		return false, false
+	}
+	for i, p := range paths {
+		for k, terminal := range p {
+			of := m.cfg.Known.Of
+			h := slices.IndexFunc(m.search.places[terminal].members, func(h int) bool { return h < len(of) && of[h] >= 0 })
+			if h < 0 {
+				return false, false
+			}
+			paths[i][k] = of[m.search.places[terminal].members[h]]
+		}
+	}
+	return !m.cfg.Known.Share(paths), true
 }
 
 // flows chooses different hosts for all streams of two paths, as many streams for one as for the other.

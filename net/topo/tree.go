@@ -67,6 +67,76 @@ func (t *Tree) Path(a, b int) []int {
 	return path
 }
 
+// Share says whether two paths between switches use a link in the same direction.
+func (t *Tree) Share(p Paths) bool {
+	used := map[[2]int]bool{}
+	first, second := t.Path(p[0][0], p[0][1]), t.Path(p[1][0], p[1][1])
+	for i := 1; i < len(first); i++ {
+		used[[2]int{first[i-1], first[i]}] = true
+	}
+	for i := 1; i < len(second); i++ {
+		if used[[2]int{second[i-1], second[i]}] {
+			return true
+		}
+	}
+	return false
+}
+
+// groups are the hosts of the switches that have any.
+func (t *Tree) groups() [][]int {
+	return slices.DeleteFunc(t.Hosts(), func(hosts []int) bool { return len(hosts) == 0 })
+}
+
+// Restrict is what is left of the tree for some of its hosts, which get the numbers 0, 1, ... in the order given: switches that cannot be seen
+// from them are left out. A host of -1 is none of the tree's.
+func (t *Tree) Restrict(hosts []int) *Tree {
+	out := &Tree{Of: make([]int, len(hosts))}
+	needed := make([]bool, t.N)
+	for i, h := range hosts {
+		if out.Of[i] = -1; h >= 0 && t.Of[h] >= 0 {
+			out.Of[i] = t.Of[h]
+			needed[t.Of[h]] = true
+		}
+	}
+	next := t.Neighbors()
+	for more := true; more; { // switches without hosts, at an end or between two others
+		more = false
+		for s, list := range next {
+			if needed[s] || len(list) == 0 || len(list) > 2 {
+				continue
+			}
+			more, next[s] = true, nil
+			for i, n := range list {
+				next[n] = slices.DeleteFunc(next[n], func(x int) bool { return x == s })
+				if len(list) == 2 {
+					next[n] = append(next[n], list[1-i])
+				}
+			}
+		}
+	}
+	number := make([]int, t.N)
+	for s := range t.N {
+		if needed[s] || len(next[s]) > 0 {
+			number[s] = out.N
+			out.N++
+		}
+	}
+	for s, list := range next {
+		for _, n := range list {
+			if s < n {
+				out.Links = append(out.Links, [2]int{number[s], number[n]})
+			}
+		}
+	}
+	for i, s := range out.Of {
+		if s >= 0 {
+			out.Of[i] = number[s]
+		}
+	}
+	slices.SortFunc(out.Links, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	return out
+}
+
 // Splits names the tree by what can be observed of it: the sets of hosts that share a switch, and for each link the hosts on
 // one of its two sides. Two trees over the same hosts are the same network if and only if their splits are equal.
 func (t *Tree) Splits() []string {
@@ -111,8 +181,13 @@ func (t *Tree) beyond(next [][]int, a, b int) []int {
 	return hosts
 }
 
-// String draws the tree, a switch a line, from the switch in its middle.
+// String draws the tree with hosts by their numbers.
 func (t *Tree) String() string {
+	return t.Text(func(list []int) string { return "hosts " + ranges(list) })
+}
+
+// Text draws the tree, a switch a line, from the switch in its middle; names writes a list of hosts.
+func (t *Tree) Text(names func(hosts []int) string) string {
 	if t.N == 0 {
 		return "no switches\n"
 	}
@@ -122,7 +197,7 @@ func (t *Tree) String() string {
 	draw = func(s, from int, indent string) {
 		fmt.Fprintf(&b, "%sswitch %d", indent, s)
 		if len(hosts[s]) > 0 {
-			fmt.Fprintf(&b, ": hosts %s", ranges(hosts[s]))
+			fmt.Fprintf(&b, ": %s", names(hosts[s]))
 		}
 		b.WriteByte('\n')
 		for _, child := range next[s] {

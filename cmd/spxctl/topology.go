@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"libspx/launch/hosts"
+	"libspx/launch/probe"
+)
+
+// topologyOptions are what the command line says.
+type topologyOptions struct {
+	list, file, rsh, svg string
+	json, again          bool
+	probe                probe.Config
+}
+
+func topologyCommand() *cobra.Command {
+	var o topologyOptions
+	c := &cobra.Command{
+		Use:   "topology",
+		Short: "shows which hosts share a switch, and how the switches are linked",
+		Long: `Shows the network between the hosts of a list (without one, those of the batch system's allocation, or else all networks that are known). What is not
+known is measured first, and kept for later jobs (networks.json in the user's cache folder): round-trip times and, between switches, throughput.
+Where Slurm describes its switches, nothing is measured.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.run() },
+	}
+	f := c.Flags()
+	f.StringVar(&o.list, "host", "", "hosts, with commas")
+	f.StringVarP(&o.file, "hostfile", "f", "", "file of hosts, one a line")
+	f.StringVar(&o.rsh, "rsh", "", "reach other hosts by COMMAND HOST LINE instead of ssh (also by SPX_RSH)")
+	f.StringVar(&o.probe.Prefix, "prefix", "", "where libspx is installed on other hosts (default: the same place as here)")
+	f.StringVar(&o.probe.Iface, "iface", os.Getenv("SPX_IFACE"), "interface or network whose links are measured")
+	f.BoolVar(&o.again, "again", false, "measure also what is known")
+	f.BoolVar(&o.json, "json", false, "as JSON")
+	f.StringVar(&o.svg, "svg", "", "write a picture to this file, too (-: to standard output, alone)")
+	f.IntVar(&o.probe.Parallel, "parallel", 64, "round-trip times that are measured at once")
+	f.DurationVar(&o.probe.Limit, "limit", 2*time.Minute, "for measuring, at most")
+	f.Int64Var(&o.probe.Bytes, "bytes", 1<<30, "sent to measure throughput, about, at most")
+	return c
+}
+
+func (o *topologyOptions) run() error {
+	var entries, files, rsh []string
+	if o.list != "" {
+		entries = strings.Split(o.list, ",")
+	}
+	if o.file != "" {
+		files = []string{o.file}
+	}
+	if o.rsh != "" {
+		rsh = strings.Fields(o.rsh)
+	}
+	list, rsh, err := hosts.Find(entries, files, rsh, os.Getenv)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return o.showKnown()
+	}
+	self := hosts.Self()
+	o.probe.Self, o.probe.Rsh = self.Host, rsh
+	for _, h := range hosts.Merge(list, self) {
+		name := h.Name
+		if self.Local(name) {
+			name = self.Host
+		}
+		o.probe.Hosts = append(o.probe.Hosts, name)
+	}
+	here, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o.probe.Program = filepath.Join(filepath.Dir(here), "spxrun")
+	o.probe.Say = func(text string) { fmt.Fprintln(os.Stderr, "spxctl:", text) }
+	n, err := probe.Find(o.probe, o.again)
+	if n == nil {
+		return err
+	}
+	if err != nil {
+		o.probe.Say(err.Error())
+	}
+	return o.show([]*probe.Network{n})
+}
+
+// showKnown shows what the cache has.
+func (o *topologyOptions) showKnown() error {
+	c, err := probe.OpenCache()
+	if err != nil {
+		return err
+	}
+	if len(c.Networks) == 0 {
+		return errors.New("no network is known; -host or --hostfile names hosts to measure between")
+	}
+	if o.svg != "" && len(c.Networks) > 1 {
+		return errors.New("several networks are known; -host or --hostfile says which one is meant")
+	}
+	return o.show(c.Networks)
+}
+
+func (o *topologyOptions) show(list []*probe.Network) error {
+	if o.svg != "" {
+		picture := list[0].Tree().SVG(list[0].Hosts)
+		if o.svg == "-" {
+			_, err := os.Stdout.WriteString(picture)
+			return err
+		}
+		if err := os.WriteFile(o.svg, []byte(picture), 0o666); err != nil {
+			return err
+		}
+	}
+	for _, n := range list {
+		if o.json {
+			text, err := json.MarshalIndent(n, "", "  ")
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s\n", text)
+			continue
+		}
+		fmt.Printf("%s%s\n", n.Text(), source(n))
+	}
+	return nil
+}
+
+// source says where a network is known from.
+func source(n *probe.Network) string {
+	when := n.Measured.Local().Format("2006-01-02 15:04:05")
+	if n.How != "measured" {
+		return fmt.Sprintf("told by %s on %s", n.How, when)
+	}
+	return fmt.Sprintf("measured on %s: %d round-trip times, %d throughputs, %.1f MB, %.1f s", when, n.Cost.Pings, n.Cost.Streams, float64(n.Cost.Bytes)/1e6, n.Cost.Seconds)
+}

@@ -1,0 +1,78 @@
+package front
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"libspx/launch/command"
+	"libspx/launch/control"
+	"libspx/launch/probe"
+)
+
+// tellTopology puts what is known of the network between the hosts of a job into the environment of its programs (SPX_TOPOLOGY), unless the user has
+// said it; with --probe, what is not known is measured first.
+func tellTopology(spec *control.Job, j *command.Job) error {
+	if len(spec.Hosts) < 2 {
+		return nil
+	}
+	var used []int // numbers of hosts with ranks; spxrun's own may have none
+	for n := range spec.Hosts {
+		if slices.Contains(spec.Where, n) {
+			used = append(used, n)
+		}
+	}
+	names := make([]string, len(used))
+	for i, n := range used {
+		names[i] = spec.Hosts[n]
+	}
+	n, err := network(names, spec, j)
+	if n == nil || err != nil {
+		return err
+	}
+	switches, next := make([]int, len(spec.Hosts)), n.Switches
+	for h := range switches {
+		i := slices.Index(used, h)
+		if i >= 0 && n.Of[i] >= 0 {
+			switches[h] = n.Of[i]
+			continue
+		}
+		switches[h] = next // one of its own
+		next++
+	}
+	words := make([]string, len(switches))
+	for h, s := range switches {
+		words[h] = strconv.Itoa(s)
+	}
+	text := "SPX_TOPOLOGY=" + strings.Join(words, ",")
+	for i := range spec.Programs {
+		p := &spec.Programs[i]
+		if !slices.ContainsFunc(p.Env, func(v string) bool { return strings.HasPrefix(v, "SPX_TOPOLOGY=") }) {
+			p.Env = append(p.Env[:len(p.Env):len(p.Env)], text)
+		}
+	}
+	return nil
+}
+
+// network is what is known of hosts; nil: nothing.
+func network(names []string, spec *control.Job, j *command.Job) (*probe.Network, error) {
+	if !j.Probe {
+		c, err := probe.OpenCache()
+		if err != nil { // it helps, and is not needed
+			return nil, nil //nolint:nilerr // see above
+		}
+		return c.Find(names), nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	say := func(text string) { fmt.Fprintf(os.Stderr, "spxrun: --probe: %s\n", text) }
+	n, err := probe.Find(probe.Config{Hosts: names, Self: spec.Hosts[0], Rsh: spec.Rsh, Program: program, Prefix: spec.Prefix, Iface: spec.Iface, Say: say}, false)
+	if err != nil {
+		say(err.Error())
+	}
+	return n, nil
+}

@@ -1,0 +1,32 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Find is what the cache knows of the hosts of c, or else what is measured now, of those that it does not know alone, and kept. again: everything is
+// measured. A result that is not complete, because hosts could not be reached or the bounds were too narrow, is not kept.
+func Find(c Config, again bool) (*Network, error) {
+	cache, err := OpenCache()
+	if err != nil {
+		return nil, fmt.Errorf("what is known of networks cannot be read: %w", err)
+	}
+	if !again {
+		if n := cache.Find(c.Hosts); n != nil {
+			return n, nil
+		}
+		c.Known = cache.Nearest(c.Hosts)
+	}
+	n, err := Run(c)
+	if err != nil {
+		return nil, err
+	}
+	if n.Cost.Left > 0 || slices.Contains(n.Of, -1) {
+		return n, nil
+	}
+	if err := cache.Add(n); err != nil {
+		return n, fmt.Errorf("the network cannot be kept for later jobs: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,93 @@
+/* links.c - links between switches that take time: frames that come out of one tap go into the other one of its pair, later.
+ *   links MICROSECONDS TAP TAP [TAP TAP ...]
+ * Makes the taps in the network namespace in which it runs. When they are there it goes on in the background, until it is killed. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST   64
+#define FRAMES 4096 /* under way in one direction, at most; more are dropped */
+
+typedef struct {
+  uint64_t due;
+  int len;
+  unsigned char data[2048];
+} frame;
+
+static int taps[MOST];
+static frame *queue[MOST]; /* of what came out of a tap */
+static unsigned first[MOST], last[MOST];
+
+static uint64_t now_us(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static int tap(const char *name)
+{
+  struct ifreq r = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+  int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
+  if (fd < 0 || ioctl(fd, TUNSETIFF, &r) != 0) {
+    fprintf(stderr, "links: %s: %s\n", name, strerror(errno));
+    exit(1);
+  }
+  return fd;
+}
+
+static void take(int i, uint64_t delay)
+{
+  static frame lost;
+  for (;;) {
+    frame *f = last[i] - first[i] < FRAMES ? &queue[i][last[i] % FRAMES] : &lost;
+    f->len = (int)read(taps[i], f->data, sizeof f->data);
+    if (f->len <= 0) return;
+    f->due = now_us() + delay;
+    if (f != &lost) last[i]++;
+  }
+}
+
+int main(int argc, char **argv)
+{
+  int n = argc - 2;
+  if (n < 2 || n % 2 != 0 || n > MOST) {
+    fprintf(stderr, "links: MICROSECONDS and pairs of taps are needed, %d taps at most\n", MOST);
+    return 2;
+  }
+  uint64_t delay = strtoull(argv[1], NULL, 10);
+  struct pollfd p[MOST];
+  for (int i = 0; i < n; i++) {
+    taps[i] = tap(argv[i + 2]);
+    queue[i] = malloc(FRAMES * sizeof(frame));
+    if (!queue[i]) return 1;
+    p[i] = (struct pollfd){.fd = taps[i], .events = POLLIN};
+  }
+  if (daemon(0, 0) != 0) return 1;
+  for (;;) {
+    uint64_t now = now_us(), next = UINT64_MAX;
+    for (int i = 0; i < n; i++) {
+      take(i, delay);
+      for (; first[i] != last[i] && queue[i][first[i] % FRAMES].due <= now; first[i]++) {
+        frame *f = &queue[i][first[i] % FRAMES];
+        if (write(taps[i ^ 1], f->data, (size_t)f->len) < 0 && errno == EAGAIN)
+          continue; /* full: dropped, as by a switch */
+      }
+      if (first[i] != last[i] && queue[i][first[i] % FRAMES].due < next) next = queue[i][first[i] % FRAMES].due;
+    }
+    now = now_us();
+    struct timespec t = {0, next > now ? (long)(next - now < 500000 ? next - now : 500000) * 1000 : 0};
+    ppoll(p, (nfds_t)n, &t, NULL);
+  }
+}

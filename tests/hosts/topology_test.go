@@ -1,0 +1,211 @@
+package hosts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"libspx/net/topo"
+	"libspx/tests/harness"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// network is what spxctl topology --json prints.
+type network struct {
+	Hosts    []string `json:"hosts"`
+	Of       []int    `json:"switch"`
+	Links    [][2]int `json:"links"`
+	Switches int      `json:"switches"`
+	Measured time.Time
+	Cost     struct{ Pings, Streams int }
+}
+
+// splits names the network by what can be observed of it, with the hosts in the order of their numbers.
+func (n *network) splits(b *bed) []string {
+	t := &topo.Tree{N: n.Switches, Links: n.Links}
+	for i := range n.Hosts {
+		at := slices.Index(n.Hosts, b.host(i+1))
+		if at < 0 {
+			b.t.Fatalf("host %s is not in %v", b.host(i+1), n.Hosts)
+		}
+		t.Of = append(t.Of, n.Of[at])
+	}
+	return t.Splits()
+}
+
+// newNetwork makes 8 hosts on 3 switches, in an order and with a middle that the seed says: one of the three, or a switch without hosts.
+// Links between switches carry 20 Mbit/s and take 2 ms.
+func newNetwork(t *testing.T, seed uint64) (*bed, *topo.Tree) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	truth := &topo.Tree{Of: []int{0, 0, 0, 1, 1, 1, 2, 2}, N: 3, Links: [][2]int{{0, 1}, {1, 2}}}
+	if seed%4 == 3 {
+		truth.N, truth.Links = 4, [][2]int{{0, 3}, {1, 3}, {2, 3}}
+	}
+	r.Shuffle(8, func(i, j int) { truth.Of[i], truth.Of[j] = truth.Of[j], truth.Of[i] })
+	name := r.Perm(3)
+	for i, s := range truth.Of {
+		truth.Of[i] = name[s]
+	}
+	links := filepath.Join(t.TempDir(), "links")
+	if out, err := exec.Command("cc", "-O2", "-o", links, filepath.Join(harness.Root(), "tests/hosts/testdata/links.c")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var of, pairs []string
+	for _, s := range truth.Of {
+		of = append(of, strconv.Itoa(s))
+	}
+	for _, l := range truth.Links {
+		pairs = append(pairs, fmt.Sprintf("%d-%d", l[0], l[1]))
+	}
+	b := &bed{t: t, name: fmt.Sprintf("n%x-", os.Getpid()%0x1000000)}
+	out, err := exec.Command(script(), "net", b.name, links, "20", "2000", strings.Join(of, " "), strings.Join(pairs, " ")).CombinedOutput()
+	if err != nil {
+		t.Skipf("such a network cannot be made here (it takes ip, tc and /dev/net/tun): %v\n%s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command(script(), "down", b.name).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	return b, truth
+}
+
+// topology runs spxctl topology on host 1.
+func (b *bed) topology(cache string, args ...string) harness.Outcome {
+	b.t.Helper()
+	words := append([]string{script(), "on", b.host(1), filepath.Join(harness.Build(b.t), "bin/spxctl"), "topology", "--rsh", script() + " rsh"}, args...)
+	return harness.Run(b.t, harness.Command{Args: words, Env: []string{"XDG_CACHE_HOME=" + cache}, Limit: 100 * time.Second})
+}
+
+func (b *bed) names(n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, b.host(i+1))
+	}
+	return strings.Join(list, ",")
+}
+
+func (b *bed) measured(cache string, args ...string) (n network) {
+	b.t.Helper()
+	o := b.topology(cache, append(args, "--json")...)
+	if o.Status != 0 || json.Unmarshal([]byte(o.Stdout), &n) != nil {
+		b.t.Fatalf("spxctl topology: %s", o.Text())
+	}
+	return n
+}
+
+// The network is found from measured times alone: once in each run of the tests, 20 times by make topology.
+func TestTopologyIsFound(t *testing.T) {
+	runs := 1
+	if text := os.Getenv("SPX_TOPOLOGY_RUNS"); text != "" {
+		var err error
+		if runs, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for seed := range runs {
+		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
+			b, truth := newNetwork(t, uint64(seed))
+			got := b.measured(t.TempDir(), "--host", b.names(8))
+			if diff := cmp.Diff(truth.Splits(), got.splits(b)); diff != "" {
+				t.Errorf("want\n%sgot\n%v %v\n%s", truth, got.Of, got.Links, diff)
+			}
+			t.Logf("%d round-trip times, %d throughputs", got.Cost.Pings, got.Cost.Streams)
+		})
+	}
+}
+
+// What is known is used: by the next look, by a look at more hosts, and by jobs.
+func TestTopologyIsKept(t *testing.T) {
+	b, truth := newNetwork(t, 3)
+	cache := t.TempDir()
+	if o := b.topology(cache); o.Status != 1 || !strings.Contains(o.Stderr, "no network is known") {
+		t.Errorf("nothing is known yet: %s", o.Text())
+	}
+	first := b.measured(cache, "--host", b.names(7))
+	again := b.measured(cache, "--host", b.names(6))
+	if !again.Measured.Equal(first.Measured) || len(again.Hosts) != 6 {
+		t.Errorf("6 of 7 hosts: %+v after %+v", again, first)
+	}
+	more := b.measured(cache, "--host", b.names(8))
+	if more.Cost.Streams >= first.Cost.Streams && first.Cost.Streams > 2 || more.Cost.Pings >= 8*7/2 {
+		t.Errorf("one more host took %+v, 7 hosts %+v", more.Cost, first.Cost)
+	}
+	if diff := cmp.Diff(truth.Splits(), more.splits(b)); diff != "" {
+		t.Errorf("want\n%sgot\n%v %v\n%s", truth, more.Of, more.Links, diff)
+	}
+
+	c := b.spxrun("-host", b.names(8), "-n", "8", "sh", "-c", "echo $SPX_TOPOLOGY")
+	c.Env = append(c.Env, "XDG_CACHE_HOME="+cache)
+	o := harness.Run(t, c)
+	lines := strings.Fields(o.Stdout)
+	told := &topo.Tree{N: truth.N}
+	if o.Status != 0 || len(lines) != 8 {
+		t.Fatalf("a job: %s", o.Text())
+	}
+	for _, word := range strings.Split(lines[0], ",") {
+		s, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatalf("SPX_TOPOLOGY is %q", lines[0])
+		}
+		told.Of = append(told.Of, s)
+	}
+	want := &topo.Tree{N: truth.N, Of: truth.Of}
+	if diff := cmp.Diff(want.Splits(), told.Splits()); diff != "" {
+		t.Errorf("a job was told %s: %s", lines[0], diff)
+	}
+
+	svg := filepath.Join(cache, "net.svg")
+	if o := b.topology(cache, "--host", b.names(8), "--svg", svg); o.Status != 0 || strings.Count(o.Stdout, "switch ") != truth.N {
+		t.Errorf("as a tree: %s", o.Text())
+	}
+	picture, err := os.ReadFile(svg)
+	if err != nil || bytes.Count(picture, []byte("<rect")) != truth.N+1 || bytes.Count(picture, []byte(b.name)) != 8 || bytes.Count(picture, []byte("<path")) != len(truth.Links) {
+		t.Errorf("the picture (%v) is\n%s", err, picture)
+	}
+}
+
+// A job can ask for it. Hosts that cannot be reached are told, and nothing is kept of what is not complete; nor where Slurm tells the switches is anything measured.
+func TestTopologyForAJob(t *testing.T) {
+	b := newBed(t, 3)
+	cache := t.TempDir()
+	c := b.spxrun("--probe", "-host", b.names(3), "-n", "3", program(t, "where"))
+	c.Env = append(c.Env, "XDG_CACHE_HOME="+cache, "SPX_CONNECTIONS=topology:0")
+	if o := harness.Run(t, c); o.Status != 0 || strings.Count(o.Stdout, "sum 3") != 3 {
+		t.Errorf("spxrun --probe: %s", o.Text())
+	}
+	if n := b.measured(cache); len(n.Hosts) != 3 {
+		t.Errorf("kept by spxrun --probe: %+v", n)
+	}
+	cache = t.TempDir()
+	if o := b.topology(cache, "--host", b.names(2)+",nobody"); o.Status != 0 || !strings.Contains(o.Stderr, "host nobody: it cannot be reached") ||
+		!strings.Contains(o.Stdout, "not reached: nobody") {
+		t.Errorf("a host that is not there: %s", o.Text())
+	}
+	if o := b.topology(cache); o.Status != 1 {
+		t.Errorf("what is not complete was kept: %s", o.Text())
+	}
+	slurm := filepath.Join(cache, "slurm")
+	text := fmt.Sprintf("#!/bin/sh\nSLURM_TOPOLOGY_ADDR=top.leaf$((${#1} %% 2)).$1 SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node exec %s rsh \"$@\"\n", script())
+	if err := os.WriteFile(slurm, []byte(text), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	o := b.topology(cache, "--host", b.host(2)+","+b.host(3), "--rsh", slurm)
+	if o.Status != 0 || !strings.Contains(o.Stdout, "told by Slurm") || strings.Count(o.Stdout, "switch ") != 1 {
+		t.Errorf("Slurm's switches: %s", o.Text())
+	}
+}
