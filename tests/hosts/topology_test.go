@@ -88,7 +88,7 @@ func newNetwork(t *testing.T, seed uint64) (*bed, *topo.Tree) {
 func (b *bed) topology(cache string, args ...string) harness.Outcome {
 	b.t.Helper()
 	words := append([]string{script(), "on", b.host(1), filepath.Join(harness.Build(b.t), "bin/spxctl"), "topology", "--rsh", script() + " rsh"}, args...)
-	return harness.Run(b.t, harness.Command{Args: words, Env: []string{"XDG_CACHE_HOME=" + cache}, Limit: 100 * time.Second})
+	return harness.Run(b.t, harness.Command{Args: words, Env: []string{"XDG_CACHE_HOME=" + cache}, Limit: 200 * time.Second})
 }
 
 func (b *bed) names(n int) string {
@@ -103,7 +103,7 @@ func (b *bed) measured(cache string, args ...string) (n network) {
 	b.t.Helper()
 	o := b.topology(cache, append(args, "--json")...)
 	if o.Status != 0 || json.Unmarshal([]byte(o.Stdout), &n) != nil {
-		b.t.Fatalf("spxctl topology: %s", o.Text())
+		b.t.Fatalf("spxctl topology: exit status %d (late: %v)\n%s", o.Status, o.Late, o.Text())
 	}
 	return n
 }
