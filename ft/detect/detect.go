@@ -1,0 +1,318 @@
+// Package detect finds hosts that have fallen silent, and sees to it that nobody whom the others have given up goes on: the agents of a
+// job's hosts, one machine each, beat along a tree. Processes take no part in it.
+//
+// # Protocol
+//
+// Host 0 decides; it is the root of a tree of the hosts (tree.go), in which a host that is out is bypassed. Once in a Period it counts a
+// tick and sends it down; who gets a new tick hands it on at once and answers whoever sent it.
+//
+//	Beat    down  the newest tick, and the hosts that are out in which epoch
+//	Echo    up    the answer, and whether everybody below has been heard of
+//	Seek    up    to all ancestors: no tick has come for a while. They send theirs from now on, so the end of an inner host costs no others
+//	Report  root  hosts below that have been silent for nearly the Limit
+//	Out           to a host that is out, whatever it says
+//
+// A host that has been silent for the Limit is *suspected*: it may have died, hang, or be cut off. Host 0 alone draws the consequence, for all
+// together that are silent by then: they are out in a new epoch, if host 0's side has at least half of the hosts of the epoch before
+// (with exactly half of them it goes on because it has the lowest number); else its own side has to end (Split), unless Config.Alone.
+// A host that has got no tick for the Limit less two Periods has lost host 0, whose side alone may go on: it is Fenced, as is one that learns
+// that it is out. The echo of its last tick may have been lost, hence the Periods: it is fenced before it is given up, if it runs at all.
+//
+// An end that is *certain* (the agent's connection has ended) is told by Gone and needs no majority: 20 of 24 hosts may end one after another.
+//
+// Nobody is suspected before it was heard for the first time, so a network that lets none of this through raises no alarm. Time in which
+// the machine itself was not run is held against nobody: neither a suspended machine nor an agent that waits for a
+// processor takes its own absence for that of others.
+//
+// # What the caller must do
+//
+//  1. Hand in messages that are proved to come from a host of the job, then call Tick when Deadline has come; messages before Tick, if both wait.
+//  2. Carry out an Output before the next event. Messages may be lost, delayed, doubled and reordered.
+//  3. End the processes of the host when Fenced is set, the job when Split is.
+package detect
+
+import (
+	"fmt"
+	"slices"
+
+	"libspx/ft/rankset"
+)
+
+// Time is a moment of the caller's clock, or a span, in microseconds.
+type Time int64
+
+// Never is a deadline that does not come.
+const Never = Time(1<<63 - 1)
+
+// Config is what a machine knows from the start.
+type Config struct {
+	Self, Hosts int
+	Period      Time // between two ticks; at most Limit/5
+	Limit       Time // of silence
+	Alone       bool // host 0's side goes on also with less than half of the hosts
+}
+
+// Send is a message to a host.
+type Send struct {
+	To   int
+	Data []byte
+}
+
+// Reason is why a host has to end its processes.
+type Reason int
+
+// Reasons.
+const (
+	NotFenced   Reason = iota
+	DeclaredOut        // host 0 has given it up
+	LostContact        // host 0 has not been heard of for nearly the limit
+)
+
+// Output is what the caller has to carry out after an event.
+type Output struct {
+	Sends  []Send
+	Lost   []int  // on host 0: the hosts that are out from now on because they were silent
+	Split  []int  // on host 0: the hosts that are silent, more than half of all: this side ends
+	Fenced Reason // on another host
+}
+
+// peer is what is known of another host.
+type peer struct {
+	said     uint64 // number of its latest message
+	heard    Time   // when it came, or when watching began
+	armed    bool   // it was heard
+	complete bool   // by its own word, everybody below it was
+	adopted  bool   // it has sought: it gets our beats though it is no child
+	silence  Time   // at host 0: what somebody has reported, at time reported
+	reported Time
+}
+
+// Machine is the part of one host.
+type Machine struct {
+	cfg      Config
+	epoch    uint64
+	out      rankset.Set
+	peers    []peer
+	children []int
+	adopted  []int
+
+	sent    uint64 // messages, by which they are numbered
+	tick    uint64 // host 0: sent; others: the newest
+	tickAt  Time
+	wake    Time // Deadline
+	beatAt  Time // host 0: the next tick
+	seekAt  Time
+	tellAt  Time // the next Report
+	ended   bool
+	pending Output
+}
+
+// New makes the machine of host Self at time now.
+func New(cfg Config, now Time) *Machine {
+	m := &Machine{cfg: cfg, peers: make([]peer, cfg.Hosts), beatAt: now, wake: Never}
+	m.retree(now)
+	return m.done(now)
+}
+
+func (m *Machine) root() bool { return m.cfg.Self == 0 }
+
+// early is the silence from which a host counts as silent when another one has reached the limit, and after which one ends that hears nothing.
+func (m *Machine) early() Time { return m.cfg.Limit - 2*m.cfg.Period }
+
+// seekAfter is how long a host waits for ticks before it looks for others who have them.
+func (m *Machine) seekAfter() Time { return m.cfg.Limit/2 - m.cfg.Period }
+
+// Deadline is when Tick is to be called.
+func (m *Machine) Deadline() Time { return m.wake }
+
+// Epoch counts the changes of the hosts that are out.
+func (m *Machine) Epoch() uint64 { return m.epoch }
+
+// OutSet is the hosts that are out.
+func (m *Machine) OutSet() rankset.Set { return m.out }
+
+// Watching lists the hosts of whose silence this one would tell, and that were heard.
+func (m *Machine) Watching() []int {
+	return slices.DeleteFunc(m.watched(), func(h int) bool { return !m.sure(h) })
+}
+
+// Tick is to be called at the Deadline; earlier does no harm.
+func (m *Machine) Tick(now Time) Output {
+	m.excuse(now)
+	switch {
+	case m.ended:
+	case m.root():
+		m.judge(now)
+		if now >= m.beatAt && !m.ended {
+			m.beat(now)
+		}
+	default:
+		m.seek(now)
+		m.report(now)
+	}
+	return m.take(now)
+}
+
+// Receive handles a message. An error means that it is malformed; it is then ignored.
+func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
+	m.excuse(now)
+	if from < 0 || from >= len(m.peers) || from == m.cfg.Self {
+		return m.take(now), fmt.Errorf("detect: message from host %d, which is not another one of 0..%d", from, len(m.peers)-1)
+	}
+	msg, err := decode(data, len(m.peers))
+	if err != nil || m.ended {
+		return m.take(now), err
+	}
+	p := &m.peers[from]
+	if msg.number <= p.said { // late, or said again
+		return m.take(now), nil
+	}
+	p.said = msg.number
+	if m.out.Has(from) {
+		m.send(from, message{kind: kindOut, epoch: m.epoch})
+		return m.take(now), nil
+	}
+	p.heard, p.armed = now, true
+	switch msg.kind {
+	case kindBeat:
+		m.onBeat(from, msg, now)
+	case kindEcho:
+		p.complete = msg.complete
+	case kindSeek:
+		m.onSeek(from)
+	case kindReport:
+		m.onReport(msg, now)
+	case kindOut:
+		if msg.epoch >= m.epoch && !m.root() {
+			m.fence(DeclaredOut)
+		}
+	}
+	return m.take(now), nil
+}
+
+// Gone tells host 0 that a host has certainly ended.
+func (m *Machine) Gone(host int, now Time) Output {
+	m.excuse(now)
+	if m.root() && !m.ended && host > 0 && host < len(m.peers) && !m.out.Has(host) {
+		m.exclude([]int{host}, now)
+	}
+	return m.take(now)
+}
+
+// excuse does not count against others what this machine was not run for.
+func (m *Machine) excuse(now Time) {
+	if m.wake == Never || now-m.wake <= m.cfg.Period/2 {
+		return
+	}
+	late := now - m.wake
+	m.tickAt = min(m.tickAt+late, now)
+	for i := range m.peers {
+		p := &m.peers[i]
+		p.heard, p.reported = min(p.heard+late, now), min(p.reported+late, now)
+	}
+}
+
+// beat begins a tick.
+func (m *Machine) beat(now Time) {
+	m.tick++
+	m.beatAt = now + m.cfg.Period
+	m.handOn()
+}
+
+func (m *Machine) handOn() {
+	for _, h := range m.watched() {
+		m.sendBeat(h)
+	}
+}
+
+func (m *Machine) sendBeat(to int) {
+	m.send(to, message{kind: kindBeat, tick: m.tick, epoch: m.epoch, out: m.out})
+}
+
+func (m *Machine) onBeat(from int, msg message, now Time) {
+	if m.root() {
+		return
+	}
+	if msg.epoch > m.epoch {
+		m.epoch, m.out = msg.epoch, msg.out
+		if m.out.Has(m.cfg.Self) {
+			m.fence(DeclaredOut)
+			return
+		}
+		m.retree(now)
+	}
+	if msg.tick > m.tick {
+		m.tick, m.tickAt = msg.tick, now
+		m.handOn()
+	}
+	m.send(from, message{kind: kindEcho, complete: m.complete()})
+}
+
+// onSeek serves a host that has lost those above it.
+func (m *Machine) onSeek(from int) {
+	if !m.above(from) {
+		return
+	}
+	if p := &m.peers[from]; !p.adopted && !slices.Contains(m.children, from) {
+		p.adopted = true
+		m.adopted = append(m.adopted, from)
+	}
+	if m.tick > 0 {
+		m.sendBeat(from)
+	}
+}
+
+// seek calls for help when ticks stay away, and draws the consequence when they have for too long.
+func (m *Machine) seek(now Time) {
+	if m.tick == 0 || now < m.tickAt+m.seekAfter() {
+		return
+	}
+	if now >= m.tickAt+m.early() {
+		m.fence(LostContact)
+		return
+	}
+	if now < m.seekAt {
+		return
+	}
+	m.seekAt = now + m.cfg.Period
+	for h := m.cfg.Self; h != 0; {
+		h = m.parent(h)
+		m.send(h, message{kind: kindSeek})
+	}
+}
+
+func (m *Machine) fence(why Reason) {
+	m.ended, m.pending.Fenced = true, why
+}
+
+func (m *Machine) send(to int, msg message) {
+	m.sent++
+	msg.number = m.sent
+	m.pending.Sends = append(m.pending.Sends, Send{to, msg.append(nil)})
+}
+
+func (m *Machine) take(now Time) Output {
+	m.done(now)
+	out := m.pending
+	m.pending = Output{}
+	return out
+}
+
+// done sets the deadline.
+func (m *Machine) done(now Time) *Machine {
+	m.wake = Never
+	if m.ended {
+		return m
+	}
+	if m.root() {
+		m.wake = min(m.beatAt, m.firstDue(now))
+		return m
+	}
+	if m.tick > 0 {
+		m.wake = min(max(m.tickAt+m.seekAfter(), m.seekAt), m.tickAt+m.early())
+	}
+	for _, h := range m.Watching() {
+		m.wake = min(m.wake, max(m.peers[h].heard+m.early(), m.tellAt))
+	}
+	return m
+}

@@ -1,0 +1,122 @@
+package detect
+
+import (
+	"maps"
+	"slices"
+
+	"libspx/ft/rankset"
+)
+
+// A silent host, and for how long it has been.
+type silent struct {
+	host int
+	time Time
+}
+
+// silents lists the hosts below that have been silent for at least the early time: those watched and, below them, those who have not sought.
+func (m *Machine) silents(now Time) (list []silent) {
+	for _, h := range m.watched() {
+		if time := now - m.peers[h].heard; time >= m.early() && m.sure(h) {
+			list = append(list, silent{h, time})
+			if m.peers[h].complete {
+				list = m.unsought(list, h, time)
+			}
+		}
+	}
+	return list
+}
+
+func (m *Machine) unsought(list []silent, h int, time Time) []silent {
+	for _, c := range m.below(h) {
+		if !m.peers[c].adopted {
+			list = m.unsought(append(list, silent{c, time}), c, time)
+		}
+	}
+	return list
+}
+
+// report tells host 0 who is silent here.
+func (m *Machine) report(now Time) {
+	if m.ended || now < m.tellAt {
+		return
+	}
+	if list := m.silents(now); len(list) > 0 {
+		m.tellAt = now + m.cfg.Period
+		m.send(0, message{kind: kindReport, silents: list})
+	}
+}
+
+func (m *Machine) onReport(msg message, now Time) {
+	if !m.root() {
+		return
+	}
+	for _, s := range msg.silents {
+		if s.host > 0 && !m.out.Has(s.host) {
+			p := &m.peers[s.host]
+			p.silence, p.reported = min(s.time, m.cfg.Limit), now
+		}
+	}
+	m.judge(now)
+}
+
+// known is the silence of a host by somebody's report; 0: there is none that counts.
+func (m *Machine) known(h int, now Time) Time {
+	p := &m.peers[h]
+	if p.silence == 0 || m.out.Has(h) || now-p.reported > 3*m.cfg.Period || p.armed && now-p.heard < m.early() {
+		return 0
+	}
+	return p.silence + now - p.reported
+}
+
+// judge gives up who has been silent for the limit, with all who are as good as silent: a network that is cut in two shows at once on whose side who is.
+func (m *Machine) judge(now Time) {
+	group := map[int]Time{}
+	for _, s := range m.silents(now) {
+		group[s.host] = s.time
+	}
+	longest := Time(0)
+	for h := range m.peers {
+		if time := m.known(h, now); time >= m.early() {
+			group[h] = max(group[h], time)
+		}
+		longest = max(longest, group[h])
+	}
+	if longest < m.cfg.Limit {
+		return
+	}
+	list := slices.Sorted(maps.Keys(group))
+	all := len(m.peers) - m.out.Len()
+	if here := all - len(list); 2*here < all && !m.cfg.Alone {
+		m.ended, m.pending.Split = true, list
+		return
+	}
+	m.pending.Lost = list
+	for _, h := range list {
+		m.send(h, message{kind: kindOut, epoch: m.epoch + 1})
+	}
+	m.exclude(list, now)
+}
+
+// exclude begins an epoch without some hosts, and tells all others.
+func (m *Machine) exclude(list []int, now Time) {
+	m.epoch++
+	m.out = m.out.Union(rankset.Of(list...))
+	m.retree(now)
+	if m.tick > 0 {
+		m.beat(now)
+	}
+}
+
+// firstDue is when host 0 will have to judge.
+func (m *Machine) firstDue(now Time) Time {
+	due := Never
+	for _, h := range m.Watching() {
+		due = min(due, m.peers[h].heard+m.cfg.Limit)
+	}
+	for h := range m.peers {
+		if p := &m.peers[h]; p.silence > 0 && !m.out.Has(h) && m.known(h, now) > 0 {
+			due = min(due, p.reported+m.cfg.Limit-p.silence)
+		}
+	}
+	return due
+}

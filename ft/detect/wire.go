@@ -1,0 +1,103 @@
+package detect
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"libspx/ft/rankset"
+)
+
+// Wire form, all numbers unsigned varints, the set as in package rankset. The number of a message counts those of its sender, from 1.
+//
+//	Beat    1, number, tick, epoch, hosts that are out
+//	Echo    2, number, 1 or 0
+//	Seek    3, number
+//	Report  4, number, how many, and for each a host and its silence in microseconds
+//	Out     5, number, epoch
+const (
+	kindBeat = iota + 1
+	kindEcho
+	kindSeek
+	kindReport
+	kindOut
+)
+
+type message struct {
+	kind     byte
+	number   uint64
+	tick     uint64
+	epoch    uint64
+	out      rankset.Set
+	complete bool
+	silents  []silent
+}
+
+func (msg message) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(append(dst, msg.kind), msg.number)
+	switch msg.kind {
+	case kindBeat:
+		dst = msg.out.Append(binary.AppendUvarint(binary.AppendUvarint(dst, msg.tick), msg.epoch))
+	case kindEcho:
+		if msg.complete {
+			return append(dst, 1)
+		}
+		return append(dst, 0)
+	case kindReport:
+		dst = binary.AppendUvarint(dst, uint64(len(msg.silents)))
+		for _, s := range msg.silents {
+			dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(s.host)), uint64(s.time))
+		}
+	case kindOut:
+		dst = binary.AppendUvarint(dst, msg.epoch)
+	}
+	return dst
+}
+
+var errMalformed = errors.New("detect: malformed message")
+
+// A reader takes numbers from the front of a message; the first that is not there spoils it.
+type reader struct {
+	src []byte
+	bad bool
+}
+
+func (r *reader) number(most uint64) uint64 {
+	v, k := binary.Uvarint(r.src)
+	if k <= 0 || v > most {
+		r.bad = true
+		return 0
+	}
+	r.src = r.src[k:]
+	return v
+}
+
+// most is more than any number of messages, ticks, epochs or microseconds.
+const most = 1 << 62
+
+// decode reads a message in a job of n hosts.
+func decode(src []byte, n int) (msg message, err error) {
+	if len(src) == 0 || src[0] < kindBeat || src[0] > kindOut {
+		return message{}, errMalformed
+	}
+	r := &reader{src: src[1:]}
+	msg.kind, msg.number = src[0], r.number(most)
+	switch msg.kind {
+	case kindBeat:
+		msg.tick, msg.epoch = r.number(most), r.number(most)
+		if msg.out, r.src, err = rankset.Decode(r.src, n); err != nil || msg.out.Has(0) {
+			return message{}, errMalformed
+		}
+	case kindEcho:
+		msg.complete = r.number(1) == 1
+	case kindReport:
+		for range r.number(uint64(n)) {
+			msg.silents = append(msg.silents, silent{int(r.number(uint64(n - 1))), Time(r.number(most))})
+		}
+	case kindOut:
+		msg.epoch = r.number(most)
+	}
+	if r.bad || len(r.src) != 0 {
+		return message{}, errMalformed
+	}
+	return msg, nil
+}
