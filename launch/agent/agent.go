@@ -91,6 +91,7 @@ type agent struct {
 	judging   []*judgement
 	surveys   int // so far
 	dismissed bool
+	beating   *heartbeat
 
 	// on another host than spxrun's
 	up        *uplink
@@ -100,6 +101,7 @@ type agent struct {
 	input     inputQueue
 	inputRest []byte
 	asking    asking
+	fenced    bool
 }
 
 // decider says what events mean: the machine of launch/job, or the way to the host where that is.
@@ -338,6 +340,10 @@ func (a *agent) messages() {
 			a.lostLauncher(e.rank)
 		case decided:
 			a.obey(e.m)
+		case silence:
+			a.fellSilent(e)
+		case fenced:
+			a.fence(e)
 		default:
 			a.step(e)
 		}

@@ -36,6 +36,8 @@ type elsewhere struct {
 	box    outbox
 	ended  chan struct{} // closed when the command has ended
 	how    string        // then: how
+	fate   string        // how it was lost
+	beat   netip.AddrPort
 	ready  bool
 	made   bool // all its processes have been made
 	gone   bool
@@ -58,6 +60,9 @@ const (
 
 // reach starts the agents of the other hosts and waits until all are ready, or one is not.
 func (a *agent) reach() error {
+	if _, err := beatsOf(a.spec.Programs[0].Env); err != nil {
+		return err
+	}
 	for n, name := range a.spec.Hosts {
 		if n == 0 {
 			continue
@@ -276,7 +281,7 @@ func (a *agent) isReady(h *elsewhere, r *control.Ready) {
 		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, r.Text), Status: cmp.Or(r.Status, job.StatusFailed)})
 		return
 	}
-	h.ready = true
+	h.ready, h.beat = true, r.Beat
 	for _, addr := range r.Addresses {
 		if a.isAt(addr.Proc, h) {
 			a.segment.SetAddress(addr.Proc, addr.At)
@@ -332,20 +337,32 @@ func (a *agent) allMade() {
 
 // lost: the agent of a host has gone. Its processes have died with it.
 func (a *agent) lost(h *elsewhere) {
+	if h.gone { // it had fallen silent before
+		return
+	}
 	h.gone = true
+	if a.beating != nil && a.beating.machine != nil {
+		a.beating.hasGone(h.number)
+	}
+	a.bury(h, h.how)
+}
+
+// bury draws the consequences of the loss of a host.
+func (a *agent) bury(h *elsewhere, how string) {
+	h.fate = how
 	h.box.close()
 	if a.dismissed {
 		return
 	}
 	if !h.made {
-		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, h.how), Status: job.StatusFailed})
+		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, how), Status: job.StatusFailed})
 	}
 	told := false
 	for i := range a.ranks {
 		if r := &a.ranks[i]; r.host == h.number && r.alive {
 			if !told && !a.machine.Ending() {
 				told = true
-				a.say(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, h.how))
+				a.say(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
 			}
 			r.alive = false
 			a.judge(job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, OtherMPI: true})
@@ -425,6 +442,7 @@ func (a *agent) begin() {
 			a.addresses = append(a.addresses, control.Address{Proc: i, At: at})
 		}
 	}
+	a.beginBeats()
 	for _, h := range a.others {
 		if !h.gone {
 			h.box.put(&control.Message{Start: a.addresses})
@@ -457,6 +475,8 @@ func (a *agent) dismiss() {
 			switch e := e.(type) {
 			case fromHost:
 				a.heard(e.from, e.m)
+			case silence:
+				a.fellSilent(e)
 			case job.Signalled, job.FrontLost:
 				hurry = true
 			}

@@ -142,23 +142,30 @@ func (r portRange) listen(at netip.Addr, queue int) (fd int, port uint16, err er
 	return -1, 0, fmt.Errorf("none of the %d ports of %s=%d-%d is free", n, service.EnvPorts, r.low, r.high)
 }
 
+// datagrams, in place of a queue, asks for a socket for datagrams.
+const datagrams = 0
+
 // listenOn makes a listening socket; port 0: of the kernel's choice.
 func listenOn(at netip.Addr, wanted uint16, queue int) (fd int, port uint16, err error) {
+	kind := unix.SOCK_STREAM
+	if queue == datagrams {
+		kind = unix.SOCK_DGRAM
+	}
 	family, name := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: at.As16(), Port: int(wanted)})
 	if at.Is4() {
 		family, name = unix.AF_INET, &unix.SockaddrInet4{Addr: at.As4(), Port: int(wanted)}
 	}
-	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+	if fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, 0, err
 	}
 	if above, e := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, control.ListenFD+1); e == nil {
 		unix.Close(fd)
 		fd = above // those below are given to processes one after the other
 	}
-	if wanted != 0 { // connections of a job that has ended stay for a while, and are in nobody's way
+	if wanted != 0 && queue != datagrams { // connections of a job that has ended stay for a while, and are in nobody's way
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) //nolint:errcheck // then another port is taken
 	}
-	if err = unix.Bind(fd, name); err == nil {
+	if err = unix.Bind(fd, name); err == nil && queue != datagrams {
 		err = unix.Listen(fd, queue)
 	}
 	if err == nil {

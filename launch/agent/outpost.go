@@ -56,7 +56,11 @@ func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func(
 	status := a.part(settle, begin)
 	up.box.put(&control.Message{Done: &control.Done{Status: status}})
 	up.box.close()
-	<-up.box.done
+	if a.fenced {
+		atMost(fencedLimit, func() { <-up.box.done })
+	} else {
+		<-up.box.done
+	}
 	return status
 }
 
@@ -138,6 +142,8 @@ func (a *agent) part(settle func() error, begin func()) int {
 	ready := &control.Ready{}
 	if err != nil {
 		ready.Text, ready.Status = err.Error(), lookStatus(err)
+	} else if a.openHeartbeat() == nil { // the host that decides tells of its own failure, and then of this one's
+		ready.Beat = a.beating.at
 	}
 	for i := range a.ranks {
 		if at, ok := a.segmentAddress(i); ok {
@@ -160,7 +166,9 @@ func (a *agent) part(settle func() error, begin func()) int {
 		a.loop()
 	}
 	status := a.finish()
-	a.up.pumps.Wait()
+	if !a.fenced {
+		a.up.pumps.Wait()
+	}
 	return status
 }
 
@@ -229,6 +237,8 @@ func (a *agent) hearUp() {
 // obey carries out what was decided.
 func (a *agent) obey(m *control.Message) {
 	switch {
+	case m.Beats != nil:
+		a.heed(m.Beats)
 	case m.Start != nil:
 		a.meet(m.Start)
 		a.met = true

@@ -243,7 +243,7 @@ func (a *agent) madeThere(h *elsewhere, m *control.Made) {
 	}
 	s := a.spawnings[0]
 	if m == nil {
-		m = &control.Made{Number: s.world, Step: s.step, Text: fmt.Sprintf("host %s is lost: %s", h.name, h.how)}
+		m = &control.Made{Number: s.world, Step: s.step, Text: fmt.Sprintf("host %s is lost: %s", h.name, h.fate)}
 	}
 	if s.world != m.Number || s.step != m.Step || !s.open[h] {
 		return

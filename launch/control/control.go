@@ -97,6 +97,7 @@ type Message struct {
 	Done    *Done // from the agent, last
 
 	Ready  *Ready     // from another host: its part of the job can start, or cannot
+	Beats  *Beats     // to it: how the agents will hear of each other
 	Start  []Address  // to it: all are ready; where every process listens
 	Event  job.Event  // from it: what has happened to its processes
 	Action job.Action // to it: what has been decided
@@ -130,6 +131,14 @@ type Ready struct {
 	Text      string // why it cannot, and what to do; empty: it can
 	Status    int    // then, for spxrun
 	Addresses []Address
+	Beat      netip.AddrPort // where its agent takes heartbeats; not valid: nowhere
+}
+
+// Beats says how the agents hear of each other (package ft/detect).
+type Beats struct {
+	At            []netip.AddrPort // where they are heard, by host; not valid: nowhere
+	Period, Limit time.Duration    // the limit is at least 5 periods
+	Alone         bool             // the side of host 0 goes on without a majority
 }
 
 // An Address is where a process listens.

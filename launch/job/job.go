@@ -97,6 +97,9 @@ type NotStarted struct {
 	Status int
 }
 
+// Split: more than half of the job's hosts have been silent for too long, and may go on without this one.
+type Split struct{ Text string } // why, and what to do
+
 // AllStarted: no more processes will be started.
 type AllStarted struct{}
 
@@ -242,6 +245,9 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.alive++
 	case NotStarted:
 		m.fail(e.Status)
+		out = m.end(now, SIGTERM, m.cfg.Grace, Say{e.Text})
+	case Split:
+		m.fail(StatusFailed)
 		out = m.end(now, SIGTERM, m.cfg.Grace, Say{e.Text})
 	case AllStarted:
 		m.started = true

@@ -31,8 +31,11 @@ const JoinWord = "join"
 // Names of the environment variables by which the user sets what spxrun has options for, in jobs of other launchers. The first process of a host, or of
 // the job, decides.
 const (
-	EnvIface       = "SPX_IFACE"        // --iface
-	EnvPorts       = "SPX_PORTS"        // LOW-HIGH: the ports on which processes listen, also in jobs of spxrun's
-	EnvOnDeath     = "SPX_ON_DEATH"     // --on-death
-	EnvJoinTimeout = "SPX_JOIN_TIMEOUT" // seconds that processes wait in MPI_Init for the others of the job
+	EnvIface          = "SPX_IFACE"           // --iface
+	EnvPorts          = "SPX_PORTS"           // LOW-HIGH: the ports on which processes listen, also in jobs of spxrun's
+	EnvOnDeath        = "SPX_ON_DEATH"        // --on-death
+	EnvHeartbeat      = "SPX_HEARTBEAT"       // milliseconds between the heartbeats of hosts
+	EnvHeartbeatLimit = "SPX_HEARTBEAT_LIMIT" // milliseconds of silence after which a host is given up
+	EnvPartition      = "SPX_PARTITION"       // majority, launcher: who goes on when a network is cut in two
+	EnvJoinTimeout    = "SPX_JOIN_TIMEOUT"    // seconds that processes wait in MPI_Init for the others of the job
 )

@@ -23,7 +23,11 @@ type bed struct {
 	t    testing.TB
 	name string
 	env  []string // of programs, beside what their lines say
+
+	servers []int // of remote shells, which are no part of a job
 }
+
+var beds int // so far
 
 // newBed makes n hosts, which go with the test.
 func newBed(t testing.TB, n int) *bed {
@@ -34,7 +38,8 @@ func newBed(t testing.TB, n int) *bed {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("there is no ip (Debian: iproute2)")
 	}
-	b := &bed{t: t, name: fmt.Sprintf("s%x-", os.Getpid()%0x1000000)}
+	beds++
+	b := &bed{t: t, name: fmt.Sprintf("s%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
 	out, err := exec.Command(script(), "up", b.name, fmt.Sprint(n)).CombinedOutput()
 	if err != nil {
 		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
@@ -209,19 +214,24 @@ func TestNothingStays(t *testing.T) {
 
 // find lists the processes on the hosts whose command, or its first argument, has that name; all for an empty one.
 func (b *bed) find(name string) (out []int) {
-	for n := 1; ; n++ {
-		pids, err := exec.Command("ip", "netns", "pids", b.host(n)).Output()
-		if err != nil || n > 16 {
-			return out
-		}
-		for _, word := range strings.Fields(string(pids)) {
-			line, _ := os.ReadFile("/proc/" + word + "/cmdline")
-			words := append(strings.Split(string(line), "\x00"), "", "")
-			if pid, err := strconv.Atoi(word); err == nil && (name == "" || filepath.Base(words[0]) == name && words[1] != "spx-host-agent" || words[1] == name) {
-				out = append(out, pid)
-			}
+	for n := 1; n <= 16; n++ {
+		out = append(out, b.findOn(n, name)...)
+	}
+	return out
+}
+
+// findOn does so for one host, which need not exist.
+func (b *bed) findOn(n int, name string) (out []int) {
+	pids, _ := exec.Command("ip", "netns", "pids", b.host(n)).Output()
+	for _, word := range strings.Fields(string(pids)) {
+		line, _ := os.ReadFile("/proc/" + word + "/cmdline")
+		words := append(strings.Split(string(line), "\x00"), "", "")
+		pid, err := strconv.Atoi(word)
+		if err == nil && !slices.Contains(b.servers, pid) && (name == "" || filepath.Base(words[0]) == name && words[1] != "spx-host-agent" || words[1] == name) {
+			out = append(out, pid)
 		}
 	}
+	return out
 }
 
 func until(t *testing.T, what string, is func() bool) {

@@ -1,0 +1,237 @@
+package agent
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/ft/detect"
+	"libspx/launch/control"
+	"libspx/launch/service"
+)
+
+// The agents of a job's hosts hear of each other regularly (package ft/detect), over the network that the processes use: datagrams with the job's
+// key, sent and received by a thread of its own, which no process waits for. What it finds out is an event for the main thread.
+
+// Presets of the settings.
+const (
+	beatPeriod = 100 * time.Millisecond
+	beatLimit  = time.Second
+	beatShare  = 5 // the limit is at least so many periods
+)
+
+// The form of a datagram: job, who sends, who is meant, what the machine says, and the proof that the sender has the job's key.
+const (
+	beatHead  = 16 + 4 + 4
+	beatProof = 16
+	beatMost  = 1400 // a set of hosts or a report that is longer does not travel; the next is as good
+)
+
+// What the thread has found out: on spxrun's host that others are silent, on another that its own time is over.
+type (
+	silence struct {
+		hosts []int
+		split bool // more than half are: this side ends
+	}
+	fenced struct{ why detect.Reason }
+)
+
+// heartbeat is this host's part.
+type heartbeat struct {
+	fd, bell int
+	at       netip.AddrPort
+	self     int
+	job      [16]byte
+	key      [32]byte
+	peers    []netip.AddrPort
+	began    time.Time
+	limit    time.Duration
+	tell     func(any)
+	machine  *detect.Machine
+
+	mu   sync.Mutex
+	gone []int // guarded by mu; hosts that have certainly ended, and the machine does not know yet
+}
+
+// openHeartbeat makes the socket. Without one this host is never heard, and never suspected.
+func (a *agent) openHeartbeat() error {
+	if len(a.spec.Hosts) < 2 {
+		return nil
+	}
+	if !a.address.IsValid() {
+		at, err := a.chooseAddress()
+		if err != nil {
+			return err
+		}
+		a.address = at
+	}
+	ports, err := portsOf(a.spec.Programs[0].Env)
+	if err != nil {
+		return err
+	}
+	fd, port, err := ports.listen(a.address, datagrams)
+	if err != nil {
+		return err
+	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(fd)
+		return err
+	}
+	if above, e := unix.FcntlInt(uintptr(bell), unix.F_DUPFD_CLOEXEC, control.ListenFD+1); e == nil {
+		unix.Close(bell)
+		bell = above
+	}
+	a.beating = &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(a.address, port), self: a.self, job: a.segment.JobID(), key: a.segment.Key(), began: time.Now(), tell: func(e any) { a.inbox.put(e) }}
+	return nil
+}
+
+// beatsOf reads the settings.
+func beatsOf(environ []string) (b control.Beats, err error) {
+	b.Period, b.Limit = beatPeriod, beatLimit
+	for name, to := range map[string]*time.Duration{service.EnvHeartbeat: &b.Period, service.EnvHeartbeatLimit: &b.Limit} {
+		text := variableOf(environ, name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil || n == 0 && to == &b.Limit {
+			return b, fmt.Errorf("%s=%s: a number of milliseconds is expected, from 1 (%s=0: no heartbeats)", name, text, service.EnvHeartbeat)
+		}
+		*to = time.Duration(n) * time.Millisecond
+	}
+	b.Period = min(b.Period, b.Limit/beatShare)
+	switch text := cmp.Or(variableOf(environ, service.EnvPartition), "majority"); text {
+	case "majority":
+	case "launcher":
+		b.Alone = true
+	default:
+		return b, fmt.Errorf("%s=%s: there are majority, launcher", service.EnvPartition, text)
+	}
+	return b, nil
+}
+
+// start begins to beat, when it is known where the others are.
+func (h *heartbeat) start(b *control.Beats) {
+	h.peers, h.limit = b.At, b.Limit
+	h.machine = detect.New(detect.Config{Self: h.self, Hosts: len(b.At), Period: detect.Time(b.Period.Microseconds()), Limit: detect.Time(b.Limit.Microseconds()), Alone: b.Alone}, h.now())
+	go h.run()
+}
+
+func (h *heartbeat) now() detect.Time { return detect.Time(time.Since(h.began).Microseconds()) }
+
+// hasGone tells that a host has certainly ended.
+func (h *heartbeat) hasGone(host int) {
+	h.mu.Lock()
+	h.gone = append(h.gone, host)
+	h.mu.Unlock()
+	one := [8]byte{1}
+	unix.Write(h.bell, one[:]) //nolint:errcheck // a full counter wakes as well
+}
+
+// beatNice is the priority of the thread, where it is allowed: where ranks outnumber processors, it is not to wait behind all of them.
+const beatNice = -10
+
+// run is the thread. It ends with the process.
+func (h *heartbeat) run() {
+	runtime.LockOSThread()
+	unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), beatNice) //nolint:errcheck // then it is a thread like others
+	fds := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}, {Fd: int32(h.bell), Events: unix.POLLIN}}
+	for {
+		unix.Poll(fds, h.timeout()) //nolint:errcheck // the loop looks again
+		h.receive()
+		h.mu.Lock()
+		gone := h.gone
+		h.gone = nil
+		h.mu.Unlock()
+		if len(gone) > 0 {
+			var count [8]byte
+			unix.Read(h.bell, count[:]) //nolint:errcheck // nothing to read is fine
+		}
+		for _, host := range gone {
+			h.carryOut(h.machine.Gone(host, h.now()))
+		}
+		h.carryOut(h.machine.Tick(h.now()))
+	}
+}
+
+func (h *heartbeat) timeout() int {
+	at := h.machine.Deadline()
+	if at == detect.Never {
+		return -1
+	}
+	return int(max(0, at-h.now()+999) / 1000)
+}
+
+// receive takes what has come; what was not said by a host of the job is left aside.
+func (h *heartbeat) receive() {
+	var b [beatMost]byte
+	for {
+		n, _, err := unix.Recvfrom(h.fd, b[:], unix.MSG_DONTWAIT)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if from, text, ok := h.unseal(b[:n]); ok {
+			out, _ := h.machine.Receive(from, text, h.now()) // what has no meaning changes nothing
+			h.carryOut(out)
+		}
+	}
+}
+
+func (h *heartbeat) carryOut(out detect.Output) {
+	for _, s := range out.Sends {
+		if at := h.peers[s.To]; at.IsValid() && len(s.Data) <= beatMost-beatHead-beatProof {
+			unix.Sendto(h.fd, h.seal(s.To, s.Data), unix.MSG_DONTWAIT, sockaddr(at)) //nolint:errcheck // what is lost is said again
+		}
+	}
+	if out.Lost != nil || out.Split != nil {
+		h.tell(silence{append(out.Lost, out.Split...), out.Split != nil})
+	}
+	if out.Fenced != detect.NotFenced {
+		h.tell(fenced{out.Fenced})
+	}
+}
+
+func (h *heartbeat) seal(to int, text []byte) []byte {
+	b := append(make([]byte, 0, beatHead+len(text)+beatProof), h.job[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(h.self))
+	b = binary.LittleEndian.AppendUint32(b, uint32(to))
+	b = append(b, text...)
+	return append(b, h.proof(b)...)
+}
+
+func (h *heartbeat) proof(text []byte) []byte {
+	mac := hmac.New(sha256.New, h.key[:])
+	mac.Write([]byte("heartbeat"))
+	mac.Write(text)
+	return mac.Sum(nil)[:beatProof]
+}
+
+// unseal is what a host of the job has said to this one.
+func (h *heartbeat) unseal(b []byte) (from int, text []byte, ok bool) {
+	if len(b) < beatHead+beatProof || [16]byte(b) != h.job || binary.LittleEndian.Uint32(b[20:]) != uint32(h.self) {
+		return 0, nil, false
+	}
+	from = int(binary.LittleEndian.Uint32(b[16:]))
+	said, proof := b[:len(b)-beatProof], b[len(b)-beatProof:]
+	return from, said[beatHead:], from < len(h.peers) && hmac.Equal(proof, h.proof(said))
+}
+
+func sockaddr(at netip.AddrPort) unix.Sockaddr {
+	if a := at.Addr(); !a.Is4() {
+		return &unix.SockaddrInet6{Addr: a.As16(), Port: int(at.Port())}
+	}
+	return &unix.SockaddrInet4{Addr: at.Addr().As4(), Port: int(at.Port())}
+}

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"libspx/ft/detect"
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/service"
+)
+
+// What follows from silence (heartbeat.go). The host that decides gives silent hosts up, with their processes, or ends the job when they are the
+// majority. A host that was given up, or that has lost the one that decides, ends its processes: whoever goes on can rely on that.
+
+// beginBeats tells all hosts where the others' heartbeats are, and begins this one's.
+func (a *agent) beginBeats() {
+	b, err := beatsOf(a.spec.Programs[0].Env)
+	if err != nil {
+		a.step(job.NotStarted{Text: err.Error(), Status: job.StatusFailed})
+		return
+	}
+	if len(a.others) == 0 || b.Period == 0 {
+		return
+	}
+	if a.beating == nil {
+		if err := a.openHeartbeat(); err != nil {
+			if a.spec.Verbose {
+				a.say(fmt.Sprintf("no heartbeats, so a host that falls silent is not noticed: %v", err))
+			}
+			return
+		}
+	}
+	for range a.spec.Hosts {
+		b.At = append(b.At, a.beating.at) // overwritten below
+	}
+	for _, h := range a.others {
+		b.At[h.number] = h.beat
+	}
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{Beats: &b})
+		}
+	}
+	a.beating.start(&b)
+	for _, h := range a.others {
+		if h.gone {
+			a.beating.hasGone(h.number)
+		}
+	}
+}
+
+// heed begins the heartbeats of a host that decides nothing.
+func (a *agent) heed(b *control.Beats) {
+	if a.beating != nil && a.beating.machine == nil && len(b.At) == len(a.spec.Hosts) && b.Period > 0 && b.Limit/beatShare >= b.Period {
+		a.beating.start(b)
+	}
+}
+
+// fellSilent gives hosts up.
+func (a *agent) fellSilent(s silence) {
+	silent := map[int]bool{}
+	for _, n := range s.hosts {
+		silent[n] = true
+	}
+	var list []*elsewhere
+	var names []string
+	for _, h := range a.others {
+		if silent[h.number] && !h.gone {
+			list, names = append(list, h), append(names, h.name)
+			h.gone = true // none of them is asked about the ends of the others' processes
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	if s.split {
+		a.step(job.Split{Text: fmt.Sprintf("%d hosts of this job (%s) have been silent for %v: they may go on, cut off from here, but this side has fewer hosts; the job is ended with exit status %d. (To let this side go on: %s=launcher.)",
+			len(list), strings.Join(names, ", "), a.beating.limit, job.StatusFailed, service.EnvPartition)})
+	}
+	how := fmt.Sprintf("nothing was heard of it for %v (%s)", a.beating.limit, service.EnvHeartbeatLimit)
+	for _, h := range list {
+		h.hangUp()
+		a.bury(h, how)
+	}
+}
+
+// hangUp breaks the connection with a host's agent, if it still stands: what that one hears last is that its time is over.
+func (h *elsewhere) hangUp() {
+	if h.cmd != nil && h.cmd.Process != nil {
+		h.cmd.Process.Kill() //nolint:errcheck // it has ended then
+	} else if h.conn != nil {
+		h.conn.Close()
+	}
+}
+
+// fencedLimit is how long an agent that has ended its processes, and that nobody hears, waits for its last words to leave.
+const fencedLimit = 200 * time.Millisecond
+
+// fence ends the processes of this host: the others go on without them, or may.
+func (a *agent) fence(f fenced) {
+	if a.fenced || a.up == nil {
+		return
+	}
+	a.fenced = true
+	text := "the host that decides has not been heard of"
+	if f.why == detect.DeclaredOut {
+		text = "the other hosts have given this one up"
+	}
+	atMost(fencedLimit, func() {
+		fmt.Fprintf(os.Stderr, "libspx: host %s: %s (%s is %v); its processes are ended\n", a.host, text, service.EnvHeartbeatLimit, a.beating.limit)
+	})
+	a.up.window.close()
+	a.step(job.FrontLost{})
+}
+
+// atMost waits for the end of do, but not for ever: it may be held by a connection that leads nowhere.
+func atMost(limit time.Duration, do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
+}
