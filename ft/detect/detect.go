@@ -103,6 +103,7 @@ type Machine struct {
 	beatAt  Time // host 0: the next tick
 	seekAt  Time
 	tellAt  Time // the next Report
+	longest Time
 	ended   bool
 	pending Output
 }
@@ -127,6 +128,9 @@ func (m *Machine) Deadline() Time { return m.wake }
 
 // Epoch counts the changes of the hosts that are out.
 func (m *Machine) Epoch() uint64 { return m.epoch }
+
+// Longest is the longest silence that has come to its end, of a host that is watched or of host 0: what the limit must exceed.
+func (m *Machine) Longest() Time { return m.longest }
 
 // OutSet is the hosts that are out.
 func (m *Machine) OutSet() rankset.Set { return m.out }
@@ -171,6 +175,9 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	if m.out.Has(from) {
 		m.send(from, message{kind: kindOut, epoch: m.epoch})
 		return m.take(now), nil
+	}
+	if p.armed && (msg.kind == kindEcho || msg.kind == kindReport) {
+		m.longest = max(m.longest, now-p.heard)
 	}
 	p.heard, p.armed = now, true
 	switch msg.kind {
@@ -242,6 +249,9 @@ func (m *Machine) onBeat(from int, msg message, now Time) {
 		m.retree(now)
 	}
 	if msg.tick > m.tick {
+		if m.tick > 0 {
+			m.longest = max(m.longest, now-m.tickAt)
+		}
 		m.tick, m.tickAt = msg.tick, now
 		m.handOn()
 	}

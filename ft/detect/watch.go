@@ -91,15 +91,15 @@ func (m *Machine) judge(now Time) {
 		return
 	}
 	m.pending.Lost = list
-	for _, h := range list {
-		m.send(h, message{kind: kindOut, epoch: m.epoch + 1})
-	}
 	m.exclude(list, now)
 }
 
-// exclude begins an epoch without some hosts, and tells all others.
+// exclude begins an epoch without some hosts, and tells all, also them.
 func (m *Machine) exclude(list []int, now Time) {
 	m.epoch++
+	for _, h := range list {
+		m.send(h, message{kind: kindOut, epoch: m.epoch})
+	}
 	m.out = m.out.Union(rankset.Of(list...))
 	m.retree(now)
 	if m.tick > 0 {

@@ -452,6 +452,9 @@ func (a *agent) finish() int {
 	if a.joined != nil {
 		a.joined.leaving.Wait()
 	}
+	if a.beating != nil && a.spec.Verbose {
+		a.say(fmt.Sprintf("host %s: for at most %v nothing was heard of another host (%s is %v)", a.host, time.Duration(a.beating.longest.Load())*time.Microsecond, service.EnvHeartbeatLimit, a.beating.limit))
+	}
 	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {
 		a.say(fmt.Sprintf("%d processes that the job has left behind cannot be ended", left))
 	}

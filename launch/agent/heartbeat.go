@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,6 +58,8 @@ type heartbeat struct {
 	limit    time.Duration
 	tell     func(any)
 	machine  *detect.Machine
+
+	longest atomic.Int64 // silence so far, in microseconds
 
 	mu   sync.Mutex
 	gone []int // guarded by mu; hosts that have certainly ended, and the machine does not know yet
@@ -138,13 +141,27 @@ func (h *heartbeat) hasGone(host int) {
 	unix.Write(h.bell, one[:]) //nolint:errcheck // a full counter wakes as well
 }
 
-// beatNice is the priority of the thread, where it is allowed: where ranks outnumber processors, it is not to wait behind all of them.
-const beatNice = -10
+// Where ranks outnumber processors, the thread is not to wait behind all of them: it asks for short turns, which come soon (Linux 6.12), and for
+// priority, where that is allowed. Nor is it to wait for the Go runtime, whose processors may belong to threads that wait for their turns.
+const (
+	beatNice  = -10
+	beatTurn  = 100_000 // ns
+	beatProcs = 8
+)
+
+func hurry() {
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(max(beatProcs, runtime.GOMAXPROCS(0)))
+	for _, nice := range []int32{beatNice, 0} {
+		if unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: nice, Runtime: beatTurn}, 0) == nil {
+			break
+		}
+	}
+}
 
 // run is the thread. It ends with the process.
 func (h *heartbeat) run() {
-	runtime.LockOSThread()
-	unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), beatNice) //nolint:errcheck // then it is a thread like others
+	hurry()
 	fds := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}, {Fd: int32(h.bell), Events: unix.POLLIN}}
 	for {
 		unix.Poll(fds, h.timeout()) //nolint:errcheck // the loop looks again
@@ -161,6 +178,7 @@ func (h *heartbeat) run() {
 			h.carryOut(h.machine.Gone(host, h.now()))
 		}
 		h.carryOut(h.machine.Tick(h.now()))
+		h.longest.Store(int64(h.machine.Longest()))
 	}
 }
 
