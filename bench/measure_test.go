@@ -51,3 +51,14 @@ func TestCommit(t *testing.T) {
 		t.Errorf("with another program it is %q, not %q", got, clean+"-dirty")
 	}
 }
+
+func TestDistances(t *testing.T) {
+	for _, c := range []struct {
+		d    distances
+		want bool
+	}{{nil, false}, {distances{0.05}, false}, {distances{0.05, 0.07, 0.06}, false}, {distances{0.05, 0.15, 0.05}, true}, {distances{0.15, 0.05}, true}} {
+		if c.d.changed() != c.want {
+			t.Errorf("%v: %v", c.d, !c.want)
+		}
+	}
+}

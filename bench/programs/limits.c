@@ -498,6 +498,7 @@ static void twos(void)
                                   32768, 65536, 131072, 200000, 262144, 1048576, 4194304, 0},
                       streamed[] = {8, 64, 1024, 8192, 0}, slept[] = {8, 0};
   if (cpus > 1) {
+    if (names) all("near", handover, handover_other, 2, slept);
     all("handover", handover, handover_other, 2, handed);
     if (wanted("stream"))
       for (const size_t *s = streamed; *s; s++) {
