@@ -168,7 +168,7 @@ func (b *bed) remotely(n int) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for i := 2; i <= n; i++ {
+	for i := len(b.servers) + 2; i <= n; i++ {
 		cmd := exec.Command(script(), "on", b.host(i), self, "serve")
 		out, err := cmd.StdoutPipe()
 		if err == nil {

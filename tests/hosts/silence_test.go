@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -35,11 +36,21 @@ type running struct {
 // start runs shrink.c, one rank on each of n hosts, until all are there.
 func (b *bed) start(t *testing.T, n int, env ...string) *running {
 	t.Helper()
+	r := b.begin(t, n, nil, env...)
+	if line := r.line(); line != "all are there" {
+		t.Fatalf("%q\n%s", line, &r.stderr)
+	}
+	return r
+}
+
+// begin starts it, with options for spxrun.
+func (b *bed) begin(t *testing.T, n int, options []string, env ...string) *running {
+	t.Helper()
 	slots := make([]int, n)
 	for i := range slots {
 		slots[i] = 1
 	}
-	c := b.spxrunOver(b.remotely(n), "-host", b.list(slots...), "-n", fmt.Sprint(n), program(t, "shrink"))
+	c := b.spxrunOver(b.remotely(n), append(options, "-host", b.list(slots...), "-n", fmt.Sprint(n), program(t, "shrink"))...)
 	r := &running{t: t, b: b, cmd: exec.Command(c.Args[0], c.Args[1:]...), lines: make(chan string, 100)}
 	r.cmd.Env, r.cmd.Stderr = append(append(os.Environ(), c.Env...), env...), &r.stderr
 	r.cmd.WaitDelay = 5 * time.Second
@@ -57,9 +68,6 @@ func (b *bed) start(t *testing.T, n int, env ...string) *running {
 			r.lines <- s.Text()
 		}
 	}()
-	if line := r.line(); line != "all are there" {
-		t.Fatalf("%q\n%s", line, &r.stderr)
-	}
 	return r
 }
 
@@ -233,4 +241,29 @@ func TestAgentHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.deserted(t, 3)
+}
+
+// spxrun is killed: the job goes with it, whatever the moment, or with --with-ft stays, and survives the loss of a host without it.
+func TestFrontKilled(t *testing.T) {
+	b := newBed(t, 3)
+	for range 5 {
+		r := b.begin(t, 3, nil)
+		if wait := rand.IntN(100); wait > 20 { // the later ones: after some of what happens at the beginning
+			select {
+			case <-r.lines:
+			case <-time.After(time.Duration(wait) * time.Millisecond):
+			}
+		}
+		r.cmd.Process.Kill() //nolint:errcheck // seen below
+		b.deserted(t, 1, 2, 3)
+		r.cmd.Wait() //nolint:errcheck // it was killed
+	}
+	r := b.begin(t, 3, []string{"--with-ft"})
+	if line := r.line(); line != "all are there" {
+		t.Fatalf("%q\n%s", line, &r.stderr)
+	}
+	r.cmd.Process.Kill() //nolint:errcheck // seen below
+	b.ip(unplug(3))
+	r.recovered(2)
+	b.deserted(t, 1, 2, 3)
 }

@@ -3,6 +3,7 @@ package hydra
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -195,6 +196,14 @@ func TestHosts(t *testing.T) {
 	t.Run("survivors", func(t *testing.T) {
 		o := run(t, append([]string{"-disable-auto-cleanup", "-hosts", two, "-n", "4"}, append(wrap, end, "told")...)...)
 		check(t, o, 137, []string{"rank 0: 16385", "rank 1: 16385", "rank 3: 16385"}, "rank 2 (pid ", "the other 3 are told and go on")
+	})
+	// Rank 0 dies, whose host's agent decides, at moments that nobody has chosen.
+	t.Run("rank 0", func(t *testing.T) {
+		for range 4 {
+			us := fmt.Sprint(rand.IntN(20000))
+			o := run(t, append([]string{"-disable-auto-cleanup", "-hosts", two, "-n", "4"}, append(wrap, end, "told", "0", us)...)...)
+			check(t, o, 137, []string{"rank 1: one of 3, 0", "rank 2: one of 3, 0", "rank 3: one of 3, 0"}, "rank 0 (pid ", "the other 3 are told and go on")
+		}
 	})
 	t.Run("missing", func(t *testing.T) {
 		o := run(t, "-env", "SPX_JOIN_TIMEOUT", "2", "-hosts", two, "-n", "4", program(t, "tests/hydra/testdata/wait.c"), "early")

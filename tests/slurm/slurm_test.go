@@ -3,6 +3,7 @@ package slurm
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -231,6 +232,16 @@ func TestSrun(t *testing.T) {
 		want := []string{"rank 0: 16385", "rank 1: 16385", "rank 3: 16385"}
 		if o := srun(t, "-n", "4", end, "told"); o.Status != 137 || !slices.Equal(sorted(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+	})
+	// Rank 0 dies, whose host's agent decides, at moments that nobody has chosen.
+	t.Run("rank 0", func(t *testing.T) {
+		want := []string{"rank 1: one of 3, 0", "rank 2: one of 3, 0", "rank 3: one of 3, 0"}
+		for range 4 {
+			o := srun(t, "-k", "-K0", "-n", "4", end, "told", "0", fmt.Sprint(rand.IntN(20000)))
+			if o.Status != 137 || !slices.Equal(sorted(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
+				t.Errorf("exit status %d\n%s", o.Status, o.Text())
+			}
 		}
 	})
 	t.Run("srun is ended", func(t *testing.T) {
