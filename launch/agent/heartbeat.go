@@ -152,9 +152,14 @@ const (
 func hurry() {
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(max(beatProcs, runtime.GOMAXPROCS(0)))
-	for _, nice := range []int32{beatNice, 0} {
-		if unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: nice, Runtime: beatTurn}, 0) == nil {
-			break
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil || attr.Policy != unix.SCHED_NORMAL {
+		return
+	}
+	for _, nice := range []int32{min(beatNice, attr.Nice), attr.Nice} {
+		attr.Nice, attr.Runtime = nice, beatTurn
+		if unix.SchedSetAttr(0, attr, 0) == nil {
+			return
 		}
 	}
 }
