@@ -95,11 +95,11 @@ func FuzzDecode(f *testing.F) {
 }
 
 // spread hands a message on along Children from a process on host home, and returns how often each member got it and the depth.
-func spread(rest []Member, home uint32, host func(uint32) uint32, got map[Member]int) int {
+func spread(rest []Member, home uint32, host func(uint32) uint32, width int, got map[Member]int) int {
 	depth := 0
-	for i, b := range Children(rest, home, host) {
+	for i, b := range Children(rest, home, host, width) {
 		got[b.Lead()]++
-		depth = max(depth, i+1+spread(b[1:], host(b.Lead().Proc), host, got))
+		depth = max(depth, i+1+spread(b[1:], host(b.Lead().Proc), host, width, got))
 	}
 	return depth
 }
@@ -111,7 +111,7 @@ func TestTreeReachesEverybodyOnce(t *testing.T) {
 		host := func(p uint32) uint32 { return p / per }
 		members := randomMembers(rng, 1+rng.Uint32N(200))
 		got := map[Member]int{}
-		spread(members, rng.Uint32N(5), host, got)
+		spread(members, rng.Uint32N(5), host, rng.IntN(7), got)
 		for _, m := range members {
 			if got[m] != 1 {
 				t.Fatalf("seed %d: %v got it %d times", seed, m, got[m])
@@ -130,7 +130,7 @@ func TestTreeIsFlatAndCrossesOnce(t *testing.T) {
 		for i := range n {
 			members = append(members, Member{uint32(i), 1})
 		}
-		if depth := spread(members, 0, func(uint32) uint32 { return 0 }, map[Member]int{}); depth != steps {
+		if depth := spread(members, 0, func(uint32) uint32 { return 0 }, 0, map[Member]int{}); depth != steps {
 			t.Errorf("%d members have it after %d steps, want %d", n, depth, steps)
 		}
 	}
@@ -138,7 +138,7 @@ func TestTreeIsFlatAndCrossesOnce(t *testing.T) {
 	host := func(p uint32) uint32 { return p / 8 }
 	var follow func(rest []Member, home uint32)
 	follow = func(rest []Member, home uint32) {
-		for _, b := range Children(rest, home, host) {
+		for _, b := range Children(rest, home, host, 0) {
 			if h := host(b.Lead().Proc); h != home {
 				crossed[h]++
 			}
@@ -280,6 +280,25 @@ func TestStepsOfPlans(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the table of cases for C anew")
 
+// Where processes outnumber processors, each process that hands on costs a turn: with 16 branches, 256 members of a host are reached by way of 15 others at
+// most, and in two levels.
+func TestWideTreeIsFlat(t *testing.T) {
+	host := func(uint32) uint32 { return 0 }
+	var levels func(rest []Member) int
+	levels = func(rest []Member) int {
+		deep := 0
+		for _, b := range Children(rest, 0, host, 16) {
+			deep = max(deep, 1+levels(b[1:]))
+		}
+		return deep
+	}
+	for n, want := range map[int]int{1: 1, 16: 1, 17: 2, 256: 2, 272: 2, 273: 3} {
+		if deep := levels(make([]Member, n)); deep != want {
+			t.Errorf("%d members are reached in %d levels, want %d", n, deep, want)
+		}
+	}
+}
+
 // What the wire form is and whom the tree reaches: capi/dataplane/test/mcast_wire.c compares its own with it.
 func TestCasesForC(t *testing.T) {
 	const path = "../capi/dataplane/test/zz_mcast_cases.h"
@@ -295,13 +314,13 @@ func TestCasesForC(t *testing.T) {
 		if len(members) > 40 {
 			members = members[:40]
 		}
-		home := rng.Uint32N(4)
-		fmt.Fprintf(&b, "    {%d, %d, %d, %d, {", procs, per, home, len(members))
+		home, width := rng.Uint32N(4), int(seed%3)*rng.IntN(6)
+		fmt.Fprintf(&b, "    {%d, %d, %d, %d, %d, {", procs, per, home, width, len(members))
 		for _, m := range members {
 			fmt.Fprintf(&b, "{%d, %d}, ", m.Proc, m.Number)
 		}
 		fmt.Fprintf(&b, "{0, 0}}, \"%x\", {", Encode(nil, members))
-		for _, c := range Children(members, home, func(p uint32) uint32 { return p / per }) {
+		for _, c := range Children(members, home, func(p uint32) uint32 { return p / per }, width) {
 			fmt.Fprintf(&b, "{%d, %d}, ", c.Lead().Proc, len(c))
 		}
 		b.WriteString("{0, 0}}},\n")

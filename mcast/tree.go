@@ -8,8 +8,10 @@ func (b Branch) Lead() Member { return b[0] }
 
 // Children are the branches that a process on host home hands a message on to, who has to take care of rest, in order of sending. A
 // host gets the message once: its first member has the rest of the host. Both the hosts and the members of a host form a
-// binomial tree, so that n members have it after log2(n) steps. Processes of one host have consecutive numbers.
-func Children(rest []Member, home uint32, host func(proc uint32) uint32) []Branch {
+// binomial tree, so that n members have it after log2(n) steps. Where processes outnumber processors, each step means that another
+// one has to get its turn to run: then the members of a host are cut into `width` equal branches instead; 0: they are not.
+// Processes of one host have consecutive numbers.
+func Children(rest []Member, home uint32, host func(proc uint32) uint32, width int) []Branch {
 	var out []Branch
 	var mine []Member
 	var hosts []Branch // of the other hosts
@@ -34,8 +36,11 @@ func Children(rest []Member, home uint32, host func(proc uint32) uint32) []Branc
 		out = append(out, b)
 		hosts = hosts[:at]
 	}
-	for len(mine) > 0 {
+	for ; len(mine) > 0; width-- {
 		at := len(mine) / 2
+		if width > 0 {
+			at = len(mine) - (len(mine)+width-1)/width
+		}
 		out = append(out, Branch(mine[at:]))
 		mine = mine[:at]
 	}

@@ -64,6 +64,7 @@ const (
 	segOffAbortClaim   = 272
 	segOffAbortCode    = 276
 	segOffWinBytes     = 280
+	segOffShelfBytes   = 288
 	segBytes           = 336
 )
 

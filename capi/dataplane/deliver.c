@@ -17,11 +17,21 @@ static void give_credit(uint32_t peer, uint32_t cost)
     spx_rx_owe(peer);
 }
 
+/* An announced multicast that nobody here will fetch. */
+static void pass(const spx_unex *e)
+{
+  spx_mcast_rts where;
+  memcpy(&where, e->data, sizeof where);
+  if (where.shelf && spx_shelf_reaches(e->proc)) spx_shelf_pass(e->proc, &where);
+}
+
 /* What e has taken of its sender's credit. */
 static void give_back(const spx_unex *e)
 {
   if (e->kind == SPX_REC_MCAST)
     spx_mcast_matched(e->proc, e->bytes);
+  else if (e->kind == SPX_REC_MCAST_RTS)
+    pass(e);
   else
     give_credit(e->proc, e->cost);
 }
@@ -172,7 +182,7 @@ static bool on_rts(uint32_t peer, const spx_rec *rec)
 static bool keep_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n)
 {
   bool announced = h->flags & SPX_MCAST_ANNOUNCED;
-  spx_unex *e = spx_unex_new(announced ? 0 : n);
+  spx_unex *e = spx_unex_new(n);
   if (!e) return false;
   e->ctx = h->ctx;
   e->src = h->src;
@@ -181,20 +191,27 @@ static bool keep_mcast(uint32_t master, const spx_mcast_head *h, const void *dat
   e->seq = h->number;
   e->kind = announced ? SPX_REC_MCAST_RTS : SPX_REC_MCAST;
   e->bytes = n;
+  memcpy(e->data, data, n);
   if (announced) {
-    spx_rec_rts rts;
-    memcpy(&rts, data, sizeof rts);
-    e->index = rts.index;
-    e->gen = rts.gen;
-    e->addr = rts.addr;
-    e->type = rts.type;
-    e->bytes = rts.bytes;
-  } else {
-    memcpy(e->data, data, n);
+    spx_mcast_rts where;
+    memcpy(&where, data, sizeof where);
+    e->bytes = where.rts.bytes;
+  } else
     spx_stat.unexpected_bytes += n;
-  }
   spx_unex_add(e);
   return true;
+}
+
+/* The receive r has matched an announced multicast; data: an spx_mcast_rts. */
+static void fetch_mcast(spx_request *r, uint32_t master, const void *data)
+{
+  spx_mcast_rts where;
+  memcpy(&where, data, sizeof where);
+  accept(r, where.rts.bytes);
+  if (where.shelf && spx_shelf_reaches(master))
+    spx_shelf_read(r, master, &where);
+  else
+    spx_fetch_now(r, master, &where.rts);
 }
 
 bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n)
@@ -203,10 +220,7 @@ bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *dat
   if (!r) return keep_mcast(master, h, data, n);
   found(r, h->src, h->tag, master);
   if (h->flags & SPX_MCAST_ANNOUNCED) {
-    spx_rec_rts rts;
-    memcpy(&rts, data, sizeof rts);
-    accept(r, rts.bytes);
-    spx_fetch_now(r, master, &rts);
+    fetch_mcast(r, master, data);
     return true;
   }
   spx_receive_whole(r, data, n);
@@ -223,8 +237,7 @@ static void take_announced(spx_request *r, const spx_unex *e)
     return;
   }
   found(r, e->src, e->tag, e->proc);
-  accept(r, rts.bytes);
-  spx_fetch_now(r, e->proc, &rts);
+  fetch_mcast(r, e->proc, e->data);
 }
 
 void spx_take(spx_request *r, spx_unex *e)

@@ -48,8 +48,9 @@ typedef struct spx_seg {
   /* MPI_Abort: claimed by compare-and-swap 0 -> world rank + 1; then abort_code is the claimer's */
   uint32_t abort_claim;
   int32_t abort_code;
-  uint64_t win_bytes; /* bytes of windows behind total_bytes (rma_memory.c): any process adds what it takes */
-  uint8_t pad2[48];
+  uint64_t win_bytes;   /* bytes behind total_bytes that are taken (file_memory.c): any process adds what it takes */
+  uint64_t shelf_bytes; /* of them, on shelves of multicasts (mcast_shelf.c) */
+  uint8_t pad2[40];
 } spx_seg;
 
 enum {

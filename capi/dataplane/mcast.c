@@ -3,7 +3,7 @@
  * The set travels with the message. Its master hands the message to one member, who hands it on to others, and so on along a
  * tree (mcast_wire.c): at once when the record arrives, whether a receive is posted or not. Short messages carry their data and wait
  * among the unexpected like any other; long ones, and those for which some member has no credit, are announced, and every member
- * fetches the data from the master (get.c).
+ * fetches the data: long ones, on the master's host, from its shelf (mcast_shelf.c), else from the master (get.c).
  *
  * Every message has a number for each of its members: 1, 2, 3 ... among those from this master to this member. A member delivers in this
  * order and drops what it had already. The master keeps what has not been acknowledged: when a member dies, who may have
@@ -15,6 +15,7 @@
 #include "far.h"
 
 #define ACK_EVERY  32u         /* messages */
+#define WIDE       16u         /* branches on a host whose processes outnumber its processors */
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
 
 /* What this process has sent to another one as a master. */
@@ -52,6 +53,8 @@ typedef struct entry {
 /* What the request of a multicast has behind priv. */
 typedef struct {
   spx_rankset *set;
+  spx_block *block; /* the data are on the shelf, for members of this host: so many bytes so far */
+  uint64_t there;
   spx_request *self; /* the message to ourselves, not complete yet */
   spx_poller poller; /* waits for that */
   uint32_t left;     /* members that have not fetched it */
@@ -96,6 +99,7 @@ static void forget_early(incoming *from)
 
 void spx_mcast_detach(void)
 {
+  spx_shelf_detach();
   for (uint32_t i = 0; in && i < spx_map.nprocs; i++) {
     forget_early(&in[i]);
     free(in[i].piece);
@@ -137,7 +141,7 @@ static uint32_t living(spx_member *m, uint32_t n)
 
 static void hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
 {
-  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of);
+  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, spx_crowded ? WIDE : 0);
   for (spx_member *b; (b = spx_mcast_branch(&t, &n));) {
     h.number = b[0].number;
     put(b[0].proc, h, b + 1, n - 1, data, len);
@@ -275,6 +279,29 @@ static int to_self(spx_request *r)
   return MPI_SUCCESS;
 }
 
+static uint32_t place_of(const spx_rankset *set, uint32_t proc)
+{
+  uint32_t lo = 0, hi = set->n;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (set->procs[mid] < proc)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
+}
+
+/* Nothing is to be done for this member any more. False: it was not waited for. */
+static bool strike(op *o, uint32_t peer)
+{
+  uint32_t at = place_of(o->set, peer);
+  if (at == UINT32_MAX || !o->fetched || o->fetched[at] || o->left == 0) return false;
+  o->fetched[at] = 1;
+  o->left--;
+  return true;
+}
+
 /* May n bytes go to all members with the message? */
 static bool has_credit(const spx_rankset *set, uint64_t n)
 {
@@ -304,18 +331,37 @@ static uint32_t number(op *o, uint64_t charge)
   return n;
 }
 
-/* The data of an announced message: where they are. */
-static bool announce(spx_request *r, void *to)
+/* Puts a long message, or its first part, on the shelf for the members of this host, the first n of `members`. A single one copies a very
+ * long one faster by itself. */
+static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
+{
+  enum { ALONE_MOST = 1 << 20 };
+  op *o = r->priv;
+  uint32_t readers = 0;
+  if (r->mode == SPX_M_SYNC || r->bytes <= spx_set.eager_max) return;
+  for (uint32_t i = 0; i < n; i++) readers += spx_shelf_reaches(members[i].proc);
+  if (readers == 0 || (readers == 1 && r->bytes > ALONE_MOST)) return;
+  if ((o->block = spx_shelf_take((uint64_t)r->bytes, members, n, where)))
+    o->there = spx_shelf_fill(o->block, r, 0, false);
+}
+
+/* The data of an announced message: where they are. Those who read them from the shelf need not fetch them. */
+static bool announce(spx_request *r, uint32_t n, void *to)
 {
   op *o = r->priv;
-  spx_rec_rts rts = {.bytes = (uint64_t)r->bytes};
-  if (!(o->fetched = calloc(o->set->n, 1)) || !spx_id_new(r, &rts.index, &rts.gen)) return false;
+  spx_mcast_rts where = {.rts.bytes = (uint64_t)r->bytes};
+  spx_rec_rts *rts = &where.rts;
+  if (!(o->fetched = calloc(o->set->n, 1)) || !spx_id_new(r, &rts->index, &rts->gen)) return false;
   bool contiguous = r->type->flags & SPX_T_CONTIG;
-  if (spx_id_shared(rts.index) && (contiguous || spx_has_long_runs(r))) {
-    rts.addr = (uint64_t)(uintptr_t)r->buf;
-    rts.type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
+  if (spx_id_shared(rts->index) && (contiguous || spx_has_long_runs(r))) {
+    rts->addr = (uint64_t)(uintptr_t)r->buf;
+    rts->type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
   }
-  memcpy(to, &rts, sizeof rts);
+  o->left = n;
+  shelve(r, n, &where);
+  for (uint32_t i = 0; o->block && i < n; i++)
+    if (spx_shelf_reaches(members[i].proc)) strike(o, members[i].proc);
+  memcpy(to, &where, sizeof where);
   return true;
 }
 
@@ -342,7 +388,7 @@ static int send_out(spx_request *r)
     if (out[o->set->procs[i]].life != life_of(o->set->procs[i])) renew(o->set->procs[i]);
   if (kept_bytes > RETAIN_MAX / 4) let_go();
   bool eager = r->mode != SPX_M_SYNC && has_credit(o->set, (uint64_t)r->bytes);
-  uint32_t len = eager ? (uint32_t)r->bytes : (uint32_t)sizeof(spx_rec_rts);
+  uint32_t len = eager ? (uint32_t)r->bytes : (uint32_t)sizeof(spx_mcast_rts);
   entry *e = malloc(sizeof *e + sizeof(spx_mcast_head) + o->set->n * sizeof(spx_mcast_item) + len);
   if (!e) return MPI_ERR_NO_MEM;
   uint32_t n = number(o, eager ? cost((uint64_t)r->bytes) : 0);
@@ -357,15 +403,15 @@ static int send_out(spx_request *r)
   e->len = (uint32_t)sizeof h + h.set + len;
   if (eager)
     spx_pack(r->buf, r->count, r->type, 0, r->bytes, data);
-  else if (!announce(r, data)) {
+  else if (!announce(r, n, data)) {
     free(e);
     return MPI_ERR_NO_MEM;
-  } else
-    o->left = n;
+  }
   *kept_end = e;
   kept_end = &e->next;
   kept_bytes += e->len;
   hand_over(h, members, send_far(h, n, data, len), data, len);
+  if (o->block) spx_shelf_fill(o->block, r, o->there, true);
   if (!eager) spx_stat.announced++;
   spx_count_sent(r->comm, (uint64_t)r->bytes);
   return MPI_SUCCESS;
@@ -376,6 +422,7 @@ static void start(spx_request *r)
 {
   op *o = r->priv;
   o->left = o->streams = 0;
+  o->block = NULL;
   o->over = o->failed = false;
   r->bytes = (int64_t)spx_capacity(r);
   int err = spx_comm_error(r->comm, r->ctx_kind, SPX_NO_PEER);
@@ -387,29 +434,6 @@ static void start(spx_request *r)
 }
 
 /* ---- members that fetch ----------------------------------------------------------------------------------------------- */
-
-static uint32_t place_of(const spx_rankset *set, uint32_t proc)
-{
-  uint32_t lo = 0, hi = set->n;
-  while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (set->procs[mid] < proc)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
-}
-
-/* Nothing is to be done for this member any more. False: it was not waited for. */
-static bool strike(op *o, uint32_t peer)
-{
-  uint32_t at = place_of(o->set, peer);
-  if (at == UINT32_MAX || !o->fetched || o->fetched[at] || o->left == 0) return false;
-  o->fetched[at] = 1;
-  o->left--;
-  return true;
-}
 
 void spx_mcast_fetched(spx_request *r, uint32_t peer, int error)
 {
@@ -548,7 +572,7 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
   if (len < sizeof *h) return false;
   memcpy(h, data, sizeof *h);
   if (h->set > len - sizeof *h || h->number == 0) return false;
-  if ((h->flags & SPX_MCAST_ANNOUNCED) && len - sizeof *h - h->set != sizeof(spx_rec_rts)) return false;
+  if ((h->flags & SPX_MCAST_ANNOUNCED) && len - sizeof *h - h->set != sizeof(spx_mcast_rts)) return false;
   int64_t k = spx_mcast_decode(data + sizeof *h, h->set, spx_segment->nprocs, members);
   if (k < 0 || (h->master != SPX_MCAST_DIRECT && h->master >= spx_segment->nprocs)) return false;
   *n = (uint32_t)k;
@@ -607,6 +631,7 @@ bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
 
 void spx_mcast_bury(uint32_t peer)
 {
+  spx_shelf_bury(peer);
   if (!in || !out) return;
   forget_early(&in[peer]);
   free(in[peer].piece);

@@ -2,6 +2,7 @@
  * files of the data plane. docs/multicast.md. */
 #ifndef SPX_MCAST_DP_H
 #define SPX_MCAST_DP_H
+#include "record.h"
 #include "spx.h"
 
 /* ---- mcast_wire.c: the same as package mcast (Go), which tests compare it with ------------------------------------ */
@@ -24,9 +25,11 @@ typedef struct {
   spx_member *rest;
   uint32_t n, mine;
   uint32_t (*host)(uint32_t proc);
+  uint32_t width;
 } spx_mcast_tree;
-/* Puts the members of host home first. */
-SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, uint32_t (*host)(uint32_t));
+/* Puts the members of host home first. They will be cut into so many equal branches, or form a binomial tree (width 0). */
+SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, uint32_t (*host)(uint32_t),
+                                            uint32_t width);
 /* Takes a branch off, whose first member gets the message and looks after the others; NULL: there is nothing left. */
 SPX_HIDDEN spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n);
 
@@ -43,7 +46,13 @@ typedef struct {
 } spx_mcast_head;
 _Static_assert(sizeof(spx_mcast_head) == 32 && sizeof(spx_mcast_item) == 12, "the wire form");
 #define SPX_MCAST_DIRECT UINT32_MAX
-enum { SPX_MCAST_ANNOUNCED = 1 }; /* the data are an spx_rec_rts: the receiver fetches them from the master */
+enum { SPX_MCAST_ANNOUNCED = 1 }; /* the data are an spx_mcast_rts: the receiver fetches them */
+/* Where the data of an announced message are: at the master and, for processes of its host, on its shelf. */
+typedef struct {
+  spx_rec_rts rts;
+  uint64_t shelf, room; /* the master's shelf in the memory file, 0: they are not on it; its bytes */
+  uint64_t at;          /* of the block in it */
+} spx_mcast_rts;
 
 /* ---- mcast.c -------------------------------------------------------------------------------------------------------- */
 struct spx_rec;
@@ -63,4 +72,20 @@ SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
 SPX_HIDDEN void spx_mcast_bury(uint32_t peer);
 /* Members that can still fetch it have not yet. */
 SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
+
+/* ---- mcast_shelf.c -------------------------------------------------------------------------------------------------- */
+typedef struct spx_block spx_block;
+/* Can the process read this one's shelf, and the other way round? */
+SPX_HIDDEN bool spx_shelf_reaches(uint32_t proc);
+/* A block for a message of so many bytes to those of the n members that it reaches, and where it is; NULL: there is no room. */
+SPX_HIDDEN spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, spx_mcast_rts *where);
+/* Puts down the data of r from byte `from` on: the first part, or all the rest. Returns the bytes that are there. */
+SPX_HIDDEN uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all);
+/* Receives the message into the matched receive r. */
+SPX_HIDDEN void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where);
+/* Nobody here will receive it. */
+SPX_HIDDEN void spx_shelf_pass(uint32_t master, const spx_mcast_rts *where);
+/* Process peer is dead. */
+SPX_HIDDEN void spx_shelf_bury(uint32_t peer);
+SPX_HIDDEN void spx_shelf_detach(void);
 #endif

@@ -47,7 +47,8 @@ static void reverse(spx_member *m, uint32_t n)
   }
 }
 
-spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, uint32_t (*host)(uint32_t))
+spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, uint32_t (*host)(uint32_t),
+                                 uint32_t width)
 {
   uint32_t from = 0, to;
   while (from < n && host(rest[from].proc) != home) from++;
@@ -57,7 +58,7 @@ spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, ui
     reverse(rest + from, to - from);
     reverse(rest, to);
   }
-  return (spx_mcast_tree){rest, n, to - from, host};
+  return (spx_mcast_tree){rest, n, to - from, host, width};
 }
 
 /* Where the upper half of the hosts of the n members begins. */
@@ -77,8 +78,10 @@ spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n)
   if (t->n == 0) return NULL;
   if (t->n > t->mine)
     at = t->mine + upper_hosts(t, t->rest + t->mine, t->n - t->mine);
-  else
-    at = t->mine = t->n / 2;
+  else {
+    at = t->mine = t->width ? t->n - (t->n + t->width - 1) / t->width : t->n / 2;
+    if (t->width) t->width--;
+  }
   *n = t->n - at;
   t->n = at;
   return t->rest + at;

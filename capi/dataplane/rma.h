@@ -99,15 +99,19 @@ typedef struct spx_win {
   char name[MPI_MAX_OBJECT_NAME];
 } spx_win;
 
-/* ---- rma_memory.c: memory and locks ---- */
-/* Takes bytes of zeroed memory at the end of the job's memory file: *offset; or an errno. */
+/* ---- file_memory.c: memory of the job's memory file ---- */
 SPX_HIDDEN uint64_t spx_file_reserve(uint64_t bytes); /* addresses alone; the caller allocates what it uses */
+/* Gives memory to a part of what is reserved; or an errno. */
+SPX_HIDDEN int spx_file_allocate(uint64_t offset, uint64_t bytes);
+/* Takes bytes of zeroed memory at the end of the job's memory file: *offset; or an errno. */
 SPX_HIDDEN int spx_file_take(uint64_t bytes, uint64_t *offset);
 /* Gives the memory back; nobody uses it any more. */
 SPX_HIDDEN void spx_file_drop(uint64_t offset, uint64_t bytes);
 /* Maps a part of the memory file; NULL: errno. */
 SPX_HIDDEN char *spx_file_map(uint64_t offset, uint64_t bytes);
 SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
+
+/* ---- rma_memory.c: memory of windows, and locks ---- */
 /* Memory of windows comes in plots, zeroed. Small ones are kept, with their mappings, for the next window: to allocate and map one, and to
  * touch its pages, takes ten times as long as anything else in making a window. */
 /* Takes a plot of at least bytes: *offset, *got; or an errno. */

@@ -1,8 +1,4 @@
-/* rma_memory.c - the memory of windows, and the locks in it. MPI-5.0, 12.2 and 12.5.3.
- *
- * Window memory lies behind the parts of the job's memory file that are laid out in layout.h: who needs some adds its size to
- * spx_seg.win_bytes and allocates what it has got, so that nothing is left behind and a full memory is an error. Places are
- * not used twice (the file is sparse and its addresses have 63 bits); memory that is given back becomes a hole.
+/* rma_memory.c - the memory of windows (file_memory.c), and the locks in it. MPI-5.0, 12.2 and 12.5.3.
  *
  * Locks are queues: who finds a lock taken draws a ticket and sleeps on its bell; who lets go rings the bells of all that
  * wait. The dead neither hold nor wait.
@@ -17,59 +13,8 @@
 #include "dp.h"
 #include "rma.h"
 
-#define SMALL        (1u << 20) /* bytes that are allocated without asking whether there are so many */
-#define MOST         (UINT64_C(1) << 46)
 #define PAGE         4096u
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
-
-/* Bytes of memory that the host can give without ending a process for it. Allocating does not fail before that. */
-static uint64_t available(void)
-{
-  unsigned long long kb = 0;
-  char line[128];
-  FILE *f = fopen("/proc/meminfo", "re");
-  if (!f) return UINT64_MAX;
-  while (fgets(line, sizeof line, f))
-    if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1) break;
-  fclose(f);
-  return kb ? kb << 10 : UINT64_MAX;
-}
-
-uint64_t spx_file_reserve(uint64_t bytes)
-{
-  uint64_t before = __atomic_fetch_add(&spx_segment->win_bytes, ROUND(bytes, PAGE), __ATOMIC_RELAXED);
-  return ROUND(spx_segment->total_bytes, PAGE) + before;
-}
-
-int spx_file_take(uint64_t bytes, uint64_t *offset)
-{
-  *offset = 0;
-  if (bytes == 0) return 0;
-  if (bytes > SMALL && (bytes > MOST || bytes > available())) return ENOMEM;
-  bytes = ROUND(bytes, PAGE);
-  *offset = spx_file_reserve(bytes);
-  int rc;
-  do rc = fallocate(spx_map.fd, 0, (off_t)*offset, (off_t)bytes);
-  while (rc != 0 && errno == EINTR);
-  if (rc == 0) return 0;
-  int err = errno;
-  spx_file_drop(*offset, bytes);
-  return err;
-}
-
-void spx_file_drop(uint64_t offset, uint64_t bytes)
-{
-  if (bytes == 0) return;
-  fallocate(spx_map.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)ROUND(bytes, PAGE));
-}
-
-char *spx_file_map(uint64_t offset, uint64_t bytes)
-{
-  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spx_map.fd, (off_t)offset);
-  return p == MAP_FAILED ? NULL : p;
-}
-
-void spx_file_unmap(char *map, uint64_t bytes) { munmap(map, bytes); }
 
 /* ---- plots --------------------------------------------------------------------------------------------------- */
 

@@ -1,10 +1,6 @@
 /* share.c - the memory that the processes of a communicator share for its collectives: making, finding and giving it back. */
-#define _GNU_SOURCE
 #include "share.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "rma.h"
 
 enum { PAGE = 4096, NEAR = 4 /* entries that a context may have */, BROKEN = 1, PIECE = 65536 };
@@ -89,13 +85,7 @@ static uint64_t place_of(spx_berth *e, uint64_t bytes)
 
 /* ---- attaching and leaving ----------------------------------------------------------------------------------- */
 
-static bool allocate(uint64_t from, uint64_t bytes)
-{
-  int rc;
-  do rc = fallocate(spx_map.fd, 0, (off_t)from, (off_t)bytes);
-  while (rc != 0 && errno == EINTR);
-  return rc == 0;
-}
+static bool allocate(uint64_t from, uint64_t bytes) { return spx_file_allocate(from, bytes) == 0; }
 
 static int no_memory(const spx_comm *c)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct {
-  uint32_t procs, per_host, home, n;
+  uint32_t procs, per_host, home, width, n;
   spx_member members[41];
   const char *wire;
   struct {
@@ -70,7 +70,7 @@ int main(void)
     if (spx_mcast_decode(want, bytes, c->procs, m) != c->n || memcmp(m, c->members, c->n * sizeof *m))
       fail(i, "decoded otherwise");
     per_host = c->per_host;
-    spx_mcast_tree t = spx_mcast_tree_of(m, c->n, c->home, host_of);
+    spx_mcast_tree t = spx_mcast_tree_of(m, c->n, c->home, host_of, c->width);
     int k = 0;
     for (; (b = spx_mcast_branch(&t, &len)); k++)
       if (b[0].proc != c->branches[k].lead || len != c->branches[k].n) fail(i, "another tree");

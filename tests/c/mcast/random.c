@@ -5,6 +5,7 @@
 // run: n=2,4,7 timeout=40
 // run: n=16 args="60" timeout=40
 // run: n=6 env=SPX_TRANSPORTS=tcp timeout=40
+// run: n=5 env=SPX_MCAST_SHELF=800K timeout=40
 // run: n=6 env=SPX_CREDIT=4K env=SPX_EAGER_MAX=512 timeout=40
 // run: n=5 env=SPX_CMA=0 env=SPX_STREAM_MAX=1K timeout=40
 #include <mpi-ext.h>

@@ -1,0 +1,268 @@
+/* mcast_shelf.c - copies of long multicasts in the memory file of their master's host, which the members of that host read.
+ *
+ * A master copies a long message once, into a block of its shelf, and is free: its members copy from there, all at the same time and while the
+ * rest is still being put down, whether the master calls MPI or not. Processes that read each other's memory pay the kernel
+ * for each page, and keep the master until the last of them has begun.
+ *
+ *   shelf   of a process: addresses behind the laid-out parts of the memory file, with memory as far as blocks have reached
+ *   block   head, a byte for each process of the file (that process writes it: it has what it wants), data
+ *
+ * A block is used again when all its readers have said so, are dead or have left MPI. All shelves of a host together take at most
+ * spx_set.mcast_shelf bytes, one of them a quarter of that; who finds no room lets his members fetch from him. What a process that has died has
+ * put down stays: members who know of a block that is full still receive it.
+ */
+#include <stdlib.h>
+#include "dp.h"
+#include "rma.h"
+
+#define STEP         (128u << 10) /* bytes that are put down at a time */
+#define GROW         (256u << 10) /* bytes of memory that a shelf gets at a time */
+#define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
+
+typedef struct {
+  uint64_t filled; /* the master writes: bytes that are there */
+  uint8_t pad[SPX_LINE - 8];
+  uint8_t got[]; /* a byte a process */
+} head;
+
+typedef struct {
+  uint32_t proc, life;
+} reader;
+
+struct spx_block {
+  spx_block *next;
+  uint64_t at, bytes; /* in the shelf, head included */
+  uint32_t n, seen;   /* readers; of them, those known to have it */
+  reader readers[];
+};
+
+/* This process's shelf. Blocks lie in the order of their places. */
+static struct {
+  uint64_t place, room, backed; /* in the file; bytes of addresses, with memory */
+  char *map;
+  spx_block *blocks;
+} shelf;
+
+/* The shelves of others, by process. */
+static struct {
+  uint64_t place;
+  char *map;
+} * others;
+
+static spx_request *reading; /* receives that wait for more to be put down */
+static spx_poller reader_poller;
+
+static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
+static uint64_t head_bytes(void) { return ROUND(sizeof(head) + spx_map.nprocs, SPX_LINE); }
+
+bool spx_shelf_reaches(uint32_t proc)
+{
+  return !(spx_segment->flags & SPX_SEG_TCP) && proc != spx_me && !spx_peer_is_far(proc) &&
+         spx_proc_of(proc)->host == spx_proc_of(spx_me)->host;
+}
+
+/* ---- the master's side --------------------------------------------------------------------------------------------- */
+
+static head *head_of(const spx_block *b) { return (head *)(shelf.map + b->at); }
+
+static bool is_read(spx_block *b)
+{
+  for (; b->seen < b->n; b->seen++) {
+    const reader *r = &b->readers[b->seen];
+    if (!__atomic_load_n(&head_of(b)->got[r->proc], __ATOMIC_ACQUIRE) && life_of(r->proc) == r->life &&
+        !spx_proc_left(r->proc))
+      return false;
+  }
+  return true;
+}
+
+static void sweep(void)
+{
+  for (spx_block **p = &shelf.blocks; *p;) {
+    spx_block *b = *p;
+    if (!is_read(b)) {
+      p = &b->next;
+      continue;
+    }
+    *p = b->next;
+    free(b);
+  }
+}
+
+/* Memory for the shelf up to end; false: there is none, or others have it. */
+static bool back(uint64_t end)
+{
+  if (SPX_LIKELY(end <= shelf.backed)) return true;
+  uint64_t most = ROUND(end, GROW), more = (most < shelf.room ? most : shelf.room) - shelf.backed;
+  uint64_t all = __atomic_add_fetch(&spx_segment->shelf_bytes, more, __ATOMIC_RELAXED);
+  if (all <= spx_set.mcast_shelf && spx_file_allocate(shelf.place + shelf.backed, more) == 0) {
+    shelf.backed += more;
+    return true;
+  }
+  __atomic_sub_fetch(&spx_segment->shelf_bytes, more, __ATOMIC_RELAXED);
+  return false;
+}
+
+static bool have_shelf(void)
+{
+  if (SPX_LIKELY(shelf.map != NULL)) return true;
+  if (!(shelf.room = ROUND(spx_set.mcast_shelf / 4, GROW))) return false;
+  if (!shelf.place) shelf.place = spx_file_reserve(shelf.room);
+  return (shelf.map = spx_file_map(shelf.place, shelf.room)) != NULL;
+}
+
+spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, spx_mcast_rts *where)
+{
+  uint64_t need = head_bytes() + ROUND(bytes, SPX_LINE), at = 0;
+  if (need > spx_set.mcast_shelf / 4 || !have_shelf()) return NULL;
+  sweep();
+  spx_block **p = &shelf.blocks, *b;
+  for (; *p && (*p)->at - at < need; p = &(*p)->next) at = (*p)->at + (*p)->bytes;
+  if (at + need > shelf.room || !back(at + need) || !(b = malloc(sizeof *b + n * sizeof *b->readers))) return NULL;
+  *b = (spx_block){.next = *p, .at = at, .bytes = need};
+  *p = b;
+  for (uint32_t i = 0; i < n; i++)
+    if (spx_shelf_reaches(members[i].proc)) b->readers[b->n++] = (reader){members[i].proc, life_of(members[i].proc)};
+  memset(head_of(b), 0, head_bytes());
+  where->shelf = shelf.place;
+  where->room = shelf.room;
+  where->at = at;
+  return b;
+}
+
+uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all)
+{
+  uint64_t n = (uint64_t)r->bytes;
+  head *h = head_of(b);
+  char *data = (char *)h + head_bytes();
+  for (uint64_t to; from < n; from = to) {
+    to = n - from < STEP ? n : from + STEP;
+    spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)to, data + from);
+    __atomic_store_n(&h->filled, to, __ATOMIC_RELEASE);
+    if (!all) return to;
+  }
+  for (uint32_t i = 0; i < b->n && n > STEP; i++)
+    spx_bell_if_sleeping(spx_proc_of(b->readers[i].proc), b->readers[i].proc);
+  return n;
+}
+
+/* ---- the members' side ---------------------------------------------------------------------------------------------- */
+
+static head *block_of(uint32_t master, const spx_mcast_rts *where)
+{
+  if (!others && !(others = calloc(spx_map.nprocs, sizeof *others))) return NULL;
+  if (others[master].place != where->shelf) { /* of another life */
+    if (others[master].map) spx_file_unmap(others[master].map, where->room);
+    others[master].map = spx_file_map(where->shelf, where->room);
+    others[master].place = others[master].map ? where->shelf : 0;
+  }
+  return others[master].map ? (head *)(others[master].map + where->at) : NULL;
+}
+
+void spx_shelf_pass(uint32_t master, const spx_mcast_rts *where)
+{
+  head *h = block_of(master, where);
+  if (h) __atomic_store_n(&h->got[spx_me], 1, __ATOMIC_RELEASE);
+}
+
+/* Copies what is there; true when that is all. */
+static bool go_on(spx_request *r)
+{
+  head *h = (head *)(uintptr_t)r->aux[2];
+  uint64_t want = (uint64_t)r->bytes, there = __atomic_load_n(&h->filled, __ATOMIC_ACQUIRE), from = r->aux[1];
+  const char *data = (const char *)h + head_bytes();
+  uint64_t to = there < want ? there : want;
+  if (to > from) {
+    if (r->type->flags & SPX_T_CONTIG && want >= spx_set.past_cache)
+      spx_copy_past_cache((char *)r->buf + from, data + from, to - from);
+    else
+      spx_unpack(r->buf, r->count, r->type, (int64_t)from, (int64_t)to, data + from);
+    r->aux[1] = to;
+  }
+  if (to < want) return false;
+  __atomic_store_n(&h->got[spx_me], 1, __ATOMIC_RELEASE);
+  return true;
+}
+
+static void finish(spx_request *r, int error)
+{
+  r->state = SPX_S_NONE;
+  r->aux[1] = 0;
+  spx_complete(r, error);
+}
+
+static int read_more(spx_poller *p)
+{
+  int n = 0;
+  for (spx_request **q = &reading; *q;) {
+    spx_request *r = *q;
+    uint64_t before = r->aux[1];
+    bool whole = go_on(r);
+    n += whole || r->aux[1] != before;
+    if (!whole) {
+      q = &r->next;
+      continue;
+    }
+    *q = r->next;
+    finish(r, r->error);
+  }
+  if (!reading) spx_poller_del(p);
+  return n;
+}
+
+void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
+{
+  head *h = block_of(master, where);
+  r->aux[1] = 0;
+  r->aux[2] = (uint64_t)(uintptr_t)h;
+  if (!h)
+    finish(r, MPI_ERR_NO_MEM);
+  else if (go_on(r))
+    finish(r, r->error);
+  else if (spx_proc_dead(master)) /* nobody puts down the rest */
+    finish(r, MPIX_ERR_PROC_FAILED);
+  else {
+    r->state = SPX_S_DATA;
+    if (!reading) {
+      reader_poller.poll = read_more;
+      spx_poller_add(&reader_poller);
+    }
+    r->next = reading;
+    reading = r;
+  }
+}
+
+void spx_shelf_bury(uint32_t peer)
+{
+  if (!reading) return;
+  for (spx_request **q = &reading; *q;) {
+    spx_request *r = *q;
+    if (r->peer != peer) {
+      q = &r->next;
+      continue;
+    }
+    *q = r->next;
+    finish(r, go_on(r) ? r->error : MPIX_ERR_PROC_FAILED);
+  }
+  if (!reading) spx_poller_del(&reader_poller);
+}
+
+void spx_shelf_detach(void)
+{
+  sweep();
+  if (!shelf.blocks && shelf.backed) {
+    spx_file_drop(shelf.place, shelf.backed);
+    __atomic_sub_fetch(&spx_segment->shelf_bytes, shelf.backed, __ATOMIC_RELAXED);
+  }
+  while (shelf.blocks) { /* members may still read: the memory goes with the file */
+    spx_block *b = shelf.blocks;
+    shelf.blocks = b->next;
+    free(b);
+  }
+  if (shelf.map) spx_file_unmap(shelf.map, shelf.room);
+  memset(&shelf, 0, sizeof shelf);
+  if (reading) spx_poller_del(&reader_poller);
+  reading = NULL;
+  free(others); /* the mappings stay until the process ends, or are found again */
+  others = NULL;
+}
