@@ -15,7 +15,7 @@ import (
 )
 
 // Bodies of MPIX_Rankset_*: sets of ranks of a communicator, for multicast (docs/multicast.md). What they are is ft/rankset's; the
-// C side has their process indices, so that a multicast enters Go no more.
+// C side has their process indices, so that what is done with a set enters Go no more.
 
 // rankSet is a set of ranks of the communicator with context ctx: of the remote group of an intercommunicator.
 type rankSet struct {
@@ -42,7 +42,9 @@ func (c *call) setRankSet(i int, s *rankSet) error {
 		return mpierr.New(mpierr.NoMem, "out of memory for a set of %d ranks, or there are too many sets; free some", len(ranks))
 	}
 	procs := unsafe.Slice((*uint32)(unsafe.Pointer(o.procs)), len(ranks))
+	inC := unsafe.Slice((*int32)(unsafe.Pointer(o.ranks)), len(ranks))
 	for k, r := range ranks {
+		inC[k] = int32(r)
 		procs[k] = s.procs[r]
 		if procs[k] == uint32(C.spx_me) {
 			o.self = 1

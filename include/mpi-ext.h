@@ -94,6 +94,18 @@ int MPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Ranks
 int MPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
 /* request: a persistent MPIX_Mcast, for MPI_Start. info may be MPI_INFO_NULL. */
 int MPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+/* Returns when all members of the set have called it. All give the same set and tag. */
+int MPIX_Mbarrier(MPIX_Rankset set, int tag, MPI_Comm comm);
+/* Combines the members' data, in the order of ranks, in recvbuf of root. Called by all members and by root, which need not be one: it then gives MPI_IN_PLACE as sendbuf and adds nothing. */
+int MPIX_Mreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPIX_Rankset set, int tag, MPI_Comm comm);
+/* As MPIX_Mreduce, with the result at all members. */
+int MPIX_Mallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPIX_Rankset set, int tag, MPI_Comm comm);
+/* recvbuf of root: the members' blocks in the order of their ranks, without gaps for those that are no members. A root that is no member gives MPI_IN_PLACE as sendbuf. */
+int MPIX_Mgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm);
+/* The reverse of MPIX_Mgather: block k of root's sendbuf goes to the k-th member. A root that is no member gives MPI_IN_PLACE as recvbuf. */
+int MPIX_Mscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm);
+/* Block k of each member's sendbuf goes to the k-th member. */
+int MPIX_Malltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPIX_Rankset set, int tag, MPI_Comm comm);
 /* checkpoint: for versions of what the processes of comm register. Keys of info, the same at all: mpix_copies (how many others keep a copy in memory, on other hosts if there are some; 1), mpix_directory (for files; none), mpix_name (of the files; checkpoint), mpix_versions (how many are kept; 2). Collective; meets MPIX_Checkpoint_attach of those that have one already. */
 int MPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *checkpoint);
 /* The processes of comm go on with checkpoint: after a failure, or a change of the number of processes. What they have kept stays; what was saved and not committed counts if all of it is there. Collective over comm: new processes call MPIX_Checkpoint_create. */
@@ -158,6 +170,12 @@ int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rank
 int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
 int PMPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request);
 int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int PMPIX_Mbarrier(MPIX_Rankset set, int tag, MPI_Comm comm);
+int PMPIX_Mreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPIX_Rankset set, int tag, MPI_Comm comm);
+int PMPIX_Mallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPIX_Rankset set, int tag, MPI_Comm comm);
+int PMPIX_Mgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm);
+int PMPIX_Mscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm);
+int PMPIX_Malltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPIX_Rankset set, int tag, MPI_Comm comm);
 int PMPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *checkpoint);
 int PMPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint);
 int PMPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, MPI_Datatype datatype);

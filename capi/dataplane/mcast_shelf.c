@@ -16,6 +16,7 @@
 #include "rma.h"
 
 #define STEP         (128u << 10) /* bytes that are put down at a time */
+#define PIPELINED    4u           /* readers for each processor who begin before all is there */
 #define GROW         (256u << 10) /* bytes of memory that a shelf gets at a time */
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
 
@@ -130,18 +131,22 @@ spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n,
   return b;
 }
 
+/* While few read, they and this process share the work; many would keep it from its processor. */
+static bool is_alone(const spx_block *b) { return b->n > PIPELINED * spx_segment->ncpus; }
+
 uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all)
 {
   uint64_t n = (uint64_t)r->bytes;
   head *h = head_of(b);
   char *data = (char *)h + head_bytes();
+  bool announced = from > 0 && from < n; /* some may have come to the end of what was there, and sleep */
   for (uint64_t to; from < n; from = to) {
     to = n - from < STEP ? n : from + STEP;
     spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)to, data + from);
     __atomic_store_n(&h->filled, to, __ATOMIC_RELEASE);
-    if (!all) return to;
+    if (!all && !is_alone(b)) return to;
   }
-  for (uint32_t i = 0; i < b->n && n > STEP; i++)
+  for (uint32_t i = 0; i < b->n && announced; i++)
     spx_bell_if_sleeping(spx_proc_of(b->readers[i].proc), b->readers[i].proc);
   return n;
 }

@@ -142,6 +142,7 @@ enum {
   SPX_CTX_FT = 3,
   SPX_CTX_PART = 4 /* partitioned communication: what a sender tells its receiver of itself */,
   SPX_CTX_PART_DATA = 5 /* its data */,
+  SPX_CTX_SET = 6 /* collectives over sets of ranks */,
   SPX_CTX_STEP = 8
 };
 typedef struct {
@@ -246,6 +247,7 @@ typedef struct spx_rankset {
   uint64_t ctx; /* of the communicator whose ranks they are */
   uint32_t n;
   int self;        /* this process is one of them */
+  int32_t *ranks;  /* ascending */
   uint32_t *procs; /* the others' and its own process indices, ascending */
 } spx_rankset;
 

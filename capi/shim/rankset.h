@@ -3,6 +3,6 @@
 #define SPX_RANKSET_H
 #include "spx.h"
 
-/* A set of n ranks of the communicator with context ctx, whose process indices the caller fills in. NULL: no memory. */
+/* A set of n ranks of the communicator with context ctx, whose process indices and ranks the caller fills in. NULL: no memory. */
 SPX_HIDDEN spx_rankset *spx_rankset_new(uint64_t ctx, uint32_t n);
 #endif

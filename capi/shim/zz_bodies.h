@@ -575,6 +575,12 @@ SPX_HIDDEN int spx_c_X_Smcast(const void *buffer, int count, spx_type *datatype,
 SPX_HIDDEN int spx_c_X_Imcast(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm, MPI_Request *request);
 SPX_HIDDEN int spx_c_X_Ismcast(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm, MPI_Request *request);
 SPX_HIDDEN int spx_c_X_Mcast_init(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm, MPI_Info info, MPI_Request *request);
+SPX_HIDDEN int spx_c_X_Mbarrier(MPIX_Rankset set, int tag, spx_comm *comm);
+SPX_HIDDEN int spx_c_X_Mreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype, spx_op *op, int root, MPIX_Rankset set, int tag, spx_comm *comm);
+SPX_HIDDEN int spx_c_X_Mallreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype, spx_op *op, MPIX_Rankset set, int tag, spx_comm *comm);
+SPX_HIDDEN int spx_c_X_Mgather(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf, int recvcount, spx_type *recvtype, int root, MPIX_Rankset set, int tag, spx_comm *comm);
+SPX_HIDDEN int spx_c_X_Mscatter(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf, int recvcount, spx_type *recvtype, int root, MPIX_Rankset set, int tag, spx_comm *comm);
+SPX_HIDDEN int spx_c_X_Malltoall(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf, int recvcount, spx_type *recvtype, MPIX_Rankset set, int tag, spx_comm *comm);
 SPX_HIDDEN int spx_c_X_Checkpoint_create(spx_comm *comm, MPI_Info info, MPIX_Checkpoint *checkpoint);
 SPX_HIDDEN int spx_c_X_Checkpoint_attach(spx_comm *comm, MPIX_Checkpoint checkpoint);
 SPX_HIDDEN int spx_c_X_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, spx_type *datatype);

@@ -210,3 +210,117 @@ int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_
   SPX_CHECK(spx_buffer_ok(buffer, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buffer", buffer));
   return spx_c_X_Mcast_init(buffer, count, t_datatype, set, tag, c_comm, info, request);
 }
+
+#pragma weak MPIX_Mbarrier = PMPIX_Mbarrier
+int PMPIX_Mbarrier(MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  SPX_ENTER(SPX_FN_X_Mbarrier);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  return spx_c_X_Mbarrier(set, tag, c_comm);
+}
+
+#pragma weak MPIX_Mreduce = PMPIX_Mreduce
+int PMPIX_Mreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  SPX_ENTER(SPX_FN_X_Mreduce);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  const int takes_part = spx_takes_part(c_comm, root);
+  spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
+  if (takes_part) SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = takes_part ? (spx_op *)spx_get(SPX_K_OP, op) : NULL;
+  if (takes_part) SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  if (takes_part) SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_X_Mreduce(sendbuf, recvbuf, count, t_datatype, o_op, root, set, tag, c_comm);
+}
+
+#pragma weak MPIX_Mallreduce = PMPIX_Mallreduce
+int PMPIX_Mallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  SPX_ENTER(SPX_FN_X_Mallreduce);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
+  spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
+  SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_X_Mallreduce(sendbuf, recvbuf, count, t_datatype, o_op, set, tag, c_comm);
+}
+
+#pragma weak MPIX_Mgather = PMPIX_Mgather
+int PMPIX_Mgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  SPX_ENTER(SPX_FN_X_Mgather);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_leaf && sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  if (at_leaf && sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_root) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_X_Mgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, set, tag, c_comm);
+}
+
+#pragma weak MPIX_Mscatter = PMPIX_Mscatter
+int PMPIX_Mscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  SPX_ENTER(SPX_FN_X_Mscatter);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
+  const int at_root = spx_at_root(c_comm, root);
+  const int at_leaf = spx_at_leaf(c_comm, root);
+  spx_type *t_sendtype = at_root ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (at_root) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = at_leaf && recvbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, recvtype) : NULL;
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  if (at_root) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  if (at_root) SPX_CHECK(spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_X_Mscatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, set, tag, c_comm);
+}
+
+#pragma weak MPIX_Malltoall = PMPIX_Malltoall
+int PMPIX_Malltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  SPX_ENTER(SPX_FN_X_Malltoall);
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
+  spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
+  SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
+  if (sendbuf != MPI_IN_PLACE) SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
+  SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  return spx_c_X_Malltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, set, tag, c_comm);
+}

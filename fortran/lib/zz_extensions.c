@@ -215,6 +215,42 @@ void F77(mpix_mcast_init)(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI
 }
 SAME_IN_F08(mpix_mcast_init)
 
+void F77(mpix_mbarrier)(MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Mbarrier)(MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_mbarrier)
+
+void F77(mpix_mreduce)(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Mreduce)(spxf_buffer(sendbuf), spxf_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_mreduce)
+
+void F77(mpix_mallreduce)(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Mallreduce)(spxf_buffer(sendbuf), spxf_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_mallreduce)
+
+void F77(mpix_mgather)(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Mgather)(spxf_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), spxf_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_mgather)
+
+void F77(mpix_mscatter)(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Mscatter)(spxf_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), spxf_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_mscatter)
+
+void F77(mpix_malltoall)(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Malltoall)(spxf_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), spxf_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPIX_Rankset_fromint(*set), *tag, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_malltoall)
+
 void F77(mpix_checkpoint_create)(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *checkpoint, MPI_Fint *ierror) {
   MPIX_Checkpoint c_checkpoint = MPIX_Checkpoint_fromint(0);
   int err = CALL(MPIX_Checkpoint_create)(MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_checkpoint);

@@ -108,6 +108,127 @@ void CDESC(mpix_mcast_init)(CFI_cdesc_t *buffer, MPI_Fint *count, MPI_Fint *data
   spxf_close(&v_buffer, SPXF_READS | SPXF_LATER, request, *ierror);
 }
 
+void F08(mpix_mreduce)(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror);
+void CDESC(mpix_mreduce)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror)
+{
+  if (spxf_dense(sendbuf) && spxf_dense(recvbuf)) {
+    F08(mpix_mreduce)(sendbuf->base_addr, recvbuf->base_addr, count, datatype, op, root, set, tag, comm, ierror);
+    return;
+  }
+  MPI_Fint none;
+  if (!ierror) ierror = &none;
+  struct spxf_view v_sendbuf = {0}, v_recvbuf = {0};
+  int err = MPI_SUCCESS;
+  spxf_as_is(&v_sendbuf, sendbuf, 0, 0);
+  if (err == MPI_SUCCESS) err = spxf_copy(&v_sendbuf, sendbuf, 0, SPXF_READS);
+  spxf_as_is(&v_recvbuf, recvbuf, 0, 0);
+  if (err == MPI_SUCCESS && spxf_is_root(*comm, *root)) err = spxf_copy(&v_recvbuf, recvbuf, 0, SPXF_READS | SPXF_WRITES);
+  if (err == MPI_SUCCESS)
+    F08(mpix_mreduce)(v_sendbuf.base, v_recvbuf.base, count, datatype, op, root, set, tag, comm, ierror);
+  else
+    *ierror = spxf_raise_comm(*comm, err);
+  spxf_close(&v_sendbuf, SPXF_READS, NULL, *ierror);
+  spxf_close(&v_recvbuf, SPXF_READS | SPXF_WRITES, NULL, *ierror);
+}
+
+void F08(mpix_mallreduce)(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror);
+void CDESC(mpix_mallreduce)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror)
+{
+  if (spxf_dense(sendbuf) && spxf_dense(recvbuf)) {
+    F08(mpix_mallreduce)(sendbuf->base_addr, recvbuf->base_addr, count, datatype, op, set, tag, comm, ierror);
+    return;
+  }
+  MPI_Fint none;
+  if (!ierror) ierror = &none;
+  struct spxf_view v_sendbuf = {0}, v_recvbuf = {0};
+  int err = MPI_SUCCESS;
+  spxf_as_is(&v_sendbuf, sendbuf, 0, 0);
+  if (err == MPI_SUCCESS) err = spxf_copy(&v_sendbuf, sendbuf, 0, SPXF_READS);
+  spxf_as_is(&v_recvbuf, recvbuf, 0, 0);
+  if (err == MPI_SUCCESS) err = spxf_copy(&v_recvbuf, recvbuf, 0, SPXF_READS | SPXF_WRITES);
+  if (err == MPI_SUCCESS)
+    F08(mpix_mallreduce)(v_sendbuf.base, v_recvbuf.base, count, datatype, op, set, tag, comm, ierror);
+  else
+    *ierror = spxf_raise_comm(*comm, err);
+  spxf_close(&v_sendbuf, SPXF_READS, NULL, *ierror);
+  spxf_close(&v_recvbuf, SPXF_READS | SPXF_WRITES, NULL, *ierror);
+}
+
+void F08(mpix_mgather)(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror);
+void CDESC(mpix_mgather)(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror)
+{
+  if (spxf_dense(sendbuf) && spxf_dense(recvbuf)) {
+    F08(mpix_mgather)(sendbuf->base_addr, sendcount, sendtype, recvbuf->base_addr, recvcount, recvtype, root, set, tag, comm, ierror);
+    return;
+  }
+  MPI_Fint none;
+  if (!ierror) ierror = &none;
+  struct spxf_view v_sendbuf = {0}, v_recvbuf = {0};
+  int err = MPI_SUCCESS;
+  spxf_as_is(&v_sendbuf, sendbuf, *sendcount, *sendtype);
+  if (err == MPI_SUCCESS) err = spxf_datatype(&v_sendbuf, sendbuf, *sendcount, *sendtype, SPXF_READS);
+  MPI_Fint n_sendbuf = (MPI_Fint)v_sendbuf.count;
+  spxf_as_is(&v_recvbuf, recvbuf, *recvcount, *recvtype);
+  if (err == MPI_SUCCESS && spxf_is_root(*comm, *root)) err = spxf_datatype(&v_recvbuf, recvbuf, *recvcount, *recvtype, SPXF_READS | SPXF_WRITES);
+  MPI_Fint n_recvbuf = (MPI_Fint)v_recvbuf.count;
+  if (err == MPI_SUCCESS)
+    F08(mpix_mgather)(v_sendbuf.base, &n_sendbuf, &v_sendbuf.type, v_recvbuf.base, &n_recvbuf, &v_recvbuf.type, root, set, tag, comm, ierror);
+  else
+    *ierror = spxf_raise_comm(*comm, err);
+  spxf_close(&v_sendbuf, SPXF_READS, NULL, *ierror);
+  spxf_close(&v_recvbuf, SPXF_READS | SPXF_WRITES, NULL, *ierror);
+}
+
+void F08(mpix_mscatter)(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror);
+void CDESC(mpix_mscatter)(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror)
+{
+  if (spxf_dense(sendbuf) && spxf_dense(recvbuf)) {
+    F08(mpix_mscatter)(sendbuf->base_addr, sendcount, sendtype, recvbuf->base_addr, recvcount, recvtype, root, set, tag, comm, ierror);
+    return;
+  }
+  MPI_Fint none;
+  if (!ierror) ierror = &none;
+  struct spxf_view v_sendbuf = {0}, v_recvbuf = {0};
+  int err = MPI_SUCCESS;
+  spxf_as_is(&v_sendbuf, sendbuf, *sendcount, *sendtype);
+  if (err == MPI_SUCCESS && spxf_is_root(*comm, *root)) err = spxf_datatype(&v_sendbuf, sendbuf, *sendcount, *sendtype, SPXF_READS);
+  MPI_Fint n_sendbuf = (MPI_Fint)v_sendbuf.count;
+  spxf_as_is(&v_recvbuf, recvbuf, *recvcount, *recvtype);
+  if (err == MPI_SUCCESS) err = spxf_datatype(&v_recvbuf, recvbuf, *recvcount, *recvtype, SPXF_READS | SPXF_WRITES);
+  MPI_Fint n_recvbuf = (MPI_Fint)v_recvbuf.count;
+  if (err == MPI_SUCCESS)
+    F08(mpix_mscatter)(v_sendbuf.base, &n_sendbuf, &v_sendbuf.type, v_recvbuf.base, &n_recvbuf, &v_recvbuf.type, root, set, tag, comm, ierror);
+  else
+    *ierror = spxf_raise_comm(*comm, err);
+  spxf_close(&v_sendbuf, SPXF_READS, NULL, *ierror);
+  spxf_close(&v_recvbuf, SPXF_READS | SPXF_WRITES, NULL, *ierror);
+}
+
+void F08(mpix_malltoall)(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror);
+void CDESC(mpix_malltoall)(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *set, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierror)
+{
+  if (spxf_dense(sendbuf) && spxf_dense(recvbuf)) {
+    F08(mpix_malltoall)(sendbuf->base_addr, sendcount, sendtype, recvbuf->base_addr, recvcount, recvtype, set, tag, comm, ierror);
+    return;
+  }
+  MPI_Fint none;
+  if (!ierror) ierror = &none;
+  struct spxf_view v_sendbuf = {0}, v_recvbuf = {0};
+  int err = MPI_SUCCESS;
+  spxf_as_is(&v_sendbuf, sendbuf, *sendcount, *sendtype);
+  if (err == MPI_SUCCESS) err = spxf_datatype(&v_sendbuf, sendbuf, *sendcount, *sendtype, SPXF_READS);
+  MPI_Fint n_sendbuf = (MPI_Fint)v_sendbuf.count;
+  spxf_as_is(&v_recvbuf, recvbuf, *recvcount, *recvtype);
+  if (err == MPI_SUCCESS) err = spxf_datatype(&v_recvbuf, recvbuf, *recvcount, *recvtype, SPXF_READS | SPXF_WRITES);
+  MPI_Fint n_recvbuf = (MPI_Fint)v_recvbuf.count;
+  if (err == MPI_SUCCESS)
+    F08(mpix_malltoall)(v_sendbuf.base, &n_sendbuf, &v_sendbuf.type, v_recvbuf.base, &n_recvbuf, &v_recvbuf.type, set, tag, comm, ierror);
+  else
+    *ierror = spxf_raise_comm(*comm, err);
+  spxf_close(&v_sendbuf, SPXF_READS, NULL, *ierror);
+  spxf_close(&v_recvbuf, SPXF_READS | SPXF_WRITES, NULL, *ierror);
+}
+
 void F08(mpix_checkpoint_register)(MPI_Fint *checkpoint, MPI_Fint *id, void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *ierror);
 void CDESC(mpix_checkpoint_register)(MPI_Fint *checkpoint, MPI_Fint *id, CFI_cdesc_t *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *ierror)
 {

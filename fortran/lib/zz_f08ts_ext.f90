@@ -144,6 +144,176 @@ subroutine MPIX_Mcast_init_f08ts(buffer, count, datatype, set, tag, comm, info, 
   call to_c(buffer, count, datatype, set, tag, comm, info, request, ierror)
 end subroutine MPIX_Mcast_init_f08ts
 
+subroutine MPIX_Mreduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, set, tag, comm, ierror)
+  use mpi_f08_ext_types, only: MPI_Datatype, MPI_Op, MPIX_Rankset, MPI_Comm
+  implicit none
+  integer, intent(in) :: count
+  integer, intent(in) :: root
+  integer, intent(in) :: tag
+  type(*), dimension(..), intent(in) :: sendbuf
+  type(*), dimension(..) :: recvbuf
+  type(MPI_Datatype), intent(in) :: datatype
+  type(MPI_Op), intent(in) :: op
+  type(MPIX_Rankset), intent(in) :: set
+  type(MPI_Comm), intent(in) :: comm
+  integer, optional, intent(out) :: ierror
+  interface
+    subroutine to_c(sendbuf, recvbuf, count, datatype, op, root, set, tag, comm, ierror) bind(C, &
+        name="mpix_mreduce_cdesc")
+      import :: MPI_Datatype, MPI_Op, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Op), intent(in) :: op
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine to_c
+  end interface
+  call to_c(sendbuf, recvbuf, count, datatype, op, root, set, tag, comm, ierror)
+end subroutine MPIX_Mreduce_f08ts
+
+subroutine MPIX_Mallreduce_f08ts(sendbuf, recvbuf, count, datatype, op, set, tag, comm, ierror)
+  use mpi_f08_ext_types, only: MPI_Datatype, MPI_Op, MPIX_Rankset, MPI_Comm
+  implicit none
+  integer, intent(in) :: count
+  integer, intent(in) :: tag
+  type(*), dimension(..), intent(in) :: sendbuf
+  type(*), dimension(..) :: recvbuf
+  type(MPI_Datatype), intent(in) :: datatype
+  type(MPI_Op), intent(in) :: op
+  type(MPIX_Rankset), intent(in) :: set
+  type(MPI_Comm), intent(in) :: comm
+  integer, optional, intent(out) :: ierror
+  interface
+    subroutine to_c(sendbuf, recvbuf, count, datatype, op, set, tag, comm, ierror) bind(C, &
+        name="mpix_mallreduce_cdesc")
+      import :: MPI_Datatype, MPI_Op, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Op), intent(in) :: op
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine to_c
+  end interface
+  call to_c(sendbuf, recvbuf, count, datatype, op, set, tag, comm, ierror)
+end subroutine MPIX_Mallreduce_f08ts
+
+subroutine MPIX_Mgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, &
+        comm, ierror)
+  use mpi_f08_ext_types, only: MPI_Datatype, MPIX_Rankset, MPI_Comm
+  implicit none
+  integer, intent(in) :: sendcount
+  integer, intent(in) :: recvcount
+  integer, intent(in) :: root
+  integer, intent(in) :: tag
+  type(*), dimension(..), intent(in) :: sendbuf
+  type(MPI_Datatype), intent(in) :: sendtype
+  type(*), dimension(..) :: recvbuf
+  type(MPI_Datatype), intent(in) :: recvtype
+  type(MPIX_Rankset), intent(in) :: set
+  type(MPI_Comm), intent(in) :: comm
+  integer, optional, intent(out) :: ierror
+  interface
+    subroutine to_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, comm, &
+        ierror) bind(C, name="mpix_mgather_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine to_c
+  end interface
+  call to_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, comm, ierror)
+end subroutine MPIX_Mgather_f08ts
+
+subroutine MPIX_Mscatter_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, &
+        comm, ierror)
+  use mpi_f08_ext_types, only: MPI_Datatype, MPIX_Rankset, MPI_Comm
+  implicit none
+  integer, intent(in) :: sendcount
+  integer, intent(in) :: recvcount
+  integer, intent(in) :: root
+  integer, intent(in) :: tag
+  type(*), dimension(..), intent(in) :: sendbuf
+  type(MPI_Datatype), intent(in) :: sendtype
+  type(*), dimension(..) :: recvbuf
+  type(MPI_Datatype), intent(in) :: recvtype
+  type(MPIX_Rankset), intent(in) :: set
+  type(MPI_Comm), intent(in) :: comm
+  integer, optional, intent(out) :: ierror
+  interface
+    subroutine to_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, comm, &
+        ierror) bind(C, name="mpix_mscatter_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine to_c
+  end interface
+  call to_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, comm, ierror)
+end subroutine MPIX_Mscatter_f08ts
+
+subroutine MPIX_Malltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, set, tag, comm, &
+        ierror)
+  use mpi_f08_ext_types, only: MPI_Datatype, MPIX_Rankset, MPI_Comm
+  implicit none
+  integer, intent(in) :: sendcount
+  integer, intent(in) :: recvcount
+  integer, intent(in) :: tag
+  type(*), dimension(..), intent(in) :: sendbuf
+  type(MPI_Datatype), intent(in) :: sendtype
+  type(*), dimension(..) :: recvbuf
+  type(MPI_Datatype), intent(in) :: recvtype
+  type(MPIX_Rankset), intent(in) :: set
+  type(MPI_Comm), intent(in) :: comm
+  integer, optional, intent(out) :: ierror
+  interface
+    subroutine to_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, set, tag, comm, &
+        ierror) bind(C, name="mpix_malltoall_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine to_c
+  end interface
+  call to_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, set, tag, comm, ierror)
+end subroutine MPIX_Malltoall_f08ts
+
 subroutine MPIX_Checkpoint_register_f08ts(checkpoint, id, buf, count, datatype, ierror)
   use mpi_f08_ext_types, only: MPIX_Checkpoint, MPI_COUNT_KIND, MPI_Datatype
   implicit none

@@ -82,6 +82,18 @@ module mpi_ext
   public :: PMPIX_Ismcast
   public :: MPIX_Mcast_init
   public :: PMPIX_Mcast_init
+  public :: MPIX_Mbarrier
+  public :: PMPIX_Mbarrier
+  public :: MPIX_Mreduce
+  public :: PMPIX_Mreduce
+  public :: MPIX_Mallreduce
+  public :: PMPIX_Mallreduce
+  public :: MPIX_Mgather
+  public :: PMPIX_Mgather
+  public :: MPIX_Mscatter
+  public :: PMPIX_Mscatter
+  public :: MPIX_Malltoall
+  public :: PMPIX_Malltoall
   public :: MPIX_Checkpoint_create
   public :: PMPIX_Checkpoint_create
   public :: MPIX_Checkpoint_attach
@@ -479,6 +491,29 @@ module mpi_ext
   external :: MPIX_Imcast, PMPIX_Imcast
   external :: MPIX_Ismcast, PMPIX_Ismcast
   external :: MPIX_Mcast_init, PMPIX_Mcast_init
+  interface
+    subroutine MPIX_Mbarrier(set, tag, comm, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(in) :: tag
+      integer, intent(in) :: comm
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Mbarrier
+  end interface
+  interface
+    subroutine PMPIX_Mbarrier(set, tag, comm, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(in) :: tag
+      integer, intent(in) :: comm
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Mbarrier
+  end interface
+  external :: MPIX_Mreduce, PMPIX_Mreduce
+  external :: MPIX_Mallreduce, PMPIX_Mallreduce
+  external :: MPIX_Mgather, PMPIX_Mgather
+  external :: MPIX_Mscatter, PMPIX_Mscatter
+  external :: MPIX_Malltoall, PMPIX_Malltoall
   interface
     subroutine MPIX_Checkpoint_create(comm, info, checkpoint, ierror)
       implicit none
@@ -1315,6 +1350,196 @@ module mpi_f08_ext
       type(MPI_Comm), intent(in) :: comm
       type(MPI_Info), intent(in) :: info
       type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Mbarrier
+    subroutine MPIX_Mbarrier_f08(set, tag, comm, ierror)
+      import :: MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: tag
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Mbarrier
+    subroutine PMPIX_Mbarrier_f08(set, tag, comm, ierror)
+      import :: MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: tag
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Mreduce
+    subroutine MPIX_Mreduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, set, tag, comm, ierror)
+      import :: MPI_Datatype, MPI_Op, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Op), intent(in) :: op
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Mreduce
+    subroutine PMPIX_Mreduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, set, tag, comm, &
+        ierror) bind(C, name="pmpix_mreduce_cdesc")
+      import :: MPI_Datatype, MPI_Op, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Op), intent(in) :: op
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Mallreduce
+    subroutine MPIX_Mallreduce_f08ts(sendbuf, recvbuf, count, datatype, op, set, tag, comm, ierror)
+      import :: MPI_Datatype, MPI_Op, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Op), intent(in) :: op
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Mallreduce
+    subroutine PMPIX_Mallreduce_f08ts(sendbuf, recvbuf, count, datatype, op, set, tag, comm, ierror) bind(C, &
+        name="pmpix_mallreduce_cdesc")
+      import :: MPI_Datatype, MPI_Op, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: count
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Op), intent(in) :: op
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Mgather
+    subroutine MPIX_Mgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, &
+        comm, ierror)
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Mgather
+    subroutine PMPIX_Mgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, &
+        tag, comm, ierror) bind(C, name="pmpix_mgather_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Mscatter
+    subroutine MPIX_Mscatter_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, &
+        tag, comm, ierror)
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Mscatter
+    subroutine PMPIX_Mscatter_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, &
+        tag, comm, ierror) bind(C, name="pmpix_mscatter_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: root
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Malltoall
+    subroutine MPIX_Malltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, set, tag, &
+        comm, ierror)
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Malltoall
+    subroutine PMPIX_Malltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, set, tag, &
+        comm, ierror) bind(C, name="pmpix_malltoall_cdesc")
+      import :: MPI_Datatype, MPIX_Rankset, MPI_Comm
+      implicit none
+      integer, intent(in) :: sendcount
+      integer, intent(in) :: recvcount
+      integer, intent(in) :: tag
+      type(*), dimension(..), intent(in) :: sendbuf
+      type(MPI_Datatype), intent(in) :: sendtype
+      type(*), dimension(..) :: recvbuf
+      type(MPI_Datatype), intent(in) :: recvtype
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

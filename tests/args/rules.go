@@ -158,6 +158,8 @@ var groupRules = []rule{
 	{names: "MPIX_(Mcast|Imcast|Mcast_init)", post: "MUST(MPI_Recv(rbuf, 8, MPI_INT, me, 7, comm, MPI_STATUS_IGNORE));"},
 	{names: "MPIX_I?smcast|MPIX_Smcast", pre: "MPI_Request got = post_recv(1);", post: "MUST(MPI_Wait(&got, MPI_STATUS_IGNORE));", undo: "MUST(MPI_Cancel(&got)); MUST(MPI_Wait(&got, MPI_STATUS_IGNORE));"},
 	{names: "MPIX_(I?s?mcast|[SM]s?mcast|Mcast_init|Mcast)", more: []attempt{{"set", "of another communicator", "a_set = other_set;", "MPI_ERR_ARG", "another", 'w'}}},
+	{names: "MPIX_M(barrier|reduce|allreduce|gather|scatter|alltoall)", more: []attempt{{"set", "of another communicator", "a_set = other_set;", "MPI_ERR_ARG", "another", 'w'}}},
+	{names: "MPIX_M(reduce|gather|scatter)", set: "root=me", everybodyIsRoot: true, skip: "arguments of the root=anything elsewhere"},
 	{names: "MPIX_Rankset_free", set: "set=set_made(comm)", undo: "MUST(MPIX_Rankset_free(&k_set));"},
 	{names: "Group_range_(in|ex)cl", set: "n=1; ranges=(int (*)[3])i_zero_range", skip: "ranges=i_fives;ranges=i_negative", classes: "ranges: MPI_ERR_RANK MPI_ERR_ARG",
 		more: []attempt{bad("ranges", "a_ranges = (int (*)[3])i_fives", "MPI_ERR_RANK MPI_ERR_ARG"), bad("ranges", "a_ranges = (int (*)[3])i_negative", "MPI_ERR_RANK MPI_ERR_ARG"),
