@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strings"
-)
 
-const plotWidth, plotHeight, plotLeft, plotBottom = 640, 360, 60, 40
+	svgfile "libspx/bench/svg"
+)
 
 var colours = map[string]string{"spx": "#c2410c", "mpich": "#1d4ed8", "openmpi": "#15803d", "base": "#a16207", "get": "#7c3aed", "stream": "#0891b2",
 	"memcpy": "#6b7280", "cma": "#111827", "handover": "#9ca3af"}
@@ -96,45 +95,12 @@ func (r *result) overRanks(row string) (curves []curve) {
 	return curves
 }
 
-// svg draws curves on two logarithmic axes.
 func svg(title string, curves []curve, label func(float64) string) string {
-	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
-	for _, c := range curves {
-		for _, p := range c.points {
-			for k := range 2 {
-				low[k], high[k] = min(low[k], math.Log10(p[k])), max(high[k], math.Log10(p[k]))
-			}
-		}
-	}
-	low[1], high[1] = math.Floor(low[1]), math.Ceil(high[1])
-	x := func(v float64) float64 {
-		return plotLeft + (math.Log10(v)-low[0])/max(high[0]-low[0], 1e-9)*(plotWidth-plotLeft-110)
-	}
-	y := func(v float64) float64 {
-		return plotHeight - plotBottom - (math.Log10(v)-low[1])/max(high[1]-low[1], 1e-9)*(plotHeight-plotBottom-40)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="22" font-size="15">%s</text>`+"\n", plotLeft, title)
-	for e := low[1]; e <= high[1]; e++ {
-		v := math.Pow(10, e)
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+"\n",
-			plotLeft, plotWidth-110, y(v), y(v), plotLeft-6, y(v)+4, v)
-	}
-	for _, p := range curves[0].points {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x(p[0]), plotHeight-plotBottom+18, label(p[0]))
-	}
+	drawn := make([]svgfile.Curve, len(curves))
 	for i, c := range curves {
-		var path []string
-		for _, p := range c.points {
-			path = append(path, fmt.Sprintf("%.1f,%.1f", x(p[0]), y(p[1])))
-			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", x(p[0]), y(p[1]), colours[c.name])
-		}
-		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(path, " "), colours[c.name])
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", plotWidth-95, 60+20*i, colours[c.name], c.name)
+		drawn[i] = svgfile.Curve{Name: c.name, Colour: colours[c.name], Points: c.points}
 	}
-	b.WriteString("</svg>\n")
-	return b.String()
+	return svgfile.Draw(title, drawn, label)
 }
 
 func bytesText(v float64) string {

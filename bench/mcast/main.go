@@ -1,0 +1,187 @@
+// Command mcast measures how long a message from a master to r of 256 other ranks takes (programs/mcast.c): by MPIX_Mcast, by MPI_Bcast over a communicator that was made before,
+// and by one that is made for it, under libspx and the peers. It writes a table, plots and the figures into docs/bench. Another call goes on where the last one ended.
+//
+//	go run ./bench/mcast
+//	go run ./bench/mcast -impls mpich -sizes 81920 -seconds 3 -for 70s
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cell is what one run of the program has told of one way and one number of members.
+type cell struct {
+	Impl, How  string
+	Bytes, R   int
+	Runs       int
+	Us, FreeUs float64 // until the last member has the data; until the master's call returns
+	Why        string  `json:",omitempty"` // it did not come to its end
+}
+
+type options struct {
+	impls, sizes, members, out string
+	runs, seconds              int
+	limit, budget              time.Duration
+	render                     bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.impls, "impls", "spx mpich openmpi", "implementations")
+	flag.StringVar(&o.sizes, "sizes", "81920 8388608", "bytes")
+	flag.StringVar(&o.members, "members", "8 16 32 64 128 256", "numbers of members, of 256")
+	flag.StringVar(&o.out, "out", "docs/bench", "folder of mcast.json, mcast.md and the plots")
+	flag.IntVar(&o.runs, "runs", 100, "runs of each cell")
+	flag.IntVar(&o.seconds, "seconds", 10, "begin no run of a cell after so many seconds")
+	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "a program that takes longer hangs")
+	flag.DurationVar(&o.budget, "for", 0, "begin no program after this time; 0: until all are done")
+	flag.BoolVar(&o.render, "render", false, "only write the table and the plots again")
+	flag.Parse()
+	if err := o.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/mcast:", err)
+		os.Exit(1)
+	}
+}
+
+func (o *options) run() error {
+	cells, err := o.load()
+	if err == nil && !o.render {
+		cells, err = o.measure(cells)
+	}
+	if err != nil {
+		return err
+	}
+	return o.save(cells)
+}
+
+func (o *options) load() ([]cell, error) {
+	var cells []cell
+	text, err := os.ReadFile(filepath.Join(o.out, "mcast.json"))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cells, json.Unmarshal(text, &cells)
+}
+
+// measure adds the cells that are missing: one program for each implementation, size and number of members.
+func (o *options) measure(cells []cell) ([]cell, error) {
+	dir, err := os.MkdirTemp("", "spx-mcast")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	began := time.Now()
+	for _, impl := range strings.Fields(o.impls) {
+		program, launcher, err := prepare(dir, impl)
+		if err != nil {
+			return nil, err
+		}
+		for _, size := range strings.Fields(o.sizes) {
+			for _, r := range strings.Fields(o.members) {
+				done := slices.ContainsFunc(cells, func(c cell) bool {
+					return c.Impl == impl && strconv.Itoa(c.Bytes) == size && strconv.Itoa(c.R) == r
+				})
+				if done || o.budget > 0 && time.Since(began) > o.budget {
+					continue
+				}
+				got := o.one(append(slices.Clone(launcher), "-n", "257", program), impl, size, r)
+				cells = append(cells, got...)
+				for _, c := range got {
+					fmt.Printf("%+v\n", c)
+				}
+				if err := o.save(cells); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return cells, nil
+}
+
+// prepare compiles the program for an implementation, and tells what launches it.
+func prepare(dir, impl string) (program string, launcher []string, err error) {
+	build := os.Getenv("SPX_BUILD")
+	if build == "" {
+		build = "build"
+	}
+	if build, err = filepath.Abs(build); err != nil {
+		return "", nil, err
+	}
+	peers, err := filepath.Abs("scripts/peers")
+	if err != nil {
+		return "", nil, err
+	}
+	program = filepath.Join(dir, "mcast-"+impl)
+	compile := []string{filepath.Join(build, "bin/mpicc"), "-DSPX"}
+	launcher = []string{filepath.Join(build, "bin/spxrun")}
+	if impl != "spx" {
+		compile, launcher = []string{peers, "native", impl}, []string{peers, "run", impl}
+	}
+	compile = append(compile, "-O2", "-o", program, "bench/mcast/programs/mcast.c")
+	if out, err := exec.Command(compile[0], compile[1:]...).CombinedOutput(); err != nil {
+		return "", nil, fmt.Errorf("%s: %w\n%s", compile[0], err, out)
+	}
+	return program, launcher, nil
+}
+
+func (o *options) one(args []string, impl, size, r string) []cell {
+	how := "bcast,create"
+	if impl == "spx" {
+		how = "mcast,bcast,create"
+	}
+	args = append(args, how, size, strconv.Itoa(o.runs), strconv.Itoa(o.seconds), r)
+	out, err := exec.Command("timeout", append([]string{"-k", "2", fmt.Sprint(o.limit.Seconds())}, args...)...).Output()
+	var cells []cell
+	for line := range strings.Lines(string(out)) {
+		c := cell{Impl: impl}
+		if n, _ := fmt.Sscanf(line, "%s %d %d %d %g %g", &c.How, &c.Bytes, &c.R, &c.Runs, &c.Us, &c.FreeUs); n == 6 {
+			cells = append(cells, c)
+		}
+	}
+	if len(cells) == 0 {
+		c := cell{Impl: impl, How: "bcast", Why: fmt.Sprint(err)}
+		c.Bytes, _ = strconv.Atoi(size) // they are numbers that flags have given
+		c.R, _ = strconv.Atoi(r)
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+func (o *options) save(cells []cell) error {
+	var b strings.Builder
+	b.WriteString("[\n")
+	for i, c := range cells {
+		line, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+		if i < len(cells)-1 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("]\n")
+	files := map[string]string{"mcast.json": b.String(), "mcast.md": table(cells)}
+	for name, text := range plots(cells) {
+		files[name] = text
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(o.out, name), []byte(text), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libspx/bench/svg"
+)
+
+// ways are the columns, and the curves.
+var ways = []struct{ impl, how, title, colour string }{
+	{"spx", "mcast", "libspx, MPIX_Mcast", "#c2410c"},
+	{"spx", "bcast", "libspx, MPI_Bcast", "#a16207"},
+	{"spx", "create", "libspx, new communicator", "#7c3aed"},
+	{"mpich", "bcast", "MPICH, MPI_Bcast", "#1d4ed8"},
+	{"mpich", "create", "MPICH, new communicator", "#0891b2"},
+	{"openmpi", "bcast", "Open MPI, MPI_Bcast", "#15803d"},
+	{"openmpi", "create", "Open MPI, new communicator", "#6b7280"},
+}
+
+const head = `# Multicast to r of 256 ranks
+
+The experiment of the paper on dynamic multicast: a master sends to the ranks 0, 256/r, 2 * 256/r ... of 256 others, all of which wait. On one host with 2 processors, through shared memory.
+Microseconds until the last member has the data: mean of the runs (their number in parentheses; 100 where the time of a cell allowed it) that are left when a tenth is cut off at each end.
+*MPI_Bcast*: over a communicator of the master and the members that was made before. *New communicator*: MPI_Comm_create_group, MPI_Bcast, MPI_Comm_free, as a set that
+changes each time needs without multicast. The ways of one implementation take turns within one job. ` + "`go run ./bench/mcast`" + `
+`
+
+func find(cells []cell, impl, how string, bytes, r int) *cell {
+	i := slices.IndexFunc(cells, func(c cell) bool { return c.Impl == impl && c.How == how && c.Bytes == bytes && c.R == r })
+	if i < 0 {
+		return nil
+	}
+	return &cells[i]
+}
+
+// axis has the different values of what of tells, in ascending order.
+func axis(cells []cell, of func(cell) int) []int {
+	var all []int
+	for _, c := range cells {
+		all = append(all, of(c))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func table(cells []cell) string {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, bytes := range axis(cells, func(c cell) int { return c.Bytes }) {
+		fmt.Fprintf(&b, "\n## %d bytes\n\n![](mcast-%d.svg)\n\n| r |", bytes, bytes)
+		for _, w := range ways {
+			fmt.Fprintf(&b, " %s |", w.title)
+		}
+		b.WriteString("\n|" + strings.Repeat("---|", len(ways)+1) + "\n")
+		rows(&b, cells, bytes, func(c *cell) string { return fmt.Sprintf("%.0f (%d)", c.Us, c.Runs) })
+		b.WriteString("\nUntil the master's call returns:\n\n| r |")
+		for _, w := range ways {
+			fmt.Fprintf(&b, " %s |", w.title)
+		}
+		b.WriteString("\n|" + strings.Repeat("---|", len(ways)+1) + "\n")
+		rows(&b, cells, bytes, func(c *cell) string { return fmt.Sprintf("%.0f", c.FreeUs) })
+	}
+	return b.String()
+}
+
+func rows(b *strings.Builder, cells []cell, bytes int, text func(*cell) string) {
+	for _, r := range axis(cells, func(c cell) int { return c.R }) {
+		fmt.Fprintf(b, "| %d |", r)
+		for _, w := range ways {
+			c := find(cells, w.impl, w.how, bytes, r)
+			switch {
+			case c == nil:
+				b.WriteString(" |")
+			case c.Why != "":
+				fmt.Fprintf(b, " no end: %s |", c.Why)
+			default:
+				fmt.Fprintf(b, " %s |", text(c))
+			}
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// plots are like the paper's figures 8 and 9: one for each size, time over the number of members.
+func plots(cells []cell) map[string]string {
+	files := map[string]string{}
+	members := axis(cells, func(c cell) int { return c.R })
+	for _, bytes := range axis(cells, func(c cell) int { return c.Bytes }) {
+		var curves []svg.Curve
+		for _, w := range ways {
+			curve := svg.Curve{Name: strings.Replace(w.impl+" "+w.how, "spx", "libspx", 1), Colour: w.colour}
+			for _, r := range members {
+				if c := find(cells, w.impl, w.how, bytes, r); c != nil && c.Why == "" {
+					curve.Points = append(curve.Points, [2]float64{float64(r), c.Us})
+				}
+			}
+			if len(curve.Points) > 1 {
+				curves = append(curves, curve)
+			}
+		}
+		if len(curves) > 0 {
+			title := fmt.Sprintf("%d bytes to r of 256 ranks: microseconds by r", bytes)
+			files[fmt.Sprintf("mcast-%d.svg", bytes)] = svg.Draw(title, curves, func(v float64) string { return fmt.Sprint(v) })
+		}
+	}
+	return files
+}
