@@ -64,6 +64,29 @@ func TestTasks(t *testing.T) {
 	}
 }
 
+// Sets of 64 workers that change all the time; one worker is killed, and its part is done by others: the sums are checked by the program, the picture here.
+func TestRegions(t *testing.T) {
+	program := example(t, "regions")
+	for _, c := range []struct {
+		args []string
+		lost string
+	}{{[]string{"60"}, " 0 workers lost"}, {[]string{"100", "30", "40"}, " 1 workers lost"}} {
+		args := append([]string{filepath.Join(harness.Build(t), "bin/spxrun"), "--with-ft", "-n", "65", program}, c.args...)
+		o := harness.Run(t, harness.Command{Args: args, Dir: t.TempDir()})
+		if o.Status != 0 || o.Late || !strings.Contains(o.Stdout, " 0 wrong sums,"+c.lost) {
+			t.Errorf("%v: exit status %d, late %v\n%s", args, o.Status, o.Late, o.Text())
+		}
+		for _, mark := range []string{"AAA", "BBB", "CCC", "..."} {
+			if !strings.Contains(o.Stdout, mark) {
+				t.Errorf("%v: no %s in the picture:\n%s", args, mark, o.Stdout)
+			}
+		}
+		if dead := strings.Contains(o.Stdout, "x"); dead != (len(c.args) > 1) {
+			t.Errorf("%v: a dead worker in the picture: %v\n%s", args, dead, o.Stdout)
+		}
+	}
+}
+
 // The program compares its numbers itself.
 func TestSurvivor(t *testing.T) {
 	program := example(t, "survivor")
