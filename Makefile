@@ -224,6 +224,11 @@ topology: build ## 20 networks of 8 hosts and 3 switches (namespaces, as root), 
 sim: ## the failure machines under the seeded simulator, at most LIMIT long (0: as long as it takes): SCHEDULES=100000 SEED=1 LIMIT=60s
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run 'TestJobs|TestDeath|TestScenarios' ./sim -schedules $${SCHEDULES:-100000} -seed $${SEED:-1} -limit $${LIMIT:-60s}
 
+.PHONY: model
+model: ## Spin checks the model of the agreement exhaustively, for three and four members and any of their deaths (1 GB of memory)
+	@$(ROOT)/scripts/deps model
+	@cd $(ROOT) && $(GO) test -count=1 -v -timeout 3600s ./tests/model -all
+
 .PHONY: fuzz
 fuzz: ## every Go fuzz target for FUZZTIME each (default 20s)
 	@cd $(ROOT) && $(GO) run ./internal/fuzzall -time $${FUZZTIME:-20s}
