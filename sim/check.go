@@ -11,6 +11,7 @@ type outcome struct {
 	decision agree.Decision
 	first    int // who returned first; -1: nobody yet
 	gave     map[int]agree.Contribution
+	stay     []int // the members that the decision leaves
 }
 
 // contributed keeps what a member brings in.
@@ -30,9 +31,10 @@ func (r *jobRun) returned(p *proc, c *part, d agree.Decision) {
 	}
 	key := agreement{c.ctx, c.num}
 	o := r.decided[key]
+	r.out.Returned = r.Now
 	switch {
 	case o.first < 0:
-		o.first, o.decision = p.id, d
+		o.first, o.decision, o.stay = p.id, d, c.survivors(d)
 		r.trace("agreement %d of communicator %d: flags %08x, failed %v, acknowledged %v", c.num, c.name, d.Flags, d.Failed, d.Acked)
 		r.valid(c, o)
 	case o.decision.Flags != d.Flags || o.decision.Context != d.Context || !o.decision.Failed.Equal(d.Failed) || !o.decision.Acked.Equal(d.Acked):
@@ -41,7 +43,7 @@ func (r *jobRun) returned(p *proc, c *part, d agree.Decision) {
 	}
 	then := c.then
 	c.then = nil
-	then(d)
+	then(d.Context, o.stay)
 	r.finished(p)
 }
 

@@ -17,6 +17,7 @@ type Job struct {
 	Faults       []Fault
 	Defect       Defect // a deliberate bug
 	Trace        bool   // tell what happens
+	Rounds       bool   // every message takes 1 us, and nothing else takes time: times are counts of messages one after another
 }
 
 // Op is a collective operation of the program on the current communicator, at first that of all ranks.
@@ -79,6 +80,8 @@ const (
 type Outcome struct {
 	Messages   int
 	Took       Time
+	Returned   Time // when the last agreement returned
+	Revoked    Time // when the last member got to know of a revocation
 	Agreements int
 	Deaths     int
 	Ended      bool     // the job was ended: its launcher died, or no majority of its hosts was left
@@ -169,6 +172,9 @@ func newJobRun(job Job, most int) *jobRun {
 
 // fate is a random number that follows from its arguments.
 func (r *jobRun) fate(what uint64, a, b int) uint64 {
+	if r.job.Rounds {
+		return 0
+	}
 	x := r.job.Seed
 	for _, v := range []uint64{what, uint64(a), uint64(b)} {
 		x = (x ^ v) + 0x9e3779b97f4a7c15

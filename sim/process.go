@@ -29,9 +29,9 @@ type proc struct {
 type part struct {
 	*group
 	m    *member.Machine
-	num  int // agreements called
-	back int // and returned from
-	then func(agree.Decision)
+	num  int                           // agreements called
+	back int                           // and returned from
+	then func(ctx uint64, procs []int) // what is done with the context and the members that it leaves
 }
 
 type frame struct {
@@ -98,6 +98,9 @@ func (r *jobRun) act(p *proc, c *part, out member.Output) {
 			return
 		}
 	}
+	if out.Revoked {
+		r.out.Revoked = r.Now
+	}
 	if out.Done != nil && r.Alive[p.id] {
 		r.returned(p, c, *out.Done)
 	}
@@ -132,8 +135,8 @@ func (r *jobRun) control(p *proc, ctx uint64, f frame) {
 	}
 }
 
-// agree calls the next agreement of a communicator; then gets what it returns.
-func (r *jobRun) agree(p *proc, c *part, ctx uint64, then func(agree.Decision)) {
+// agree calls the next agreement of a communicator; then gets the context and the members that it returns.
+func (r *jobRun) agree(p *proc, c *part, ctx uint64, then func(uint64, []int)) {
 	c.num++
 	contribution := agree.Contribution{Flags: ^uint32(0), Context: ctx}
 	f := r.fate(uint64(c.num)<<8|3, p.id, int(c.ctx>>32)+int(c.ctx))
@@ -165,15 +168,15 @@ func (r *jobRun) next(p *proc) {
 	p.op++
 	switch op.Kind {
 	case Agree:
-		r.agree(p, c, 0, func(agree.Decision) {})
+		r.agree(p, c, 0, func(uint64, []int) {})
 	case Shrink:
-		r.agree(p, c, p.freshContext(), func(d agree.Decision) { p.cur = r.made(p, d.Context, c.survivors(d)) })
+		r.agree(p, c, p.freshContext(), func(ctx uint64, procs []int) { p.cur = r.made(p, ctx, procs) })
 	case Both:
 		r.both(p, c)
 	case Grow:
 		r.grow(p, c, op.N)
 	case Leave:
-		r.agree(p, c, p.freshContext(), func(d agree.Decision) { r.leave(p, d.Context, c.survivors(d), op.N) })
+		r.agree(p, c, p.freshContext(), func(ctx uint64, procs []int) { r.leave(p, ctx, procs, op.N) })
 	}
 }
 
@@ -193,10 +196,10 @@ func (r *jobRun) made(p *proc, ctx uint64, procs []int) *part {
 	if g == nil {
 		g = r.newGroup(ctx, procs)
 		r.trace("communicator %d: %v", g.name, procs)
-	} else if !slices.Equal(g.procs, procs) {
+	} else if &g.procs[0] != &procs[0] && !slices.Equal(g.procs, procs) {
 		r.violated("communicator %d is %v at process %d, and %v elsewhere", g.name, procs, p.id, g.procs)
 	}
-	if !slices.Contains(procs, p.id) {
+	if _, in := g.rank[p.id]; !in {
 		r.violated("process %d is not in the communicator %v that it gets", p.id, procs)
 		return p.cur
 	}
@@ -212,7 +215,7 @@ func (r *jobRun) both(p *proc, c *part) {
 		}
 	}
 	shrink := func(c *part) {
-		r.agree(p, c, p.freshContext(), func(d agree.Decision) { r.made(p, d.Context, c.survivors(d)) })
+		r.agree(p, c, p.freshContext(), func(ctx uint64, procs []int) { r.made(p, ctx, procs) })
 	}
 	p.pending++ // not over before both have been called
 	if slices.Contains(even, p.id) {
@@ -247,8 +250,8 @@ func (r *jobRun) grow(p *proc, c *part, n int) {
 	lowest := c.procs[c.m.FailedSet().FirstAbsent()]
 	ctx := p.freshContext()
 	enter := func() {
-		r.agree(p, c, ctx, func(d agree.Decision) {
-			p.cur = r.made(p, d.Context, append(c.survivors(d), r.newcomer[d.Context]...))
+		r.agree(p, c, ctx, func(ctx uint64, procs []int) {
+			p.cur = r.made(p, ctx, slices.Concat(procs, r.newcomer[ctx]))
 			r.welcome(p, p.cur.group, p.op)
 		})
 	}
