@@ -1,20 +1,23 @@
 package sim
 
-import "slices"
+import (
+	"slices"
 
-// The hosts of a job: what an agent does, as far as the failure protocols of the processes depend on it. The agents report deaths to the one
-// that decides, at first that of host 0, and it has them published on every host. Hosts that have been silent for too long are given up by
-// the side that has the majority of the hosts, or half of them with the lowest (DESIGN: certain and suspected); those of the others end
-// their processes before that.
+	"libspx/ft/detect"
+)
+
+// The hosts of a job: what an agent does, as far as the failure protocols of the processes depend on it. The agents report deaths to that of host 0,
+// and it has them published on every host. Which hosts have been silent for too long, and who goes on then, decides the detector (watch.go).
 
 // hostAgent is the agent of a host.
 type hostAgent struct {
-	host     int
-	alive    bool
-	member   bool  // of the hosts that go on
-	slept    bool  // when it was suspected: it cannot end its processes in time, and what they send has to be refused
-	known    []int // ended processes that it has published, in this order
-	reported []int // that it has seen end
+	host   int
+	alive  bool
+	member bool  // of the hosts that go on
+	known  []int // ended processes that it has published, in this order
+	watch  *detect.Machine
+	wake   Time // when it is looked after next
+	beats  int
 }
 
 // befall lets a fault happen.
@@ -43,7 +46,6 @@ func (r *jobRun) befall(f Fault) {
 		r.agents[f.Who].alive = false
 		r.Kill(r.node(f.Who))
 		r.endHost(f.Who)
-		r.After(silence, r.suspect)
 	case KillLauncher:
 		if !r.job.Detach {
 			r.end("spxrun dies")
@@ -56,9 +58,6 @@ func (r *jobRun) befall(f Fault) {
 			if p.host == f.Who {
 				r.pause(p.id, f.For)
 			}
-		}
-		if f.For > silence {
-			r.After(silence, r.suspect)
 		}
 	}
 }
@@ -74,9 +73,6 @@ func (r *jobRun) cutOff(f Fault) {
 		r.side[h] = true
 	}
 	r.After(f.For, r.heal)
-	if f.For > silence {
-		r.After(silence, r.suspect)
-	}
 }
 
 // die ends a process; its agent notices.
@@ -95,7 +91,6 @@ func (r *jobRun) noticed(p int) {
 	a := r.agents[r.procs[p].host]
 	r.After(1+Time(r.fate(6, p, 0)%5), func() {
 		r.awake(r.node(a.host), func() {
-			a.reported = append(a.reported, p)
 			r.report(a, p)
 		})
 	})
@@ -156,13 +151,11 @@ func (r *jobRun) killAgent(h int) {
 			r.After(1+Time(r.fate(8, p.id, 0)%5), func() { r.die(p.id) })
 		}
 	}
-	r.After(10+Time(r.fate(9, h, 0)%30), func() {
-		if h == r.decider {
-			r.end("the agent that decides is dead")
-		} else {
-			r.lose(h)
-		}
-	})
+	if h == 0 {
+		r.After(10+Time(r.fate(9, h, 0)%30), func() { r.end("the agent that decides is dead") })
+	} else {
+		r.connectionEnds(h)
+	}
 }
 
 // endHost ends the processes of a host.
@@ -182,14 +175,17 @@ func (r *jobRun) end(why string) {
 	r.trace("the job ends: %s", why)
 	r.decider = -1
 	for _, a := range r.agents {
-		r.fence(a, 40)
+		r.fence(a, 2*fenceMax)
 	}
 }
+
+// fenceMax is how long an agent takes at most to end its processes.
+const fenceMax = Time(20)
 
 // fence lets an agent end its processes within some time after it is awake.
 func (r *jobRun) fence(a *hostAgent, within Time) {
 	if a.alive && !r.job.Defect.NoFence {
-		r.awake(r.node(a.host), func() { r.After(Time(r.fate(10, a.host, 0))%within, func() { r.endHost(a.host) }) })
+		r.awake(r.node(a.host), func() { r.After(Time(r.fate(10, a.host, 0)%uint64(within)), func() { r.endHost(a.host) }) })
 	}
 }
 
@@ -200,86 +196,20 @@ func (r *jobRun) lose(h int) {
 		return
 	}
 	r.trace("host %d is given up", h)
+	r.out.GivenUp = r.Now
 	a.member = false
 	for _, p := range r.procs {
 		if p.host != h {
 			continue
 		}
-		if r.Alive[p.id] && !p.left && a.alive && !a.slept {
-			r.violated("process %d is told as dead while it runs", p.id)
-		}
+		r.After(2*period+2*fenceMax, func() { // what it sends until then is refused, and for longer if it stands still
+			if r.Alive[p.id] && !p.left && r.paused[r.node(h)] < 0 {
+				r.violated("process %d was given up with its host, and still runs", p.id)
+			}
+		})
 		r.fenced[p.id] = r.fenced[p.id] || !r.gone[p.id]
 		r.gone[p.id] = true
 		r.publish(p.id)
-	}
-}
-
-// suspect decides after a silence who goes on.
-func (r *jobRun) suspect() {
-	if r.decider < 0 {
-		return
-	}
-	var sides [2][]int
-	total, lowest := 0, -1
-	for h, a := range r.agents {
-		if !a.member {
-			continue
-		}
-		if lowest < 0 {
-			lowest = h
-		}
-		if total++; a.alive && r.paused[r.node(h)] <= r.Now {
-			k := 0
-			if r.side[h] {
-				k = 1
-			}
-			sides[k] = append(sides[k], h)
-		}
-	}
-	for _, side := range sides {
-		if 2*len(side) > total || 2*len(side) == total && slices.Contains(side, lowest) {
-			r.goOn(side)
-			return
-		}
-	}
-	r.end("no side has the majority of the hosts")
-}
-
-// goOn gives up all hosts but those of the side with the majority.
-func (r *jobRun) goOn(side []int) {
-	var lost []int
-	for h, a := range r.agents {
-		if a.member && !slices.Contains(side, h) {
-			lost = append(lost, h)
-			a.slept = r.paused[r.node(h)] > r.Now
-			r.fence(a, fenceMax)
-		}
-	}
-	wait := margin
-	if r.job.Defect.Hasty {
-		wait = 0
-	}
-	r.After(wait, func() {
-		if r.decider >= 0 && slices.Contains(lost, r.decider) {
-			r.takeOver(side[0])
-		}
-		for _, h := range lost {
-			r.lose(h)
-		}
-	})
-}
-
-// takeOver makes another agent the one that decides. What the others know may be news to it.
-func (r *jobRun) takeOver(h int) {
-	r.trace("host %d decides", h)
-	r.decider = h
-	clear(r.declared)
-	for _, a := range r.agents {
-		if a.alive && a.member && !r.job.Defect.NoHandOn {
-			for _, p := range slices.Concat(a.known, a.reported) {
-				r.report(a, p)
-			}
-		}
 	}
 }
 

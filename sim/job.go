@@ -59,19 +59,13 @@ const (
 
 // Defect is a bug that is put in on purpose, to show that the checks see it.
 type Defect struct {
-	NoFence   bool // hosts without a majority go on
+	NoFence   bool // hosts without contact go on
 	NoDrop    bool // what a fenced process sends is taken
-	NoHandOn  bool // who decides anew after a loss of hosts does not ask what the others know
 	NoEarly   bool // messages for communicators that do not exist yet are thrown away
 	NoWelcome bool // of the members only the lowest greets new processes
-	Hasty     bool // lost hosts are told as dead before they have had the time to end themselves
 }
 
-// Times of the simulated hosts.
 const (
-	silence  = Time(300) // a host is suspected after it
-	fenceMax = Time(50)  // a host without a majority has ended its processes so much later
-	margin   = Time(60)  // the others wait so much longer than silence before they tell of its processes as dead
 	longest  = Time(100000)
 	subgroup = 0x5b // makes the context of a communicator of even ranks
 )
@@ -83,6 +77,8 @@ type Outcome struct {
 	Returned   Time // when the last agreement returned
 	Revoked    Time // when the last member got to know of a revocation
 	Agreements int
+	Beats      int  // messages of the detectors
+	GivenUp    Time // when the last host was given up
 	Deaths     int
 	Ended      bool     // the job was ended: its launcher died, or no majority of its hosts was left
 	Trace      []string // what happened, in words
@@ -108,6 +104,7 @@ type jobRun struct {
 	side     map[int]bool        // hosts on one side of the present cut
 	held     map[[2]int][]func() // what waits for the cut's end
 	heldAt   [][2]int            // its pairs, in the order of their first message
+	ends     []int               // hosts whose connections have ended, which the cut hides
 	paused   []Time              // until when, by node
 	inbox    [][]func()          // of a node that stands still
 	groups   map[uint64]*group
@@ -130,6 +127,7 @@ func RunJob(job Job) (Outcome, error) {
 	for h := range job.Hosts {
 		r.agents = append(r.agents, &hostAgent{host: h, alive: true, member: true})
 	}
+	r.startWatches()
 	world := make([]int, job.Ranks)
 	for i := range world {
 		world[i] = i
@@ -138,13 +136,13 @@ func RunJob(job Job) (Outcome, error) {
 	for i := range world {
 		p := r.start(i*job.Hosts/job.Ranks, 0)
 		p.cur = r.join(p, g)
-		r.later(p, Time(r.fate(1, i, 0)%30), func() { r.next(p) })
+		r.later(p, Time(r.fate(1, i, 0)%30)-r.Now, func() { r.next(p) })
 	}
 	for _, f := range job.Faults {
 		if f.Kind == Kill && f.Step > 0 {
 			continue // the process itself sees to it
 		}
-		r.After(f.At, func() { r.befall(f) })
+		r.After(f.At-r.Now, func() { r.befall(f) })
 	}
 	for r.failure == nil && r.Step() {
 		if r.Now > longest {
@@ -166,6 +164,9 @@ func newJobRun(job Job, most int) *jobRun {
 	r.Fate = func(from, to int, nth uint64) uint64 { return r.fate(nth<<8|2, from, to) }
 	for p := range most {
 		r.Alive[p] = false
+	}
+	for n := range nodes {
+		r.paused[n] = -before
 	}
 	return r
 }
@@ -213,6 +214,11 @@ func (r *jobRun) post(from, to int, deliver func()) {
 // heal ends the cut. What the dead had sent is lost.
 func (r *jobRun) heal() {
 	r.side = nil
+	ends := r.ends
+	r.ends = nil
+	for _, h := range ends {
+		r.connectionEnds(h)
+	}
 	pairs := r.heldAt
 	r.heldAt = nil
 	for _, pair := range pairs {

@@ -61,6 +61,9 @@ func NewWorld(n int, seed uint64) *World {
 
 // After makes do happen in d microseconds.
 func (w *World) After(d Time, do func()) {
+	if d < 0 {
+		panic("sim: an event in the past")
+	}
 	w.seq++
 	heap.Push(&w.events, event{w.Now + d, w.seq, do})
 }

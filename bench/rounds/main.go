@@ -89,17 +89,42 @@ func run(dir string) error {
 		}
 		table.WriteString("\n")
 	}
-	text := strings.Replace(page, "TABLE", table.String(), 1)
+	beats, err := detector()
+	if err != nil {
+		return err
+	}
+	text := strings.NewReplacer("TABLE", table.String(), "BEATS", beats).Replace(page)
 	if err := os.WriteFile(filepath.Join(dir, "rounds.md"), []byte(text), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "rounds.svg"), []byte(plot(rounds)), 0o644)
 }
 
+// detector is the table of what the agents' detector of silent hosts costs.
+func detector() (string, error) {
+	var b strings.Builder
+	b.WriteString("| hosts | messages | given up after |\n|---:|---:|---:|\n")
+	for _, n := range []int{4, 16, 64, 256, 1024} {
+		quiet, err := sim.RunJob(sim.Job{Hosts: n, Ranks: n, Rounds: true})
+		if err != nil {
+			return "", err
+		}
+		o, err := sim.RunJob(sim.Job{Hosts: n, Ranks: n, Rounds: true, Faults: []sim.Fault{{Kind: sim.KillHost, Who: n - 1, At: silentFrom}}})
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "| %d | %d | %d |\n", n, quiet.Beats/sim.QuietPeriods, o.GivenUp-silentFrom)
+	}
+	return b.String(), nil
+}
+
+// silentFrom is when a host falls silent.
+const silentFrom = 10
+
 const page = `# Messages and rounds of the failure protocols
 
 Counted in the [simulator](../simulation.md), where each message takes one unit of time and nothing else takes any (` + "`go run ./bench/rounds`" + `). In each column: messages, and rounds, which are messages that
-follow one another, until the last member has returned. A death is known on the host one unit later, to the members another two.
+follow one another, until the last member has returned. A death is known on the host one unit later, to the members another one.
 
 TABLE
 ![rounds beside log2 of the members](rounds.svg)
@@ -107,7 +132,11 @@ TABLE
 An agreement goes through a binary tree four times: 4(n-1) messages, 4 log2 n rounds. Shrink is one agreement. A dead root costs the members one message each to tell the next root what they have, and no rounds but the time until its death is known.
 When every second member dies, those below them belong to the nearest living member above them: no round more. Those who have nobody left above them belong to the root, which then has more messages to send itself.
 A revocation goes to log4 n others by each member.
-`
+
+The detector of silent hosts works between agents, not members: 65,536 members on hosts of 64 are 1,024 hosts. Messages in one period, and the time from the silence of the last host, a leaf of the tree, until it is given up, where the limit is 300 and
+the period 50:
+
+BEATS`
 
 var colours = []string{"#c2410c", "#1d4ed8", "#15803d", "#7c3aed", "#0891b2"}
 
