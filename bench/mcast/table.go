@@ -8,8 +8,10 @@ import (
 	"libspx/bench/svg"
 )
 
+type way struct{ impl, how, title, colour string }
+
 // ways are the columns, and the curves.
-var ways = []struct{ impl, how, title, colour string }{
+var ways = []way{
 	{"spx", "mcast", "libspx, MPIX_Mcast", "#c2410c"},
 	{"spx", "bcast", "libspx, MPI_Bcast", "#a16207"},
 	{"spx", "create", "libspx, new communicator", "#7c3aed"},
@@ -49,23 +51,24 @@ func table(cells []cell) string {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, bytes := range axis(cells, func(c cell) int { return c.Bytes }) {
-		fmt.Fprintf(&b, "\n## %d bytes\n\n![](mcast-%d.svg)\n\n| r |", bytes, bytes)
-		for _, w := range ways {
-			fmt.Fprintf(&b, " %s |", w.title)
-		}
-		b.WriteString("\n|" + strings.Repeat("---|", len(ways)+1) + "\n")
+		fmt.Fprintf(&b, "\n## %d bytes\n\n![](mcast-%d.svg)\n\n", bytes, bytes)
 		rows(&b, cells, bytes, func(c *cell) string { return fmt.Sprintf("%.0f (%d)", c.Us, c.Runs) })
-		b.WriteString("\nUntil the master's call returns:\n\n| r |")
-		for _, w := range ways {
-			fmt.Fprintf(&b, " %s |", w.title)
-		}
-		b.WriteString("\n|" + strings.Repeat("---|", len(ways)+1) + "\n")
+		b.WriteString("\nUntil the master's call returns:\n\n")
 		rows(&b, cells, bytes, func(c *cell) string { return fmt.Sprintf("%.0f", c.FreeUs) })
 	}
 	return b.String()
 }
 
+// rows has a column for each way that was measured, and a row for each number of members.
 func rows(b *strings.Builder, cells []cell, bytes int, text func(*cell) string) {
+	ways := slices.DeleteFunc(slices.Clone(ways), func(w way) bool {
+		return !slices.ContainsFunc(cells, func(c cell) bool { return c.Impl == w.impl && c.How == w.how && c.Bytes == bytes })
+	})
+	b.WriteString("| r |")
+	for _, w := range ways {
+		fmt.Fprintf(b, " %s |", w.title)
+	}
+	b.WriteString("\n|" + strings.Repeat("---|", len(ways)+1) + "\n")
 	for _, r := range axis(cells, func(c cell) int { return c.R }) {
 		fmt.Fprintf(b, "| %d |", r)
 		for _, w := range ways {

@@ -57,8 +57,12 @@ typedef struct {
   uint64_t there;
   spx_request *self; /* the message to ourselves, not complete yet */
   spx_poller poller; /* waits for that */
-  uint32_t left;     /* members that have not fetched it */
-  uint32_t streams;  /* to members that can not read our memory */
+  uint32_t
+      waits; /* member for whom there was no room: its record waits here, and nobody sends it but this process; or SPX_NO_PEER */
+  spx_poller room; /* waits for that */
+  spx_request *request;
+  uint32_t left;    /* members that have not fetched it */
+  uint32_t streams; /* to members that can not read our memory */
   bool over, failed;
   uint8_t *fetched; /* a byte for each member of the set */
 } op;
@@ -148,18 +152,20 @@ static void hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *dat
   }
 }
 
-/* The master is free after one record: the first member on its host looks after all others. */
-static void hand_over(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+/* The master is free after one record: the first member on its host looks after all others. Returns that member if the record waits for
+ * room. */
+static uint32_t hand_over(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
 {
   uint32_t first = 0;
   n = living(m, n);
-  if (n == 0) return;
+  if (n == 0) return SPX_NO_PEER;
   while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
   if (first == n) first = 0;
   spx_member lead = m[first];
   memmove(m + first, m + first + 1, (n - first - 1) * sizeof *m);
   h.number = lead.number;
   put(lead.proc, h, m, n - 1, data, len);
+  return spx_txs[lead.proc].pend ? lead.proc : SPX_NO_PEER;
 }
 
 /* ---- what is kept -------------------------------------------------------------------------------------------------- */
@@ -235,7 +241,7 @@ static void send_again(const entry *e, uint32_t proc)
 static void settle(spx_request *r)
 {
   op *o = r->priv;
-  if (o->left || o->streams || o->self || o->over) return;
+  if (o->left || o->streams || o->self || o->waits != SPX_NO_PEER || o->over) return;
   o->over = true;
   spx_id_drop(r);
   for (entry *e = o->fetched ? kept : NULL; e; e = e->next)
@@ -255,6 +261,16 @@ static int poll_self(spx_poller *p)
   spx_request_free(o->self);
   o->self = NULL;
   settle(r);
+  return 1;
+}
+
+static int poll_room(spx_poller *p)
+{
+  op *o = (op *)((char *)p - offsetof(op, room));
+  if (spx_txs[o->waits].pend) return 0;
+  o->waits = SPX_NO_PEER;
+  spx_poller_del(p);
+  settle(o->request);
   return 1;
 }
 
@@ -410,7 +426,12 @@ static int send_out(spx_request *r)
   *kept_end = e;
   kept_end = &e->next;
   kept_bytes += e->len;
-  hand_over(h, members, send_far(h, n, data, len), data, len);
+  o->waits = hand_over(h, members, send_far(h, n, data, len), data, len);
+  if (o->waits != SPX_NO_PEER) {
+    o->request = r;
+    o->room.poll = poll_room;
+    spx_poller_add(&o->room);
+  }
   if (o->block) spx_shelf_fill(o->block, r, o->there, true);
   if (!eager) spx_stat.announced++;
   spx_count_sent(r->comm, (uint64_t)r->bytes);
@@ -423,6 +444,7 @@ static void start(spx_request *r)
   op *o = r->priv;
   o->left = o->streams = 0;
   o->block = NULL;
+  o->waits = SPX_NO_PEER;
   o->over = o->failed = false;
   r->bytes = (int64_t)spx_capacity(r);
   int err = spx_comm_error(r->comm, r->ctx_kind, SPX_NO_PEER);

@@ -136,6 +136,7 @@ static int once(int way, int run, double stop)
     begun[way][run] = now();
     ways[way].send();
     release[way][run] = now() - begun[way][run];
+    nap(1000 + 60.0 * size); /* waking all others is no part of it */
     go = now() < stop;
   } else if (member) {
     ways[way].send();
