@@ -130,6 +130,8 @@ static void drop(spx_conn *c)
   spx_net_disconnect(c);
   spx_net_not_busy(c);
   spx_net_relay_forget(c->peer);
+  for (uint32_t i = 0; i < spx_net.n_gathered; i++)
+    if (spx_net.gathered[i] == c) spx_net.gathered[i--] = spx_net.gathered[--spx_net.n_gathered];
   spx_net.conns[c->peer] = NULL;
   free(c->out);
   free(c->in);
@@ -348,9 +350,38 @@ bool spx_net_flush(uint32_t peer)
 {
   if (!spx_net_peer(peer)) return false;
   spx_lock();
-  if (spx_net.conns[peer]) spx_net_push(spx_net.conns[peer]);
+  spx_conn *c = spx_net.conns[peer];
+  if (c && spx_net.gathering) {
+    if (!c->gathered) spx_net.gathered[spx_net.n_gathered++] = c;
+    c->gathered = true;
+  } else if (c)
+    spx_net_push(c);
   spx_unlock();
   return true;
+}
+
+void spx_net_spread(void)
+{
+  for (uint32_t i = 0; i < spx_net.n_gathered;
+       i++) /* what goes through others is written for them: they join the list */
+    if (spx_net.gathered[i]->fd < 0) spx_net_push(spx_net.gathered[i]);
+  for (uint32_t i = 0; i < spx_net.n_gathered; i++) {
+    spx_net.gathered[i]->gathered = false;
+    if (spx_net.gathered[i]->fd >= 0) spx_net_push(spx_net.gathered[i]);
+  }
+  spx_net.n_gathered = 0;
+}
+
+void spx_net_gather(int change)
+{
+  if (!spx_net.relays) return;
+  spx_lock();
+  if ((spx_net.gathering += change) == 0 && spx_net.n_gathered) {
+    spx_net.gathering = 1;
+    spx_net_spread();
+    spx_net.gathering = 0;
+  }
+  spx_unlock();
 }
 
 void spx_net_credit(uint32_t peer, uint64_t matched)
@@ -527,6 +558,7 @@ static void poll_many(int *n)
 int spx_net_poll(void)
 {
   int n = 0;
+  spx_net_gather(1);
   if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL)) n = take_arrivals();
   if (spx_net.n_open > FEW)
     poll_many(&n);
@@ -534,6 +566,7 @@ int spx_net_poll(void)
     poll_few(&n);
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
   if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_net_relay_poll();
+  spx_net_gather(-1);
   return n;
 }
 

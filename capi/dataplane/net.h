@@ -25,6 +25,8 @@ SPX_HIDDEN void spx_net_rx_init(uint32_t peer);
 SPX_HIDDEN struct spx_rec *spx_net_room(struct spx_tx *tx, uint32_t bytes);
 /* Writes what waits. False: the peer is not reached over the network. */
 SPX_HIDDEN bool spx_net_flush(uint32_t peer);
+/* 1: records are written to come, several to a process perhaps; -1: they go now, by one system call for each. Of jobs whose messages are relayed alone. */
+SPX_HIDDEN void spx_net_gather(int change);
 /* Tells a sender how much of what it sent has been asked for. */
 SPX_HIDDEN void spx_net_credit(uint32_t peer, uint64_t matched);
 /* Takes in all that a process that is dead has sent, and closes the connection. */

@@ -37,8 +37,35 @@ static bool say(spx_conn *c, int32_t closed)
   return true;
 }
 
-/* Begins to close the connection beside c that was not used for the longest time. False: none is old enough, or has room for the record. */
-static bool evict(const spx_conn *c, uint64_t now)
+/* Is a connection of c worth more than that of o? Some frames for c have gone through others since o was last used, or they do not arrive. Where all
+ * pairs talk in turn the first is never so: connections would be closed just before they are used again. */
+static bool worth_more(const spx_conn *c, const spx_conn *o, uint64_t now)
+{
+  if (!spx_net.relays || is_kept(c) || spx_net_stuck(c, now)) return true;
+  return c->frames >= SPX_NET_SHORTCUT_AFTER && c->used_at[c->frames % SPX_NET_SHORTCUT_AFTER] > o->used;
+}
+
+#define CHURN_NS      500000000 /* a connection that gave way before it was so old was not worth making */
+#define PAUSE_NS      20000000
+#define MOST_PAUSE_NS 1000000000
+
+void spx_net_gave_way(const spx_conn *c, uint64_t now)
+{
+  if (!spx_net.relays || is_kept(c)) return;
+  if (now - c->opened_at >= CHURN_NS) {
+    spx_net.pause /= 2;
+    return;
+  }
+  if (now < spx_net.next_shortcut) return;
+  spx_net.pause = spx_net.pause < PAUSE_NS            ? PAUSE_NS
+                  : spx_net.pause < MOST_PAUSE_NS / 2 ? 2 * spx_net.pause
+                                                      : MOST_PAUSE_NS;
+  spx_net.next_shortcut = now + spx_net.pause;
+}
+
+/* Begins to close the connection beside c that was not used for the longest time; must: whatever it is worth. False: none is old enough, or has room
+ * for the record, or is worth less than c's would be. */
+static bool evict(const spx_conn *c, bool must, uint64_t now)
 {
   spx_conn *victim = NULL;
   for (uint32_t i = 0; i < spx_net.n_open; i++) {
@@ -49,9 +76,10 @@ static bool evict(const spx_conn *c, uint64_t now)
     if (!victim || (is_kept(victim) && !is_kept(o)) || (is_kept(victim) == is_kept(o) && o->used < victim->used))
       victim = o;
   }
-  if (!victim || !say(victim, 0)) return false;
+  if (!victim || !(must || worth_more(c, victim, now)) || !say(victim, 0)) return false;
   victim->closing = SPX_CLOSING_SAID;
   victim->since = now;
+  spx_net_gave_way(victim, now);
   spx_stat.net_evicted++;
   spx_net_push(victim);
   return true;
@@ -69,7 +97,7 @@ void spx_net_want(spx_conn *c)
   if (c->fd >= 0 || c->asked || c->over || spx_net.want_fd < 0 || spx_net_gone(c->peer)) return;
   uint64_t now = spx_now_ns();
   if ((spx_net.relays || spx_net.most) && !has_room(c, now)) {
-    if (!one_is_closing(now)) evict(c, now);
+    if (!one_is_closing(now)) evict(c, false, now);
     spx_net_busy(c);
     return;
   }
@@ -89,7 +117,7 @@ void spx_net_trim(const spx_conn *c)
   }
   uint64_t now = spx_now_ns();
   while ((spx_net.most && all > spx_net.most) || (spx_net.relays && beside > limit)) {
-    if (!evict(c, now)) {
+    if (!evict(c, true, now)) {
       spx_net.many = true; /* later */
       return;
     }
@@ -106,6 +134,7 @@ static void answer(spx_conn *c)
   spx_net.n_answers--;
   if (!c->closing) c->closing = SPX_CLOSING_ANSWERED;
   c->since = spx_now_ns();
+  spx_net_gave_way(c, c->since);
   c->told = true; /* before the other end can call again */
   spx_net_tell(SPX_NET_CLOSED | c->peer);
   spx_net_push(c);

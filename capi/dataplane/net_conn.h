@@ -3,9 +3,10 @@
 #define SPX_NET_CONN_H
 #include "dp.h"
 
-#define SPX_NET_OUT    (256u << 10) /* what waits to be written, or to be acknowledged */
-#define SPX_NET_IN     (256u << 10)
-#define SPX_NET_NOBODY UINT32_MAX
+#define SPX_NET_OUT            (256u << 10) /* what waits to be written, or to be acknowledged */
+#define SPX_NET_IN             (256u << 10)
+#define SPX_NET_NOBODY         UINT32_MAX
+#define SPX_NET_SHORTCUT_AFTER 4 /* frames that go through others: then a connection is asked for */
 
 /* How far a connection is that is being closed: by a CLOSE record of one end and a CLOSED record of the other, each the last of its
  * direction (net_close.c). */
@@ -48,7 +49,8 @@ struct spx_conn {
       must_hear; /* it is not known how much of what went through others has come: nothing is sent before the greeting */
   uint8_t greeting_n;
   uint8_t greeting[16];
-  bool busy; /* in spx_net.busy */
+  bool busy;     /* in spx_net.busy */
+  bool gathered; /* in spx_net.gathered */
   bool pumping;
   uint32_t sent;      /* out[sent] is the next byte to go through others; those before it are under way */
   uint32_t reached;   /* the part of out before this may have come, though it may be sent again: at least sent */
@@ -57,8 +59,11 @@ struct spx_conn {
   uint32_t owed;      /* bytes that have come through others and were not acknowledged */
   bool refused;       /* told to send again from got on */
   uint64_t asked_ack; /* ns: when an acknowledgement was last asked for */
-  uint64_t progress;  /* ns: when the last one came, or the first byte went */
-  uint64_t rewound;   /* ns */
+  bool asking;        /* that question is open */
+  uint64_t patience;  /* ns: until the next question */
+  uint64_t used_at[SPX_NET_SHORTCUT_AFTER]; /* spx_net.clock at the last frames that went through others */
+  uint64_t progress;                        /* ns: when the last one came, or the first byte went */
+  uint64_t rewound;                         /* ns */
 
   uint8_t dirty; /* what the sending side sets, and nobody reads */
   spx_chan out_chan, in_chan;
@@ -76,10 +81,15 @@ typedef struct {
   bool hurry; /* nothing is waited for */
   bool many;  /* more than allowed, and too young to be closed */
   uint64_t clock;
-  uint32_t n_answers; /* connections with must_answer */
-  bool relays;        /* SPX_CONNECTIONS=topology or random: messages go through others */
-  uint32_t cache;     /* connections beside those that are kept */
-  uint32_t most;      /* connections at all; 0: no limit */
+  uint32_t n_answers;  /* connections with must_answer */
+  spx_conn **gathered; /* those for which something was written while gathering */
+  uint32_t n_gathered;
+  int gathering;                 /* what is written waits: one system call sends all that goes to a process */
+  uint64_t next_shortcut, pause; /* ns: none is asked for before; how long that was */
+  uint64_t trip;                 /* ns: from a question how far a receiver is to its answer, smoothed */
+  bool relays;                   /* SPX_CONNECTIONS=topology or random: messages go through others */
+  uint32_t cache;                /* connections beside those that are kept */
+  uint32_t most;                 /* connections at all; 0: no limit */
 } spx_net_state;
 SPX_HIDDEN extern spx_net_state spx_net;
 
@@ -100,12 +110,17 @@ SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* it has ended, or died */
 /* n bytes of what is in out are done with. */
 SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
 
+/* Sends what was written while gathering. */
+SPX_HIDDEN void spx_net_spread(void);
+
 /* ---- net_close.c ---- */
 /* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked
  * for again. */
 SPX_HIDDEN void spx_net_want(spx_conn *c);
 /* Where there are more than allowed: closes those, beside c, that were not used for the longest time. */
 SPX_HIDDEN void spx_net_trim(const spx_conn *c);
+/* A connection is closed for another one. */
+SPX_HIDDEN void spx_net_gave_way(const spx_conn *c, uint64_t now);
 /* Answers CLOSE where there was no room before. */
 SPX_HIDDEN void spx_net_answers(void);
 /* The connection has ended in order. */
@@ -126,6 +141,8 @@ SPX_HIDDEN void spx_net_not_busy(spx_conn *c);
 /* A greeting to write to a new connection, and what the peer's says. */
 SPX_HIDDEN void spx_net_greeting(spx_conn *c, uint8_t text[16]);
 SPX_HIDDEN bool spx_net_greeted(spx_conn *c);
+/* What goes to c through others does not arrive: there is no way, or somebody on it moves nothing. */
+SPX_HIDDEN bool spx_net_stuck(const spx_conn *c, uint64_t now);
 /* Moves what waits; the number of frames that did. */
 SPX_HIDDEN int spx_net_relay_poll(void);
 /* For how long to sleep at most, ns. */

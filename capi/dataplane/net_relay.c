@@ -18,15 +18,19 @@
 #include <stdlib.h>
 #include "net_conn.h"
 
-#define CHUNK          (16u * 1024 - SPX_REC_HEADER) /* bytes of a frame */
-#define CREDIT         (256u << 10) /* of one neighbour's frames of a class that this process holds, at most */
-#define ACK_BYTES      (32u << 10)
-#define ASK_NS         10000000 /* between questions how far the receiver is */
-#define REWIND_NS      2000000
-#define STUCK_NS       100000000  /* without an acknowledgement: then a connection is asked for */
-#define LATE_NS        1000000000 /* a neighbour that cannot be connected with for so long is passed by */
-#define SHORTCUT_AFTER 4          /* frames */
-#define CLASSES        3          /* hops that a frame takes, at most: it may take 0, 1 or 2 after one */
+#define CHUNK     (16u * 1024 - SPX_REC_HEADER) /* bytes of a frame */
+#define CREDIT    (256u << 10) /* of one neighbour's frames of a class that this process holds, at most */
+#define ACK_BYTES (32u << 10)
+#define ASK_NS                                                                                                         \
+  10000000 /* between questions how far the receiver is, at first; twice as long after each that is not answered */
+#define MOST_ASK_NS 1000000000
+#define REWIND_NS   2000000
+#define STUCK_NS                                                                                                       \
+  250000000 /* without an acknowledgement, and so many times as long as they take: a connection is asked for */
+#define STUCK_TRIPS   8
+#define MOST_STUCK_NS 2000000000
+#define LATE_NS       1000000000 /* a neighbour that cannot be connected with for so long is passed by */
+#define CLASSES       3          /* hops that a frame takes, at most: it may take 0, 1 or 2 after one */
 
 enum { VIA_ACK = 1 /* ctx: position up to which the receiver has all */, VIA_ASK = 2, VIA_AGAIN = 4, VIA_CREDIT = 8 };
 
@@ -105,7 +109,8 @@ int spx_net_relay_attach(void)
 {
   hops = calloc(spx_map.nprocs, sizeof *hops);
   spx_net.busy = calloc(spx_map.nprocs, sizeof(spx_conn *));
-  if (!hops || !spx_net.busy) return ENOMEM;
+  spx_net.gathered = calloc(spx_map.nprocs, sizeof(spx_conn *));
+  if (!hops || !spx_net.busy || !spx_net.gathered) return ENOMEM;
   for (uint32_t i = 0; i < spx_map.nprocs; i++) new_hop(&hops[i]);
   return 0;
 }
@@ -115,6 +120,7 @@ void spx_net_relay_detach(void)
   for (uint32_t i = 0; hops && i < spx_map.nprocs; i++) new_hop(&hops[i]);
   free(hops);
   free(spx_net.busy);
+  free(spx_net.gathered);
   free(routes);
   free(atomic_exchange(&new_routes, NULL));
   hops = NULL;
@@ -252,11 +258,29 @@ static int choose(spx_conn *c, uint64_t now)
   return found;
 }
 
+/* For how long to wait for an acknowledgement before one is asked for. */
+static uint64_t patience(void) { return spx_net.trip > ASK_NS ? spx_net.trip : ASK_NS; }
+
+/* A receiver that has said nothing for so long is not reached: some process on the way computes. Where ranks share processors, all answers take long. */
+static uint64_t stuck_after(void)
+{
+  uint64_t ns = STUCK_TRIPS * spx_net.trip;
+  return ns < STUCK_NS ? STUCK_NS : ns < MOST_STUCK_NS ? ns : MOST_STUCK_NS;
+}
+
+bool spx_net_stuck(const spx_conn *c, uint64_t now)
+{
+  if (c->flushed == spx_txs[c->peer].pos) return false;
+  return c->via == SPX_NET_NOBODY || (c->sent > c->flushed && now - c->progress >= stuck_after());
+}
+
 static void ask_ack(spx_conn *c, uint64_t now)
 {
   const spx_route *r = route(c->peer);
   int k = choose(c, now);
   c->asked_ack = now;
+  c->asking = true;
+  c->patience = c->patience < MOST_ASK_NS ? 2 * c->patience : MOST_ASK_NS;
   if (k >= 0)
     give(c->via, r->needs[k], place_of(spx_me, c->peer, c->done + c->sent - c->flushed), c->peer, VIA_ASK,
          (int32_t)spx_me, NULL, 0);
@@ -281,14 +305,19 @@ void spx_net_pump(spx_conn *c)
       break;
     }
     uint32_t n = tx->pos - c->sent < CHUNK ? tx->pos - c->sent : CHUNK;
-    if (c->sent == c->flushed) c->progress = c->asked_ack = now;
+    if (c->sent == c->flushed) {
+      c->progress = c->asked_ack = now;
+      c->asking = false;
+      c->patience = patience();
+    }
     if (!give(c->via, route(c->peer)->needs[k], place_of(spx_me, c->peer, c->done + c->sent - c->flushed), c->peer, 0,
               (int32_t)spx_me, c->out + c->sent, n))
       break;
     c->sent += n;
     if (c->reached < c->sent) c->reached = c->sent;
     spx_stat.net_relayed++;
-    if (++c->frames >= SHORTCUT_AFTER && spx_net.cache) spx_net_want(c);
+    c->used_at[c->frames % SPX_NET_SHORTCUT_AFTER] = ++spx_net.clock;
+    if (++c->frames >= SPX_NET_SHORTCUT_AFTER && spx_net.cache && now >= spx_net.next_shortcut) spx_net_want(c);
   }
   if (c->flushed < tx->pos) spx_net_busy(c);
   c->pumping = false;
@@ -302,6 +331,12 @@ static void acked(uint32_t src, uint32_t position, bool again)
   uint32_t n = position - c->done;
   if (n > spx_txs[src].pos - c->flushed) return; /* of long ago */
   uint64_t now = spx_now_ns();
+  if (c->asking) {
+    uint64_t took = now - c->asked_ack;
+    spx_net.trip = spx_net.trip ? spx_net.trip - spx_net.trip / 8 + took / 8 : took;
+    c->asking = false;
+  }
+  c->patience = patience();
   if (n) c->progress = now;
   spx_net_done(c, n);
   if (again && now - c->rewound > REWIND_NS) {
@@ -476,8 +511,8 @@ static void look_after(spx_conn *c, uint64_t now)
     spx_net_not_busy(c);
     return;
   }
-  if (c->sent > c->flushed && now - c->asked_ack >= ASK_NS) ask_ack(c, now);
-  if (c->sent > c->flushed && now - c->progress >= STUCK_NS) spx_net_want(c);
+  if (c->sent > c->flushed && now - c->asked_ack >= c->patience) ask_ack(c, now);
+  if (spx_net_stuck(c, now)) spx_net_want(c);
   spx_net_pump(c);
 }
 

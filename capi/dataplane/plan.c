@@ -371,7 +371,7 @@ static bool is_left_alone(spx_run *run)
   return spx_is_done(&x->r);
 }
 
-bool spx_run_advance(spx_run *run)
+static bool advance(spx_run *run)
 {
   const spx_plan *p = run->plan;
   for (; run->pc < p->nsteps; run->pc++) {
@@ -410,6 +410,15 @@ bool spx_run_advance(spx_run *run)
     settle(run, x);
   }
   return true;
+}
+
+bool spx_run_advance(spx_run *run)
+{
+  if (SPX_LIKELY(!spx_net_on)) return advance(run);
+  spx_net_gather(1);
+  bool done = advance(run);
+  spx_net_gather(-1);
+  return done;
 }
 
 /* ---- blocking ------------------------------------------------------------------------------------------------ */
