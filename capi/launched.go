@@ -62,12 +62,18 @@ func launchFailure(err error) error {
 // findLauncher is nil for a process that is alone. One process under a launcher is: it needs nobody.
 func findLauncher() (pmi.Launcher, error) {
 	place, ok, err := pmi.Find(os.Getenv)
+	if ok && place.FD < 0 {
+		place, err = pmi.Call(place)
+	}
 	switch {
 	case err != nil:
 		return nil, err
 	case ok && place.Size > 1:
 		return pmi.Open(place)
 	case ok:
+		if place.Port != "" {
+			unix.Close(place.FD)
+		}
 		return nil, nil
 	}
 	p, err := findPMIx()

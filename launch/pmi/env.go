@@ -2,15 +2,17 @@ package pmi
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 )
 
 // Place is where a process stands in its job.
 type Place struct {
-	FD   int // the socket to the server
+	FD   int // the socket to the server; -1 if it is to be called first (Call)
 	Rank int
-	Size int
+	Size int    // 0 before Call
 	Job  string // the launcher's name for the job, "" if it has none
+	Port string // host:port at which the server is called, where no socket is inherited
 }
 
 // Find looks for a PMI-1 server in the environment, as getenv answers for it. ok is false where there is none: the process is alone, or has been started
@@ -18,6 +20,9 @@ type Place struct {
 // would believe that it is alone.
 func Find(getenv func(string) string) (p Place, ok bool, err error) {
 	fd := getenv("PMI_FD")
+	if port := getenv("PMI_PORT"); fd == "" && port != "" {
+		return findPort(port, getenv)
+	}
 	if fd == "" {
 		if getenv("PMIX_RANK") != "" {
 			return p, false, nil
@@ -51,6 +56,19 @@ func Find(getenv func(string) string) (p Place, ok bool, err error) {
 	}
 	if p.Rank >= p.Size {
 		return p, false, fmt.Errorf("the launcher set PMI_RANK=%d and PMI_SIZE=%d: a rank is less than the size", p.Rank, p.Size)
+	}
+	return p, true, nil
+}
+
+// findPort is for launchers that say where to call (PMI_PORT) and who calls (PMI_ID), as Hydra does with -pmi-port.
+func findPort(port string, getenv func(string) string) (Place, bool, error) {
+	p := Place{FD: -1, Port: port, Job: getenv("PMI_JOBID")}
+	if host, number, err := net.SplitHostPort(port); err != nil || host == "" || number == "" {
+		return Place{}, false, fmt.Errorf("the launcher set PMI_PORT=%s, which is not host:port", port)
+	}
+	var err error
+	if p.Rank, err = strconv.Atoi(getenv("PMI_ID")); err != nil || p.Rank < 0 {
+		return Place{}, false, fmt.Errorf("the launcher set PMI_PORT=%s and PMI_ID=%q, which is no number from 0 on", port, getenv("PMI_ID"))
 	}
 	return p, true, nil
 }

@@ -230,7 +230,11 @@ func TestFind(t *testing.T) {
 		err  string
 	}{
 		{"", Place{}, false, ""},
-		{"PMI_FD=7 PMI_RANK=2 PMI_SIZE=4 PMI_JOBID=21.0", Place{7, 2, 4, "21.0"}, true, ""},
+		{"PMI_FD=7 PMI_RANK=2 PMI_SIZE=4 PMI_JOBID=21.0", Place{FD: 7, Rank: 2, Size: 4, Job: "21.0"}, true, ""},
+		{"PMI_PORT=node3:4711 PMI_ID=5", Place{FD: -1, Rank: 5, Port: "node3:4711"}, true, ""},
+		{"PMI_PORT=4711 PMI_ID=5", Place{}, false, "not host:port"},
+		{"PMI_PORT=node3:4711 PMI_ID=x", Place{}, false, "PMI_ID=\"x\""},
+		{"PMI_FD=7 PMI_RANK=2 PMI_SIZE=4 PMI_PORT=node3:4711", Place{FD: 7, Rank: 2, Size: 4}, true, ""},
 		{"PMI_FD=7 PMI_RANK=4 PMI_SIZE=4", Place{}, false, "less than the size"},
 		{"PMI_FD=7 PMI_SIZE=4", Place{}, false, `PMI_RANK=""`},
 		{"PMI_FD=x PMI_RANK=0 PMI_SIZE=4", Place{}, false, "PMI_FD=x"},
@@ -247,6 +251,62 @@ func TestFind(t *testing.T) {
 		if ok != c.ok || ok && p != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %+v, %v, %v", c.env, p, ok, err)
 		}
+	}
+}
+
+// A server that is called, and what it may answer instead.
+func TestCall(t *testing.T) {
+	for answer, want := range map[string]string{
+		"cmd=initack\ncmd=set size=4\ncmd=set rank=2\ncmd=set debug=0\nrest\n": "",
+		"cmd=initack\ncmd=set size=4\ncmd=set rank=4\ncmd=set debug=0\n":       "rank 4 of 4",
+		"cmd=initack\ncmd=set rank=2\ncmd=set size=4\ncmd=set debug=0\n":       "has no size",
+		"cmd=initack\ncmd=set size=4\n":                                        "no answer",
+		"cmd=abort\n":                                                          "instead of initack",
+		strings.Repeat("x", 5000):                                              "not a PMI-1 message",
+		"cmd=initack\ncmd=set\n":                                               "has no size",
+		"initack\n":                                                            "not a PMI-1 message",
+		"cmd=initack\ncmd=set size":                                            "no answer",
+	} {
+		server, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard := make(chan string, 1)
+		go func() {
+			defer server.Close()
+			conn, err := server.Accept()
+			if err != nil {
+				heard <- err.Error()
+				return
+			}
+			line := make([]byte, len("cmd=initack pmiid=9\n"))
+			io.ReadFull(conn, line)          //nolint:errcheck // compared below
+			io.WriteString(conn, answer)     //nolint:errcheck // the caller says what it got
+			conn.(*net.TCPConn).CloseWrite() //nolint:errcheck // the same
+			io.Copy(io.Discard, conn)        //nolint:errcheck // until the caller hangs up
+			conn.Close()
+			heard <- string(line)
+		}()
+		p, err := Call(Place{FD: -1, Rank: 9, Port: server.Addr().String()})
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.40q: %v, want %q", answer, err, want)
+			}
+		} else if err != nil || p.Rank != 2 || p.Size != 4 {
+			t.Errorf("%.40q: %+v, %v", answer, p, err)
+		} else {
+			file := os.NewFile(uintptr(p.FD), "PMI")
+			if rest, err := io.ReadAll(file); err != nil || string(rest) != "rest\n" {
+				t.Errorf("after the greeting comes %q, %v", rest, err)
+			}
+			file.Close()
+		}
+		if line := <-heard; line != "cmd=initack pmiid=9\n" {
+			t.Errorf("the server heard %q", line)
+		}
+	}
+	if _, err := Call(Place{FD: -1, Port: "127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "PMI_PORT=127.0.0.1:1") {
+		t.Errorf("nobody listens: %v", err)
 	}
 }
 

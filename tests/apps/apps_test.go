@@ -65,6 +65,9 @@ func TestHPCC(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("n=%d", ranks), func(t *testing.T) { runHPCC(t, dir, grid.p, grid.q, lost) })
 	}
+	if !t.Failed() {
+		harness.KeepHPCC(t, dir)
+	}
 	t.Run("n=8,one receive", func(t *testing.T) { // so that on eight ranks, too, not one update may be missing
 		header := filepath.Join(dir, "RandomAccess/RandomAccess.h")
 		before, err := os.ReadFile(header)

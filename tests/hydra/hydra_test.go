@@ -83,6 +83,12 @@ func TestOneHost(t *testing.T) {
 	t.Run("alone", func(t *testing.T) {
 		check(t, run(t, nil, "-n", "1", where), 0, []string{fmt.Sprintf("rank 0 of 1 on %s shares with 1, sum 0", name)})
 	})
+	t.Run("pmi-port", func(t *testing.T) { // PMI_PORT: no socket is inherited, the launcher is called
+		check(t, run(t, nil, "-pmi-port", "-n", "4", where), 0, all)
+		check(t, run(t, nil, "-pmi-port", "-n", "1", where), 0, []string{fmt.Sprintf("rank 0 of 1 on %s shares with 1, sum 0", name)})
+		check(t, run(t, nil, "-pmi-port", "-n", "4", end, "abort"), 7, nil, "MPI_Abort(MPI_COMM_WORLD, 7)")
+		check(t, run(t, nil, "-pmi-port", "-n", "2", program(t, "tests/c/spawn/basic.c")), 0, nil)
+	})
 	t.Run("spawn", func(t *testing.T) {
 		check(t, run(t, nil, "-n", "2", program(t, "tests/c/spawn/basic.c")), 0, nil)
 		check(t, run(t, nil, "-n", "1", program(t, "tests/c/spawn/basic.c")), 0, nil)
