@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// hpccFiles are what a run of HPCC needs of the folder in which it was built.
-var hpccFiles = []string{"hpcc", "_hpccinf.txt"}
+// HPCCFiles are what a run of HPCC needs of the folder in which it was built.
+var HPCCFiles = []string{"hpcc", "_hpccinf.txt"}
 
 // BuiltHPCC is a folder with HPCC 1.5.0: that of the build, where make apps has built it, or of the cache, where it has put what passed (KeepHPCC): the standard
 // ABI makes it fit every build. The test is skipped if there is none.
@@ -36,7 +36,7 @@ func KeepHPCC(t testing.TB, dir string) {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range hpccFiles {
+	for _, name := range HPCCFiles {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

@@ -111,12 +111,34 @@ func TestPRRTE(t *testing.T) {
 		harness.NothingLeft(t, mark, 20*time.Second)
 	})
 	t.Run("HPCC", func(t *testing.T) {
-		dir := harness.BuiltHPCC(t)
+		dir := beside(t, harness.BuiltHPCC(t))
 		libraries := blas(t, filepath.Join(dir, "hpcc"))
 		harness.HPCC(t, dir, 2, 2, 0, func(program string) harness.Command {
 			return harness.Command{Args: []string{peers(), "run", "prrte", "-L", libraries, "-n", "4", program}}
 		})
 	})
+}
+
+// beside is a copy of the files of a folder within the build: of the machine's folders the peers' system has not all, but that one.
+func beside(t *testing.T, dir string) string {
+	t.Helper()
+	to := filepath.Join(harness.Build(t), "prrte", filepath.Base(dir))
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range harness.HPCCFiles {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(to, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
 }
 
 // blas is a folder with those of a program's libraries that the peers' folder has not.
