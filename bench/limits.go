@@ -157,3 +157,20 @@ func copyLimits(ranks, processors int) []limit {
 	times := max(1, float64(ranks)/2/float64(min(ranks, processors)))
 	return []limit{{times, "memcpy2"}, {times, "cma2"}}
 }
+
+// socketLimits say what sockets alone take for a row over TCP between two ranks.
+var socketLimits = map[string]string{"pingpong": "socket-pingpong", "window": "socket-stream", "bothways": "socket-both"}
+
+func socketLimit(row string, ranks int) (limit, bool) {
+	name, bytes := splitRow(row)
+	socket, ok := socketLimits[name]
+	return one(socket, bytes), ok && ranks == 2
+}
+
+// limitOf is the limit of a row in this measurement.
+func (r *result) limitOf(row string, ranks int) (limit, bool) {
+	if r.TCP {
+		return socketLimit(row, ranks)
+	}
+	return limitOf(row, ranks, r.Processors)
+}

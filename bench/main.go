@@ -31,6 +31,7 @@ type options struct {
 	impls           []string
 	base            string // build folder of another libspx
 	hpcc            bool
+	tcp             bool // over loopback TCP, without shared memory
 }
 
 func main() {
@@ -59,6 +60,7 @@ func parse() (o options, render bool, err error) {
 	flag.BoolVar(&o.add, "add", false, "keep the rounds that -out has, and add what is missing")
 	flag.StringVar(&o.out, "out", "docs/bench", "folder of the results")
 	flag.BoolVar(&render, "render", false, "measure nothing: write the tables and plots again from results.json")
+	flag.BoolVar(&o.tcp, "tcp", false, "all implementations over loopback TCP, beside sockets alone: the rows of messages and some collectives with 2 and 4 ranks, into docs/bench/tcp")
 	flag.BoolVar(&o.hpcc, "hpcc", false, "also HPCC, with 2 to 64 ranks, in at most 5 rounds")
 	flag.Parse()
 	for _, s := range strings.Fields(*ranks) {
@@ -78,8 +80,17 @@ func parse() (o options, render bool, err error) {
 		}
 		o.impls = slices.Insert(o.impls, 1, "base")
 	}
-	written := false
-	flag.Visit(func(f *flag.Flag) { written = written || f.Name == "out" })
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	written := given["out"]
+	if o.tcp {
+		if !written {
+			o.out = "docs/bench/tcp"
+		}
+		if !given["ranks"] {
+			o.ranks = []int{2, 4}
+		}
+	}
 	if *rows != "" && !written {
 		o.out = ""
 	}

@@ -22,6 +22,7 @@ type bench struct {
 	options
 	root, build, dir           string // dir: of the programs and their files
 	rowsProgram, limitsProgram string
+	socketsProgram             string
 	result                     *result
 	began                      time.Time
 	longest                    map[string]time.Duration // of a round, by set
@@ -34,7 +35,7 @@ func (b *bench) prepare() error {
 	if err := os.MkdirAll(b.dir, 0o777); err != nil {
 		return err
 	}
-	b.rowsProgram, b.limitsProgram = filepath.Join(b.dir, "rows"), filepath.Join(b.dir, "limits")
+	b.rowsProgram, b.limitsProgram, b.socketsProgram = filepath.Join(b.dir, "rows"), filepath.Join(b.dir, "limits"), filepath.Join(b.dir, "sockets")
 	if err := b.compile(); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (b *bench) prepare() error {
 	versions, _ := exec.Command(peers, "versions").Output()
 	b.result = &result{
 		Machine: machine(), Processors: runtime.NumCPU(), Peers: strings.ReplaceAll(strings.TrimSpace(string(versions)), "\n", ", "),
-		Impls: b.impls, Stolen: b.stolen, Foreign: b.foreign, Dropped: map[string]int{},
+		Impls: b.impls, Stolen: b.stolen, Foreign: b.foreign, TCP: b.tcp, Dropped: map[string]int{},
 	}
 	if b.add && b.out != "" {
 		old, err := loadResult(b.out)
@@ -69,7 +70,7 @@ func (b *bench) compile() error {
 	for _, name := range []string{"rows", "p2p", "types", "coll", "rma", "file", "apps", "threads"} {
 		sources = append(sources, filepath.Join(b.root, "bench/programs", name+".c"))
 	}
-	bare := filepath.Join(b.root, "bench/programs/limits.c")
+	bare, sockets := filepath.Join(b.root, "bench/programs/limits.c"), filepath.Join(b.root, "bench/programs/sockets.c")
 	for _, c := range []struct {
 		program string
 		sources []string
@@ -77,6 +78,7 @@ func (b *bench) compile() error {
 	}{
 		{b.rowsProgram, sources, append([]string{filepath.Join(b.build, "bin/mpicc"), "-O2", "-pthread", "-o", b.rowsProgram, "-lm"}, sources...)},
 		{b.limitsProgram, []string{bare}, []string{"gcc", "-O2", "-o", b.limitsProgram, bare}},
+		{b.socketsProgram, []string{sockets}, []string{"gcc", "-O2", "-o", b.socketsProgram, sockets}},
 	} {
 		if !older(c.program, append(c.sources, filepath.Join(b.root, "bench/programs/rows.h"))) {
 			continue
@@ -265,6 +267,9 @@ func (b *bench) look(s set, d *distances) error {
 
 // runOne runs an implementation, or the bare limits, and returns its lines.
 func (b *bench) runOne(s set, impl string) (string, shares, error) {
+	if impl == "bare" && b.tcp {
+		return b.runSockets(s)
+	}
 	if impl == "bare" {
 		args := []string{b.limitsProgram, "-n", strconv.Itoa(s.ranks), "-f", b.dir}
 		if names := limitNames(s.rows, s.ranks, runtime.NumCPU()); s.key != "2" || b.options.rows.String() != "" {
@@ -295,12 +300,38 @@ func (b *bench) runOne(s set, impl string) (string, shares, error) {
 		library = "spx"
 	}
 	args := []string{filepath.Join(b.root, "scripts/peers"), "run", library}
+	if b.tcp {
+		args = append(args, onlyTCP[library]...)
+	}
 	if s.program == "hpcc" {
 		return b.runHPCC(append(args, "-e", "OPENBLAS_NUM_THREADS=1", "-L", filepath.Join(b.dir, "hpcc/lib"), "-n", strconv.Itoa(s.ranks)), env, s.ranks)
 	}
 	args = append(args, "-n", strconv.Itoa(s.ranks))
 	args = append(args, b.rowsProgram, "-t", fmt.Sprint(b.batchMS), "-s", s.program, "-f", b.dir)
 	return b.watched(append(args, expression(s.rows)), env)
+}
+
+// onlyTCP makes every pair of ranks of an implementation talk over TCP.
+var onlyTCP = map[string][]string{
+	"spx":     {"-e", "SPX_TRANSPORTS=tcp"},
+	"mpich":   {"-e", "MPIR_CVAR_NOLOCAL=1", "-e", "UCX_TLS=tcp,self"},
+	"openmpi": {"-o", "--mca pml ob1 --mca btl tcp,self"},
+}
+
+// runSockets runs what two processes do with sockets alone, if the set has rows that are compared with it.
+func (b *bench) runSockets(s set) (string, shares, error) {
+	args := []string{b.socketsProgram}
+	for _, row := range s.rows {
+		if l, ok := socketLimit(row, s.ranks); ok {
+			if name, _ := splitRow(l.name); !slices.Contains(args, name) {
+				args = append(args, name)
+			}
+		}
+	}
+	if len(args) == 1 {
+		return "", shares{}, nil
+	}
+	return b.watched(args, nil)
 }
 
 // expression is a regular expression for exactly these rows.

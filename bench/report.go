@@ -25,7 +25,7 @@ type judged struct {
 
 func (r *result) judge(key, row string) judged {
 	var ours, best, bars, limits, against, base []float64
-	l, limited := limitOf(row, setRanks(key), r.Processors)
+	l, limited := r.limitOf(row, setRanks(key))
 	r.each(key, row, func(by, bare map[string]float64) {
 		us, ok := by["spx"]
 		if !ok {
@@ -94,8 +94,15 @@ func (r *result) head() string {
 			commits = append(commits, one.Commit)
 		}
 	}
-	fmt.Fprintf(&b, "# Measurements\n\nMade by `make bench` from %s to %s (commit %s; %s).\nThe same binary under every library; medians over the rounds, microseconds. Peers: %s.\n",
-		from, to, strings.Join(commits, ", "), r.Machine, r.Peers)
+	title, command := "Measurements", "make bench"
+	if r.TCP {
+		title, command = "Measurements over loopback TCP", "go run ./bench -tcp"
+	}
+	fmt.Fprintf(&b, "# %s\n\nMade by `%s` from %s to %s (commit %s; %s).\nThe same binary under every library; medians over the rounds, microseconds. Peers: %s.\n",
+		title, command, from, to, strings.Join(commits, ", "), r.Machine, r.Peers)
+	if r.TCP {
+		b.WriteString("No shared memory: SPX_TRANSPORTS=tcp; MPICH with UCX_TLS=tcp,self; Open MPI with ob1 and its btl tcp. *limit*: sockets alone (bench/programs/sockets.c).\n")
+	}
 	if r.second != nil {
 		b.WriteString("Measured twice: columns called *again* are the second time, which has [a page of its own](second/README.md).\n")
 	}
@@ -251,7 +258,7 @@ func (r *result) table(key string) string {
 		if with {
 			fmt.Fprintf(&b, " %s |", j.base)
 		}
-		if l, ok := limitOf(row, setRanks(key), r.Processors); ok {
+		if l, ok := r.limitOf(row, setRanks(key)); ok {
 			var us []float64
 			r.each(key, row, func(_, bare map[string]float64) { us = append(us, l.of(bare)) })
 			fmt.Fprintf(&b, " %s | %s |", figure(median(us)), l)
@@ -277,7 +284,11 @@ func (r *result) limitTable() string {
 	if len(rows) == 0 {
 		return ""
 	}
-	b.WriteString("\n## Bare limits\n\nMeasured in the rounds with two ranks (bench/programs/limits.c says what each is).\n\n| limit | bytes | us | GB/s |\n|---|---|---|---|\n")
+	source := "limits.c"
+	if r.TCP {
+		source = "sockets.c"
+	}
+	fmt.Fprintf(&b, "\n## Bare limits\n\nMeasured in the rounds with two ranks (bench/programs/%s says what each is).\n\n| limit | bytes | us | GB/s |\n|---|---|---|---|\n", source)
 	for _, row := range rows {
 		name, bytes := splitRow(row)
 		us := median(r.values("2", row, "bare"))

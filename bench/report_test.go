@@ -115,3 +115,18 @@ func TestTwice(t *testing.T) {
 		t.Errorf("without a second measurement: %v, %v", r.second, err)
 	}
 }
+
+// Over TCP, messages between two ranks are compared with sockets, and nothing is compared with memory.
+func TestLimitsOverTCP(t *testing.T) {
+	r := &result{TCP: true, Processors: 2}
+	for _, c := range []struct {
+		row   string
+		ranks int
+		want  string
+	}{{"pingpong 8", 2, "socket-pingpong 8"}, {"window 65536", 2, "socket-stream 65536"}, {"bothways 1024", 2, "socket-both 1024"}, {"bothways 1024", 4, ""}, {"barrier 0", 2, ""}} {
+		l, ok := r.limitOf(c.row, c.ranks)
+		if ok != (c.want != "") || ok && l.name != c.want {
+			t.Errorf("%s, %d ranks: %v, %v; want %q", c.row, c.ranks, l, ok, c.want)
+		}
+	}
+}

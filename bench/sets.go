@@ -26,9 +26,19 @@ var variants = map[string][]string{
 	"stream": {"SPX_CMA=0"},
 }
 
+// overTCP are the rows that are measured over TCP.
+const overTCP = "^(pingpong|window|bothways|barrier|bcast|allreduce) "
+
 // sets are those that the options ask for, with their rows; sets without rows are left out.
 func (b *bench) sets() (list []set) {
 	for _, n := range b.ranks {
+		if b.tcp {
+			one := set{key: strconv.Itoa(n), ranks: n, program: "plain", only: overTCP}
+			if one.rows = b.listRows(one); len(one.rows) > 0 {
+				list = append(list, one)
+			}
+			continue
+		}
 		all := []set{{key: strconv.Itoa(n), ranks: n, program: "plain"}}
 		if n != 2 && n != 4 && n != 16 {
 			all[0].only = oversubscribed

@@ -18,6 +18,7 @@ type result struct {
 	Processors      int
 	Peers           string
 	Impls           []string
+	TCP             bool           `json:",omitempty"` // over loopback TCP, without shared memory
 	Stolen, Foreign float64        // a round counts up to these shares of processor time taken by others
 	Dropped         map[string]int // rounds thrown away, by reason
 	Rounds          []round
@@ -96,7 +97,7 @@ var inOrder = strings.Fields(`pingpong anysource persistent window pairs bothway
 	allgather alltoall scan reduce_scatter gatherv scatterv allgatherv alltoallv ibarrier ibcast iallreduce ialltoall allreduce_init neighbor_alltoall comm_dup
 	jacobi send-vector8 send-vector64 send-indexed send-struct pack-vector8 pack-vector64 pack-indexed pack-struct unpack-vector8 unpack-vector64 unpack-indexed unpack-struct
 	put get accumulate fetch_and_op compare_and_swap put-strided put-fence win_allocate file-write file-read file-write_all file-read_all
-	handover stream futex meet memcpy memcpy2 cma`)
+	handover stream futex socket-pingpong socket-blocking socket-polling socket-stream socket-both meet memcpy memcpy2 cma`)
 
 func place(name string) int {
 	if i := slices.Index(inOrder, name); i >= 0 {
