@@ -72,7 +72,7 @@ func findLauncher() (pmi.Launcher, error) {
 		return pmi.Open(place)
 	case ok:
 		if place.Port != "" {
-			unix.Close(place.FD)
+			return nil, pmi.Leave(place)
 		}
 		return nil, nil
 	}

@@ -34,6 +34,19 @@ func Call(p Place) (Place, error) {
 	return p, err
 }
 
+// Leave ends the conversation that Call has begun, in order: a server takes one that just ends for the death of the process, and kills what is left of it.
+func Leave(p Place) error {
+	server := os.NewFile(uintptr(p.FD), "PMI")
+	defer server.Close()
+	if _, err := server.Write(FinalizeRequest()); err != nil {
+		return fmt.Errorf("PMI-1 finalize: %w", err)
+	}
+	if _, err := bufio.NewReader(server).ReadSlice('\n'); err != nil {
+		return fmt.Errorf("PMI-1 finalize: no answer: %w", err)
+	}
+	return nil
+}
+
 // greet says who calls, and reads the three lines that answer: size, rank, and whether the server wants to see everything.
 func greet(conn io.ReadWriter, id int) (rank, size int, err error) {
 	if _, err := fmt.Fprintf(conn, "cmd=initack pmiid=%d\n", id); err != nil {
