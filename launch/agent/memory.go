@@ -90,6 +90,9 @@ func (a *agent) ended(i int) {
 	}
 	e := job.Ended{Proc: i, Wait: wait, Owner: state, Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
 		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code, Spawning: spawning}
+	if r.joined {
+		e.Also = a.endedToo(i)
+	}
 	if a.several() { // who is connected with whom is not known across hosts: all are
 		r.held = true
 		if state == job.OwnerAborted && !claimed {
@@ -106,6 +109,19 @@ func (a *agent) ended(i int) {
 		a.segment.ClearAbort()
 	}
 	r.reap()
+}
+
+// endedToo lists the processes of another launcher that have ended by now besides process i: that launcher may have ended them when it saw the first,
+// before this agent had its turn.
+func (a *agent) endedToo(i int) (out []int) {
+	for k := range a.ranks {
+		if r := &a.ranks[k]; k != i && r.joined && r.alive && r.host == a.self {
+			if _, ended := r.peek(a.segment.OwnerState(k)); ended {
+				out = append(out, k)
+			}
+		}
+	}
+	return out
 }
 
 // connected lists the processes of this job that live and are connected with process i, that one left aside.

@@ -74,7 +74,7 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 	tell := m.cfg.OnDeath == Continue || m.cfg.OnDeath == Auto && e.Returns
 	if !tell {
 		m.fail(status)
-		text := fmt.Sprintf("%s; the job is ended with exit status %d.", m.describe(e), status)
+		text := fmt.Sprintf("%s%s; the job is ended with exit status %d.", m.describe(e), m.others(e.Also), status)
 		if m.alive > 0 && m.cfg.OnDeath == Auto && e.Owner != OwnerAborted {
 			text += " (To let the others go on: an error handler that returns, or --with-ft.)"
 		}
@@ -188,6 +188,21 @@ func (m *Machine) describe(e Ended) string {
 		b.WriteString(" before MPI_Init")
 	}
 	return b.String()
+}
+
+// others names processes that have ended as well: what stands behind the first one.
+func (m *Machine) others(list []int) string {
+	var names []string
+	for _, i := range list {
+		if i >= 0 && i < len(m.procs) {
+			p := &m.procs[i]
+			names = append(names, fmt.Sprintf("%s (pid %d on %s)", p.name, p.pid, cmp.Or(p.host, m.cfg.Host)))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", and at about the same time " + strings.Join(names, ", ")
 }
 
 // signalNames are the signals of Linux by number, from 1.

@@ -119,6 +119,9 @@ type Ended struct {
 	Connected []int
 	// Others are processes of other hosts that this one has ended by MPI_Abort on a communicator of a part of the job.
 	Others []int
+	// Also are other processes that were found to have ended when this one was: which was first is not known. A launcher may have ended them because of
+	// one of them.
+	Also []int
 }
 
 // GuestAborted: a process of another job, connected with some of this one, has called MPI_Abort.

@@ -264,6 +264,14 @@ func TestAbortOfSomeElsewhere(t *testing.T) {
 	run(t, Config{Procs: 4}, []step{{1 * ms, e, "say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the job is ended with exit status 7. | send 15"}})
 }
 
+// What a launcher has ended because of the first death is named with it: the order is not known.
+func TestEndedTogether(t *testing.T) {
+	e := Ended{Proc: 0, Owner: OwnerInit, Wait: Wait{Unknown: true}, OtherMPI: true, Also: []int{2, 7, -1}}
+	run(t, Config{Procs: 3, OnDeath: Kill}, []step{
+		{1 * ms, e, "say rank 0 (pid 100 on h) has ended without calling MPI_Finalize, and at about the same time rank 2 (pid 102 on h); the job is ended with exit status 1. | send 15"},
+	})
+}
+
 // Messages about a spawned process name the host that it was on.
 func TestSpawnedElsewhere(t *testing.T) {
 	run(t, Config{Procs: 1}, []step{
