@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -246,22 +247,26 @@ const farther = 1.6
 
 func (d distances) changed() bool { return len(d) > 0 && slices.Max(d) > farther*slices.Min(d) }
 
-// look adds the present distance, where it matters: to rounds of two ranks.
+// look adds the present distance, where it matters: to rounds of two ranks. The least of three looks: two processes that begin on one processor take long.
 func (b *bench) look(s set, d *distances) error {
 	if s.ranks != 2 || s.program == "hpcc" || runtime.NumCPU() < 2 {
 		return nil
 	}
-	out, _, err := b.watched([]string{b.limitsProgram, "-t", "2", "-n", "2", "-f", b.dir, "near"}, nil)
-	if err != nil {
-		return err
+	least := math.Inf(1)
+	for range 3 {
+		out, _, err := b.watched([]string{b.limitsProgram, "-t", "2", "-n", "2", "-f", b.dir, "near"}, nil)
+		if err != nil {
+			return err
+		}
+		values, err := parseRows(out)
+		if err != nil {
+			return err
+		}
+		for _, us := range values {
+			least = min(least, us)
+		}
 	}
-	values, err := parseRows(out)
-	if err != nil {
-		return err
-	}
-	for _, us := range values {
-		*d = append(*d, us)
-	}
+	*d = append(*d, least)
 	return nil
 }
 
