@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -27,6 +26,7 @@ type bench struct {
 	result                     *result
 	began                      time.Time
 	longest                    map[string]time.Duration // of a round, by set
+	processors                 nearness
 }
 
 // prepare compiles the programs, asks which implementations there are, and takes up earlier results.
@@ -198,16 +198,13 @@ func (b *bench) round(s set, order *rand.Rand) (us map[string]map[string]float64
 	}
 	order.Shuffle(len(who), func(i, j int) { who[i], who[j] = who[j], who[i] })
 	us = map[string]map[string]float64{}
-	var near distances
 	for _, impl := range who {
-		if err := b.look(s, &near); err != nil {
-			return nil, "", err
-		}
-		before := time.Now()
-		out, share, err := b.runOne(s, impl)
-		fmt.Printf("%s: %s %.1fs\n", s.key, impl, time.Since(before).Seconds())
+		out, share, near, err := b.runNear(s, impl)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s, %s: %w", s.key, impl, err)
+		}
+		if !near {
+			return nil, "the processors moved", nil
 		}
 		if why := b.spoilt(share); why != "" {
 			fmt.Printf("%s, %s: stolen %.1f %%, foreign %.1f %%\n", s.key, impl, 100*share.stolen, 100*share.foreign)
@@ -224,50 +221,12 @@ func (b *bench) round(s set, order *rand.Rand) (us map[string]map[string]float64
 			us[row][impl] = value
 		}
 	}
-	if err := b.look(s, &near); err != nil {
-		return nil, "", err
-	}
-	if near.changed() {
-		fmt.Printf("%s: 8 bytes from one processor to the other took %.3f us between runs\n", s.key, near)
-		return nil, "the processors moved", nil
-	}
 	for _, row := range s.rows {
 		if len(us[row]) == 0 {
 			return nil, "", fmt.Errorf("%s: no figure for %q", s.key, row)
 		}
 	}
 	return us, "", nil
-}
-
-// distances are what the way of 8 bytes from one processor to the other took, between the runs of a round. The host of a virtual machine moves its
-// processors: at times they share a cache, at times not, and short rows take two to three times as long then, under every library.
-type distances []float64
-
-const farther = 1.6
-
-func (d distances) changed() bool { return len(d) > 0 && slices.Max(d) > farther*slices.Min(d) }
-
-// look adds the present distance, where it matters: to rounds of two ranks. The least of three looks: two processes that begin on one processor take long.
-func (b *bench) look(s set, d *distances) error {
-	if s.ranks != 2 || s.program == "hpcc" || runtime.NumCPU() < 2 {
-		return nil
-	}
-	least := math.Inf(1)
-	for range 3 {
-		out, _, err := b.watched([]string{b.limitsProgram, "-t", "2", "-n", "2", "-f", b.dir, "near"}, nil)
-		if err != nil {
-			return err
-		}
-		values, err := parseRows(out)
-		if err != nil {
-			return err
-		}
-		for _, us := range values {
-			least = min(least, us)
-		}
-	}
-	*d = append(*d, least)
-	return nil
 }
 
 // runOne runs an implementation, or the bare limits, and returns its lines.

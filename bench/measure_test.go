@@ -52,13 +52,17 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-func TestDistances(t *testing.T) {
-	for _, c := range []struct {
-		d    distances
+func TestNearness(t *testing.T) {
+	var n nearness
+	for i, c := range []struct {
+		us   float64
 		want bool
-	}{{nil, false}, {distances{0.05}, false}, {distances{0.05, 0.07, 0.06}, false}, {distances{0.05, 0.15, 0.05}, true}, {distances{0.15, 0.05}, true}} {
-		if c.d.changed() != c.want {
-			t.Errorf("%v: %v", c.d, !c.want)
+	}{{0.1, true}, {0.15, true}, {0.17, false}, {0.05, true}, {0.1, false}, {0.07, true}} {
+		if n.near(c.us) != c.want {
+			t.Errorf("%d: %v", i, c)
 		}
+	}
+	if n.settle(0.2); !n.near(0.3) || n.near(0.4) {
+		t.Error("processors that stay far apart are not taken as they are")
 	}
 }

@@ -110,7 +110,7 @@ func (r *result) head() string {
 	for _, n := range r.Dropped {
 		dropped += n
 	}
-	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%, and (2 ranks) the processors stay as near each other as they are; thrown away: %d of %d %s.\n",
+	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%; runs of 2 ranks are repeated when the host has moved the processors apart; thrown away: %d of %d %s.\n",
 		100*r.Foreign, 100*r.Stolen, dropped, dropped+len(r.Rounds), reasons(r.Dropped))
 	if r.Foreign > 0.2 {
 		b.WriteString("**These bounds are wide: other work ran at the same time. Read orders of magnitude, not figures.**\n")
