@@ -16,7 +16,9 @@
 // together that are silent by then: they are out in a new epoch, if host 0's side has at least half of the hosts of the epoch before
 // (with exactly half of them it goes on because it has the lowest number); else its own side has to end (Split), unless Config.Alone.
 // A host that has got no tick for the Limit less two Periods has lost host 0, whose side alone may go on: it is Fenced, as is one that learns
-// that it is out. The echo of its last tick may have been lost, hence the Periods: it is fenced before it is given up, if it runs at all.
+// that it is out. The echo of its last tick may have been lost, hence the Periods: a host that was silent alone is fenced before it is given up, if it
+// runs at all. One that is given up together with others, whose silence began up to two Periods earlier, or whose echoes alone are lost, may run for up
+// to two Periods longer; whoever has been told refuses what it says.
 //
 // An end that is *certain* (the agent's connection has ended) is told by Gone and needs no majority: 20 of 24 hosts may end one after another.
 //

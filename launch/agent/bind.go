@@ -19,11 +19,15 @@ func (a *agent) bind(i int, s *process.Spec) {
 	}
 }
 
-// shareOut finds what --bind-to shares out among the ranks; nothing without it.
+// shareOut finds what --bind-to shares out among the ranks, or what another launcher may have bound them to; without either nothing is looked at.
 func (a *agent) shareOut() {
+	binds := a.spec.Bind != "" && a.spec.Bind != "none"
+	if !binds && a.joined == nil {
+		return
+	}
 	allowed, err := cpus.Allowed()
 	if err != nil {
-		if a.spec.Bind != "" && a.spec.Bind != "none" {
+		if binds {
 			a.say(fmt.Sprintf("--bind-to %s has no effect: %v", a.spec.Bind, err))
 		}
 		return
