@@ -78,12 +78,8 @@ var limitRules = []struct {
 		}
 		return limit{ranks / cpus, fmt.Sprint("memcpy2 ", bytes)}, true
 	}},
-	{regexp.MustCompile(`^file-write`), func(bytes int, ranks, cpus float64) (limit, bool) {
-		return limit{ranks / cpus, fmt.Sprint("pwrite ", bytes)}, true
-	}},
-	{regexp.MustCompile(`^file-read`), func(bytes int, ranks, cpus float64) (limit, bool) {
-		return limit{ranks / cpus, fmt.Sprint("pread ", bytes)}, true
-	}},
+	{regexp.MustCompile(`^file-write`), func(bytes int, _, _ float64) (limit, bool) { return one("crowd-pwrite", bytes), true }},
+	{regexp.MustCompile(`^file-read`), func(bytes int, _, _ float64) (limit, bool) { return one("crowd-pread", bytes), true }},
 }
 
 // crowdRules come before these where ranks outnumber processors: each rank's data then are cold when its turn comes, and what no
@@ -99,8 +95,6 @@ var crowdRules = []struct {
 	{regexp.MustCompile(`^pairs 65536$`), "crowd", times(0.5)},
 	{regexp.MustCompile(`^neighbor_alltoall 65536$`), "crowd", times(4)},
 	{regexp.MustCompile(`^alltoallv? 65536$`), "crowd", func(p float64) float64 { return p }},
-	{regexp.MustCompile(`^file-write`), "crowd-pwrite", times(1)},
-	{regexp.MustCompile(`^file-read`), "crowd-pread", times(1)},
 }
 
 func times(n float64) func(float64) float64 { return func(float64) float64 { return n } }

@@ -10,9 +10,10 @@
  *   futex      half a round trip of two sleepers
  *   meet       a barrier of RANKS processes on a counter in shared memory: spinning, or the better of sleeping and yielding
  *   loop-X     data of a datatype packed by a loop written for it, while another process does the same
- *   pwrite, pread   a file in the page cache, while another process does the same
- *   crowd      RANKS processes copy at once, each in memory of its own, as large as a rank's; the time for one copy of each.
- *   crowd-pwrite, crowd-pread   the same with parts of one file
+ *   crowd      RANKS processes, more than processors, copy at once, each in memory of its own, as large as a rank's; the time for one
+ *              copy of each
+ *   crowd-pwrite, crowd-pread   the same with parts of one file in the page cache, for any number of processes: the kernel lets one
+ *              process at a time write a file, whatever the part
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -367,32 +368,30 @@ static double meeting(void)
 }
 
 /* ---- files ---- */
-static int files[2];
+static int file;
 static off_t part; /* where this process's part of the file begins */
 
 static void file_write(size_t bytes, long first, long times)
 {
   for (long i = first; i - first < times && !stopped(); i++)
-    if (pwrite(files[helping], slot(mine, bytes, i), bytes, part + (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
+    if (pwrite(file, slot(mine, bytes, i), bytes, part + (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
 }
 
 static void file_read(size_t bytes, long first, long times)
 {
   for (long i = first; i - first < times && !stopped(); i++)
-    if (pread(files[helping], slot(mine, bytes, i), bytes, part + (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
+    if (pread(file, slot(mine, bytes, i), bytes, part + (off_t)(i % 8 * (long)bytes)) < 0) exit(1);
 }
 
-static void open_files(void)
+static void open_file(void)
 {
-  for (int k = 0; k < 2; k++) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/limits.%d.data", folder, k);
-    files[k] = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
-    unlink(path);
-    if (files[k] < 0 || posix_fallocate(files[k], 0, 8 << 20)) {
-      fprintf(stderr, "limits: %s: %s\n", path, strerror(errno));
-      exit(1);
-    }
+  char path[4096];
+  snprintf(path, sizeof path, "%s/limits.data", folder);
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+  unlink(path);
+  if (file < 0) {
+    fprintf(stderr, "limits: %s: %s\n", path, strerror(errno));
+    exit(1);
   }
 }
 
@@ -440,7 +439,7 @@ static void crowd(const char *limit, body *run, const size_t *sizes)
 {
   pid_t members[1024];
   int64_t task = shared->task.turn;
-  if (!wanted(limit) || ranks <= cpus) return;
+  if (!wanted(limit) || (run == copy && ranks <= cpus)) return;
   for (; *sizes; sizes++) {
     double seconds[BATCHES];
     long times = 1;
@@ -450,7 +449,7 @@ static void crowd(const char *limit, body *run, const size_t *sizes)
     for (int k = 0; k < ranks; k++)
       if ((members[k] = fork()) == 0) member(k);
     for (int64_t n; (n = shared->arrived.turn) < ranks;) futex(&shared->arrived.turn, FUTEX_WAIT, (int)n);
-    if (run != copy && fdatasync(files[0])) exit(1);
+    if (run != copy && fdatasync(file)) exit(1);
     for (double s; (s = crowd_round(times)) < 1.4 * batch;)
       times = s < batch / 5 ? times * 8 : (long)((double)times * 2 * batch / s) + 1;
     for (int b = 0; b < BATCHES; b++) seconds[b] = crowd_round(times);
@@ -513,14 +512,12 @@ static void twos(void)
 
 static void loops(void)
 {
-  static const size_t packed[] = {960, 61440, 983040, 0}, filed[] = {4096, 65536, 1048576, 0};
+  static const size_t packed[] = {960, 61440, 983040, 0};
   for (int i = 0; i < POOL / 32; i++) displacements[i] = 8 * i + i * 7 % 4;
   all("loop-vector8", loop_vector8, loop_vector8, 1, packed);
   all("loop-vector64", loop_vector64, loop_vector64, 1, packed);
   all("loop-indexed", loop_indexed, loop_indexed, 1, packed);
   all("loop-struct", loop_struct, loop_struct, 1, packed);
-  all("pwrite", file_write, file_write, 1, filed);
-  all("pread", file_read, file_read, 1, filed);
 }
 
 int main(int argc, char **argv)
@@ -540,7 +537,7 @@ int main(int argc, char **argv)
   for (int k = 0; k < 2; k++) pools[k] = memory + k * (POOL + (1 << 20));
   mine = memory + 2 * (POOL + (1 << 20));
   memset(memory, 1, 4 * (POOL + (1 << 20)));
-  open_files();
+  open_file();
   parent = getpid();
   if ((helper = fork()) == 0) help();
   copies();
