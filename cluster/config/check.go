@@ -1,0 +1,232 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// What must be right between tables, and what follows from it.
+
+func (r *reader) check(s *System) {
+	if s.Name == "" {
+		s.Name = "system"
+	}
+	r.checkName([]string{"system", "name"}, "system", s.Name)
+	r.checkMany(s)
+	var names []string
+	seen := map[string]int{}
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		r.checkCluster(s, i)
+		if c.Name == "" {
+			continue
+		}
+		names = append(names, c.Name)
+		if line, again := seen[c.Name]; again {
+			r.wrong([]string{"cluster", strconv.Itoa(i), "name"}, "there is a cluster %q in line %d already; clusters need different names", c.Name, line)
+		} else {
+			seen[c.Name] = c.Line
+		}
+	}
+	r.checkStart([]string{"start"}, &s.Start, names)
+	for i := range s.Clusters {
+		r.checkStart([]string{"cluster", strconv.Itoa(i), "start"}, &s.Clusters[i].Start, names)
+	}
+	links := map[string]int{}
+	for i := range s.Links {
+		r.checkLink(s, i, names)
+		l := &s.Links[i]
+		if l.Name == "" {
+			continue
+		}
+		if line, again := links[l.Name]; again {
+			r.wrong([]string{"link", strconv.Itoa(i), "name"}, "there is a link %q in line %d already; give one of them another name, or more iops", l.Name, line)
+		} else {
+			links[l.Name] = l.Line
+		}
+	}
+}
+
+func (r *reader) checkMany(s *System) {
+	switch {
+	case len(s.Clusters) == 0:
+		r.wrong(nil, "there is no cluster: write [[cluster]] with name, program and ranks for each")
+	case len(s.Clusters) > MaxClusters:
+		r.wrong([]string{"cluster", strconv.Itoa(MaxClusters)}, "there are %d clusters, at most %d are possible", len(s.Clusters), MaxClusters)
+	}
+	if len(s.Links) > MaxLinks {
+		r.wrong([]string{"link", strconv.Itoa(MaxLinks)}, "there are %d links, at most %d are possible", len(s.Links), MaxLinks)
+	}
+	ranks, standbys, iops := s.Processes()
+	if total := ranks + standbys + iops; total > MaxRanks {
+		r.wrong(nil, "the system has %d processes (%d ranks, %d standbys, %d I/O processes), at most %d are possible", total, ranks, standbys, iops, MaxRanks)
+	}
+}
+
+// plain are the letters of a name.
+func plain(name string) bool {
+	return len(name) > 0 && len(name) <= 64 && !strings.ContainsFunc(name, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))
+	})
+}
+
+func (r *reader) checkName(path []string, what, name string) {
+	if name != "" && !plain(name) {
+		r.wrong(path, "%s: %q is no name of a %s: names have 1 to 64 letters, digits, and . _ -", path[len(path)-1], name, what)
+	}
+}
+
+func (r *reader) checkCluster(s *System, i int) {
+	c, path := &s.Clusters[i], []string{"cluster", strconv.Itoa(i)}
+	r.checkName(append(path, "name"), "cluster", c.Name)
+	r.checkHosts(append(path, "hosts"), c.Hosts)
+	if c.Start.Wait == "" {
+		c.Start.Wait = s.Start.Wait
+		if c.Start.Clusters == nil {
+			c.Start.Clusters = s.Start.Clusters
+		}
+	}
+	if c.Start.LimitMS == 0 {
+		c.Start.LimitMS = s.Start.LimitMS
+	}
+	f, all := &c.Failure, &s.Failure
+	inherit := func(to *string, from, preset string) {
+		if *to == "" {
+			*to = from
+		}
+		if *to == "" {
+			*to = preset
+		}
+	}
+	preset := Stop
+	if c.Standbys > 0 {
+		preset = Replace
+	}
+	own := f.Process == Replace || f.Host == Replace || f.Network == Replace
+	inherit(&f.Process, all.Process, preset)
+	inherit(&f.Host, all.Host, f.Process)
+	inherit(&f.Network, all.Network, f.Host)
+	inherit(&f.IOP, all.IOP, Restart)
+	inherit(&f.Cluster, all.Cluster, Stop)
+	if f.Restarts < 0 {
+		f.Restarts = all.Restarts
+	}
+	if own && c.Standbys == 0 {
+		r.wrong(append(path, "failure"), "failure: the ranks of cluster %q are to be replaced, and it has no standbys: say standbys = N, or another treatment", c.Name)
+	}
+	if c.Ranks+c.Standbys > MaxRanks {
+		r.wrong(append(path, "standbys"), "standbys: cluster %q has %d processes with them, at most %d are possible", c.Name, c.Ranks+c.Standbys, MaxRanks)
+	}
+	for _, x := range []*string{&f.Process, &f.Host, &f.Network} { // of [failure], for clusters that have standbys
+		if *x == Replace && c.Standbys == 0 {
+			*x = Stop
+		}
+	}
+}
+
+// checkHosts looks at the form of entries; whether there are such hosts is seen when they are needed.
+func (r *reader) checkHosts(path []string, list []string) {
+	for i, h := range list {
+		name, slots, given := strings.Cut(h, ":")
+		if strings.Contains(slots, ":") || strings.HasPrefix(h, "[") { // an address of IPv6
+			continue
+		}
+		at := append(append([]string(nil), path...), strconv.Itoa(i))
+		if name == "" || strings.ContainsAny(name, " \t\n,/") || strings.HasPrefix(name, "-") {
+			r.wrong(at, "hosts: %q is no host; entries are \"NAME\" or \"NAME:SLOTS\"", h)
+			continue
+		}
+		if n, err := strconv.Atoi(slots); given && (err != nil || n < 1 || n > MaxRanks) {
+			r.wrong(at, "hosts: %q is no number of slots of host %s; write \"%s:4\", for four", slots, name, name)
+		}
+	}
+}
+
+func (r *reader) checkStart(path []string, s *Start, names []string) {
+	at := append(append([]string(nil), path...), "clusters")
+	if s.Wait == WaitPart && len(s.Clusters) == 0 {
+		r.wrong(append(append([]string(nil), path...), "wait"), `wait = "part" needs clusters = [...]: those for which MPI_Init waits`)
+	}
+	if _, given := r.places[key(at)]; given && s.Wait != WaitPart {
+		r.wrong(at, `clusters: they count with wait = "part" alone; here it is %q`, s.Wait)
+	}
+	if _, given := r.places[key(at)]; !given { // those of [start] are looked at once
+		return
+	}
+	for i, name := range s.Clusters {
+		if !contains(names, name) {
+			r.wrong(append(append([]string(nil), at...), strconv.Itoa(i)), "clusters: %s", unknown(name, names))
+		}
+	}
+}
+
+func unknown(name string, names []string) string {
+	return fmt.Sprintf("there is no cluster %q%s; there are %s", name, meant(name, names), list(names, "and"))
+}
+
+func (r *reader) checkLink(s *System, i int, names []string) {
+	l, path := &s.Links[i], []string{"link", strconv.Itoa(i)}
+	r.checkHosts(append(path, "hosts"), l.Hosts)
+	ends := func(end string, list []string) {
+		seen := map[string]bool{}
+		for k, name := range list {
+			at := append(append([]string(nil), path...), end, strconv.Itoa(k))
+			switch {
+			case !contains(names, name):
+				r.wrong(at, "%s: %s", end, unknown(name, names))
+			case seen[name]:
+				r.wrong(at, "%s: cluster %q stands there twice", end, name)
+			}
+			seen[name] = true
+		}
+		if _, given := r.places[key(append(append([]string(nil), path...), end))]; given && len(list) == 0 {
+			r.wrong(append(append([]string(nil), path...), end), "%s: no cluster is named", end)
+		}
+	}
+	ends("from", l.From)
+	ends("to", l.To)
+	for _, name := range l.From {
+		if contains(l.To, name) {
+			r.wrong(append(path, "to"), "to: cluster %q would be linked to itself; its ranks reach each other without a link", name)
+		}
+	}
+	if l.Name == "" && len(l.From) > 0 && len(l.To) > 0 {
+		l.Name = strings.Join(l.From, "+") + "-" + strings.Join(l.To, "+")
+	} else {
+		r.checkName(append(path, "name"), "link", l.Name)
+	}
+	if len(l.Hosts) == 0 && len(l.To) > 0 {
+		if c := s.Find(l.To[0]); c != nil {
+			l.Hosts = c.Hosts
+		}
+	}
+	r.checkChoice(path, l)
+}
+
+func (r *reader) checkChoice(path []string, l *Link) {
+	_, weights := r.places[key(append(append([]string(nil), path...), "weights"))]
+	_, library := r.places[key(append(append([]string(nil), path...), "library"))]
+	at := func(k string) []string { return append(append([]string(nil), path...), k) }
+	switch {
+	case l.Choice == ChoiceWeighted && len(l.Weights) != l.IOPs:
+		r.wrong(at("choice"), `choice = "weighted": there are %d weights for %d I/O processes; say weights = [...] with one for each`, len(l.Weights), l.IOPs)
+	case l.Choice == ChoiceWeighted && sum(l.Weights) == 0:
+		r.wrong(at("weights"), "weights: all are 0, so that nobody could be chosen")
+	case l.Choice != ChoiceWeighted && weights:
+		r.wrong(at("weights"), `weights: they count with choice = "weighted" alone; here it is %q`, l.Choice)
+	}
+	switch {
+	case l.Choice == ChoiceLibrary && !library:
+		r.wrong(at("choice"), `choice = "library" needs library = "FILE", the shared object that chooses`)
+	case l.Choice != ChoiceLibrary && library:
+		r.wrong(at("library"), `library: it counts with choice = "library" alone; here it is %q`, l.Choice)
+	}
+}
+
+func sum(list []int) (total int) {
+	for _, n := range list {
+		total += n
+	}
+	return total
+}

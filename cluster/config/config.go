@@ -1,0 +1,163 @@
+// Package config reads the system file: which clusters a system has, which links join them, and what is done when something fails
+// (MPI/SPx, section 3.1: the cluster configuration table). It owns the file's schema, which its tables of fields say once for reading, for checking
+// and for the manual (schema.go), and the picture of a system (picture.go, svg.go).
+//
+// It is pure: text in, a System or all Problems out. It opens no file, looks at no host and starts nothing; whether a program exists is seen when it is started.
+package config
+
+// A System is what a system file says, with all that it leaves open filled in.
+type System struct {
+	Name      string    `json:"name"`
+	Masters   string    `json:"masters"`   // MastersAgent or MastersIOP
+	Directory string    `json:"directory"` // working directory of all programs; relative to that of the file; empty: that one
+	Start     Start     `json:"start"`
+	Failure   Failure   `json:"failure"`
+	Clusters  []Cluster `json:"clusters"`
+	Links     []Link    `json:"links"`
+}
+
+// A Cluster is an MPI program with an MPI_COMM_WORLD of its own.
+type Cluster struct {
+	Name        string   `json:"name"`
+	Program     string   `json:"program"`
+	Args        []string `json:"args,omitempty"`
+	Hosts       []string `json:"hosts,omitempty"` // NAME or NAME:SLOTS; none: the host of spxrun
+	Directory   string   `json:"directory,omitempty"`
+	Environment []string `json:"environment,omitempty"` // NAME=VALUE, by name
+	Ranks       int      `json:"ranks"`                 // M: the size of its MPI_COMM_WORLD
+	Standbys    int      `json:"standbys"`              // N: processes that wait to take a rank over
+	Start       Start    `json:"start"`
+	Failure     Failure  `json:"failure"`
+	Line        int      `json:"-"` // where the file says it
+}
+
+// A Link joins clusters by I/O processes: what one of From sends to MPISP_CLUSTER_OUT, one of To receives from MPISP_CLUSTER_IN.
+type Link struct {
+	Name          string   `json:"name"`
+	From          []string `json:"from"`
+	To            []string `json:"to"`
+	IOPs          int      `json:"iops"`
+	Program       string   `json:"program"`
+	Args          []string `json:"args,omitempty"`
+	Hosts         []string `json:"hosts,omitempty"`
+	Directory     string   `json:"directory,omitempty"`
+	Environment   []string `json:"environment,omitempty"`
+	Choice        string   `json:"choice"`
+	Weights       []int    `json:"weights,omitempty"`
+	Library       string   `json:"library,omitempty"` // shared object of ChoiceLibrary
+	Security      string   `json:"security"`
+	Bidirectional bool     `json:"bidirectional"`
+	Line          int      `json:"-"`
+}
+
+// Start says for whom MPI_Init waits, and how long.
+type Start struct {
+	Wait     string   `json:"wait"`               // WaitSystem, WaitPart or WaitNone
+	Clusters []string `json:"clusters,omitempty"` // of WaitPart
+	LimitMS  int64    `json:"limit_ms"`
+}
+
+// Failure says what is done by kind of failure: Restart, Replace, Degrade or Stop.
+type Failure struct {
+	Process  string `json:"process"`  // a rank has died
+	Host     string `json:"host"`     // a host is lost with all that ran there
+	Network  string `json:"network"`  // a path stays broken; one that comes again is joined anew and nobody notices
+	IOP      string `json:"iop"`      // an I/O process has died
+	Cluster  string `json:"cluster"`  // a cluster cannot go on
+	Restarts int    `json:"restarts"` // of one cluster, at most, before it counts as stopped
+}
+
+// Who the masters of the management tree are.
+const (
+	MastersAgent = "agent" // agents of the hosts: I/O processes do data alone
+	MastersIOP   = "iop"   // the agents beside I/O processes: the paper's arrangement
+)
+
+// For whom MPI_Init waits.
+const (
+	WaitSystem = "system" // all clusters
+	WaitPart   = "part"   // those that are named, and the own one
+	WaitNone   = "none"   // the own cluster alone
+)
+
+// Treatments.
+const (
+	Restart = "restart" // start it again
+	Replace = "replace" // a standby takes its rank
+	Degrade = "degrade" // the others are told and go on without it
+	Stop    = "stop"    // end what it belongs to: its cluster, or for a cluster the system
+)
+
+// How a sender chooses among the I/O processes of its links.
+const (
+	ChoiceRoundRobin  = "round-robin"
+	ChoiceLeastLoaded = "least-loaded"
+	ChoiceShortest    = "shortest-queue"
+	ChoiceTag         = "tag"
+	ChoiceKey         = "key"
+	ChoiceWeighted    = "weighted"
+	ChoiceLibrary     = "library"
+)
+
+// How the ends of a link prove who they are.
+const (
+	SecurityKey = "key" // by the system's key
+	SecurityTLS = "tls" // by the key, and everything is encrypted
+)
+
+// Relay is the I/O program of a link that names none.
+const Relay = "spx-iop"
+
+// Bounds on what a file may ask for.
+const (
+	MaxRanks    = 1 << 16
+	MaxStandbys = 1 << 12
+	MaxIOPs     = 1 << 10
+	MaxClusters = 1 << 10
+	MaxLinks    = 1 << 12
+	MaxText     = 1 << 20 // bytes of a system file
+)
+
+// Find is the cluster of that name, or nil.
+func (s *System) Find(name string) *Cluster {
+	for i := range s.Clusters {
+		if s.Clusters[i].Name == name {
+			return &s.Clusters[i]
+		}
+	}
+	return nil
+}
+
+// Processes is how many the system has: ranks, standbys and I/O processes.
+func (s *System) Processes() (ranks, standbys, iops int) {
+	for _, c := range s.Clusters {
+		ranks += c.Ranks
+		standbys += c.Standbys
+	}
+	for _, l := range s.Links {
+		iops += l.IOPs
+	}
+	return ranks, standbys, iops
+}
+
+// Awaited are the clusters that must be complete before those of cluster c leave MPI_Init, c among them, in the order of the file.
+func (s *System) Awaited(c *Cluster) []string {
+	var out []string
+	for i := range s.Clusters {
+		name := s.Clusters[i].Name
+		part := c.Start.Wait == WaitPart && contains(c.Start.Clusters, name)
+		if name == c.Name || c.Start.Wait == WaitSystem || part {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The schema: a row for each key. Reading, messages and the manual are made from it.
+
+func systemFields() []field[System] {
+	return []field[System]{
+		{name: "name", takes: `"NAME"`, preset: "the file's name", help: "what the system is called in messages and by spxctl", set: text(func(s *System) *string { return &s.Name })},
+		{name: "masters", takes: `"agent" or "iop"`, preset: `"agent"`, help: "who manages: agents of hosts, or only the agents beside I/O processes",
+			set: choice(func(s *System) *string { return &s.Masters }, MastersAgent, MastersIOP)},
+		{name: "directory", takes: `"DIR"`, preset: "that of the file", help: "working directory of the programs, relative to that of the file", set: text(func(s *System) *string { return &s.Directory })},
+	}
+}
+
+func startFields() []field[Start] {
+	return []field[Start]{
+		{name: "wait", takes: `"system", "part" or "none"`, preset: `"system"`, help: "MPI_Init returns when all clusters are complete, or a part of them, or the own one",
+			set: choice(func(s *Start) *string { return &s.Wait }, WaitSystem, WaitPart, WaitNone)},
+		{name: "clusters", takes: `["NAME", ...]`, help: "the part, for wait = \"part\"", set: names(func(s *Start) *[]string { return &s.Clusters })},
+		{name: "limit", takes: `"30s"`, preset: `"60s"`, help: "how long MPI_Init waits at most; then it is told who is missing, and the cluster is ended", set: span(func(s *Start) *int64 { return &s.LimitMS })},
+	}
+}
+
+func failureFields() []field[Failure] {
+	rank := []string{Restart, Replace, Degrade, Stop}
+	return []field[Failure]{
+		{name: "process", takes: `"restart", "replace", "degrade" or "stop"`, preset: `"replace" with standbys, else "stop"`, help: "a rank has died: it is started again, a standby takes its place, the others are told and go on, or the cluster stops",
+			set: choice(func(f *Failure) *string { return &f.Process }, rank...)},
+		{name: "host", takes: "the same", preset: "as process", help: "a host is lost", set: choice(func(f *Failure) *string { return &f.Host }, rank...)},
+		{name: "network", takes: "the same", preset: "as host", help: "a path stays broken; one that comes back is joined again and nobody notices", set: choice(func(f *Failure) *string { return &f.Network }, rank...)},
+		{name: "iop", takes: `"restart", "degrade" or "stop"`, preset: `"restart"`, help: "an I/O process has died: it is started again, the others of its link go on, or the clusters that it joins stop",
+			set: choice(func(f *Failure) *string { return &f.IOP }, Restart, Degrade, Stop)},
+		{name: "cluster", takes: `"restart", "degrade" or "stop"`, preset: `"stop"`, help: "a cluster has stopped: it is started again, the others go on without it, or the whole system stops",
+			set: choice(func(f *Failure) *string { return &f.Cluster }, Restart, Degrade, Stop)},
+		{name: "restarts", takes: "N", preset: "3", help: "so often is one thing started again; then it counts as stopped", set: count(func(f *Failure) *int { return &f.Restarts }, 0, 1_000_000)},
+	}
+}
+
+func clusterFields() []field[Cluster] {
+	return []field[Cluster]{
+		{name: "name", takes: `"NAME"`, help: "what it is called: 1 to 64 letters, digits, and . _ -", required: true, set: text(func(c *Cluster) *string { return &c.Name })},
+		{name: "program", takes: `"FILE"`, help: "the MPI program; with a slash relative to its directory, else searched in PATH", required: true, set: text(func(c *Cluster) *string { return &c.Program })},
+		{name: "args", takes: `["ARG", ...]`, preset: "none", help: "its arguments", set: words(func(c *Cluster) *[]string { return &c.Args })},
+		{name: "ranks", takes: "M", help: "processes, the size of its MPI_COMM_WORLD", required: true, set: count(func(c *Cluster) *int { return &c.Ranks }, 1, MaxRanks)},
+		{name: "standbys", takes: "N", preset: "0", help: "processes that wait in MPI_Init to take the rank of one that fails", set: count(func(c *Cluster) *int { return &c.Standbys }, 0, MaxStandbys)},
+		{name: "hosts", takes: `["NAME:SLOTS", ...]`, preset: "the host of spxrun", help: "where it runs; as spxrun -host", set: words(func(c *Cluster) *[]string { return &c.Hosts })},
+		{name: "directory", takes: `"DIR"`, preset: "the system's", help: "working directory", set: text(func(c *Cluster) *string { return &c.Directory })},
+		{name: "environment", takes: `{ NAME = "value" }`, preset: "none", help: "variables, beside those of spxrun", set: environment(func(c *Cluster) *[]string { return &c.Environment })},
+		{name: "start", takes: "a table", preset: "[start]", help: "as [start], for this cluster", set: inner(func(c *Cluster) *Start { return &c.Start }, "start", startFields)},
+		{name: "failure", takes: "a table", preset: "[failure]", help: "as [failure], for this cluster", set: inner(func(c *Cluster) *Failure { return &c.Failure }, "failure", failureFields)},
+	}
+}
+
+func linkFields() []field[Link] {
+	ends := `"NAME" or ["NAME", ...]`
+	return []field[Link]{
+		{name: "from", takes: ends, help: "the cluster, or the clusters, whose data goes in", required: true, set: names(func(l *Link) *[]string { return &l.From })},
+		{name: "to", takes: ends, help: "where it comes out", required: true, set: names(func(l *Link) *[]string { return &l.To })},
+		{name: "name", takes: `"NAME"`, preset: `"FROM-TO"`, help: "what the link is called", set: text(func(l *Link) *string { return &l.Name })},
+		{name: "iops", takes: "K", preset: "1", help: "I/O processes", set: count(func(l *Link) *int { return &l.IOPs }, 1, MaxIOPs)},
+		{name: "program", takes: `"FILE"`, preset: `"` + Relay + `"`, help: "what the I/O processes run", set: text(func(l *Link) *string { return &l.Program })},
+		{name: "args", takes: `["ARG", ...]`, preset: "none", help: "its arguments", set: words(func(l *Link) *[]string { return &l.Args })},
+		{name: "hosts", takes: `["NAME:SLOTS", ...]`, preset: "those of the first cluster of to", help: "where they run", set: words(func(l *Link) *[]string { return &l.Hosts })},
+		{name: "directory", takes: `"DIR"`, preset: "the system's", help: "their working directory", set: text(func(l *Link) *string { return &l.Directory })},
+		{name: "environment", takes: `{ NAME = "value" }`, preset: "none", help: "variables, beside those of spxrun", set: environment(func(l *Link) *[]string { return &l.Environment })},
+		{name: "choice", takes: "a policy", preset: `"round-robin"`, help: "how a sender chooses an I/O process: round-robin, least-loaded, shortest-queue, tag, key, weighted (by weights), library (by that shared object)",
+			set: choice(func(l *Link) *string { return &l.Choice }, ChoiceRoundRobin, ChoiceLeastLoaded, ChoiceShortest, ChoiceTag, ChoiceKey, ChoiceWeighted, ChoiceLibrary)},
+		{name: "weights", takes: "[N, ...]", help: "for choice = \"weighted\": one for each I/O process", set: counts(func(l *Link) *[]int { return &l.Weights }, 0, 1_000_000)},
+		{name: "library", takes: `"FILE"`, help: "for choice = \"library\": the shared object", set: text(func(l *Link) *string { return &l.Library })},
+		{name: "security", takes: `"key" or "tls"`, preset: `"key"`, help: "the system's key, or that and encryption", set: choice(func(l *Link) *string { return &l.Security }, SecurityKey, SecurityTLS)},
+		{name: "bidirectional", takes: "true or false", preset: "false", help: "data goes from to to from as well", set: flag(func(l *Link) *bool { return &l.Bidirectional })},
+	}
+}
+
+// sections are the tables of a file, for the manual.
+var sections = []struct{ head, help string }{
+	{"[system]", "The system as a whole; may be left out."},
+	{"[start]", "When MPI_Init returns; a cluster may say otherwise."},
+	{"[failure]", "What is done by kind of failure; a cluster may say otherwise."},
+	{"[[cluster]]", "A cluster: one table for each."},
+	{"[[link]]", "A link between clusters: one table for each."},
+}
+
+// Manual is the schema as text: a table in the form of Markdown for each table of the file.
+func Manual() string {
+	var b strings.Builder
+	rows := [][]row{rowsOf(systemFields()), rowsOf(startFields()), rowsOf(failureFields()), rowsOf(clusterFields()), rowsOf(linkFields())}
+	for i, s := range sections {
+		fmt.Fprintf(&b, "### `%s`\n%s\n\n| key | value | if it is not given | |\n|---|---|---|---|\n", s.head, s.help)
+		for _, r := range rows[i] {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.name, r.takes, r.preset, r.help)
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+type row struct{ name, takes, preset, help string }
+
+func rowsOf[T any](fields []field[T]) (out []row) {
+	for _, f := range fields {
+		preset := f.preset
+		switch {
+		case f.required:
+			preset = "must be given"
+		case preset == "":
+			preset = "-"
+		}
+		out = append(out, row{f.name, f.takes, preset, f.help})
+	}
+	return out
+}
