@@ -64,7 +64,7 @@ type agent struct {
 	feeding  []int // write ends of the pipes of --stdin all
 
 	serial     uint32     // of the next process
-	worlds     uint32     // spawned so far
+	worlds     uint32     // the largest number of one
 	domains    [][]int    // that ranks are bound to, in turn; none: they are not
 	processors []cpus.CPU // of this host, as far as it may use them
 	listener   int
@@ -112,8 +112,10 @@ type decider interface {
 	Hurried() bool
 }
 
-// rank is a process of the job; its index is that in the memory file, and for the first world its rank.
+// rank is a process of the job; its index is that in the memory file, and, in jobs that begin with one world, for that its rank.
 type rank struct {
+	world    uint32
+	in       int // rank in its world, of those that the job begins with
 	program  int // index into spec.Programs, for the first world
 	pid      int
 	pidfd    int
@@ -218,12 +220,15 @@ func (a *agent) run() (status int, err error) {
 // lookUp finds every program before anything is started.
 func (a *agent) lookUp() ([]string, error) {
 	var files []string
+	sizes := map[uint32]int{}
 	for i, p := range a.spec.Programs {
+		a.worlds = max(a.worlds, p.World)
 		here := false
 		for range p.Procs {
 			host := a.spec.Host(len(a.ranks))
 			here = here || host == a.self
-			a.ranks = append(a.ranks, rank{program: i, pidfd: -1, host: host})
+			a.ranks = append(a.ranks, rank{program: i, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
+			sizes[p.World]++
 		}
 		file, err := "", error(nil)
 		if here {

@@ -112,7 +112,7 @@ func (a *agent) settleJoined(g *gathering) error {
 		return err
 	}
 	for i := range g.size {
-		a.ranks = append(a.ranks, rank{pidfd: -1, host: a.spec.Host(i), joined: true})
+		a.ranks = append(a.ranks, rank{pidfd: -1, host: a.spec.Host(i), joined: true, in: i})
 	}
 	if err := a.makeSegment(); err != nil {
 		return err

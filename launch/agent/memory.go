@@ -48,7 +48,7 @@ func (a *agent) makeSegment() (err error) {
 	}
 	a.shareOut()
 	for i := range a.ranks {
-		if err := a.segment.AddProc(i, shm.Member{Rank: uint32(i), Serial: uint32(i), Host: uint32(a.ranks[i].host), Near: a.near(i, a.ranks[i].host)}); err != nil {
+		if err := a.segment.AddProc(i, shm.Member{World: a.ranks[i].world, Rank: uint32(a.ranks[i].in), Serial: uint32(i), Host: uint32(a.ranks[i].host), Near: a.near(i, a.ranks[i].host)}); err != nil {
 			return err
 		}
 	}

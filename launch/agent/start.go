@@ -298,43 +298,49 @@ type environment struct {
 
 func newEnvironment(a *agent) *environment {
 	id := a.segment.JobID()
-	size, here := strconv.Itoa(len(a.ranks)), 0
-	for i := range a.ranks {
-		if a.ranks[i].host == a.self {
-			here++
-		}
-	}
-	local := strconv.Itoa(here)
 	e := &environment{a: a, common: []string{
 		service.EnvFD + "=" + strconv.Itoa(control.MemoryFD),
 		service.EnvAgent + "=" + strconv.Itoa(os.Getpid()),
 		service.EnvJob + "=" + hex.EncodeToString(id[:]),
-		service.EnvSize + "=" + size,
-		service.EnvLocalSize + "=" + local,
-		"OMPI_COMM_WORLD_SIZE=" + size,
-		"OMPI_COMM_WORLD_LOCAL_SIZE=" + local,
 	}}
 	if a.spec.InitialErrhandler != "" {
 		e.common = append(e.common, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}
 	for n, p := range a.spec.Programs {
 		base := append(append([]string(nil), p.Env...), e.common...)
-		e.base = append(e.base, append(base, service.EnvAppnum+"="+strconv.Itoa(n), service.EnvMaxprocs+"="+strconv.Itoa(p.Procs)))
+		size, here := e.sizes(p.World)
+		e.base = append(e.base, append(base, service.EnvAppnum+"="+strconv.Itoa(n), service.EnvMaxprocs+"="+strconv.Itoa(p.Procs),
+			service.EnvSize+"="+size, service.EnvLocalSize+"="+here, "OMPI_COMM_WORLD_SIZE="+size, "OMPI_COMM_WORLD_LOCAL_SIZE="+here))
 	}
 	return e
 }
 
-// of is the environment of rank i.
+// sizes counts the processes of a world, and those of them on this host.
+func (e *environment) sizes(world uint32) (all, here string) {
+	n, local := 0, 0
+	for i := range e.a.ranks {
+		if r := &e.a.ranks[i]; r.world == world {
+			n++
+			if r.host == e.a.self {
+				local++
+			}
+		}
+	}
+	return strconv.Itoa(n), strconv.Itoa(local)
+}
+
+// of is the environment of process i.
 func (e *environment) of(i int) []string {
-	base, n, before := e.base[e.a.ranks[i].program], strconv.Itoa(i), 0
+	r, before := &e.a.ranks[i], 0
+	base, n := e.base[r.program], strconv.Itoa(r.in)
 	for k := range i {
-		if e.a.ranks[k].host == e.a.self {
+		if other := &e.a.ranks[k]; other.host == e.a.self && other.world == r.world {
 			before++
 		}
 	}
 	local := strconv.Itoa(before)
 	return append(base[:len(base):len(base)],
-		service.EnvProc+"="+n,
+		service.EnvProc+"="+strconv.Itoa(i),
 		service.EnvRank+"="+n,
 		service.EnvLocalRank+"="+local,
 		"OMPI_COMM_WORLD_RANK="+n,

@@ -95,6 +95,9 @@ var whatOptions = []*option{
 			}
 			return setVariable(&p.global, []string{"SPX_CLUSTER", v[0]})
 		}},
+	{names: []string{"layout"}, meta: "FILE", nargs: 1, group: groupWhat,
+		help:  "the programs are the clusters and I/O processes of a system, as the table in FILE says (docs/systems.md)",
+		apply: func(p *parser, v []string) error { p.job.Layout = v[0]; return nil }},
 	{names: []string{"initial-errhandler"}, meta: "NAME", nargs: 1, group: groupWhat,
 		help: "initial error handler: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
 		apply: func(p *parser, v []string) error {

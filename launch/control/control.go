@@ -80,9 +80,10 @@ func (j *Job) Host(rank int) int {
 	return j.Where[rank]
 }
 
-// A Program is a part of the job's command line; ranks are counted through all programs.
+// A Program is a part of the job's command line; processes are counted through all programs, and ranks through those of one world.
 type Program struct {
 	Procs int
+	World uint32 // number of its MPI_COMM_WORLD in the job: not 0 in systems of clusters alone (Attach)
 	Argv  []string
 	Dir   string
 	Path  string

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libspx/cluster/layout"
 	"libspx/launch/agent"
 	"libspx/launch/command"
 	"libspx/launch/control"
@@ -124,7 +125,23 @@ func specOf(j *command.Job) (*control.Job, error) {
 	if len(list) > 0 {
 		err = spread(spec, hosts.Place(list, self, total, j.PerHost), j)
 	}
+	if err == nil && j.Layout != "" {
+		err = attach(spec, j.Layout)
+	}
 	return spec, err
+}
+
+// attach makes the job a system of clusters.
+func attach(spec *control.Job, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("--layout: %w", err)
+	}
+	l, err := layout.Decode(string(text))
+	if err != nil {
+		return fmt.Errorf("--layout %s: %w", file, err)
+	}
+	return control.Attach(spec, l)
 }
 
 // spread makes the job one of several hosts, if it is.
