@@ -18,6 +18,9 @@ type hostAgent struct {
 	watch  *detect.Machine
 	wake   Time // when it is looked after next
 	beats  int
+	ticked Time // when it was last told that host 0 goes on
+	word   Time // when host 0 heard the newest of its datagrams
+	said   int  // the number of that
 }
 
 // befall lets a fault happen.
@@ -189,6 +192,12 @@ func (r *jobRun) fence(a *hostAgent, within Time) {
 	}
 }
 
+// mayRun is how long a host that was just given up may still run, if it does not stand still: not at all, unless host 0 got no answer to what it told
+// it last.
+func (r *jobRun) mayRun(a *hostAgent) Time {
+	return max(a.ticked+silence-2*period-r.Now, 0) + fenceMax
+}
+
 // lose gives a host up: its processes count as ended.
 func (r *jobRun) lose(h int) {
 	a := r.agents[h]
@@ -202,7 +211,7 @@ func (r *jobRun) lose(h int) {
 		if p.host != h {
 			continue
 		}
-		r.After(2*period+2*fenceMax, func() { // what it sends until then is refused, and for longer if it stands still
+		r.After(r.mayRun(a), func() { // what it sends until then is refused, and for longer if it stands still
 			if r.Alive[p.id] && !p.left && r.paused[r.node(h)] < 0 {
 				r.violated("process %d was given up with its host, and still runs", p.id)
 			}

@@ -65,7 +65,7 @@ func randomFaults(r *rand.Rand, j *Job) (faults []Fault) {
 	return faults
 }
 
-// hostFaults are losses of hosts, of which one cut, silent host or pause has been decided about before the next.
+// hostFaults are losses of hosts, of which one cut, silent host or pause has mostly been decided about before the next.
 func hostFaults(r *rand.Rand, j *Job, at func() Time) (faults []Fault) {
 	when := at()
 	for range 1 + r.IntN(2) {
@@ -80,7 +80,10 @@ func hostFaults(r *rand.Rand, j *Job, at func() Time) (faults []Fault) {
 			f = Fault{Kind: Cut, Hosts: r.Perm(j.Hosts)[:1+r.IntN(j.Hosts-1)], At: when, For: length}
 		}
 		faults = append(faults, f)
-		when += 1000 + at()
+		when += at()
+		if r.IntN(3) > 0 {
+			when += 1000
+		}
 	}
 	return faults
 }

@@ -50,10 +50,12 @@ func (r *jobRun) beat(a *hostAgent, out detect.Output) {
 		if f%100 == 1 { // lost
 			continue
 		}
-		from, to, data := a.host, r.agents[s.To], s.Data
+		from, to, number, data := a, r.agents[s.To], a.beats, s.Data
 		r.After(1+Time(f>>8%mostDelay), func() {
-			if r.side[from] == r.side[to.host] {
-				r.awake(r.node(to.host), func() { r.heard(to, from, data) })
+			if r.side[from.host] == r.side[to.host] {
+				r.awake(r.node(to.host), func() {
+					r.heard(to, from, number, data)
+				})
 			}
 		})
 	}
@@ -64,6 +66,9 @@ func (r *jobRun) beat(a *hostAgent, out detect.Output) {
 		r.giveIn(a)
 	}
 	for _, h := range out.Lost {
+		if since := r.Now - r.agents[h].word; since < silence {
+			r.violated("host %d is given up after a silence of %d us", h, since)
+		}
 		r.lose(h)
 	}
 	deadline := min(a.watch.Deadline(), detect.Time(a.wake+before)) // it may be never
@@ -87,14 +92,20 @@ func (r *jobRun) tick(a *hostAgent, at Time) {
 }
 
 // heard is the arrival of a datagram.
-func (r *jobRun) heard(a *hostAgent, from int, data []byte) {
+func (r *jobRun) heard(a, from *hostAgent, number int, data []byte) {
 	if r.Now >= r.job.quietAt() {
 		return
 	}
-	out, err := a.watch.Receive(from, data, r.clock())
+	out, err := a.watch.Receive(from.host, data, r.clock())
 	if err != nil {
-		r.violated("host %d refuses what host %d says: %v", a.host, from, err)
+		r.violated("host %d refuses what host %d says: %v", a.host, from.host, err)
 		return
+	}
+	if a.host == 0 && number > from.said {
+		from.word, from.said = r.Now, number
+	}
+	if len(out.Sends) > 0 {
+		a.ticked = r.Now
 	}
 	r.beat(a, out)
 }

@@ -12,13 +12,13 @@
 //	Report  root  hosts below that have been silent for nearly the Limit
 //	Out           to a host that is out, whatever it says
 //
-// A host that has been silent for the Limit is *suspected*: it may have died, hang, or be cut off. Host 0 alone draws the consequence, for all
-// together that are silent by then: they are out in a new epoch, if host 0's side has at least half of the hosts of the epoch before
+// A host that has been silent for the Limit is *suspected*: it may have died, hang, or be cut off. Host 0 alone draws the consequence: the host is
+// out in a new epoch, if host 0's side has at least half of the hosts of the epoch before, without all that have been silent for nearly as long
 // (with exactly half of them it goes on because it has the lowest number); else its own side has to end (Split), unless Config.Alone.
 // A host that has got no tick for the Limit less two Periods has lost host 0, whose side alone may go on: it is Fenced, as is one that learns
-// that it is out. The echo of its last tick may have been lost, hence the Periods: a host that was silent alone is fenced before it is given up, if it
-// runs at all. One that is given up together with others, whose silence began up to two Periods earlier, or whose echoes alone are lost, may run for up
-// to two Periods longer; whoever has been told refuses what it says.
+// that it is out. The echo of its last tick may have been lost, and that of the tick before, hence the Periods: a host is fenced before it is given up, if
+// it runs at all. Only one that got a tick more than two Periods after the last of its echoes came through may run for so much longer, or until it
+// hears that it is out; whoever has been told refuses what it says.
 //
 // An end that is *certain* (the agent's connection has ended) is told by Gone and needs no majority: 20 of 24 hosts may end one after another.
 //

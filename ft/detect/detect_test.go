@@ -34,14 +34,15 @@ type field struct {
 	flying  []packet
 	sent    int
 	lost    rankset.Set
-	lostAt  Time
+	lostAt  Time // the first of them
+	outAt   map[int]Time
 	split   []int
 	fenced  []Reason
 	fenceAt []Time
 }
 
 func newField(t *testing.T, n int, seed uint64) *field {
-	f := &field{t: t, rand: rand.New(rand.NewPCG(seed, 1)), dead: make([]bool, n), paused: make([]Time, n), side: make([]int, n), fenced: make([]Reason, n), fenceAt: make([]Time, n)}
+	f := &field{t: t, outAt: map[int]Time{}, rand: rand.New(rand.NewPCG(seed, 1)), dead: make([]bool, n), paused: make([]Time, n), side: make([]int, n), fenced: make([]Reason, n), fenceAt: make([]Time, n)}
 	for i := range n {
 		f.hosts = append(f.hosts, New(Config{Self: i, Hosts: n, Period: period, Limit: limit}, 0))
 	}
@@ -60,6 +61,9 @@ func (f *field) carryOut(h int, o Output) {
 			f.lostAt = f.now
 		}
 		f.lost = f.lost.Union(rankset.Of(o.Lost...))
+		for _, h := range o.Lost {
+			f.outAt[h] = f.now
+		}
 	}
 	if o.Split != nil {
 		f.split = o.Split
@@ -182,6 +186,27 @@ func TestCut(t *testing.T) {
 			if f.side[h] == 0 && goesOn && f.fenced[h] != NotFenced {
 				t.Fatalf("seed %d: host %d of %d is fenced (%d)", seed, h, n, f.fenced[h])
 			}
+		}
+	}
+}
+
+// Hosts fall silent shortly one after another: each is given up at its own limit, when it has ended itself if it still runs, also where echoes of
+// its last ticks were lost.
+func TestOneAfterAnother(t *testing.T) {
+	for seed := range uint64(200) {
+		f := newField(t, 8+int(seed%40), seed)
+		f.run(Time(500+f.rand.IntN(200)) * ms)
+		first, second := 1+f.rand.IntN(3), 4+f.rand.IntN(4)
+		f.dead[first] = true
+		f.run(Time(1+f.rand.IntN(int(2*period/ms))) * ms)
+		f.side[second] = 1
+		cut := f.now
+		f.run(2500 * ms)
+		if !f.lost.Equal(rankset.Of(first, second)) || f.outAt[second]-cut < limit-period-20*ms || f.outAt[second]-cut > limit+20*ms {
+			t.Fatalf("seed %d: out %v, host %d at %d, %d ms after its cut", seed, f.lost, second, f.outAt[second], (f.outAt[second]-cut)/ms)
+		}
+		if f.fenced[second] != LostContact || f.fenceAt[second] > f.outAt[second] {
+			t.Fatalf("seed %d: host %d is fenced (%d) at %d, out at %d", seed, second, f.fenced[second], f.fenceAt[second], f.outAt[second])
 		}
 	}
 }

@@ -68,30 +68,34 @@ func (m *Machine) known(h int, now Time) Time {
 	return p.silence + now - p.reported
 }
 
-// judge gives up who has been silent for the limit, with all who are as good as silent: a network that is cut in two shows at once on whose side who is.
+// judge gives up who has been silent for the limit. Who is as good as silent counts against the majority at once, so that a network that is cut in two
+// shows on whose side who is; but that one is given up only at its own limit, before which it may not have ended its processes.
 func (m *Machine) judge(now Time) {
 	group := map[int]Time{}
 	for _, s := range m.silents(now) {
 		group[s.host] = s.time
 	}
-	longest := Time(0)
 	for h := range m.peers {
 		if time := m.known(h, now); time >= m.early() {
 			group[h] = max(group[h], time)
 		}
-		longest = max(longest, group[h])
 	}
-	if longest < m.cfg.Limit {
+	var lost []int
+	for _, h := range slices.Sorted(maps.Keys(group)) {
+		if group[h] >= m.cfg.Limit {
+			lost = append(lost, h)
+		}
+	}
+	if lost == nil {
 		return
 	}
-	list := slices.Sorted(maps.Keys(group))
 	all := len(m.peers) - m.out.Len()
-	if here := all - len(list); 2*here < all && !m.cfg.Alone {
-		m.ended, m.pending.Split = true, list
+	if here := all - len(group); 2*here < all && !m.cfg.Alone {
+		m.ended, m.pending.Split = true, slices.Sorted(maps.Keys(group))
 		return
 	}
-	m.pending.Lost = list
-	m.exclude(list, now)
+	m.pending.Lost = lost
+	m.exclude(lost, now)
 }
 
 // exclude begins an epoch without some hosts, and tells all, also them.

@@ -29,6 +29,7 @@ var mutants = []mutant{
 	{"a revocation is not handed on when members die", "ft/revoke/revoke.go", "m.failed = m.failed.Union(dead)\n\tif !m.revoked {", "m.failed = m.failed.Union(dead)\n\tif true {"},
 	{"the agreement before the last is forgotten", "ft/member/member.go", "const keep = 2", "const keep = 1"},
 	{"the agreement before the last does not hear of deaths", "ft/member/member.go", "first = m.running - keep + 1", "first = m.running"},
+	{"hosts are given up together with one that has reached the limit", "ft/detect/watch.go", "if group[h] >= m.cfg.Limit {", "if slices.Max(slices.Collect(maps.Values(group))) >= m.cfg.Limit {"},
 	{"whoever is out is not told", "ft/detect/detect.go", "if msg.epoch >= m.epoch && !m.root() {", "if false {"},
 }
 
