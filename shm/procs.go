@@ -80,7 +80,7 @@ func (s *Segment) clear(i int) error {
 	}
 	clear(s.mem[g.dirtyOff+i*g.dirtyStride:][:g.dirtyStride])
 	clear(s.mem[g.heldOff+i*g.heldStride:][:g.heldStride])
-	for _, hole := range []struct{ off, size int }{{g.chanOff + i*g.chanRow, g.chanRow}, {g.sdescOff + i*g.sdescRow, g.sdescRow}, {g.ringOff + i*g.ringRow, g.ringRow}} {
+	for _, hole := range []struct{ off, size int }{{g.chanOff + i*g.chanRow, g.chanRow}, {g.sdescOff + i*g.sdescRow, g.sdescRow}, {g.diagOff + i*cDiagBytes, cDiagBytes}, {g.ringOff + i*g.ringRow, g.ringRow}} {
 		if err := syscall.Fallocate(int(s.file.Fd()), fallocKeepSize|fallocPunchHole, int64(hole.off), int64(hole.size)); err != nil {
 			return fmt.Errorf("shm: slot %d cannot be emptied: %w", i, err)
 		}

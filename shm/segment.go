@@ -55,7 +55,7 @@ type Segment struct {
 }
 
 type geometry struct {
-	maxProcs, procOff, dirtyOff, dirtyStride, heldOff, heldStride, shareOff, chanOff, chanRow, ringOff, ringRow, ringBytes, sdescOff, sdescRow, total int
+	maxProcs, procOff, dirtyOff, dirtyStride, heldOff, heldStride, shareOff, diagOff, chanOff, chanRow, ringOff, ringRow, ringBytes, sdescOff, sdescRow, total int
 }
 
 const pageBytes = 4096
@@ -79,7 +79,8 @@ func geometryFor(maxProcs, worldSize int) geometry {
 	g.dirtyStride = roundUp(maxProcs, cLine)
 	g.heldOff, g.heldStride = roundUp(g.dirtyOff+maxProcs*g.dirtyStride, pageBytes), g.dirtyStride
 	g.shareOff = roundUp(g.heldOff+maxProcs*g.heldStride, pageBytes)
-	g.chanOff = roundUp(g.shareOff+cShareEntries*berthBytes, pageBytes)
+	g.diagOff = roundUp(g.shareOff+cShareEntries*berthBytes, pageBytes)
+	g.chanOff = g.diagOff + maxProcs*cDiagBytes
 	g.chanRow = roundUp(maxProcs*cChanBytes, pageBytes)
 	g.sdescOff = g.chanOff + maxProcs*g.chanRow
 	g.sdescRow = roundUp(cSdescPerProc*8, pageBytes)
@@ -120,7 +121,7 @@ func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 	s.put32(segOffRingsPerProc, cRingsPerProc)
 	for _, f := range []struct{ off, value int }{
 		{segOffProcOff, g.procOff}, {segOffProcStride, procBytes}, {segOffDirtyOff, g.dirtyOff}, {segOffDirtyStride, g.dirtyStride},
-		{segOffHeldOff, g.heldOff}, {segOffHeldStride, g.heldStride}, {segOffShareOff, g.shareOff},
+		{segOffHeldOff, g.heldOff}, {segOffHeldStride, g.heldStride}, {segOffShareOff, g.shareOff}, {segOffDiagOff, g.diagOff},
 		{segOffChanOff, g.chanOff}, {segOffChanRow, g.chanRow}, {segOffRingOff, g.ringOff}, {segOffRingRow, g.ringRow},
 		{segOffSdescOff, g.sdescOff}, {segOffSdescRow, g.sdescRow},
 	} {
@@ -136,7 +137,7 @@ func mapSegment(file *os.File, g geometry) (*Segment, error) {
 	if err := file.Truncate(int64(g.total)); err != nil {
 		return nil, fmt.Errorf("shm: size %d: %w", g.total, err)
 	}
-	for _, part := range [][2]int{{0, g.procOff}, {g.shareOff, g.chanOff - g.shareOff}} {
+	for _, part := range [][2]int{{0, g.procOff}, {g.shareOff, g.diagOff - g.shareOff}} {
 		if err := syscall.Fallocate(int(file.Fd()), 0, int64(part[0]), int64(part[1])); err != nil {
 			return nil, fmt.Errorf("shm: no memory for %d processes: %w", g.maxProcs, err)
 		}

@@ -4,7 +4,7 @@ package shm
 
 const (
 	cSegMagic        = 0x3131786773787073
-	cSegVersion      = 0x2
+	cSegVersion      = 0x3
 	cLine            = 0x40
 	cChanBytes       = 0x100
 	cRingsPerProc    = 0x40
@@ -12,6 +12,17 @@ const (
 	cSdescPerProc    = 0x400
 	cShareEntries    = 0x1001
 	cMailboxBytes    = 0x9000
+	cDiagBytes       = 0x4000
+	cDiagWaits       = 0x4
+	cDiagStride      = 0x400
+	cDiagQueues      = 0x1000
+	cDiagEntries     = 0x38
+	cDiagChecked     = 0x2000
+	cDiagChecks      = 0x80
+	cDiagRegisters   = 0x8
+	cDiagMembers     = 0x20
+	cDiagName        = 0x40
+	cDiagNameShort   = 0x20
 	cSegWithFt       = 0x1
 	cSegTcp          = 0x2
 	cSegHosts        = 0x4
@@ -29,6 +40,18 @@ const (
 	cSleepsOnSockets = 0x2
 	cFtReturns       = 0x1
 	cFtMet           = 0x2
+	cWaitsEvent      = 0x1
+	cWaitsRecv       = 0x2
+	cWaitsSend       = 0x3
+	cWaitsColl       = 0x4
+	cWaitsProbe      = 0x5
+	cWaitsAny        = 0x6
+	cWaitsRequest    = 0x7
+	cWaitsLeave      = 0x8
+	cQueuePosted     = 0x1
+	cQueueUnexpected = 0x2
+	cQueueSent       = 0x3
+	cQueueNoRoom     = 0x4
 )
 
 // Offsets in spx_seg.
@@ -60,12 +83,13 @@ const (
 	segOffUniverseSize = 168
 	segOffHost         = 172
 	segOffKey          = 176
-	segOffDeathSeq     = 208
-	segOffAbortClaim   = 272
-	segOffAbortCode    = 276
-	segOffWinBytes     = 280
-	segOffShelfBytes   = 288
-	segBytes           = 336
+	segOffDiagOff      = 208
+	segOffDeathSeq     = 216
+	segOffAbortClaim   = 280
+	segOffAbortCode    = 284
+	segOffWinBytes     = 288
+	segOffShelfBytes   = 296
+	segBytes           = 344
 )
 
 // Offsets in spx_proc.
@@ -110,4 +134,53 @@ const (
 	berthOffCtx   = 0
 	berthOffPlace = 8
 	berthBytes    = 16
+)
+
+// Offsets in spx_diag_wait.
+const (
+	diagWaitOffVersion     = 0
+	diagWaitOffFn          = 4
+	diagWaitOffTid         = 8
+	diagWaitOffWhat        = 12
+	diagWaitOffSince       = 16
+	diagWaitOffCtx         = 24
+	diagWaitOffCommRank    = 32
+	diagWaitOffCommSize    = 36
+	diagWaitOffPeerRank    = 40
+	diagWaitOffPeer        = 44
+	diagWaitOffTag         = 48
+	diagWaitOffRoot        = 52
+	diagWaitOffColl        = 56
+	diagWaitOffSeq         = 60
+	diagWaitOffCount       = 64
+	diagWaitOffBytes       = 72
+	diagWaitOffRegisters   = 80
+	diagWaitOffComm        = 144
+	diagWaitOffType        = 208
+	diagWaitOffMembers     = 272
+	diagWaitOffMoreMembers = 528
+	diagWaitOffParked      = 532
+	diagWaitBytes          = 536
+)
+
+// Offsets in spx_diag_queue.
+const (
+	diagQueueOffVersion    = 0
+	diagQueueOffEntries    = 4
+	diagQueueOffPosted     = 8
+	diagQueueOffUnexpected = 12
+	diagQueueOffPending    = 16
+	diagQueueBytes         = 64
+)
+
+// Offsets in spx_diag_entry.
+const (
+	diagEntryOffKind  = 0
+	diagEntryOffPeer  = 4
+	diagEntryOffRank  = 8
+	diagEntryOffTag   = 12
+	diagEntryOffCtx   = 16
+	diagEntryOffBytes = 24
+	diagEntryOffComm  = 32
+	diagEntryBytes    = 64
 )

@@ -10,7 +10,7 @@
  *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
  *   lock.c     the lock, with MPI_THREAD_MULTIPLE
  *   net.c      records over sockets                    net_relay.c, net_close.c  fewer of them than pairs
- *   mcast.c    messages to sets of processes
+ *   mcast.c    messages to sets of processes        diag.c     what this process waits for, told to those who ask
  */
 #ifndef SPX_DP_H
 #define SPX_DP_H
@@ -403,6 +403,7 @@ typedef struct {
   bool looks;           /* the thread is counted among those that look for messages: wait.c */
   uint32_t visits;      /* of waiting threads, when this one last thought of sleeping */
   uint64_t looked;      /* ns: the last look at the clock */
+  uint64_t since;       /* ns: when it first thought of sleeping; 0: it has not */
   spx_request *request; /* what is waited for; NULL: any event */
 } spx_idle;
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SPX_SEG_MAGIC      0x3131786773787073ull /* "spxsgx11" */
-#define SPX_SEG_VERSION    2
+#define SPX_SEG_VERSION    3
 #define SPX_LINE           64
 #define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
@@ -19,6 +19,18 @@
 #define SPX_SDESC_PER_PROC 1024  /* get-protocol send descriptors a process may have at once */
 #define SPX_SHARE_ENTRIES  4097  /* communicators with shared memory for collectives, and the first world */
 #define SPX_MAILBOX_BYTES  36864 /* of a window, for each process, where process_vm_readv is forbidden (rma_move.c) */
+/* What a process says of its waiting, for diagnosis (diag.c): a row for each process, of these parts. */
+#define SPX_DIAG_BYTES      16384
+#define SPX_DIAG_WAITS      4    /* spx_diag_wait, for threads that wait at one time, SPX_DIAG_STRIDE apart */
+#define SPX_DIAG_STRIDE     1024 /* bytes from one to the next */
+#define SPX_DIAG_QUEUES     4096 /* where spx_diag_queue is, and spx_diag_entry behind it, a line each */
+#define SPX_DIAG_ENTRIES    56
+#define SPX_DIAG_CHECKED    8192 /* where spx_diag_check is, with SPX_CHECK=1 */
+#define SPX_DIAG_CHECKS     128
+#define SPX_DIAG_REGISTERS  8
+#define SPX_DIAG_MEMBERS    32 /* words of 64 processes */
+#define SPX_DIAG_NAME       64 /* bytes of a name, with its zero */
+#define SPX_DIAG_NAME_SHORT 32
 
 /* Offset 0. Written by the agent before the first process starts, unless another writer is named. */
 typedef struct spx_seg {
@@ -42,6 +54,7 @@ typedef struct spx_seg {
   uint32_t universe_size;         /* MPI_UNIVERSE_SIZE */
   uint32_t host;                  /* number of this host in the job, from 0 */
   uint8_t key[32];                /* of the job: both ends of a connection prove that they have it */
+  uint64_t diag_off;              /* rows of SPX_DIAG_BYTES, one for each process; 0: there are none */
   /* own lines */
   uint32_t death_seq; /* +1 by the agent after it has published a death (spx_proc.agent_state), or added processes */
   uint8_t pad1[60];
@@ -134,7 +147,69 @@ typedef struct spx_berth {
   uint64_t place; /* 0: not chosen yet, by the first to use it; bit 0: some member could not get memory */
 } spx_berth;
 
+/* spx_diag_wait.what */
+enum {
+  SPX_WAITS_EVENT = 1,   /* for anything to happen */
+  SPX_WAITS_RECV = 2,    /* a message */
+  SPX_WAITS_SEND = 3,    /* its message to be received */
+  SPX_WAITS_COLL = 4,    /* in a collective */
+  SPX_WAITS_PROBE = 5,   /* a message, which it will not receive yet */
+  SPX_WAITS_ANY = 6,     /* one of several requests */
+  SPX_WAITS_REQUEST = 7, /* a request of another kind */
+  SPX_WAITS_LEAVE = 8    /* in MPI_Finalize: what it has sent to be received */
+};
+
+/* What a thread waits for. Written by the process alone, and only when it has slept for a millisecond in vain. */
+typedef struct spx_diag_wait {
+  uint32_t version; /* odd while it is written */
+  uint32_t fn;      /* SPX_FN_* of the call; 0: the thread does not wait */
+  uint32_t tid;
+  uint32_t what;  /* SPX_WAITS_* */
+  uint64_t since; /* ns of CLOCK_MONOTONIC */
+  uint64_t ctx;   /* of the communicator; 0: there is none */
+  int32_t comm_rank, comm_size;
+  int32_t peer_rank; /* in the communicator, MPI_ANY_SOURCE, or another negative number: nobody in particular */
+  uint32_t peer;     /* its process; UINT32_MAX: nobody in particular */
+  int32_t tag, root; /* root: -1: there is none */
+  uint32_t coll;     /* collective: spx_coll_kind + 1 */
+  uint32_t seq;      /* the number of the operation on the communicator */
+  int64_t count;
+  uint64_t bytes;
+  uint64_t registers[SPX_DIAG_REGISTERS]; /* pc, sp, bp, bx, r12 to r15 of the function that sleeps; pc 0: unknown */
+  uint8_t comm[SPX_DIAG_NAME];
+  uint8_t type[SPX_DIAG_NAME];
+  uint64_t members[SPX_DIAG_MEMBERS]; /* processes that it may wait for: bits */
+  uint32_t more_members;              /* of them: not in members */
+  uint32_t
+      parked; /* 1: in spx_proc.sleeping, too: that is 0 when it has been woken since; 0: another thread looks for it */
+} spx_diag_wait;
+
+/* Its queues, as they were when it last went to sleep. */
+typedef struct spx_diag_queue {
+  uint32_t version; /* odd while it is written */
+  uint32_t entries;
+  uint32_t posted, unexpected, pending; /* numbers of all, of the user's communication */
+  uint8_t pad[44];
+} spx_diag_queue;
+
+enum {
+  SPX_QUEUE_POSTED = 1,
+  SPX_QUEUE_UNEXPECTED = 2,
+  SPX_QUEUE_SENT = 3,
+  SPX_QUEUE_NO_ROOM = 4
+}; /* spx_diag_entry.kind */
+typedef struct spx_diag_entry {
+  uint32_t kind;
+  uint32_t peer; /* process, UINT32_MAX: any */
+  int32_t rank, tag;
+  uint64_t ctx, bytes;
+  uint8_t comm[SPX_DIAG_NAME_SHORT];
+} spx_diag_entry;
+
 #ifndef SPX_GENERATING
+_Static_assert(sizeof(spx_diag_wait) <= SPX_DIAG_STRIDE && SPX_DIAG_WAITS * SPX_DIAG_STRIDE <= SPX_DIAG_QUEUES, "diag");
+_Static_assert(sizeof(spx_diag_queue) == SPX_LINE && sizeof(spx_diag_entry) == SPX_LINE, "diag");
+_Static_assert(SPX_DIAG_QUEUES + (1 + SPX_DIAG_ENTRIES) * SPX_LINE <= SPX_DIAG_CHECKED, "diag");
 _Static_assert(sizeof(spx_proc) == 3 * SPX_LINE, "spx_proc");
 _Static_assert(sizeof(spx_chan) == SPX_CHAN_BYTES, "spx_chan");
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "basic.h"
+#include "diag.h"
 #include "plan_run.h"
 
 enum {
@@ -431,11 +432,14 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
   spx_idle w = {0};
   spx_turn_begin();
   for (uint32_t at = 0; !spx_run_advance(run); at = run->pc) {
-    if (run->pc != at) w.empty = 0;
+    if (run->pc != at) w.empty = 0, w.since = 0;
+    spx_diag_now.fn = spx_fn;
+    spx_diag_now.run = run;
     if (run->blocked)
       spx_wait(&run->blocked->r);
     else
       spx_share_idle(run, &w);
+    spx_diag_now.run = NULL;
   }
   spx_turn_end(SPX_TURN_OTHER);
   err = run->error;

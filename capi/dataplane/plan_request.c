@@ -1,6 +1,7 @@
 /* plan_request.c - plans behind requests: nonblocking and persistent collectives, driven by a poller. MPI-5.0 6.12, 6.13. */
 #include <stdio.h>
 #include <stdlib.h>
+#include "diag.h"
 #include "plan_run.h"
 
 /* What a request of a collective is bound to: r->priv. */
@@ -12,6 +13,13 @@ typedef struct bound {
   uint32_t ntypes;   /* w forms: number of the datatypes in both directions */
   spx_type *types[]; /* w forms: those for sends, then those for receives; NULL: none */
 } bound;
+
+static const spx_coll *coll_of(const spx_request *r, int32_t *tag)
+{
+  const bound *b = r->priv;
+  *tag = b->tag;
+  return &b->c;
+}
 
 static void hold(const spx_coll *c, int on)
 {
@@ -186,6 +194,7 @@ int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
   r->src = r->want_src = MPI_ANY_SOURCE;
   r->tag = r->want_tag = MPI_ANY_TAG;
   r->priv = b;
+  spx_diag_coll_of = coll_of;
   r->start = start_request;
   r->finish = collect;
   r->release = release;

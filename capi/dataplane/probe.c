@@ -2,6 +2,7 @@
  *
  * A probe looks into the unexpected messages; a matching probe takes the message out, so that only its handle can receive it.
  */
+#include "diag.h"
 #include "dp.h"
 
 static spx_unex *find(int src, int tag, uint64_t ctx)
@@ -65,7 +66,12 @@ int spx_probe(int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st, 
     uint32_t ticket = spx_ticket();
     int flag, rc = spx_iprobe(src, tag, c, ctx_kind, &flag, st, matched);
     if (rc != MPI_SUCCESS || flag) return rc;
+    spx_diag_now.fn = spx_fn;
+    spx_diag_now.probe.src = src;
+    spx_diag_now.probe.tag = tag;
+    spx_diag_now.probe.comm = c;
     spx_wait_event(ticket, 0);
+    spx_diag_now.probe.comm = NULL;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "diag.h"
 #include "dp.h"
 #include "settings.h"
 
@@ -120,12 +121,14 @@ int spx_dp_attach(int memfd, uint32_t me)
   spx_match_reset();
   spx_get_attach();
   spx_idle_attach();
-  err = spx_peers_attach();
+  err = spx_diag_attach();
+  if (err == 0) err = spx_peers_attach();
   if (err == 0) err = spx_ring_attach();
   if (err == 0) err = spx_net_attach();
   if (err == 0) return 0;
   spx_ring_detach();
   spx_peers_detach();
+  spx_diag_detach();
 fail:
   munmap(base, bytes);
   if (spx_map.fd >= 0) close(spx_map.fd);
@@ -141,6 +144,7 @@ void spx_dp_detach(void)
   spx_net_detach();
   spx_ring_detach();
   spx_peers_detach();
+  spx_diag_detach();
   munmap(spx_map.base, spx_segment->total_bytes);
   close(spx_map.fd);
   spx_map.fd = -1;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "diag.h"
 #include "dp.h"
 #include "idle.h"
 
@@ -316,11 +317,18 @@ static bool others_look(spx_idle *w)
   return came || looking > w->looks;
 }
 
-/* Sleeps while another thread looks for messages. */
-static void doze(spx_idle *w, uint32_t value, uint64_t ns)
+/* Sleeps while another thread looks for messages; now: ns of the clock. */
+static void doze(spx_idle *w, uint32_t value, uint64_t ns, uint64_t now)
 {
+  int slot = -1;
   spx_rx_settle();
+  if (now - w->since > FIRST_SLEEP_NS) {
+    uint64_t registers[SPX_DIAG_REGISTERS];
+    spx_diag_registers(registers);
+    slot = spx_diag_begin(w->request, w->since, registers, false);
+  }
   sleep_on_bell(w, value, ns < DOZE_NS ? ns : DOZE_NS, doze_on_futex);
+  spx_diag_end(slot);
 }
 
 static void park(spx_idle *w, uint32_t value, uint64_t ns)
@@ -338,7 +346,11 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
         !due_now()) {
       deep++;
       told = false;
+      uint64_t registers[SPX_DIAG_REGISTERS];
+      spx_diag_registers(registers);
+      int slot = spx_diag_begin(w->request, w->since, registers, true);
       sleep_on_bell(w, value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS, wait_on_futex);
+      spx_diag_end(slot);
       deep--;
     }
   }
@@ -393,9 +405,10 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     passed(start);
     return;
   }
+  if (!w->since) w->since = start;
   if (others) {
     look_away(w->looks);
-    doze(w, value, ns);
+    doze(w, value, ns, start);
     look(w->looks);
     return;
   }

@@ -1,4 +1,5 @@
 /* request.c - completing one request, or some of several. MPI-5.0 3.7.3, 3.7.5.  All of several: request_all.c. */
+#include "diag.h"
 #include "request.h"
 
 void spx_status_empty(MPI_Status *st)
@@ -133,7 +134,11 @@ static scan await(int count, MPI_Request const *requests)
     uint32_t ticket = spx_ticket();
     scan s = look(count, requests);
     if (s.ready >= 0 || s.held_up >= 0 || s.active == 0) return s;
+    spx_diag_now.fn = spx_fn;
+    spx_diag_now.list = requests;
+    spx_diag_now.list_n = count;
     spx_wait_event(ticket, 0);
+    spx_diag_now.list = NULL;
   }
 }
 

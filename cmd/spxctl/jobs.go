@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,20 +21,23 @@ import (
 // Commands for running jobs: docs/malleability.md.
 
 func jobsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "jobs",
-		Short: "lists this user's running jobs on this host",
-		Args:  cobra.NoArgs,
-		Run: func(*cobra.Command, []string) {
-			for _, j := range steer.List() {
-				takes := "takes no commands"
-				if j.Commands {
-					takes = "takes commands"
-				}
-				fmt.Printf("%s  %4d processes, %s: %s\n", j.Job, j.Procs, takes, j.Program)
+	c := &cobra.Command{Use: "jobs", Short: "lists this user's running jobs on this host", Args: cobra.NoArgs}
+	asJSON := c.Flags().Bool("json", false, "for programs")
+	c.RunE = func(*cobra.Command, []string) error {
+		list := steer.List()
+		if *asJSON {
+			return json.NewEncoder(os.Stdout).Encode(append([]service.About{}, list...))
+		}
+		for _, j := range list {
+			takes := "takes no commands"
+			if j.Commands {
+				takes = "takes commands"
 			}
-		},
+			fmt.Printf("%s  %4d processes, %s: %s\n", j.Job, j.Procs, takes, j.Program)
+		}
+		return nil
 	}
+	return c
 }
 
 func limitFlag(c *cobra.Command) *time.Duration {

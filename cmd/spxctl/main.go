@@ -1,5 +1,6 @@
 // Spxctl is the tool beside spxrun. It owns the command line alone: `spxctl tune` measures (tune.go) and writes the table that libspx reads when
 // MPI starts (docs/tuning.md); jobs, resize, kill, drill and hook ask the agents of running jobs (launch/steer, docs/malleability.md);
+// ps, waits, stacks and queues say what their processes do (core/diagnose, docs/diagnosis.md);
 // topology shows and measures networks (launch/probe, docs/connections.md); system checks system files and shows systems (launch/system, docs/systems.md). It starts
 // programs by spxrun and touches no job's memory.
 package main
@@ -15,7 +16,7 @@ import (
 func main() {
 	root := &cobra.Command{Use: "spxctl", Short: "libspx on this machine: running jobs, tuning", SilenceUsage: true, SilenceErrors: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(jobsCommand(), resizeCommand(), killCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand())
+	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), resizeCommand(), killCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand())
 	if err := root.Execute(); err != nil {
 		if !errors.Is(err, errSaid) {
 			fmt.Fprintln(os.Stderr, "spxctl:", err)

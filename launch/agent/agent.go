@@ -102,6 +102,9 @@ type agent struct {
 	inputRest []byte
 	asking    asking
 	fenced    bool
+
+	inspections map[int]*inspection // under way, by number
+	looks       int                 // so far
 }
 
 // decider says what events mean: the machine of launch/job, or the way to the host where that is.
@@ -349,6 +352,8 @@ func (a *agent) messages() {
 			a.fellSilent(e)
 		case fenced:
 			a.fence(e)
+		case inspected:
+			a.hasInspected(e)
 		default:
 			a.step(e)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"libspx/launch/control"
+	"libspx/launch/inspect"
 	"libspx/shm"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,11 +31,11 @@ func TestCallNames(t *testing.T) {
 		t.Fatalf("only %d names in the table of the library", len(names))
 	}
 	for i, n := range names {
-		if got := callName(uint32(i + 1)); got != n[1] {
+		if got := inspect.CallName(uint32(i + 1)); got != n[1] {
 			t.Fatalf("function %d is %s to the library and %q to the agent", i+1, n[1], got)
 		}
 	}
-	if callName(0) != "" || callName(1<<30) != "" {
+	if inspect.CallName(0) != "" || inspect.CallName(1<<30) != "" {
 		t.Error("numbers of no function have names")
 	}
 }

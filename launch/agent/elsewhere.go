@@ -273,6 +273,8 @@ func (a *agent) heard(h *elsewhere, m *control.Message) {
 		a.asked(h, m.Question)
 	case m.Made != nil:
 		a.madeThere(h, m.Made)
+	case m.Inspected != nil:
+		a.inspectedThere(h, m.Inspected)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"libspx/api"
 	"libspx/launch/control"
 	"libspx/launch/cpus"
+	"libspx/launch/inspect"
 	"libspx/launch/job"
 	"libspx/launch/process"
 	"libspx/shm"
@@ -88,7 +88,7 @@ func (a *agent) ended(i int) {
 			state = job.OwnerInit // it is in MPI_Init, or it would not have joined
 		}
 	}
-	e := job.Ended{Proc: i, Wait: wait, Owner: state, Call: callName(a.segment.Call(i)), Returns: a.anyReturns(),
+	e := job.Ended{Proc: i, Wait: wait, Owner: state, Call: inspect.CallName(a.segment.Call(i)), Returns: a.anyReturns(),
 		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code, Spawning: spawning}
 	if r.joined {
 		e.Also = a.endedToo(i)
@@ -248,27 +248,6 @@ func (a *agent) anyMPI(other int) bool {
 	return false
 }
 
-var callNames []string
-
-// callName is the name of an MPI function by its number (SPX_FN_*): its place in the tables, counted from 1. Empty for none.
-func callName(number uint32) string {
-	if number == 0 {
-		return ""
-	}
-	if callNames == nil {
-		callNames = []string{""}
-		if t, err := api.Load(); err == nil {
-			for _, f := range t.Functions {
-				callNames = append(callNames, f.Name)
-			}
-		}
-	}
-	if int(number) >= len(callNames) {
-		return ""
-	}
-	return callNames[number]
-}
-
 // where prints in which MPI calls the ranks are: of a job that hangs, what its user wants to know.
 func (a *agent) where() {
 	if !a.anyMPI(-1) {
@@ -286,8 +265,8 @@ func (a *agent) where() {
 			what = "before MPI_Init"
 		case state == shm.OwnerFinalized:
 			what = "after MPI_Finalize"
-		case callName(a.segment.Call(i)) != "":
-			what = "in " + callName(a.segment.Call(i))
+		case inspect.CallName(a.segment.Call(i)) != "":
+			what = "in " + inspect.CallName(a.segment.Call(i))
 		}
 		if in[what] == nil {
 			order = append(order, what)

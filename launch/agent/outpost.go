@@ -252,6 +252,8 @@ func (a *agent) obey(m *control.Message) {
 		}
 	case m.Abandon != 0:
 		a.abandon(m.Abandon)
+	case m.Inspect != nil:
+		a.inspectForAbove(m.Inspect)
 	case m.Action != nil:
 		if s, ok := m.Action.(job.Send); ok && (s.Signal == job.SIGTERM || s.Signal == job.SIGKILL || s.Signal == job.SIGINT || s.Signal == job.SIGHUP) {
 			a.up.ending = true

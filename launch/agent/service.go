@@ -121,6 +121,9 @@ func (a *agent) serve(q *question) {
 	case service.KillRanks:
 		a.killRanks(q)
 		return
+	case service.Inspect:
+		a.inspectFor(q)
+		return
 	case service.Describe:
 		answer = a.about()
 	default:

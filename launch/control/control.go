@@ -115,6 +115,21 @@ type Message struct {
 	World    *World    // to it: the next step of making processes that are spawned
 	Made     *Made     // from it: that step is done, or cannot be done
 	Abandon  uint32    // to it: end those of a spawned world that have not met their parents
+
+	Inspect   *Inspect   // to it: what do the processes do?
+	Inspected *Inspected // from it: the answer
+}
+
+// Inspect asks what the processes of a host do; numbers are not given twice.
+type Inspect struct {
+	Number int
+	Stacks bool // and where they are
+}
+
+// Inspected answers it. Procs are those of package core/diagnose, in JSON.
+type Inspected struct {
+	Number int
+	Procs  []byte
 }
 
 // Done says that the job is over.

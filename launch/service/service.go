@@ -48,6 +48,8 @@ const (
 	Join     // Number (rank), World (processes of the job), Name (the launcher's name for it), Slots (ranks that should be on this host, by the launcher's word; empty: it says nothing), Programs[0], the socket to the launcher; the answer: of rank 0, Text (Offer)
 	Settle   // when all processes have joined: Text (the Offer that rank 0 was given); the answer, when the job begins: Slots[0], the memory file, Number (1: Listener follows)
 	Listener // to a process: the socket on which it listens
+
+	Inspect // what the processes do: Number (1: with their stacks); the answer: Text (diagnose.Proc, in JSON)
 )
 
 // A Peer is a process as its own job knows it.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"libspx/core/diagnose"
 	"libspx/launch/service"
 )
 
@@ -45,6 +46,19 @@ func Describe(job uint64) (about service.About, err error) {
 		err = json.Unmarshal([]byte(answer.Text), &about)
 	}
 	return about, err
+}
+
+// Inspect asks what the processes of a job do, and with stacks where they are.
+func Inspect(job uint64, stacks bool) (procs []diagnose.Proc, err error) {
+	m := &service.Message{Kind: service.Inspect, FD: -1}
+	if stacks {
+		m.Number = 1
+	}
+	answer, err := ask(job, m, 30*time.Second)
+	if err == nil {
+		err = json.Unmarshal([]byte(answer.Text), &procs)
+	}
+	return procs, err
 }
 
 // Find is the job that a user means: the beginning of its number, or "." for the only one there is.

@@ -82,6 +82,7 @@ func Generate(src string) ([]byte, error) {
 // layoutStruct writes the offsets of one struct: each member at the next multiple of its own size.
 func layoutStruct(b *strings.Builder, name, body string, values map[string]uint64) error {
 	fmt.Fprintf(b, "\n// Offsets in spx_%s.\nconst (\n", name)
+	name = strings.ToLower(name[:1]) + camel(name)[1:]
 	off, align := uint64(0), uint64(1)
 	for _, line := range strings.Split(body, ";") {
 		line = strings.Join(strings.Fields(line), " ")

@@ -1,0 +1,174 @@
+// Package diagnose says why a job stands still. It is given what is known of every process (which call it waits in, for whom, since when,
+// its queues, its stack), and finds deadlocks, processes that are missing in a collective, collectives that do not fit each other,
+// messages that nobody receives, receives that nothing fits, and waits for processes that have ended (docs/diagnosis.md).
+//
+// It is pure: who collects is launch/inspect. It serves no section of MPI-5.0; what a call may wait for follows from 3.4, 3.5, 3.7 and 6.1.
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// State is where a process stands.
+type State string
+
+// States.
+const (
+	Starting  State = "before MPI_Init"
+	Running   State = "running"
+	Waiting   State = "waiting" // in an MPI call
+	Stopped   State = "stopped" // by a signal
+	Finalized State = "after MPI_Finalize"
+	Ended     State = "ended"
+	Dead      State = "dead"
+	Silent    State = "not known" // its host does not answer
+)
+
+// gone: it will take part in nothing any more.
+func (s State) gone() bool { return s == Finalized || s == Ended || s == Dead }
+
+// What a call waits for.
+const (
+	Event   = "event"   // anything
+	Recv    = "receive" // a message
+	Send    = "send"    // its message to be received
+	Coll    = "collective"
+	Probe   = "probe"
+	Any     = "any" // one of several requests
+	Request = "request"
+)
+
+// Anybody stands for MPI_ANY_SOURCE, AnyTag for MPI_ANY_TAG, Nobody for no process or rank in particular.
+const (
+	Anybody = -1
+	AnyTag  = -2
+	Nobody  = -1000
+)
+
+// A Proc is what is known of a process.
+type Proc struct {
+	Proc     int     `json:"proc"` // its number in the job
+	Rank     int     `json:"rank"` // in its MPI_COMM_WORLD
+	World    int     `json:"world"`
+	Host     string  `json:"host"`
+	Pid      int     `json:"pid"`
+	State    State   `json:"state"`
+	End      string  `json:"end,omitempty"`      // how it has ended
+	Multiple bool    `json:"multiple,omitempty"` // MPI_THREAD_MULTIPLE: other threads may go on
+	Waits    []Wait  `json:"waits,omitempty"`
+	Stack    []Frame `json:"stack,omitempty"` // of the thread that waits, else of the first; the innermost frame first
+	Missing  string  `json:"stack_missing,omitempty"`
+	Queues   *Queues `json:"queues,omitempty"` // nil: not known
+}
+
+// A Wait is a call in which a thread sleeps.
+type Wait struct {
+	Thread   int     `json:"thread"`
+	Call     string  `json:"call"`
+	What     string  `json:"what"`
+	For      float64 `json:"seconds"`
+	Comm     string  `json:"comm,omitempty"`
+	Context  uint64  `json:"context,omitempty"` // of the communicator, the same for all its members
+	CommRank int     `json:"comm_rank"`
+	CommSize int     `json:"comm_size"`
+	PeerRank int     `json:"peer_rank"` // in the communicator, Anybody or Nobody
+	Peer     int     `json:"peer"`      // its process, or Nobody
+	Tag      int     `json:"tag"`
+	Root     int     `json:"root"` // Nobody: there is none
+	Coll     string  `json:"collective,omitempty"`
+	Seq      uint32  `json:"operation"` // its number on the communicator
+	Count    int64   `json:"count"`
+	Bytes    uint64  `json:"bytes"`
+	Type     string  `json:"datatype,omitempty"`
+	Members  []int   `json:"members,omitempty"` // processes that it may wait for
+	More     bool    `json:"more_members,omitempty"`
+}
+
+// A Frame is a call on a stack.
+type Frame struct {
+	Function string `json:"function"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Object   string `json:"object,omitempty"` // the program or library, where there is no file
+	PC       uint64 `json:"pc"`
+}
+
+// Queues are the messages and receives of a process that have not found each other.
+type Queues struct {
+	Posted     int     `json:"posted"`
+	Unexpected int     `json:"unexpected"`
+	Pending    int     `json:"pending"`
+	Entries    []Entry `json:"entries,omitempty"` // the first of them
+}
+
+// Kinds of entries.
+const (
+	PostedReceive = "posted"
+	Unexpected    = "unexpected"
+	Announced     = "sent"   // the receiver knows of it, and has not received it
+	NoRoom        = "queued" // waits for room
+)
+
+// An Entry is a receive, a message that has come, or one that is on its way.
+type Entry struct {
+	Kind    string `json:"kind"`
+	Peer    int    `json:"peer"`
+	Rank    int    `json:"rank"`
+	Tag     int    `json:"tag"`
+	Context uint64 `json:"context"`
+	Comm    string `json:"comm,omitempty"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// name is what a process is called.
+func (p *Proc) name() string {
+	if p.World != 0 {
+		return fmt.Sprintf("rank %d of world %d", p.Rank, p.World)
+	}
+	return fmt.Sprintf("rank %d", p.Rank)
+}
+
+// names lists processes shortly: ranks 0-3,7.
+func names(list []*Proc) string {
+	if len(list) == 1 {
+		return list[0].name()
+	}
+	slices.SortFunc(list, func(a, b *Proc) int { return cmp.Or(cmp.Compare(a.World, b.World), cmp.Compare(a.Rank, b.Rank)) })
+	var parts []string
+	for i := 0; i < len(list); {
+		world := list[i].World
+		var ranks []int
+		for ; i < len(list) && list[i].World == world; i++ {
+			ranks = append(ranks, list[i].Rank)
+		}
+		text := "ranks " + Ranges(ranks)
+		if world != 0 {
+			text += fmt.Sprintf(" of world %d", world)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " and ")
+}
+
+// Ranges writes ascending numbers shortly: 0-3,7.
+func Ranges(list []int) string {
+	var b strings.Builder
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%d", list[i])
+		if j > i {
+			fmt.Fprintf(&b, "-%d", list[j])
+		}
+		i = j + 1
+	}
+	return b.String()
+}

@@ -1,0 +1,255 @@
+package diagnose
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// How things are said.
+
+func (w *Wait) commName() string {
+	switch {
+	case w.Comm != "":
+		return w.Comm
+	case w.Context != 0:
+		return fmt.Sprintf("a communicator of %d without a name (context %#x)", w.CommSize, w.Context)
+	}
+	return "no communicator"
+}
+
+func (e *Entry) commName() string {
+	if e.Comm != "" {
+		return e.Comm
+	}
+	return fmt.Sprintf("context %#x", e.Context)
+}
+
+func tagText(tag int) string {
+	if tag == AnyTag {
+		return "MPI_ANY_TAG"
+	}
+	return fmt.Sprint(tag)
+}
+
+func rankText(rank int) string {
+	if rank == Anybody {
+		return "MPI_ANY_SOURCE"
+	}
+	return fmt.Sprint(rank)
+}
+
+// text of an entry of a queue.
+func (e *Entry) text() string {
+	switch e.Kind {
+	case PostedReceive:
+		return fmt.Sprintf("receive of at most %d bytes from rank %s, tag %s, on %s", e.Bytes, rankText(e.Rank), tagText(e.Tag), e.commName())
+	case Unexpected:
+		return fmt.Sprintf("message of %d bytes from rank %d, tag %d, on %s", e.Bytes, e.Rank, e.Tag, e.commName())
+	}
+	return fmt.Sprintf("message of %d bytes to rank %d, tag %d, on %s", e.Bytes, e.Rank, e.Tag, e.commName())
+}
+
+// Text is the call with its arguments by name.
+func (w *Wait) Text() string {
+	var args []string
+	add := func(format string, v ...any) { args = append(args, fmt.Sprintf(format, v...)) }
+	if w.Type != "" {
+		add("count=%d", w.Count)
+		add("datatype=%s", w.Type)
+	}
+	switch w.What {
+	case Recv, Probe:
+		add("source=%s", rankText(w.PeerRank))
+		add("tag=%s", tagText(w.Tag))
+	case Send:
+		add("dest=%d", w.PeerRank)
+		add("tag=%d", w.Tag)
+	case Coll:
+		if w.Root >= 0 {
+			add("root=%d", w.Root)
+		}
+	case Any:
+		add("%d requests", w.Count)
+	}
+	if w.Context != 0 {
+		add("comm=%s", w.commName())
+	}
+	what := ""
+	if call := strings.TrimPrefix(w.Call, "MPI_"); w.What == Recv && !strings.HasSuffix(strings.ToLower(call), "recv") {
+		what = "receive: "
+	} else if w.What == Send && !strings.HasSuffix(strings.ToLower(call), "send") {
+		what = "send: "
+	} else if w.What == Coll && w.Coll != w.Call {
+		what = w.Coll + ": "
+	}
+	return fmt.Sprintf("%s(%s%s)", w.Call, what, strings.Join(args, ", "))
+}
+
+// place is the frame that a user knows: the innermost that is not the library's.
+func place(stack []Frame) string {
+	for _, f := range stack {
+		if !strings.HasPrefix(f.Function, "MPI_") && !strings.HasPrefix(f.Function, "PMPI_") {
+			return f.Text()
+		}
+	}
+	return ""
+}
+
+// Text of a frame: main (hello.c:12).
+func (f Frame) Text() string {
+	switch {
+	case f.File != "":
+		return fmt.Sprintf("%s (%s:%d)", f.Function, path.Base(f.File), f.Line)
+	case f.Function != "":
+		return fmt.Sprintf("%s (in %s)", f.Function, path.Base(f.Object))
+	}
+	return fmt.Sprintf("%#x (in %s)", f.PC, path.Base(f.Object))
+}
+
+// where says where a process is that is in no call that waits.
+func (p *Proc) where() string {
+	what := "is in no MPI call that waits"
+	switch p.State {
+	case Stopped:
+		what = "is stopped by a signal"
+	case Starting:
+		what = "has not called MPI_Init"
+	}
+	if at := place(p.Stack); at != "" {
+		what += ": it is in " + at
+	}
+	return what
+}
+
+// doing says what a process does: "is in MPI_Recv(...) for 3.1 s, at main (x.c:12)".
+func doing(p *Proc) string {
+	switch {
+	case p.State.gone():
+		return p.fate()
+	case p.State == Silent:
+		return "is on a host that does not answer"
+	case len(p.Waits) == 0:
+		return p.where()
+	}
+	text := fmt.Sprintf("is in %s for %.1f s", p.Waits[0].Text(), p.Waits[0].For)
+	if at := place(p.Stack); at != "" {
+		text += ", at " + at
+	}
+	if n := len(p.Waits) - 1; n > 0 {
+		text += fmt.Sprintf(" (and %d other threads wait)", n)
+	}
+	return text
+}
+
+// Waits is the diagnosis as text: the findings, then what every process does that none of them shows.
+func Waits(procs []Proc) []string {
+	var out []string
+	shown := map[string]bool{}
+	found := Find(procs)
+	for _, f := range found {
+		out = append(out, f.Text)
+		for _, d := range f.Details {
+			if !shown[d] {
+				shown[d] = true
+				out = append(out, "  "+d)
+			}
+		}
+	}
+	if len(found) == 0 {
+		out = append(out, "nothing is found that would not go on by itself")
+	}
+	for _, line := range group(procs) {
+		if !shown[line] {
+			out = append(out, "  "+line)
+		}
+	}
+	return out
+}
+
+// group says what every process does, those together that do the same.
+func group(procs []Proc) (out []string) {
+	by := map[string][]*Proc{}
+	var order []string
+	for i := range procs {
+		p := &procs[i]
+		key := string(p.State) + place(p.Stack)
+		if len(p.Waits) > 0 {
+			key += p.Waits[0].Text()
+		}
+		if by[key] == nil {
+			order = append(order, key)
+		}
+		by[key] = append(by[key], p)
+	}
+	for _, key := range order {
+		list := by[key]
+		text := doing(list[0])
+		if len(list) > 1 {
+			text = strings.Replace(strings.Replace(text, "is ", "are ", 1), "has ", "have ", 1)
+		}
+		out = append(out, names(list)+" "+text)
+	}
+	return out
+}
+
+// Ps is a table of the processes.
+func Ps(procs []Proc) []string {
+	out := []string{fmt.Sprintf("%5s %8s  %-12s %9s  %s", "RANK", "PID", "HOST", "SINCE", "DOES")}
+	for i := range procs {
+		p := &procs[i]
+		since, what := "", string(p.State)
+		if len(p.Waits) > 0 {
+			since, what = fmt.Sprintf("%.1f s", p.Waits[0].For), p.Waits[0].Text()
+		} else if at := place(p.Stack); at != "" {
+			what += ", in " + at
+		} else if p.End != "" {
+			what += ": " + p.End
+		}
+		rank := fmt.Sprint(p.Rank)
+		if p.World != 0 {
+			rank = fmt.Sprintf("%d/%d", p.World, p.Rank)
+		}
+		out = append(out, fmt.Sprintf("%5s %8d  %-12s %9s  %s", rank, p.Pid, p.Host, since, what))
+	}
+	return out
+}
+
+// Stacks shows the stacks of all processes.
+func Stacks(procs []Proc) (out []string) {
+	for i := range procs {
+		p := &procs[i]
+		out = append(out, fmt.Sprintf("%s (pid %d on %s) %s", p.name(), p.Pid, p.Host, doing(p)))
+		for n, f := range p.Stack {
+			out = append(out, fmt.Sprintf("  #%-2d %s", n, f.Text()))
+		}
+		if p.Missing != "" {
+			out = append(out, "  "+p.Missing)
+		}
+	}
+	return out
+}
+
+// QueueLines shows the queues of all processes.
+func QueueLines(procs []Proc) (out []string) {
+	titles := map[string]string{PostedReceive: "posted", Unexpected: "unexpected", Announced: "sent, not received", NoRoom: "waits for room"}
+	for i := range procs {
+		p := &procs[i]
+		q := p.Queues
+		if q == nil {
+			out = append(out, fmt.Sprintf("%s: not known: it %s", p.name(), doing(p)))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s: %d receives posted, %d messages unexpected, %d sends pending", p.name(), q.Posted, q.Unexpected, q.Pending))
+		for k := range q.Entries {
+			out = append(out, fmt.Sprintf("  %-19s %s", titles[q.Entries[k].Kind], q.Entries[k].text()))
+		}
+		if n := q.Posted + q.Unexpected + q.Pending - len(q.Entries); n > 0 {
+			out = append(out, fmt.Sprintf("  and %d more", n))
+		}
+	}
+	return out
+}
+
+// Brief says why, and what every process does: for a report that comes unasked.
+func Brief(procs []Proc) []string { return Waits(procs) }

@@ -1,0 +1,155 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+
+	"libspx/core/diagnose"
+	"libspx/core/mpierr"
+	"libspx/launch/control"
+	"libspx/launch/inspect"
+	"libspx/launch/service"
+	"libspx/shm"
+)
+
+// What the processes of the job do, on all hosts, for those who ask (docs/diagnosis.md). Each host looks at its own, beside its main thread;
+// the host that decides puts it together.
+
+// inspectLimit is how long hosts that do not answer are waited for.
+const inspectLimit = 5 * time.Second
+
+// inspection is a look at all processes that is under way.
+type inspection struct {
+	open  map[*elsewhere]bool // who has not answered; nil: this host
+	procs []diagnose.Proc
+	done  func([]diagnose.Proc)
+}
+
+// inspected is what a host has found; late: it is not waited for any more.
+type inspected struct {
+	number int
+	from   *elsewhere // nil: this host
+	procs  []diagnose.Proc
+	late   bool
+}
+
+// inspect looks at the processes of all hosts, and calls done with them, on the main thread.
+func (a *agent) inspect(stacks bool, done func([]diagnose.Proc)) {
+	a.looks++
+	n := a.looks
+	look := &inspection{open: map[*elsewhere]bool{nil: true}, done: done}
+	if a.inspections == nil {
+		a.inspections = map[int]*inspection{}
+	}
+	a.inspections[n] = look
+	for _, h := range a.others {
+		if !h.gone && h.ready {
+			look.open[h] = true
+			h.box.put(&control.Message{Inspect: &control.Inspect{Number: n, Stacks: stacks}})
+		}
+	}
+	a.inspectHere(stacks, func(procs []diagnose.Proc) { a.inbox.put(inspected{number: n, procs: procs}) })
+	time.AfterFunc(inspectLimit, func() { a.inbox.put(inspected{number: n, late: true}) })
+}
+
+// inspectHere looks at the processes of this host, beside the main thread.
+func (a *agent) inspectHere(stacks bool, done func([]diagnose.Proc)) {
+	var list []inspect.Process
+	for i := range a.ranks {
+		r := &a.ranks[i]
+		if r.host == a.self && !r.guest && a.segment.AgentState(i) != shm.AgentEmpty && (r.alive || r.pid != 0) {
+			list = append(list, inspect.Process{Number: i, Pid: r.pid})
+		}
+	}
+	go func() { done(inspect.Host(a.segment, a.host, list, stacks)) }()
+}
+
+// hasInspected takes in what a host has found.
+func (a *agent) hasInspected(in inspected) {
+	look := a.inspections[in.number]
+	if look == nil {
+		return
+	}
+	if !in.late {
+		delete(look.open, in.from)
+		look.procs = append(look.procs, in.procs...)
+		if len(look.open) > 0 {
+			return
+		}
+	}
+	delete(a.inspections, in.number)
+	look.done(a.complete(look.procs))
+}
+
+// complete adds the processes of hosts that have not answered, and orders all.
+func (a *agent) complete(procs []diagnose.Proc) []diagnose.Proc {
+	by := map[int]*diagnose.Proc{}
+	for i := range procs {
+		by[procs[i].Proc] = &procs[i]
+	}
+	var out []diagnose.Proc
+	for i := range a.ranks {
+		r := &a.ranks[i]
+		switch p := by[i]; {
+		case p != nil:
+			out = append(out, *p)
+		case r.guest || a.segment.AgentState(i) == shm.AgentEmpty:
+		default:
+			m := a.segment.Member(i)
+			p := diagnose.Proc{Proc: i, Rank: int(m.Rank), World: int(m.World), Host: a.hostName(r.host), Pid: r.pid, State: diagnose.Silent}
+			switch a.segment.AgentState(i) {
+			case shm.AgentDead:
+				p.State = diagnose.Dead
+			case shm.AgentExited:
+				p.State = diagnose.Ended
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (a *agent) hostName(number int) string {
+	if number < len(a.spec.Hosts) {
+		return a.spec.Hosts[number]
+	}
+	return a.host
+}
+
+// inspectFor answers who asks what the processes do.
+func (a *agent) inspectFor(q *question) {
+	a.inspect(q.Number != 0, func(procs []diagnose.Proc) {
+		text, err := json.Marshal(procs)
+		if err != nil {
+			q.reply(refuse(mpierr.Intern, "%v", err))
+			return
+		}
+		q.reply(&service.Message{Text: string(text), FD: -1})
+	})
+}
+
+// inspectForAbove answers the host that decides.
+func (a *agent) inspectForAbove(m *control.Inspect) {
+	number := m.Number
+	a.inspectHere(m.Stacks, func(procs []diagnose.Proc) {
+		text, err := json.Marshal(procs)
+		if err == nil {
+			a.up.box.put(&control.Message{Inspected: &control.Inspected{Number: number, Procs: text}})
+		}
+	})
+}
+
+// inspectedThere takes in what another host has found.
+func (a *agent) inspectedThere(h *elsewhere, m *control.Inspected) {
+	in := inspected{number: m.Number, from: h}
+	var all []diagnose.Proc
+	if json.Unmarshal(m.Procs, &all) != nil {
+		all = nil
+	}
+	for _, p := range all {
+		if a.isAt(p.Proc, h) { // that host may be broken
+			in.procs = append(in.procs, p)
+		}
+	}
+	a.hasInspected(in)
+}
