@@ -263,7 +263,7 @@ func (a *agent) prepare() (err error) {
 		return err
 	}
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT, Timeout: a.spec.Timeout}
+	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT, Timeout: a.spec.Timeout, Parts: a.spec.Parts}
 	if a.joined != nil {
 		config.Grace = launcherGrace
 	}
@@ -400,7 +400,7 @@ func (a *agent) isRank(pid int) bool {
 func (a *agent) step(e job.Event) {
 	for _, action := range a.machine.Step(e, time.Since(a.began)) {
 		switch action.(type) {
-		case job.Say, job.Finish:
+		case job.Say, job.Finish, job.RestartPart:
 		default:
 			a.toAll(action)
 		}
@@ -429,6 +429,8 @@ func (a *agent) carryOut(action job.Action) {
 		a.watchJoin = true
 	case job.Finish:
 		a.done, a.status = true, act.Status
+	case job.RestartPart:
+		a.restartPart(act.Part)
 	default:
 		panic(fmt.Sprintf("agent: unknown action %T", action))
 	}

@@ -47,7 +47,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	defer segment.Close()
 	segment.SetJobID([16]byte{0xab, 15: 1})
-	a := &agent{segment: segment, ranks: []rank{{program: 0}, {program: 1}, {program: 1}}, spec: &control.Job{InitialErrhandler: "mpi_errors_return",
+	a := &agent{segment: segment, ranks: []rank{{program: 0}, {program: 1, in: 1}, {program: 1, in: 2}}, spec: &control.Job{InitialErrhandler: "mpi_errors_return",
 		Programs: []control.Program{{Procs: 1, Env: []string{"A=0"}}, {Procs: 2, Env: []string{"B=1", "SPX_RANK=9"}}}}}
 	env := newEnvironment(a)
 	last := func(list []string) map[string]string { // as the C library sees it after the kernel: here only the last of each counts

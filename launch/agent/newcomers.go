@@ -118,6 +118,8 @@ func (a *agent) enterBatch(b *batch, addresses []control.Address) error {
 			return err
 		}
 		*a.rank(m.Proc) = rank0(m.Host)
+		part, _, _ := partOf(a.spec, b.question)
+		a.ranks[m.Proc].spawned, a.ranks[m.Proc].world, a.ranks[m.Proc].in = part == 0, b.world, rank
 		a.ranks[m.Proc].newcomer = slices.Contains(b.question.Programs[m.Program].Env, newcomerMark)
 		a.assign(m.Proc, b.listeners[m.Proc])
 		delete(b.listeners, m.Proc)
@@ -181,13 +183,18 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 		"OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+here)}
 	s.Stdio[0] = null
 	a.bind(m.Proc, s)
-	pid, err := a.launch(m.Proc, s, fmt.Sprintf("w%d.%d", b.world, rank), false)
+	name, tag := fmt.Sprintf("rank %d of spawned world %d", rank, b.world), fmt.Sprintf("w%d.%d", b.world, rank)
+	part, whole, prefix := partOf(a.spec, b.question)
+	if part > 0 {
+		name, tag = fmt.Sprintf("rank %d", rank), prefix+n
+	}
+	pid, err := a.launch(m.Proc, s, tag, false)
 	if err != nil {
 		return err
 	}
-	a.step(job.Spawned{Proc: m.Proc, Pid: pid, Name: fmt.Sprintf("rank %d of spawned world %d", rank, b.world), Host: a.host})
+	a.step(job.Spawned{Proc: m.Proc, Pid: pid, Name: name, Host: a.host, Part: part})
 	if a.spec.Verbose {
-		a.say(fmt.Sprintf("rank %d of spawned world %d is pid %d on %s: %s%s", rank, b.world, pid, a.host, s.File, boundTo(s.CPUs)))
+		a.say(fmt.Sprintf("%s%s is pid %d on %s: %s%s", name, ofPart(whole), pid, a.host, s.File, boundTo(s.CPUs)))
 	}
 	return nil
 }
@@ -205,9 +212,11 @@ func (a *agent) spawnEnvironment(b *batch, k, here int) []string {
 		service.EnvLocalSize+"="+local,
 		service.EnvAppnum+"="+strconv.Itoa(k),
 		service.EnvMaxprocs+"="+strconv.Itoa(int(p.Procs)),
-		service.EnvParent+"="+b.question.Text,
 		"OMPI_COMM_WORLD_SIZE="+size,
 		"OMPI_COMM_WORLD_LOCAL_SIZE="+local)
+	if part, _, _ := partOf(a.spec, b.question); part == 0 {
+		env = append(env, service.EnvParent+"="+b.question.Text)
+	}
 	if a.spec.InitialErrhandler != "" {
 		env = append(env, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}

@@ -49,6 +49,7 @@ func (a *agent) beginSpawning() {
 		if err == nil {
 			a.worlds++
 			s.world = a.worlds
+			a.relayout(s)
 			a.takeStep(s, control.Prepare)
 			return
 		}

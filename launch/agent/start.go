@@ -111,15 +111,25 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 	case a.spec.StdinRank == i:
 		s.Stdio[0] = 0
 	}
-	pid, err := a.launch(i, s, strconv.Itoa(i), len(a.ranks) == 1)
+	r := &a.ranks[i]
+	name := a.tagOf(r.program, i, r.in)
+	pid, err := a.launch(i, s, name, len(a.ranks) == 1)
 	if err != nil {
 		return err
 	}
-	a.step(job.Started{Proc: i, Pid: pid, Host: a.host})
+	a.step(job.Started{Proc: i, Pid: pid, Host: a.host, Part: a.spec.Programs[r.program].Part, Rank: r.in})
 	if a.spec.Verbose {
-		a.say(fmt.Sprintf("rank %d is pid %d on %s: %s%s", i, pid, a.host, s.File, boundTo(s.CPUs)))
+		a.say(fmt.Sprintf("rank %s is pid %d on %s: %s%s", name, pid, a.host, s.File, boundTo(s.CPUs)))
 	}
 	return nil
+}
+
+// tagOf is what process i, which a program has as its rank, is called in its output.
+func (a *agent) tagOf(program, i, rank int) string {
+	if part := a.spec.Programs[program].Part; part > 0 {
+		return a.spec.Parts[part-1].Tag + strconv.Itoa(rank)
+	}
+	return strconv.Itoa(i)
 }
 
 // launch makes process i, called name in its output, and watches it. It has its standard input. alone: no other writes to the same

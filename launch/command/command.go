@@ -23,6 +23,9 @@ type Job struct {
 	Timeout     time.Duration // --timeout; 0: none
 	Bind        Bind          // --bind-to
 	Universe    int           // --usize; 0: not said
+	System      string        // --system: a system file, which names the programs; empty: the command line does
+	Cluster     string        // --cluster
+	Env         []string      // with --system: what its programs inherit
 	Layout      string        // --layout: a file; empty: the programs are one world
 	OnDeath     OnDeath       // --on-death
 	CountDeaths bool          // -disable-auto-cleanup: deaths that survivors are told of count in the exit status

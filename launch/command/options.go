@@ -87,12 +87,16 @@ var whatOptions = []*option{
 		apply: func(p *parser, v []string) error {
 			return setVariable(&p.global, []string{"SPX_MEMORY_ALLOC_KINDS", v[0]})
 		}},
+	{names: []string{"system"}, meta: "FILE", nargs: 1, group: groupWhat,
+		help:  "start a system of clusters, as the system file says (docs/systems.md); no program stands on the command line then",
+		apply: func(p *parser, v []string) error { p.job.System = v[0]; return nil }},
 	{names: []string{"cluster"}, meta: "NAME", nargs: 1, group: groupWhat,
 		help: "name of the cluster that the job is: its processes are the process set spx://cluster/NAME",
 		apply: func(p *parser, v []string) error {
 			if err := ident.CheckCluster(v[0]); err != nil {
 				return err
 			}
+			p.job.Cluster = v[0]
 			return setVariable(&p.global, []string{"SPX_CLUSTER", v[0]})
 		}},
 	{names: []string{"layout"}, meta: "FILE", nargs: 1, group: groupWhat,

@@ -25,7 +25,11 @@ func Parse(args, environ []string) (*Job, error) {
 	if p.job.Help || p.job.Version {
 		return p.job, nil
 	}
-	if err := p.endSection(); err != nil {
+	if p.job.System != "" {
+		if err := p.system(); err != nil {
+			return nil, err
+		}
+	} else if err := p.endSection(); err != nil {
 		return nil, err
 	}
 	p.resolveEnvironments()
@@ -33,6 +37,20 @@ func Parse(args, environ []string) (*Job, error) {
 		p.job.OnDeath = DeathContinue
 	}
 	return p.job, nil
+}
+
+// system takes a command line without programs: a system file has them, and says where they run.
+func (p *parser) system() error {
+	switch s := &p.section.program; {
+	case len(p.sections) > 0 || len(s.Argv) > 0:
+		return fail("--system %s: the system file names the programs; %q does not belong on the command line", p.job.System, strings.Join(s.Argv, " "))
+	case s.Procs > 0 || s.Dir != "" || s.Path != "":
+		return fail("--system %s: the system file says how many processes there are, and where they work: -n, -wdir and -path do not count", p.job.System)
+	case len(p.job.Hosts)+len(p.job.HostFiles) > 0 || p.job.PerHost > 0 || p.job.Layout != "":
+		return fail("--system %s: the system file says where the clusters run: -host, -hostfile, -ppn and --layout do not count", p.job.System)
+	}
+	p.job.Env = resolve(p.environ, p.global, p.section.env)
+	return nil
 }
 
 type parser struct {

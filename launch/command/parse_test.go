@@ -45,7 +45,12 @@ func TestParse(t *testing.T) {
 		{"--stdin 2 ./a", with(func(j *Job) { j.Stdin.Rank = 2 })},
 		{"-host a:2,b -H c -f h1 --hostfile h2 -ppn 2 ./a", with(func(j *Job) { j.PerHost, j.Hosts, j.HostFiles = 2, []string{"a:2", "b", "c"}, []string{"h1", "h2"} })},
 		{"-oversubscribe --allow-run-as-root --map-by :OVERSUBSCRIBE --mca btl self,sm ./a", one(plainEnv, "./a")},
-		{"--cluster front ./a", one(append(plainEnv[:len(plainEnv):len(plainEnv)], "SPX_CLUSTER=front"), "./a")},
+		{"--cluster front ./a", func() *Job {
+			j := one(append(plainEnv[:len(plainEnv):len(plainEnv)], "SPX_CLUSTER=front"), "./a")
+			j.Cluster = "front"
+			return j
+		}()},
+		{"--system s.toml --cluster a -l", &Job{Bind: BindNone, OnDeath: DeathAuto, System: "s.toml", Cluster: "a", Tag: true, Env: append(plainEnv[:len(plainEnv):len(plainEnv)], "SPX_CLUSTER=a")}},
 		{"-initial-errhandler mpi_errors_return ./a", with(func(j *Job) { j.InitialErrhandler = "mpi_errors_return" })},
 		{"-env B 2 -genv C 3 -x D=4 ./a", one([]string{"HOME=/h", "A=1", "SPX_SPIN=7", "C=3", "D=4", "B=2"}, "./a")},
 		{"-env A=2 ./a", one([]string{"HOME=/h", "A=2", "SPX_SPIN=7"}, "./a")},

@@ -23,7 +23,7 @@ import (
 
 func init() {
 	for _, v := range []any{job.Started{}, job.Spawned{}, job.NotStarted{}, job.AllStarted{}, job.Ended{}, job.Joined{}, job.Signalled{},
-		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}} {
+		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}, job.RestartPart{}} {
 		gob.Register(v)
 	}
 }
@@ -56,6 +56,7 @@ type Job struct {
 	InitialErrhandler string
 	Universe          int // MPI_UNIVERSE_SIZE, if the user has said it
 	Verbose           bool
+	Parts             []job.Part // of a system of clusters; nil: the job is one whole
 
 	// Several hosts. All processes have the same numbers everywhere.
 	Hosts  []string     // their names; 0 is spxrun's, also when nothing runs there. nil: there is no other
@@ -88,6 +89,7 @@ type Program struct {
 	Dir   string
 	Path  string
 	Env   []string
+	Part  int // from 1, of Job.Parts; 0: none
 }
 
 // A Message is one thing said; exactly one field is set.
@@ -234,6 +236,9 @@ func (j *Job) check() error {
 	for i, p := range j.Programs {
 		if p.Procs < 0 || p.Procs > mostProcs-total || len(p.Argv) == 0 {
 			return fmt.Errorf("control: program %d of the job has %d processes and the arguments %q", i, p.Procs, p.Argv)
+		}
+		if p.Part < 0 || p.Part > len(j.Parts) {
+			return fmt.Errorf("control: program %d belongs to part %d of %d", i, p.Part, len(j.Parts))
 		}
 		total += p.Procs
 	}

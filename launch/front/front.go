@@ -49,7 +49,7 @@ func Main(args []string) int {
 	for _, n := range j.Notes {
 		fmt.Fprintf(os.Stderr, "spxrun: %s\n", n)
 	}
-	spec, err := specOf(j)
+	spec, err := specFor(j)
 	if err != nil {
 		return complain(statusUsage, err)
 	}
@@ -80,20 +80,17 @@ func version() string {
 	return text
 }
 
-// specOf checks the hosts, and makes the agent's job of the command line's.
-func specOf(j *command.Job) (*control.Job, error) {
-	list, rsh, err := hosts.Find(j.Hosts, j.HostFiles, j.Rsh, os.Getenv)
-	if err != nil {
-		return nil, err
+// specFor makes the agent's job of the command line's, or of a system file.
+func specFor(j *command.Job) (*control.Job, error) {
+	if j.System != "" {
+		return systemOf(j)
 	}
-	j.Rsh = rsh
-	self := hosts.Self()
-	list = hosts.Merge(list, self)
-	slots := 0
-	for _, h := range list {
-		slots += h.Slots
-	}
-	spec := &control.Job{
+	return specOf(j)
+}
+
+// optionsOf are the job's options, without its programs and hosts.
+func optionsOf(j *command.Job) *control.Job {
+	return &control.Job{
 		Version:           control.Version,
 		Tag:               j.Tag,
 		OutputDir:         j.OutputDir,
@@ -108,6 +105,22 @@ func specOf(j *command.Job) (*control.Job, error) {
 		Universe:          j.Universe,
 		Verbose:           j.Verbose,
 	}
+}
+
+// specOf checks the hosts, and makes the agent's job of the command line's.
+func specOf(j *command.Job) (*control.Job, error) {
+	list, rsh, err := hosts.Find(j.Hosts, j.HostFiles, j.Rsh, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	j.Rsh = rsh
+	self := hosts.Self()
+	list = hosts.Merge(list, self)
+	slots := 0
+	for _, h := range list {
+		slots += h.Slots
+	}
+	spec := optionsOf(j)
 	total := 0
 	for _, p := range j.Programs {
 		n := p.Procs

@@ -11,6 +11,9 @@ import (
 func (m *Machine) ended(e Ended, now time.Duration) []Action {
 	m.procs[e.Proc].alive = false
 	m.alive--
+	if p := m.partOf(e.Proc); p != nil && !m.ending && !e.Spawning {
+		return m.endedInPart(p, e, now)
+	}
 	if m.ending {
 		if e.Aborted && m.status == 0 {
 			m.fail(abortStatus(e.Code))

@@ -43,6 +43,7 @@ type Config struct {
 	Detach      bool          // the death of spxrun does not end the job
 	Timeout     time.Duration // 0: none
 	Grace       time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
+	Parts       []Part        // of a system of clusters; nil: the job is one whole
 }
 
 // Owner is what a process has said of itself.
@@ -81,6 +82,8 @@ type Event interface{}
 type Started struct {
 	Proc, Pid int
 	Host      string // for messages; empty: that of Config
+	Part      int    // from 1; 0: the job has none
+	Rank      int    // in its part
 }
 
 // Spawned: a process was added to the running job. Its number may be that of one that has ended.
@@ -88,6 +91,7 @@ type Spawned struct {
 	Proc, Pid int
 	Name      string // for messages: "rank 2 of world 3"
 	Host      string // the same; empty: that of Config
+	Part      int    // from 1, of a part that is started again; 0: none
 }
 
 // NotStarted: a process could not be made. No more are started then.
@@ -179,6 +183,7 @@ type process struct {
 	alive  bool
 	name   string
 	doomed bool // ended by the job itself: nobody is told
+	part   int  // from 1; 0: none
 }
 
 // Machine is the state of a job.
@@ -199,12 +204,19 @@ type Machine struct {
 	deadline time.Duration // when to be harder; valid while ending
 	stage    int           // while ending: 0 asked, 1 killed, 2 given up
 	finished bool
+
+	parts      []part
+	serveUntil time.Duration // all that I/O processes serve have ended: when these are; -1: they were
 }
 
 // New makes the machine of a job that is about to start, at time 0.
 func New(cfg Config) *Machine {
 	cfg.Grace = cmp.Or(cfg.Grace, GraceFailure)
-	return &Machine{cfg: cfg, procs: make([]process, cfg.Procs)}
+	m := &Machine{cfg: cfg, procs: make([]process, cfg.Procs)}
+	for _, p := range cfg.Parts {
+		m.parts = append(m.parts, part{Part: p})
+	}
+	return m
 }
 
 // Ending reports whether the job is being ended: no more processes are to be started.
@@ -227,6 +239,9 @@ func (m *Machine) Deadline() (at time.Duration, ok bool) {
 	case m.ending:
 		return m.deadline, true
 	}
+	if at = m.partDeadline(); at > 0 && (m.cfg.Timeout == 0 || at < m.cfg.Timeout) {
+		return at, true
+	}
 	return m.cfg.Timeout, m.cfg.Timeout > 0
 }
 
@@ -238,14 +253,20 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 	var out []Action
 	switch e := event.(type) {
 	case Started:
-		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: fmt.Sprintf("rank %d", e.Proc)}
+		rank := e.Proc
+		if e.Part > 0 {
+			rank = e.Rank
+		}
+		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: fmt.Sprintf("rank %d", rank), part: e.Part}
 		m.alive++
+		m.join(e.Proc)
 	case Spawned:
 		for e.Proc >= len(m.procs) {
 			m.procs = append(m.procs, process{})
 		}
-		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: e.Name}
+		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: e.Name, part: e.Part}
 		m.alive++
+		m.join(e.Proc)
 	case NotStarted:
 		m.fail(e.Status)
 		out = m.end(now, SIGTERM, m.cfg.Grace, Say{e.Text})
@@ -258,6 +279,8 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		out = m.ended(e, now)
 	case GuestAborted:
 		out = m.abort(e.Connected, StatusFailed, now, e.Name)
+	case NotRestarted:
+		out = m.notRestarted(e, now)
 	case Joined:
 		out = m.joined(now)
 	case Signalled:
@@ -298,8 +321,9 @@ func (m *Machine) fail(status int) {
 
 // time does what is due.
 func (m *Machine) time(now time.Duration) []Action {
-	if at, ok := m.Deadline(); !ok || now < at {
-		return nil
+	out := m.timeParts(now)
+	if at, ok := m.Deadline(); !ok || now < at || !m.ending && (m.cfg.Timeout == 0 || now < m.cfg.Timeout) {
+		return out
 	}
 	switch {
 	case !m.ending:
@@ -317,7 +341,7 @@ func (m *Machine) time(now time.Duration) []Action {
 // over finishes the job when nothing of it lives.
 func (m *Machine) over() []Action {
 	gaveUp := m.ending && m.stage == 2 && m.alive > 0
-	if m.alive > 0 && !gaveUp || !(m.started || m.ending) {
+	if m.alive > 0 && !gaveUp || !(m.started || m.ending) || m.again() && !m.ending {
 		return nil
 	}
 	m.finished = true

@@ -1,0 +1,175 @@
+// Package manage decides who the masters of a system of clusters are, and what they do (MPI/SPx, section 3.4, figures 12 to 14).
+//
+// Every host has an agent, the master of its host. Each cluster has a master among the agents of its hosts, and the system has one among the masters of its
+// clusters. What happens on hosts goes up this tree in reports, in counts and not by process; what the system is goes down it as a View, so that
+// clusters which share no network learn of each other. A message between agents without a common network is relayed by those between them.
+//
+// A place in the tree is a seat (seat.go). Who holds one has a lease: a majority of the voters has promised, a short time ago, to support nobody
+// else. A lease ends before the promises do, so that two never act in one seat at a time, however messages are lost or late; who is cut off
+// stops to act before another begins. Clocks may differ, but must run at about the same speed (within a tenth).
+//
+// It is pure: Step(event, now) returns what is to be done; the shell sends messages, starts and ends processes, and calls Step with Tick when
+// Deadline has come. It starts nothing, and does not know what processes compute. Times are in milliseconds from any origin.
+package manage
+
+// A Config is what all agents of a system know from its file, and which of them this one is.
+type Config struct {
+	Self     int
+	Agents   []Agent // by number
+	Clusters []Cluster
+	BeatMS   int64 // between heartbeats
+	LimitMS  int64 // how long a promise holds: who is silent so long is replaced
+	FenceMS  int64 // without word from the system's master for so long, an agent ends its processes; 0: never
+}
+
+// An Agent is the master of a host.
+type Agent struct {
+	Networks []int // it reaches the agents that have one of these
+	IOP      bool  // I/O processes run beside it
+}
+
+// A Cluster is what has to be known of one.
+type Cluster struct {
+	Name       string
+	Agents     []int // of its hosts
+	Candidates []int // those that may be its master, the best first
+	Want       int   // processes, standbys left aside
+	Degrade    bool  // it goes on when ranks are lost
+	OnDeath    Treatment
+	Restarts   int // at most
+}
+
+// Treatment is what is done when a cluster has died.
+type Treatment int
+
+// Treatments of a cluster's death.
+const (
+	StopSystem Treatment = iota
+	RestartIt
+	GoOn
+)
+
+// State is that of a cluster.
+type State int
+
+// States.
+const (
+	Starting State = iota // not all of its processes are there yet
+	Running
+	Degraded // some are lost, and it goes on
+	Dead     // it cannot go on
+	Done     // all have ended well
+)
+
+func (s State) String() string {
+	return [...]string{"starting", "running", "degraded", "dead", "done"}[s]
+}
+
+// A Count is what a host, or a cluster, has of a cluster's processes.
+type Count struct {
+	Life   uint32 // which start of the cluster they belong to, from 1
+	Alive  int
+	Lost   int  // have died, and nobody has taken their ranks
+	Done   int  // have ended well
+	Failed bool // the cluster cannot go on, says who counts
+}
+
+func (c *Count) add(o Count) {
+	c.Alive += o.Alive
+	c.Lost += o.Lost
+	c.Done += o.Done
+	c.Failed = c.Failed || o.Failed
+}
+
+// A ClusterView is a cluster as all see it.
+type ClusterView struct {
+	State  State
+	Life   uint32 // which start, from 1
+	Alive  int
+	Master int // agent, -1: none
+}
+
+// A View is the system as its master has told all. A later one has a higher term, or the same term and a higher version.
+type View struct {
+	Term, Version uint64
+	Master        int
+	Stopping      bool // the system ends
+	Clusters      []ClusterView
+}
+
+func (v *View) newer(o *View) bool {
+	return v.Term > o.Term || v.Term == o.Term && v.Version > o.Version
+}
+
+// Seats: a cluster's has its number.
+const System = -1
+
+// A Message travels between agents, relayed on its way if need be.
+type Message struct {
+	From, To int
+	Hops     int
+	Seat     int
+	Term     uint64
+	Sent     int64 // of a beat, on its sender's clock; answers repeat it
+
+	Beat     bool // from who holds a seat, or wants to
+	Granted  bool // of an answer: the promise is given
+	Voter    int  // of an answer: who promises: an agent or, for the system's seat, a cluster
+	Holder   int  // of an answer that refuses: who was promised to, -1: nobody
+	Counts   []Count
+	Clusters []int // which clusters the counts are of
+	View     *View // when the receiver may not have it
+	Term2    uint64
+	Version  uint64 // of the view that the sender of an answer has; its term is Term2
+}
+
+// Size is about how many bytes a message takes.
+func (m *Message) Size() int {
+	n := 48 + 16*len(m.Counts)
+	if m.View != nil {
+		n += 24 + 16*len(m.View.Clusters)
+	}
+	return n
+}
+
+// An Event is one of the types below.
+type Event interface{}
+
+// Tick: time has passed.
+type Tick struct{}
+
+// Received: a message has arrived.
+type Received struct{ Message Message }
+
+// Counted: what this host has of a cluster's processes has changed.
+type Counted struct {
+	Cluster int
+	Count
+}
+
+// Gone: an agent has ended for certain, its host's processes with it: the kernel has said so, or it is fenced.
+type Gone struct{ Agent int }
+
+// An Action is one of the types below.
+type Action interface{}
+
+// Send hands a message to an agent that this one reaches: its receiver, or one on the way.
+type Send struct {
+	To      int
+	Message Message
+}
+
+// Learned: this is the system now. The shell tells its processes which clusters are there.
+type Learned struct{ View View }
+
+// Start: processes of a cluster that belong on this host are to be started, in this life of the cluster.
+type Start struct {
+	Cluster int
+	Life    uint32
+}
+
+// End: processes of a cluster on this host are to be ended: the cluster is dead, or the system stops.
+type End struct{ Cluster int }
+
+// Fence: this agent is cut off; its processes are to be ended, since others may go on without it.
+type Fence struct{}

@@ -1,0 +1,90 @@
+package manage
+
+import "sort"
+
+// A seat is a place that one agent holds at a time: master of a cluster, or of the system. Its voters are agents or, for the system, clusters, whose
+// masters speak for them.
+//
+// Who wants to hold it sends beats. A voter that answers with its promise supports nobody else until LimitMS after the beat has arrived. The holder counts
+// the same time from when it has sent the beat, less a tenth for clocks: its lease ends before the promises do.
+type seat struct {
+	voters     []int
+	candidates []int
+
+	// as a voter
+	term     uint64
+	promised int // to whom, -1: nobody
+	until    int64
+
+	// as one who holds it, or wants to
+	standing bool
+	acked    map[int]int64 // when the last beat was sent that a voter has answered with its promise
+	nextBeat int64
+	since    int64 // of holding it: a new holder waits before it votes for its cluster
+	held     bool  // as of the last look
+}
+
+func newSeat(voters, candidates []int) *seat {
+	return &seat{voters: append([]int(nil), voters...), candidates: candidates, promised: -1, acked: map[int]int64{}}
+}
+
+// grant answers a beat: whether from is promised to.
+func (s *seat) grant(from int, term uint64, now, limit int64) bool {
+	if term < s.term || s.promised != from && now < s.until {
+		return false
+	}
+	s.term, s.promised, s.until = term, from, now+limit
+	return true
+}
+
+// lease is until when this agent may act in the seat: so long as a majority's promises hold. Of two halves that with the lowest voter counts.
+func (s *seat) lease(limit int64) int64 {
+	if !s.standing || len(s.voters) == 0 {
+		return 0
+	}
+	var times []int64
+	for _, v := range s.voters {
+		if t, ok := s.acked[v]; ok {
+			times = append(times, t)
+		}
+	}
+	sort.Slice(times, func(i, j int) bool { return times[i] > times[j] })
+	n := len(s.voters)
+	var best int64
+	if k := n/2 + 1; len(times) >= k {
+		best = times[k-1] + limit*9/10
+	}
+	if t, ok := s.acked[lowest(s.voters)]; ok && n%2 == 0 && len(times) >= n/2 {
+		best = max(best, min(t, times[n/2-1])+limit*9/10)
+	}
+	return best
+}
+
+func lowest(list []int) int {
+	low := list[0]
+	for _, v := range list {
+		low = min(low, v)
+	}
+	return low
+}
+
+// drop removes a voter that is gone for good, and whose promises have run out.
+func (s *seat) drop(voter int) {
+	for i, v := range s.voters {
+		if v == voter && len(s.voters) > 1 {
+			s.voters = append(s.voters[:i], s.voters[i+1:]...)
+			delete(s.acked, voter)
+			return
+		}
+	}
+}
+
+// turn is the place of an agent among the candidates, -1 if it is none.
+func (s *seat) turn(agent int) int {
+	for i, c := range s.candidates {
+		if c == agent {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,39 @@
+package front
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"libspx/launch/command"
+	"libspx/launch/control"
+	"libspx/launch/hosts"
+	"libspx/launch/service"
+	"libspx/launch/system"
+)
+
+// systemOf makes the job of a system file (docs/systems.md).
+func systemOf(j *command.Job) (*control.Job, error) {
+	s, err := system.Load(j.System)
+	if err != nil {
+		return nil, err
+	}
+	spec := optionsOf(j)
+	plan, err := system.Make(spec, s, j.System, j.Env, hosts.Self())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.System, err)
+	}
+	for _, n := range plan.Notes {
+		fmt.Fprintf(os.Stderr, "spxrun: %s: %s\n", j.System, n)
+	}
+	if len(spec.Hosts) > 1 {
+		if _, spec.Rsh, err = hosts.Find([]string{"localhost"}, nil, j.Rsh, os.Getenv); err != nil {
+			return nil, err
+		}
+		spec.Prefix, spec.Iface = j.Prefix, cmp.Or(j.Iface, os.Getenv(service.EnvIface))
+		if spec.Dir, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("the working directory: %w", err)
+		}
+	}
+	return spec, nil
+}

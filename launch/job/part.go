@@ -1,0 +1,230 @@
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// A system of clusters is one job with several parts: its clusters, and the I/O processes of its links. What a death means is said for each part: for
+// the part itself, and then for the rest of the system (docs/systems.md).
+
+// Treatment is what is done about a failure.
+type Treatment int
+
+// Treatments.
+const (
+	Stop    Treatment = iota // end what it belongs to: of a process its part, of a part the job
+	Degrade                  // the others are told, and go on
+	Restart                  // of a part: start it again
+)
+
+// A Part is a cluster, or an I/O process.
+type Part struct {
+	Name     string    // for messages: "cluster input"
+	Tag      string    // of its output, before a rank: "input."
+	Process  Treatment // when a process of it has died: Stop or Degrade
+	Whole    Treatment // when it has stopped
+	Restarts int       // at most; then it has stopped for good, and with it the job
+	Serves   bool      // I/O processes: when all others have ended they are ended too
+}
+
+// RestartPart: all processes of a part have ended, and it is to be started again: Spawned for each, or NotRestarted.
+type RestartPart struct{ Part int }
+
+// NotRestarted: a part cannot be started again.
+type NotRestarted struct {
+	Part int // from 1
+	Text string
+}
+
+// serveGrace is how long I/O processes may go on when all that they serve have ended.
+const serveGrace = 2 * time.Second
+
+// part is the state of one.
+type part struct {
+	Part
+	alive    int
+	status   int           // of the death by which it stops
+	stopping bool          // its processes are being ended
+	deadline time.Duration // then: when they are killed; 0: they were
+	restarts int
+	again    bool // it is being started again
+}
+
+// of is the part of a process; nil: the job has no parts.
+func (m *Machine) partOf(proc int) *part {
+	if k := m.procs[proc].part; k > 0 && k <= len(m.parts) {
+		return &m.parts[k-1]
+	}
+	return nil
+}
+
+// join enters a process that was started into its part.
+func (m *Machine) join(proc int) {
+	if p := m.partOf(proc); p != nil {
+		p.alive++
+		p.again = false
+		m.procs[proc].name = fmt.Sprintf("%s of %s", m.procs[proc].name, p.Name)
+	}
+}
+
+// endedInPart decides what the end of a process means for its part.
+func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action) {
+	p.alive--
+	failed := e.Owner == OwnerInit || e.Owner == OwnerAborted || e.Owner == OwnerNone && (e.OtherMPI || e.Wait.Status() != 0)
+	switch {
+	case p.stopping:
+		out = []Action{Publish{Proc: e.Proc, Dead: failed, Wait: e.Wait}}
+	case failed:
+		out = m.diedInPart(p, e, now)
+	default:
+		out = m.exitedInPart(e)
+	}
+	if p.alive == 0 && p.stopping && !m.ending {
+		out = append(out, m.stopped(p, now)...)
+	}
+	return out
+}
+
+func (m *Machine) exitedInPart(e Ended) []Action {
+	out := []Action{Publish{Proc: e.Proc, Wait: e.Wait}}
+	status := e.Wait.Status()
+	if status == 0 {
+		m.succeeded = true
+	} else if m.status == 0 {
+		out = append(out, Say{fmt.Sprintf("%s; exit status %d.", m.describe(e), status)})
+	}
+	m.fail(status)
+	return out
+}
+
+func (m *Machine) diedInPart(p *part, e Ended, now time.Duration) []Action {
+	status := e.Wait.Status()
+	if e.Owner == OwnerAborted {
+		status = abortStatus(e.Code)
+	}
+	if status == 0 {
+		status = StatusFailed
+	}
+	published := Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}
+	text := m.describe(e)
+	if p.Process == Degrade && p.alive > 0 {
+		if m.death == 0 {
+			m.death = status
+		}
+		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, p.alive, p.Name)}}
+	}
+	p.stopping, p.status = true, status
+	if p.Whole == Stop || p.Whole == Restart && p.restarts >= p.Restarts {
+		m.fail(status)
+		why := "and with it the system"
+		if p.Whole == Restart {
+			why = fmt.Sprintf("and with it the system, since it has been started again %d times", p.restarts)
+		}
+		return append([]Action{published}, m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s; %s is ended %s; exit status %d.", text, p.Name, why, status)})...)
+	}
+	p.deadline = now + m.cfg.Grace
+	return []Action{published, Say{fmt.Sprintf("%s; %s stops.", text, p.Name)}, SendTo{m.livingOf(p), SIGTERM}}
+}
+
+// livingOf lists the processes of a part that exist.
+func (m *Machine) livingOf(p *part) (out []int) {
+	for i := range m.procs {
+		if m.procs[i].alive && m.partOf(i) == p {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// stopped: nothing of the part is left, and the job goes on without it, or it is started again.
+func (m *Machine) stopped(p *part, now time.Duration) []Action {
+	p.stopping, p.deadline = false, 0
+	if p.Serves && m.served() { // nobody is there whom it could serve
+		return nil
+	}
+	if p.Whole == Restart {
+		p.restarts++
+		p.again = true
+		return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times).", p.Name, p.restarts, p.Restarts)}, RestartPart{m.number(p)}}
+	}
+	if m.death == 0 {
+		m.death = p.status
+	}
+	return []Action{Say{fmt.Sprintf("%s is gone; the others go on.", p.Name)}}
+}
+
+func (m *Machine) number(p *part) int {
+	for i := range m.parts {
+		if &m.parts[i] == p {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
+	p := &m.parts[e.Part-1]
+	p.again = false
+	m.fail(max(p.status, StatusFailed))
+	return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s cannot be started again: %s; the system is ended with exit status %d.", p.Name, e.Text, m.status)})
+}
+
+// served: all parts but those that serve have ended, for good.
+func (m *Machine) served() bool {
+	for i := range m.parts {
+		if p := &m.parts[i]; !p.Serves && (p.alive > 0 || p.again || p.stopping) {
+			return false
+		}
+	}
+	return true
+}
+
+// again: some part is about to be started again.
+func (m *Machine) again() bool {
+	for i := range m.parts {
+		if m.parts[i].again {
+			return true
+		}
+	}
+	return false
+}
+
+// partDeadline is when a part is to be seen to.
+func (m *Machine) partDeadline() (at time.Duration) {
+	for i := range m.parts {
+		if d := m.parts[i].deadline; d > 0 && (at == 0 || d < at) {
+			at = d
+		}
+	}
+	if m.serveUntil > 0 && (at == 0 || m.serveUntil < at) {
+		at = m.serveUntil
+	}
+	return at
+}
+
+// timeParts kills what was asked to end and has not, and ends those that have nobody to serve.
+func (m *Machine) timeParts(now time.Duration) (out []Action) {
+	if len(m.parts) == 0 || m.ending || !m.started {
+		return nil
+	}
+	if m.alive > 0 && m.serveUntil == 0 && m.served() {
+		m.serveUntil = now + serveGrace
+	}
+	idle := m.serveUntil > 0 && now >= m.serveUntil
+	if idle {
+		m.serveUntil = -1
+	}
+	for i := range m.parts {
+		p := &m.parts[i]
+		if p.deadline > 0 && now >= p.deadline {
+			p.deadline = 0
+			out = append(out, SendTo{m.livingOf(p), SIGKILL})
+		}
+		if idle && p.alive > 0 && !p.stopping {
+			p.stopping, p.deadline = true, now+m.cfg.Grace
+			out = append(out, SendTo{m.livingOf(p), SIGTERM})
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package job
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A job of two clusters of two ranks and an I/O process: a is {0,1}, b {2,3}, the I/O process 4.
+func system(a Part) *Machine {
+	a.Name = "cluster a"
+	m := New(Config{Host: "h", Procs: 5, Parts: []Part{a, {Name: "cluster b"}, {Name: "io", Whole: Degrade, Serves: true}}})
+	for i, part := range []int{1, 1, 2, 2, 3} {
+		m.Step(Started{Proc: i, Pid: 100 + i, Part: part, Rank: i % 2}, 0)
+	}
+	m.Step(AllStarted{}, 0)
+	return m
+}
+
+func dies(proc int) Ended { return Ended{Proc: proc, Owner: OwnerInit, Wait: Wait{Signal: SIGKILL}} }
+func ends(proc int) Ended { return Ended{Proc: proc, Owner: OwnerFinalized} }
+
+func said(out []Action) (text string) {
+	for _, a := range out {
+		if s, ok := a.(Say); ok {
+			text += s.Text + "\n"
+		}
+	}
+	return text
+}
+
+func finished(out []Action) (status int, ok bool) {
+	for _, a := range out {
+		if f, is := a.(Finish); is {
+			return f.Status, true
+		}
+	}
+	return 0, false
+}
+
+// A cluster that does not obey is killed; meanwhile and afterwards the others go on, and then what served them is ended.
+func TestPartStops(t *testing.T) {
+	m := system(Part{Whole: Degrade})
+	out := m.Step(dies(1), time.Second)
+	if !strings.Contains(said(out), "rank 1 of cluster a (pid 101 on h) was killed") {
+		t.Errorf("%v", out)
+	}
+	at, ok := m.Deadline()
+	if !ok || at != time.Second+GraceFailure {
+		t.Fatalf("deadline %v, %v", at, ok)
+	}
+	killed := false
+	for _, a := range m.Step(Tick{}, at) {
+		if s, is := a.(SendTo); is {
+			killed = s.Signal == SIGKILL && len(s.Procs) == 1 && s.Procs[0] == 0
+		}
+	}
+	if !killed {
+		t.Error("rank 0, which has not obeyed, is not killed")
+	}
+	if out = m.Step(dies(0), at); !strings.Contains(said(out), "cluster a is gone; the others go on") {
+		t.Errorf("%v", out)
+	}
+	m.Step(ends(2), at)
+	m.Step(ends(3), at)
+	at, ok = m.Deadline()
+	if !ok {
+		t.Fatal("an I/O process may go on for ever")
+	}
+	if out = m.Step(Tick{}, at); len(out) != 1 || out[0].(SendTo).Signal != SIGTERM {
+		t.Errorf("%v", out)
+	}
+	if status, ok := finished(m.Step(Ended{Proc: 4, Wait: Wait{Signal: SIGTERM}}, at)); !ok || status != 0 {
+		t.Errorf("status %d, %v", status, ok)
+	}
+}
+
+// What is to be started again keeps the job alive, also when nothing else is left of it.
+func TestPartRestarts(t *testing.T) {
+	m := system(Part{Whole: Restart, Restarts: 1})
+	for _, i := range []int{2, 3, 4} {
+		m.Step(ends(i), 0)
+	}
+	m.Step(dies(0), 0)
+	out := m.Step(dies(1), 0)
+	if _, over := finished(out); over || len(out) < 2 || out[len(out)-1] != (RestartPart{1}) {
+		t.Fatalf("%v", out)
+	}
+	for rank, proc := range []int{5, 6} {
+		m.Step(Spawned{Proc: proc, Pid: 200 + rank, Name: "rank", Part: 1}, 0)
+	}
+	out = m.Step(Ended{Proc: 5, Owner: OwnerAborted, Aborted: true, Code: 7}, 0)
+	if !strings.Contains(said(out), "started again 1 times; exit status 7.") {
+		t.Errorf("%v", out)
+	}
+	if status, ok := finished(m.Step(dies(6), 0)); !ok || status != 7 {
+		t.Errorf("status %d, %v", status, ok)
+	}
+}
+
+func TestPartNotRestarted(t *testing.T) {
+	m := system(Part{Whole: Restart, Restarts: 9})
+	m.Step(dies(0), 0)
+	m.Step(dies(1), 0)
+	if out := m.Step(NotRestarted{1, "no host"}, 0); !strings.Contains(said(out), "cluster a cannot be started again: no host; the system is ended with exit status 137.") {
+		t.Errorf("%v", out)
+	}
+}

@@ -1,0 +1,268 @@
+package system
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"libspx/cluster/config"
+	"libspx/cluster/layout"
+	"libspx/launch/control"
+	"libspx/launch/hosts"
+	"libspx/launch/job"
+)
+
+// A Plan is a system as a job that is to be started.
+type Plan struct {
+	System *config.System
+	Layout *layout.Layout
+	Notes  []string // what the file asks for, and cannot be had
+}
+
+// planner makes a job of a system file.
+type planner struct {
+	plan  *Plan
+	job   *control.Job
+	self  hosts.Names
+	env   []string // of all programs, before what the file says
+	dir   string   // of the file
+	relay string   // where the relay lies
+	next  int      // number of the next process
+}
+
+// Make fills in the programs, hosts and parts of a job, whose options are set, from a system. file is where that was read; env is what programs inherit.
+func Make(j *control.Job, s *config.System, file string, env []string, self hosts.Names) (*Plan, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
+	p.relay = besides(config.Relay)
+	j.Hosts, j.Slots = []string{self.Host}, []int{0}
+	if err := p.clusters(); err != nil {
+		return nil, err
+	}
+	if err := p.links(); err != nil {
+		return nil, err
+	}
+	if len(j.Hosts) == 1 {
+		j.Hosts, j.Slots, j.Where = nil, nil, nil
+	}
+	p.notes()
+	return p.plan, control.Attach(j, p.plan.Layout)
+}
+
+// besides is a program that lies where this one does, or its plain name.
+func besides(name string) string {
+	if self, err := os.Executable(); err == nil {
+		if file := filepath.Join(filepath.Dir(self), name); executable(file) {
+			return file
+		}
+	}
+	return name
+}
+
+func executable(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+func (p *planner) clusters() error {
+	for i := range p.plan.System.Clusters {
+		c := &p.plan.System.Clusters[i]
+		where, err := p.place(c.Hosts, c.Ranks)
+		if err != nil {
+			return fmt.Errorf("cluster %s: %w", c.Name, err)
+		}
+		p.job.Parts = append(p.job.Parts, partOf(c))
+		procs := p.numbers(c.Ranks)
+		p.job.Where = append(p.job.Where, where...)
+		env := append(append([]string(nil), c.Environment...), "SPX_CLUSTER="+c.Name)
+		p.job.Programs = append(p.job.Programs, control.Program{Procs: c.Ranks, Argv: append([]string{c.Program}, c.Args...),
+			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
+		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs})
+	}
+	return nil
+}
+
+// numbers are those of the next n processes.
+func (p *planner) numbers(n int) (out layout.Procs) {
+	for range n {
+		out = append(out, p.next)
+		p.next++
+	}
+	return out
+}
+
+// partOf is what a cluster's file says about failures, as the machine of the job takes it.
+func partOf(c *config.Cluster) job.Part {
+	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts}
+	if c.Failure.Process == config.Degrade {
+		part.Process = job.Degrade
+	}
+	return part
+}
+
+func treatment(word string) job.Treatment {
+	switch word {
+	case config.Degrade:
+		return job.Degrade
+	case config.Restart:
+		return job.Restart
+	}
+	return job.Stop
+}
+
+// links adds the I/O processes: each is a program of one process, and a part of its own. A bidirectional link is two in the layout.
+func (p *planner) links() error {
+	l := p.plan.Layout
+	for i := range p.plan.System.Links {
+		k := &p.plan.System.Links[i]
+		where, err := p.place(k.Hosts, k.IOPs)
+		if err != nil {
+			return fmt.Errorf("link %s: %w", k.Name, err)
+		}
+		from, to := indices(l, k.From), indices(l, k.To)
+		mine := []int{len(l.Links)}
+		l.Links = append(l.Links, layout.Link{Name: k.Name, From: from, To: to, Choice: choiceOf(k)})
+		if k.Bidirectional {
+			mine = append(mine, len(l.Links))
+			l.Links = append(l.Links, layout.Link{Name: k.Name + ".back", From: to, To: from, Choice: choiceOf(k)})
+		}
+		for n := range k.IOPs {
+			p.iop(k, n, where[n], mine, from, to)
+		}
+	}
+	return nil
+}
+
+func (p *planner) iop(k *config.Link, n, host int, links, from, to []int) {
+	l := p.plan.Layout
+	iop := layout.IOP{Proc: p.next, World: uint32(len(l.Clusters) + len(l.IOPs)), Links: links, In: from, Out: to}
+	if k.Bidirectional {
+		iop.In, iop.Out = append(append([]int(nil), from...), to...), append(append([]int(nil), to...), from...)
+	}
+	if n < len(k.Weights) {
+		iop.Weight = k.Weights[n]
+	}
+	p.next++
+	l.IOPs = append(l.IOPs, iop)
+	name := fmt.Sprintf("%s.iop%d", k.Name, n)
+	first := p.plan.System.Find(k.From[0])
+	p.job.Parts = append(p.job.Parts, job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Serves: true})
+	program := k.Program
+	if program == config.Relay {
+		program = p.relay
+	}
+	p.job.Where = append(p.job.Where, host)
+	p.job.Programs = append(p.job.Programs, control.Program{Procs: 1, Argv: append([]string{program}, k.Args...), Dir: p.directory(k.Directory),
+		Env: with(p.env, k.Environment), Part: len(p.job.Parts)})
+}
+
+// choiceOf is a link's policy as the layout spells it.
+func choiceOf(k *config.Link) string {
+	if k.Choice == config.ChoiceLibrary {
+		return config.ChoiceLibrary + ":" + k.Library
+	}
+	return k.Choice
+}
+
+func indices(l *layout.Layout, names []string) (out []int) {
+	for _, n := range names {
+		out = append(out, l.Cluster(n))
+	}
+	return out
+}
+
+// place gives n processes to a list of hosts: to each as many in a row as it has slots, and again from the first on.
+func (p *planner) place(list []string, n int) ([]int, error) {
+	entries, err := hosts.List(list, nil)
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "-host: "))
+	}
+	var turn []int
+	for _, h := range hosts.Merge(entries, p.self) {
+		k := p.host(h.Name)
+		p.job.Slots[k] = max(p.job.Slots[k], h.Slots)
+		for range h.Slots {
+			turn = append(turn, k)
+		}
+	}
+	if turn == nil {
+		turn = []int{0}
+	}
+	out := make([]int, n)
+	for i := range out {
+		out[i] = turn[i%len(turn)]
+	}
+	return out, nil
+}
+
+// host is the number of a host in the job.
+func (p *planner) host(name string) int {
+	if p.self.Local(name) {
+		return 0
+	}
+	for i, h := range p.job.Hosts {
+		if i > 0 && h == name {
+			return i
+		}
+	}
+	p.job.Hosts, p.job.Slots = append(p.job.Hosts, name), append(p.job.Slots, 0)
+	return len(p.job.Hosts) - 1
+}
+
+// directory is where a program works: relative to the system's, which is relative to that of the file.
+func (p *planner) directory(own string) string {
+	dir := cmp.Or(own, p.plan.System.Directory)
+	switch {
+	case filepath.IsAbs(dir):
+		return dir
+	case own != "" && p.plan.System.Directory != "":
+		return p.absolute(filepath.Join(p.plan.System.Directory, own))
+	}
+	return p.absolute(dir)
+}
+
+func (p *planner) absolute(dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(p.dir, dir)
+}
+
+// with is an environment with more variables, which win.
+func with(env, more []string) []string {
+	set := map[string]bool{}
+	for _, kv := range more {
+		name, _, _ := strings.Cut(kv, "=")
+		set[name] = true
+	}
+	var out []string
+	for _, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); !set[name] {
+			out = append(out, kv)
+		}
+	}
+	return append(out, more...)
+}
+
+// notes says what the file asks for and cannot be had.
+func (p *planner) notes() {
+	note := func(format string, args ...any) { p.plan.Notes = append(p.plan.Notes, fmt.Sprintf(format, args...)) }
+	for _, c := range p.plan.System.Clusters {
+		if c.Standbys > 0 {
+			note("cluster %s: its %d standbys are not started: a rank cannot be taken over yet, and a death stops the cluster", c.Name, c.Standbys)
+		} else if c.Failure.Process == config.Restart {
+			note("cluster %s: a rank cannot be started again alone yet; its death stops the cluster", c.Name)
+		}
+	}
+	for _, k := range p.plan.System.Links {
+		if k.Security == config.SecurityTLS {
+			note("link %s: it is not encrypted yet; its ends prove who they are by the system's key", k.Name)
+		}
+	}
+}
