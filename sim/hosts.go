@@ -72,6 +72,7 @@ func (r *jobRun) cutOff(f Fault) {
 	}
 	r.trace("hosts %v are cut off for %d us", f.Hosts, f.For)
 	r.side = map[int]bool{}
+	r.cuts++
 	for _, h := range f.Hosts {
 		r.side[h] = true
 	}
@@ -198,6 +199,15 @@ func (r *jobRun) mayRun(a *hostAgent) Time {
 	return max(a.ticked+silence-2*period-r.Now, 0) + fenceMax
 }
 
+// toldWithin is how long a host may still run that was given up, and that host 0 can reach: it is told, and again when it asks.
+const toldWithin = 3*period + 2*fenceMax
+
+func (r *jobRun) mustHaveEnded(p *proc, how string) {
+	if r.Alive[p.id] && !p.left && r.paused[r.node(p.host)] < 0 {
+		r.violated("process %d was given up with its host%s, and still runs", p.id, how)
+	}
+}
+
 // lose gives a host up: its processes count as ended.
 func (r *jobRun) lose(h int) {
 	a := r.agents[h]
@@ -211,9 +221,13 @@ func (r *jobRun) lose(h int) {
 		if p.host != h {
 			continue
 		}
+		cuts := r.cuts
 		r.After(r.mayRun(a), func() { // what it sends until then is refused, and for longer if it stands still
-			if r.Alive[p.id] && !p.left && r.paused[r.node(h)] < 0 {
-				r.violated("process %d was given up with its host, and still runs", p.id)
+			r.mustHaveEnded(p, "")
+		})
+		r.After(toldWithin, func() {
+			if r.side == nil && r.cuts == cuts {
+				r.mustHaveEnded(p, ", which it can hear")
 			}
 		})
 		r.fenced[p.id] = r.fenced[p.id] || !r.gone[p.id]

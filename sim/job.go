@@ -102,6 +102,7 @@ type jobRun struct {
 	fenced   []bool
 	declared map[int]bool        // published by the agent that decides
 	side     map[int]bool        // hosts on one side of the present cut
+	cuts     int                 // so far
 	held     map[[2]int][]func() // what waits for the cut's end
 	heldAt   [][2]int            // its pairs, in the order of their first message
 	ends     []int               // hosts whose connections have ended, which the cut hides
