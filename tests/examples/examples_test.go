@@ -87,6 +87,27 @@ func TestRegions(t *testing.T) {
 	}
 }
 
+// Masters and workers are killed in turn until two processes are left; the program compares its results itself.
+func TestFarm(t *testing.T) {
+	program := example(t, "farm")
+	for _, c := range []struct {
+		n    string
+		args []string
+		says string
+	}{
+		{"1", []string{"60"}, "60 tasks, 0 wrong; 1 processes are left after 0"},
+		{"3", []string{"100"}, "100 tasks, 0 wrong; 3 processes are left after 0"},
+		{"4", []string{"400", "kill"}, "400 tasks, 0 wrong; 2 processes are left"},
+		{"9", []string{"400", "kill"}, "400 tasks, 0 wrong; 2 processes are left"},
+	} {
+		args := append([]string{filepath.Join(harness.Build(t), "bin/spxrun"), "--with-ft", "-n", c.n, program}, c.args...)
+		o := harness.Run(t, harness.Command{Args: args, Dir: t.TempDir()})
+		if o.Status != 0 || o.Late || !strings.Contains(o.Stdout, c.says) {
+			t.Errorf("%v: exit status %d, late %v\n%s", args, o.Status, o.Late, o.Text())
+		}
+	}
+}
+
 // The program compares its numbers itself.
 func TestSurvivor(t *testing.T) {
 	program := example(t, "survivor")
