@@ -6,6 +6,7 @@
 #   build/bin              every program of cmd/, and the names that MPI users expect
 #   build/libexec          the measuring program of bench/, for spxctl tune
 #   build/include          the public headers
+#   build/share            manual pages, completion, module files
 # Another build folder: make BUILD=/somewhere/else
 
 SHELL := /bin/bash
@@ -62,7 +63,7 @@ build: deps-build ## builds everything into build/ (the default)
 	@flock $(BUILD)/.lock $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) BUILD=$(BUILD) build-unlocked
 
 .PHONY: build-unlocked
-build-unlocked: $(LIB) headers programs $(BUILD)/libexec/libspx/rows $(FORTRAN)
+build-unlocked: $(LIB) headers programs $(BUILD)/libexec/libspx/rows $(FORTRAN) $(BUILD)/obj/share
 
 .PHONY: generate
 generate: ## runs every generator (their output is checked in)
@@ -156,6 +157,14 @@ $(BUILD)/libexec/libspx/rows: $(ROWS_SRC) $(ROOT)/bench/programs/rows.h $(BUILD)
 	@mkdir -p $(@D)
 	@echo "  cc    libexec/libspx/rows"
 	@$(BUILD)/bin/mpicc -O2 -pthread -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $(ROWS_SRC) -lm
+
+# Manual pages, completion for shells, module files, the description for CMake: of the tables and of the programs.
+SHARE_SRC := $(wildcard $(ROOT)/api/*.tsv $(ROOT)/packaging/gen/* $(ROOT)/packaging/manual/* $(ROOT)/packaging/cmake/* $(ROOT)/packaging/modules/* \
+  $(ROOT)/packaging/valgrind/* $(ROOT)/fortran/lib/zz_*.f90) $(ROOT)/capi/shim/version.h
+$(BUILD)/obj/share: $(SHARE_SRC) $(BUILD)/obj/programs $(ROOT)/Makefile
+	@echo "  gen   share/"
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) run ./packaging/gen $(BUILD)
+	@touch $@
 
 .PHONY: headers
 headers: $(PUBLIC)

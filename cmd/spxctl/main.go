@@ -15,8 +15,9 @@ import (
 
 func main() {
 	root := &cobra.Command{Use: "spxctl", Short: "libspx on this machine: running jobs, tuning", SilenceUsage: true, SilenceErrors: true}
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.CompletionOptions.HiddenDefaultCmd = true // spxctl completion bash
 	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), resizeCommand(), killCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand())
+	root.AddCommand(manualCommand(root))
 	if err := root.Execute(); err != nil {
 		if !errors.Is(err, errSaid) {
 			fmt.Fprintln(os.Stderr, "spxctl:", err)
