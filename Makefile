@@ -77,6 +77,10 @@ status: ## what is written and what is missing; the last line counts the functio
 install: build ## installs into PREFIX (default /usr/local), below DESTDIR if given
 	@$(ROOT)/scripts/install $(BUILD) "$(DESTDIR)" "$(PREFIX)"
 
+.PHONY: deb
+deb: build ## makes Debian packages of the build: OUT=build/deb
+	@$(ROOT)/packaging/debian/build $(BUILD) "$(if $(OUT),$(OUT),$(BUILD)/deb)"
+
 .PHONY: clean
 clean: ## removes build/ and the output of tests and benchmarks
 	rm -rf $(BUILD) $(ROOT)/bench/out $(ROOT)/tests/conformance/out
@@ -156,7 +160,7 @@ ROWS_SRC := $(filter-out %/limits.c %/sockets.c,$(wildcard $(ROOT)/bench/program
 $(BUILD)/libexec/libspx/rows: $(ROWS_SRC) $(ROOT)/bench/programs/rows.h $(BUILD)/obj/programs $(LIB) | headers
 	@mkdir -p $(@D)
 	@echo "  cc    libexec/libspx/rows"
-	@$(BUILD)/bin/mpicc -O2 -pthread -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $(ROWS_SRC) -lm
+	@$(CC) -O2 -pthread -I$(BUILD)/include -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../../lib' -o $@ $(ROWS_SRC) -L$(BUILD)/lib -lmpi_abi -lm
 
 # Manual pages, completion for shells, module files, the description for CMake: of the tables and of the programs.
 SHARE_SRC := $(wildcard $(ROOT)/api/*.tsv $(ROOT)/packaging/gen/* $(ROOT)/packaging/manual/* $(ROOT)/packaging/cmake/* $(ROOT)/packaging/modules/* \
@@ -212,6 +216,11 @@ apps: build ## HPCC and NetPIPE, built with our mpicc, with their own checks
 libraries: build ## HDF5, PnetCDF, FFTW, PETSc, built with our mpicc, with their own parallel tests: LIBS="hdf5 fftw"
 	@$(ROOT)/scripts/deps libraries
 	@cd $(ROOT) && SPX_LIBRARIES="$(if $(LIBS),$(LIBS),all)" $(GO) test -count=1 -v -timeout 7200s ./tests/libraries
+
+.PHONY: test-deb
+test-deb: build ## the Debian packages in a clean root (debootstrap, as root): hello world in C and Fortran there
+	@$(ROOT)/scripts/deps deb
+	@cd $(ROOT) && SPX_DEB=1 $(GO) test -count=1 -v -timeout 1800s ./tests/deb
 
 .PHONY: peers
 peers: ## installs MPICH 5 and Open MPI 6 beside us, for interchange tests and benchmarks (root)

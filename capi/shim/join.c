@@ -1,5 +1,6 @@
 /* join.c - how a process finds its job: the contract with the launcher is docs/architecture.md, "Starting". */
 #define _GNU_SOURCE
+#include "gate.h"
 #include "init.h"
 #include "runtime.h"
 #include <errno.h>
@@ -53,6 +54,7 @@ int spx_join(void)
 {
   long proc = env_number("SPX_PROC");
   int fd;
+  spx_gate_wait();
   if (getenv("SPX_FD")) {
     fd = find_file();
     if (fd < 0 || proc < 0)

@@ -129,15 +129,15 @@ __attribute__((constructor(101))) static void before_go(void)
   pthread_key_create(&stack_key, free_stack);
   for (int i = 0; i < TAKEN; i++) sigaction(go_takes[i], NULL, &found[i]);
   pthread_sigmask(SIG_SETMASK, &all, &mask_at_load);
-  slack_at_load = prctl(PR_GET_TIMERSLACK);
-  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, GO_SLACK_NS);
+  slack_at_load = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, GO_SLACK_NS, 0, 0, 0);
 }
 
 __attribute__((constructor)) static void after_go(void)
 {
   for (int i = 0; i < TAKEN; i++) sigaction(go_takes[i], &found[i], &go_action[i]);
   pthread_sigmask(SIG_SETMASK, &mask_at_load, NULL);
-  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_at_load);
+  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_at_load, 0, 0, 0);
 }
 
 /* ---- faults ----------------------------------------------------------------------------------------------------- */

@@ -76,6 +76,7 @@ type agent struct {
 	batch     *batch         // what is being made of one on this host
 	lives     map[int]uint32 // incarnations that numbers were given with spawned processes
 
+	gate      gate
 	watchJoin bool
 	nextStray time.Time
 	status    int
@@ -211,6 +212,9 @@ func (a *agent) run() (status int, err error) {
 	if err := a.openListeners(); err != nil {
 		return 0, err
 	}
+	if err := a.shut(); err != nil {
+		return 0, err
+	}
 	a.begin()
 	if err := a.openService(); err != nil && a.spec.Verbose { // all else works without
 		a.say(fmt.Sprintf("no processes can be spawned, and no ports opened: %v", err))
@@ -290,6 +294,9 @@ func (a *agent) listen() {
 			if m.Signal != 0 {
 				a.inbox.put(job.Signalled{Signal: m.Signal})
 			}
+			if m.Release != nil {
+				a.inbox.put(released{m.Release})
+			}
 		}
 	}()
 	signals := make(chan os.Signal, 8)
@@ -354,6 +361,8 @@ func (a *agent) messages() {
 			a.fence(e)
 		case inspected:
 			a.hasInspected(e)
+		case released:
+			a.release(e.r)
 		default:
 			a.step(e)
 		}

@@ -334,6 +334,7 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 func (a *agent) allMade() {
 	if a.made && !a.waitsFor(func(h *elsewhere) bool { return !h.made }) {
 		a.step(job.AllStarted{})
+		a.tellTable()
 	}
 }
 

@@ -193,6 +193,9 @@ func (a *agent) settle() (files []string, err error) {
 	if err := a.openListeners(); err != nil {
 		return nil, err
 	}
+	if err := a.shut(); err != nil {
+		return nil, err
+	}
 	return files, a.prepare()
 }
 
@@ -250,6 +253,8 @@ func (a *agent) obey(m *control.Message) {
 		if made := a.newcomers(m.World); made != nil {
 			a.up.box.put(&control.Message{Made: made})
 		}
+	case m.Release != nil:
+		a.release(m.Release)
 	case m.Abandon != 0:
 		a.abandon(m.Abandon)
 	case m.Inspect != nil:

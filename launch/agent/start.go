@@ -38,6 +38,7 @@ func (a *agent) start(files []string) {
 		}
 		program := &a.spec.Programs[r.program]
 		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: []int{control.MemoryFD}}
+		a.gate.behind(s)
 		a.bind(i, s)
 		if err := a.startRank(i, s, null); err != nil {
 			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err) + a.onHost(), Status: statusOf(err)})

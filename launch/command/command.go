@@ -35,6 +35,7 @@ type Job struct {
 	InitialErrhandler string // -initial-errhandler, a predefined info value of MPI-5.0, 11.5, or empty
 	Verbose           bool
 	Help, Version     bool     // asked for: nothing is to be started
+	Gdb               []int    // --gdb: ranks that a debugger is started for
 	Notes             []string // remarks for the user: things asked for that have no effect
 }
 

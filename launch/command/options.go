@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"libspx/core/ident"
@@ -243,6 +244,9 @@ var endOptions = []*option{
 }
 
 var otherOptions = []*option{
+	{names: []string{"gdb"}, meta: "RANKS", nargs: 1, group: groupOther,
+		help:  "start gdb for these ranks (0,2 or 4-7), which wait in MPI_Init for it: in windows of tmux or xterm, or one in this terminal",
+		apply: func(p *parser, v []string) (err error) { p.job.Gdb, err = ranks(v[0]); return err }},
 	{names: []string{"v", "verbose"}, group: groupOther, help: "say what is done", apply: flag(func(j *Job) { j.Verbose = true })},
 	{names: []string{"V", "version"}, group: groupOther, help: "print the version", apply: flag(func(j *Job) { j.Version = true })},
 	{names: []string{"h", "help", "?"}, group: groupOther, help: "print this", apply: flag(func(j *Job) { j.Help = true })},
@@ -303,6 +307,29 @@ func (p *parser) bindTo(v []string) error {
 		return fmt.Errorf("%q is none of none, core, hwthread, socket, numa", v[0])
 	}
 	return nil
+}
+
+// ranks reads a list of ranks and of ranges of them.
+func ranks(text string) (list []int, err error) {
+	for _, part := range strings.Split(text, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		a, err := number(first, "a rank", 0, MaxProcs-1)
+		if err != nil {
+			return nil, err
+		}
+		b := a
+		if isRange {
+			if b, err = number(last, "a rank", a, MaxProcs-1); err != nil {
+				return nil, err
+			}
+		}
+		for ; a <= b; a++ {
+			if !slices.Contains(list, a) {
+				list = append(list, a)
+			}
+		}
+	}
+	return list, nil
 }
 
 func isFTMode(word string) bool {

@@ -37,6 +37,9 @@ const HostWord = "spx-host-agent"
 // MemoryFD is the number under which a rank inherits the memory file: out of the way of shells and of programs that count from 3.
 const MemoryFD = 62
 
+// GateFD is the number under which a rank inherits the pipe at whose end it waits for a Release.
+const GateFD = 61
+
 // ListenFD is the number under which a rank inherits the socket on which it listens, if it is reached over the network.
 const ListenFD = 63
 
@@ -71,6 +74,8 @@ type Job struct {
 	Joined bool         // another launcher has started the processes, which have joined
 	Iface  string       // name of the interface, or network, whose addresses are used; empty: chosen
 	Near   []netip.Addr // addresses of spxrun's host
+
+	Hold bool // a debugger is to see the processes in MPI_Init: they wait there until a Release
 }
 
 // Host is the host of a rank.
@@ -120,6 +125,9 @@ type Message struct {
 
 	Inspect   *Inspect   // to it: what do the processes do?
 	Inspected *Inspected // from it: the answer
+
+	Table   []Process // from the agent, when all processes of a job with Hold have been made: they wait, by rank
+	Release *Release  // to the agent, and to another host: they may go on
 }
 
 // Inspect asks what the processes of a host do; numbers are not given twice.
@@ -133,6 +141,16 @@ type Inspected struct {
 	Number int
 	Procs  []byte
 }
+
+// A Process is one of the job's, for debuggers.
+type Process struct {
+	Host, File string
+	Pid        int
+	Here       bool // on spxrun's host
+}
+
+// Release lets processes go that wait in MPI_Init, as soon as all of the ranks Traced have a debugger.
+type Release struct{ Traced []int }
 
 // Done says that the job is over.
 type Done struct{ Status int }

@@ -56,7 +56,11 @@ func Main(args []string) int {
 	if err := tellTopology(spec, j); err != nil {
 		return complain(statusFailed, err)
 	}
-	status, err := run(spec)
+	debug, err := newDebugging(j, spec)
+	if err != nil {
+		return complain(statusUsage, err)
+	}
+	status, err := run(spec, debug)
 	if err != nil {
 		return complain(statusFailed, err)
 	}
@@ -177,14 +181,16 @@ type front struct {
 	messages chan *control.Message // closed when the agent has closed its end
 	done     *control.Done
 	signals  chan os.Signal
+
+	debugging *debugging // nil: no debugger is wanted
 }
 
 // run starts the agent and waits for the end of the job.
-func run(spec *control.Job) (status int, err error) {
+func run(spec *control.Job, debug *debugging) (status int, err error) {
 	if err := process.Subreaper(); err != nil {
 		return 0, err
 	}
-	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16)}
+	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16), debugging: debug}
 	f.catch()
 	in, err := openInput(spec)
 	if err != nil {
@@ -199,7 +205,9 @@ func run(spec *control.Job) (status int, err error) {
 	}
 	go f.receive()
 	f.serve()
-	return f.end(), nil
+	status = f.end()
+	debug.ended(status)
+	return status, nil
 }
 
 // handedOn are the signals that spxrun hands on to the agent, which ends the job or passes them to the ranks.
@@ -247,13 +255,17 @@ func (f *front) serve() {
 	for {
 		select {
 		case s := <-f.signals:
-			f.conn.Send(&control.Message{Signal: int(s.(syscall.Signal))}) //nolint:errcheck // the agent is ending then
+			if !f.debugging.keeps(s) {
+				f.conn.Send(&control.Message{Signal: int(s.(syscall.Signal))}) //nolint:errcheck // the agent is ending then
+			}
 		case m, open := <-f.messages:
 			switch {
 			case !open:
 				return
 			case m.Stopped != 0:
 				unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck // the ranks have stopped; SIGCONT is caught and handed on
+			case m.Table != nil:
+				f.attach(m.Table)
 			case m.Done != nil:
 				f.done = m.Done
 			}

@@ -3,6 +3,7 @@ package service
 // Names of the environment variables by which a rank finds its job; docs/architecture.md, "Starting", says what they hold.
 const (
 	EnvFD         = "SPX_FD"
+	EnvGate       = "SPX_GATE"
 	EnvAgent      = "SPX_AGENT"
 	EnvProc       = "SPX_PROC"
 	EnvRank       = "SPX_RANK"

@@ -64,6 +64,7 @@ func run(build string) error {
 	for from, to := range map[string]string{
 		"packaging/cmake/libspx-config.cmake":         "lib/cmake/libspx/libspx-config.cmake",
 		"packaging/cmake/libspx-config-version.cmake": "lib/cmake/libspx/libspx-config-version.cmake",
+		"packaging/valgrind/libspx.supp":              "share/libspx/valgrind.supp",
 		"packaging/modules/libspx.tcl":                "share/modulefiles/libspx/" + r.version,
 		"packaging/modules/libspx.lua":                "share/lmod/libspx/" + r.version + ".lua",
 	} {
