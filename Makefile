@@ -240,7 +240,7 @@ topology: build ## 20 networks of 8 hosts and 3 switches (namespaces, as root), 
 
 .PHONY: sim
 sim: ## the failure machines under the seeded simulator, at most LIMIT long (0: as long as it takes): SCHEDULES=100000 SEED=1 LIMIT=60s
-	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run 'TestJobs|TestDeath|TestScenarios' ./sim -schedules $${SCHEDULES:-100000} -seed $${SEED:-1} -limit $${LIMIT:-60s}
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run 'TestJobs|TestDeath|TestScenarios|TestMulticast' ./sim -schedules $${SCHEDULES:-100000} -seed $${SEED:-1} -limit $${LIMIT:-60s}
 
 .PHONY: model
 model: ## Spin checks the model of the agreement exhaustively, for three and four members and any of their deaths (1 GB of memory)

@@ -1,6 +1,7 @@
 package main
 
 /*
+#include "mpi-ext.h"
 #include "rankset.h"
 */
 import "C"
@@ -153,6 +154,28 @@ func ranksetCompare(c *call) error {
 func ranksetSize(c *call) error {
 	c.setInt(1, c.rankSet(0).set.Len())
 	return nil
+}
+
+//spx:body MPIX_Rankset_set_flags
+func ranksetSetFlags(c *call) error {
+	flags := c.int(1)
+	if flags&^(C.MPIX_MCAST_ORDERED|C.MPIX_MCAST_ACKED) != 0 {
+		return mpierr.New(mpierr.Class(C.MPI_ERR_ASSERT), "flags is %d, not a sum of MPIX_MCAST_ORDERED and MPIX_MCAST_ACKED", flags)
+	}
+	(*C.spx_rankset)(unsafe.Pointer(findObject(C.SPX_K_RANKSET, c.handle(0)))).flags = C.uint32_t(flags)
+	return nil
+}
+
+//spx:body MPIX_Rankset_get_failed
+func ranksetGetFailed(c *call) error {
+	s := c.rankSet(0)
+	var failed []int
+	for _, r := range s.set.Ranks() {
+		if C.spx_proc_dead(C.uint32_t(s.procs[r])) != 0 {
+			failed = append(failed, r)
+		}
+	}
+	return c.setRankSet(1, &rankSet{ctx: s.ctx, set: rankset.Of(failed...), procs: s.procs})
 }
 
 //spx:body MPIX_Rankset_ranks

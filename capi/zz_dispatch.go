@@ -3,7 +3,7 @@
 package main
 
 // bodies has the Go body of every function that has one, by its number (zz_functions.h). Some have a C body before it.
-var bodies = [763]func(*call) error{
+var bodies = [765]func(*call) error{
 	2:   abiGetFortranInfo,         // MPI_Abi_get_fortran_info
 	3:   abiGetInfo,                // MPI_Abi_get_info
 	6:   abiSetFortranInfo,         // MPI_Abi_set_fortran_info
@@ -251,5 +251,7 @@ var bodies = [763]func(*call) error{
 	722: ranksetRanks,              // MPIX_Rankset_ranks
 	723: ranksetCompare,            // MPIX_Rankset_compare
 	724: ranksetSize,               // MPIX_Rankset_size
-	725: ranksetFree,               // MPIX_Rankset_free
+	725: ranksetSetFlags,           // MPIX_Rankset_set_flags
+	726: ranksetGetFailed,          // MPIX_Rankset_get_failed
+	727: ranksetFree,               // MPIX_Rankset_free
 }

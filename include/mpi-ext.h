@@ -25,6 +25,8 @@ typedef struct MPIX_ABI_Checkpoint *MPIX_Checkpoint; /* checkpoints of a communi
 #define MPIX_ERR_CHECKPOINT              16388 /* no such version of a checkpoint, or not all of it is there */
 /* ranksets */
 #define MPIX_RANKSET_NULL                ((MPIX_Rankset)0) /* no set */
+#define MPIX_MCAST_ORDERED               32768 /* multicasts in order with plain sends */
+#define MPIX_MCAST_ACKED                 65536 /* multicasts are complete when all members receive them */
 /* checkpoints */
 #define MPIX_CHECKPOINT_NULL             ((MPIX_Checkpoint)0) /* no checkpoint object */
 #define MPIX_CHECKPOINT_NEWEST           (-16387) /* the newest version of which every part is there */
@@ -82,6 +84,10 @@ int MPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[]);
 int MPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result);
 /* size: the number of ranks in it. */
 int MPIX_Rankset_size(MPIX_Rankset set, int *size);
+/* How multicasts to set are sent from now on: 0 or a sum. MPIX_MCAST_ORDERED: in order with the plain sends of this process to the members. MPIX_MCAST_ACKED: complete when all of them receive it, as MPIX_Smcast. New sets have 0. Local. */
+int MPIX_Rankset_set_flags(MPIX_Rankset set, int flags);
+/* failed: the ranks of set that this process knows to have failed; after MPIX_ERR_PROC_FAILED from a multicast, those that it is about are among them. Local. */
+int MPIX_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed);
 /* Frees the set, which becomes MPIX_RANKSET_NULL. Multicasts in progress keep what they need. */
 int MPIX_Rankset_free(MPIX_Rankset *set);
 /* Sends to all ranks of a set that nobody else needs to know. They receive by MPI_Recv from this rank (or MPI_ANY_SOURCE) with tag. Returns when buffer may be reused. */
@@ -164,6 +170,8 @@ int PMPIX_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset 
 int PMPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[]);
 int PMPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result);
 int PMPIX_Rankset_size(MPIX_Rankset set, int *size);
+int PMPIX_Rankset_set_flags(MPIX_Rankset set, int flags);
+int PMPIX_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed);
 int PMPIX_Rankset_free(MPIX_Rankset *set);
 int PMPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm);
 int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm);

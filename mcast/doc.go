@@ -3,6 +3,7 @@
 //
 //   - wire.go: how the set travels with the message, compressed into arithmetic progressions
 //   - tree.go: which members a member hands the message on to, by host
+//   - process.go: what a process decides: numbers, handing on, holding back, order, and what deaths do
 //   - plan.go: who sends which bytes to whom, for whole messages: tree, scatter and ring, scatter and doubling, chain
 //
 // It owns no process, socket, clock or memory of anybody. capi/dataplane/mcast.c and mcast_wire.c carry out the tree and read the

@@ -3,6 +3,8 @@
 //
 //	go run ./bench/mcast
 //	go run ./bench/mcast -impls mpich -sizes 81920 -seconds 3 -for 70s
+//	go run ./bench/mcast -hosts 8 -members "8 64 256"
+//	go run ./bench/mcast -sim
 package main
 
 import (
@@ -22,6 +24,7 @@ import (
 type cell struct {
 	Impl, How  string
 	Bytes, R   int
+	Hosts      int `json:",omitempty"` // namespaces that the ranks are on; 0: one host
 	Runs       int
 	Us, FreeUs float64 // until the last member has the data; until the master's call returns
 	Why        string  `json:",omitempty"` // it did not come to its end
@@ -29,9 +32,9 @@ type cell struct {
 
 type options struct {
 	impls, sizes, members, out string
-	runs, seconds              int
+	runs, seconds, hosts       int
 	limit, budget              time.Duration
-	render                     bool
+	render, sim                bool
 }
 
 func main() {
@@ -44,7 +47,9 @@ func main() {
 	flag.IntVar(&o.seconds, "seconds", 10, "begin no run of a cell after so many seconds")
 	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "a program that takes longer hangs")
 	flag.DurationVar(&o.budget, "for", 0, "begin no program after this time; 0: until all are done")
+	flag.IntVar(&o.hosts, "hosts", 0, "libspx alone, with the ranks on so many hosts, which are network namespaces (as root)")
 	flag.BoolVar(&o.render, "render", false, "only write the table and the plots again")
+	flag.BoolVar(&o.sim, "sim", false, "only simulate the plans on the paper's network, and write mcast-sim.md and its plots")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/mcast:", err)
@@ -53,6 +58,9 @@ func main() {
 }
 
 func (o *options) run() error {
+	if o.sim {
+		return simulate(o.out)
+	}
 	cells, err := o.load()
 	if err == nil && !o.render {
 		cells, err = o.measure(cells)
@@ -83,15 +91,25 @@ func (o *options) measure(cells []cell) ([]cell, error) {
 	}
 	defer os.RemoveAll(dir)
 	began := time.Now()
+	if o.hosts > 0 {
+		o.impls = "spx"
+	}
 	for _, impl := range strings.Fields(o.impls) {
 		program, launcher, err := prepare(dir, impl)
 		if err != nil {
 			return nil, err
 		}
+		if o.hosts > 0 {
+			var down func()
+			if launcher, down, err = onHosts(launcher[0], o.hosts); err != nil {
+				return nil, err
+			}
+			defer down()
+		}
 		for _, size := range strings.Fields(o.sizes) {
 			for _, r := range strings.Fields(o.members) {
 				done := slices.ContainsFunc(cells, func(c cell) bool {
-					return c.Impl == impl && strconv.Itoa(c.Bytes) == size && strconv.Itoa(c.R) == r
+					return c.Impl == impl && c.Hosts == o.hosts && strconv.Itoa(c.Bytes) == size && strconv.Itoa(c.R) == r
 				})
 				if done || o.budget > 0 && time.Since(began) > o.budget {
 					continue
@@ -136,6 +154,32 @@ func prepare(dir, impl string) (program string, launcher []string, err error) {
 	return program, launcher, nil
 }
 
+// onHosts makes n hosts on one switch; down removes them. The last rank, the master, is on the first one: so are 256/n others.
+func onHosts(spxrun string, n int) (launcher []string, down func(), err error) {
+	script, err := filepath.Abs("scripts/hosts")
+	if err != nil {
+		return nil, nil, err
+	}
+	name := fmt.Sprintf("m%x-", os.Getpid()%0x1000000)
+	if out, err := exec.Command(script, "up", name, strconv.Itoa(n)).CombinedOutput(); err != nil {
+		return nil, nil, fmt.Errorf("%s up: %w\n%s", script, err, out)
+	}
+	var list []string
+	for i := n; i >= 1; i-- { // the master's host has the last ranks
+		slots := 256 / n
+		if i == 1 {
+			slots += 1 + 256%n
+		}
+		list = append(list, fmt.Sprintf("%s%d:%d", name, i, slots))
+	}
+	down = func() {
+		if out, err := exec.Command(script, "down", name).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s down: %v\n%s", script, err, out)
+		}
+	}
+	return []string{script, "on", name + "1", spxrun, "--rsh", script + " rsh", "-host", strings.Join(list, ",")}, down, nil
+}
+
 func (o *options) one(args []string, impl, size, r string) []cell {
 	how := "bcast,create"
 	if impl == "spx" {
@@ -145,13 +189,13 @@ func (o *options) one(args []string, impl, size, r string) []cell {
 	out, err := exec.Command("timeout", append([]string{"-k", "2", fmt.Sprint(o.limit.Seconds())}, args...)...).Output()
 	var cells []cell
 	for line := range strings.Lines(string(out)) {
-		c := cell{Impl: impl}
+		c := cell{Impl: impl, Hosts: o.hosts}
 		if n, _ := fmt.Sscanf(line, "%s %d %d %d %g %g", &c.How, &c.Bytes, &c.R, &c.Runs, &c.Us, &c.FreeUs); n == 6 {
 			cells = append(cells, c)
 		}
 	}
 	if len(cells) == 0 {
-		c := cell{Impl: impl, How: "bcast", Why: fmt.Sprint(err)}
+		c := cell{Impl: impl, Hosts: o.hosts, How: "bcast", Why: fmt.Sprint(err)}
 		c.Bytes, _ = strconv.Atoi(size) // they are numbers that flags have given
 		c.R, _ = strconv.Atoi(r)
 		cells = append(cells, c)

@@ -23,7 +23,8 @@ var ways = []way{
 
 const head = `# Multicast to r of 256 ranks
 
-The experiment of the paper on dynamic multicast: a master sends to the ranks 0, 256/r, 2 * 256/r ... of 256 others, all of which wait. On one host with 2 processors, through shared memory.
+The experiment of the paper on dynamic multicast: a master sends to the ranks 0, 256/r, 2 * 256/r ... of 256 others, all of which wait, on a machine with 2 processors: one host, through shared memory; and hosts that are network
+namespaces of it, through TCP, the master being on a host with as many others as each has.
 Microseconds until the last member has the data: mean of the runs (their number in parentheses; 100 where the time of a cell allowed it) that are left when a tenth is cut off at each end.
 *MPI_Bcast*: over a communicator of the master and the members that was made before. *New communicator*: MPI_Comm_create_group, MPI_Bcast, MPI_Comm_free, as a set that
 changes each time needs without multicast. The ways of one implementation take turns within one job. ` + "`go run ./bench/mcast`" + `
@@ -35,6 +36,19 @@ func find(cells []cell, impl, how string, bytes, r int) *cell {
 		return nil
 	}
 	return &cells[i]
+}
+
+// on are the cells of so many hosts.
+func on(cells []cell, hosts int) []cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return c.Hosts != hosts })
+}
+
+// file is the name of a plot.
+func file(bytes, hosts int) string {
+	if hosts == 0 {
+		return fmt.Sprintf("mcast-%d.svg", bytes)
+	}
+	return fmt.Sprintf("mcast-%d-hosts-%d.svg", bytes, hosts)
 }
 
 // axis has the different values of what of tells, in ascending order.
@@ -50,11 +64,18 @@ func axis(cells []cell, of func(cell) int) []int {
 func table(cells []cell) string {
 	var b strings.Builder
 	b.WriteString(head)
-	for _, bytes := range axis(cells, func(c cell) int { return c.Bytes }) {
-		fmt.Fprintf(&b, "\n## %d bytes\n\n![](mcast-%d.svg)\n\n", bytes, bytes)
-		rows(&b, cells, bytes, func(c *cell) string { return fmt.Sprintf("%.0f (%d)", c.Us, c.Runs) })
-		b.WriteString("\nUntil the master's call returns:\n\n")
-		rows(&b, cells, bytes, func(c *cell) string { return fmt.Sprintf("%.0f", c.FreeUs) })
+	for _, hosts := range axis(cells, func(c cell) int { return c.Hosts }) {
+		there := on(cells, hosts)
+		for _, bytes := range axis(there, func(c cell) int { return c.Bytes }) {
+			where := "one host"
+			if hosts > 0 {
+				where = fmt.Sprintf("%d hosts", hosts)
+			}
+			fmt.Fprintf(&b, "\n## %d bytes, %s\n\n![](%s)\n\n", bytes, where, file(bytes, hosts))
+			rows(&b, there, bytes, func(c *cell) string { return fmt.Sprintf("%.0f (%d)", c.Us, c.Runs) })
+			b.WriteString("\nUntil the master's call returns:\n\n")
+			rows(&b, there, bytes, func(c *cell) string { return fmt.Sprintf("%.0f", c.FreeUs) })
+		}
 	}
 	return b.String()
 }
@@ -89,6 +110,13 @@ func rows(b *strings.Builder, cells []cell, bytes int, text func(*cell) string) 
 // plots are like the paper's figures 8 and 9: one for each size, time over the number of members.
 func plots(cells []cell) map[string]string {
 	files := map[string]string{}
+	for _, hosts := range axis(cells, func(c cell) int { return c.Hosts }) {
+		plotsOf(files, on(cells, hosts), hosts)
+	}
+	return files
+}
+
+func plotsOf(files map[string]string, cells []cell, hosts int) {
 	members := axis(cells, func(c cell) int { return c.R })
 	for _, bytes := range axis(cells, func(c cell) int { return c.Bytes }) {
 		var curves []svg.Curve
@@ -105,8 +133,7 @@ func plots(cells []cell) map[string]string {
 		}
 		if len(curves) > 0 {
 			title := fmt.Sprintf("%d bytes to r of 256 ranks: microseconds by r", bytes)
-			files[fmt.Sprintf("mcast-%d.svg", bytes)] = svg.Draw(title, curves, func(v float64) string { return fmt.Sprint(v) })
+			files[file(bytes, hosts)] = svg.Draw(title, curves, func(v float64) string { return fmt.Sprint(v) })
 		}
 	}
-	return files
 }

@@ -22,7 +22,7 @@ static void pass(const spx_unex *e)
 {
   spx_mcast_rts where;
   memcpy(&where, e->data, sizeof where);
-  if (where.shelf && spx_shelf_reaches(e->proc)) spx_shelf_pass(e->proc, &where);
+  if (spx_shelf_has(e->proc, &where)) spx_shelf_pass(e->proc, &where);
 }
 
 /* What e has taken of its sender's credit. */
@@ -208,7 +208,7 @@ static void fetch_mcast(spx_request *r, uint32_t master, const void *data)
   spx_mcast_rts where;
   memcpy(&where, data, sizeof where);
   accept(r, where.rts.bytes);
-  if (where.shelf && spx_shelf_reaches(master))
+  if (spx_shelf_has(master, &where))
     spx_shelf_read(r, master, &where);
   else
     spx_fetch_now(r, master, &where.rts);

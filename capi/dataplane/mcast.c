@@ -14,15 +14,20 @@
 #include "dp.h"
 #include "far.h"
 
-#define ACK_EVERY  32u         /* messages */
-#define WIDE       16u         /* branches on a host whose processes outnumber its processors */
+#define ACK_EVERY 32u /* messages */
+#define WIDE      16u /* branches on a host whose processes outnumber its processors */
+#define DIRECT    16u /* members on such a host whom the master wakes itself */
+#define RELAYED                                                                                                        \
+  1024u /* numbers that a member remembers: more than a master sends before it has the acknowledgement of one of them */
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
 
 /* What this process has sent to another one as a master. */
 typedef struct {
-  uint32_t life;          /* the member's incarnation that all this is about */
-  uint32_t number;        /* of the last message */
-  uint32_t acked;         /* the member has had all up to this one */
+  uint32_t life;   /* the member's incarnation that all this is about */
+  uint32_t number; /* of the last message */
+  uint32_t acked;  /* the member has had all up to this one */
+  uint32_t
+      direct; /* all up to this one went through the member's own channel: nothing that follows there overtakes them */
   uint64_t sent, matched; /* bytes that it may have to keep */
 } outgoing;
 
@@ -38,6 +43,7 @@ typedef struct {
   uint32_t life, number, acked;
   uint64_t matched, told; /* bytes */
   held *early;            /* in order */
+  uint32_t *relayed;      /* numbers of messages that its host has one copy of: the last RELAYED */
   uint8_t *piece;
   uint32_t piece_n, piece_len;
 } incoming;
@@ -57,8 +63,9 @@ typedef struct {
   uint64_t there;
   spx_request *self; /* the message to ourselves, not complete yet */
   spx_poller poller; /* waits for that */
-  uint32_t
-      waits; /* member for whom there was no room: its record waits here, and nobody sends it but this process; or SPX_NO_PEER */
+  bool waits,
+      direct; /* for room: records of this process to a member, the lead or (direct) to any, which nobody else sends */
+  uint32_t lead;
   spx_poller room; /* waits for that */
   spx_request *request;
   uint32_t left;    /* members that have not fetched it */
@@ -107,6 +114,7 @@ void spx_mcast_detach(void)
   for (uint32_t i = 0; in && i < spx_map.nprocs; i++) {
     forget_early(&in[i]);
     free(in[i].piece);
+    free(in[i].relayed);
   }
   while (kept) {
     entry *e = kept;
@@ -143,7 +151,7 @@ static uint32_t living(spx_member *m, uint32_t n)
   return k;
 }
 
-static void hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
 {
   spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, spx_crowded ? WIDE : 0);
   for (spx_member *b; (b = spx_mcast_branch(&t, &n));) {
@@ -152,20 +160,27 @@ static void hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *dat
   }
 }
 
-/* The master is free after one record: the first member on its host looks after all others. Returns that member if the record waits for
- * room. */
-static uint32_t hand_over(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+/* The master is free after one record: the first member on its host looks after all others. A few on a host whose processes outnumber its
+ * processors it wakes itself: each of them is there sooner than the lead has got its turn. */
+static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
 {
-  uint32_t first = 0;
+  uint32_t first = 0, mine = 0;
+  o->lead = SPX_NO_PEER;
   n = living(m, n);
-  if (n == 0) return SPX_NO_PEER;
+  if (n == 0) return;
+  for (uint32_t i = 0; i < n; i++) mine += host_of(m[i].proc) == host_of(spx_me);
+  if (spx_crowded && mine == n && n <= DIRECT) {
+    o->direct = true;
+    spx_mcast_hand_on(h, m, n, data, len);
+    return;
+  }
   while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
   if (first == n) first = 0;
   spx_member lead = m[first];
   memmove(m + first, m + first + 1, (n - first - 1) * sizeof *m);
   h.number = lead.number;
+  o->lead = lead.proc;
   put(lead.proc, h, m, n - 1, data, len);
-  return spx_txs[lead.proc].pend ? lead.proc : SPX_NO_PEER;
 }
 
 /* ---- what is kept -------------------------------------------------------------------------------------------------- */
@@ -220,6 +235,15 @@ void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
   let_go();
 }
 
+/* Puts the message into the member's own channel. */
+static void put_again(const entry *e, spx_mcast_head h, spx_member m)
+{
+  uint32_t skip = (uint32_t)sizeof h + h.set;
+  h.number = m.number;
+  if (spx_peer_is_far(m.proc)) h.master = SPX_MCAST_DIRECT;
+  put(m.proc, h, NULL, 0, e->data + skip, e->len - skip);
+}
+
 /* Sends what proc may have had to hand on to everybody who has not acknowledged it. */
 static void send_again(const entry *e, uint32_t proc)
 {
@@ -227,12 +251,34 @@ static void send_again(const entry *e, uint32_t proc)
   uint32_t n = set_of(e, &h), k = 0;
   while (k < n && members[k].proc != proc) k++;
   if (k == n) return;
-  uint32_t skip = (uint32_t)sizeof h + h.set;
   for (uint32_t i = 0; i < n; i++) {
     if (has_it(members[i])) continue;
-    h.number = members[i].number;
-    put(members[i].proc, h, NULL, 0, e->data + skip, e->len - skip);
+    put_again(e, h, members[i]);
   }
+}
+
+/* Puts all that a member may lack into its own channel, up to `last`, the message that was kept last. */
+static void catch_up(uint32_t member, const entry *last)
+{
+  outgoing *to = &out[member];
+  uint32_t had = is_before(to->acked, to->direct) ? to->direct : to->acked;
+  for (const entry *e = after(had) == to->number ? last : kept; e; e = e->next) {
+    spx_mcast_head h;
+    uint32_t n = set_of(e, &h);
+    for (uint32_t i = 0; i < n; i++) {
+      if (members[i].proc != member || !is_before(had, members[i].number)) continue;
+      put_again(e, h, members[i]);
+    }
+  }
+  to->direct = to->number;
+}
+
+/* In order with all else that this process sends to the members: each gets the message directly, behind what it may lack. */
+static void in_order(op *o, const entry *e)
+{
+  o->direct = true;
+  for (uint32_t i = 0; i < o->set->n; i++)
+    if (o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i])) catch_up(o->set->procs[i], e);
 }
 
 /* ---- sending -------------------------------------------------------------------------------------------------------- */
@@ -241,7 +287,7 @@ static void send_again(const entry *e, uint32_t proc)
 static void settle(spx_request *r)
 {
   op *o = r->priv;
-  if (o->left || o->streams || o->self || o->waits != SPX_NO_PEER || o->over) return;
+  if (o->left || o->streams || o->self || o->waits || o->over) return;
   o->over = true;
   spx_id_drop(r);
   for (entry *e = o->fetched ? kept : NULL; e; e = e->next)
@@ -264,11 +310,20 @@ static int poll_self(spx_poller *p)
   return 1;
 }
 
+/* Do records of this process to members of the multicast wait for room? */
+static bool waits_for_room(const op *o)
+{
+  if (!o->direct) return o->lead != SPX_NO_PEER && spx_txs[o->lead].pend;
+  for (uint32_t i = 0; i < o->set->n; i++)
+    if (spx_txs[o->set->procs[i]].pend) return true;
+  return false;
+}
+
 static int poll_room(spx_poller *p)
 {
   op *o = (op *)((char *)p - offsetof(op, room));
-  if (spx_txs[o->waits].pend) return 0;
-  o->waits = SPX_NO_PEER;
+  if (waits_for_room(o)) return 0;
+  o->waits = false;
   spx_poller_del(p);
   settle(o->request);
   return 1;
@@ -357,7 +412,7 @@ static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
   if (r->mode == SPX_M_SYNC || r->bytes <= spx_set.eager_max) return;
   for (uint32_t i = 0; i < n; i++) readers += spx_shelf_reaches(members[i].proc);
   if (readers == 0 || (readers == 1 && r->bytes > ALONE_MOST)) return;
-  if ((o->block = spx_shelf_take((uint64_t)r->bytes, members, n, where)))
+  if ((o->block = spx_shelf_take((uint64_t)r->bytes, members, n, false, where)))
     o->there = spx_shelf_fill(o->block, r, 0, false);
 }
 
@@ -365,7 +420,7 @@ static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
 static bool announce(spx_request *r, uint32_t n, void *to)
 {
   op *o = r->priv;
-  spx_mcast_rts where = {.rts.bytes = (uint64_t)r->bytes};
+  spx_mcast_rts where = {.rts.bytes = (uint64_t)r->bytes, .keeper = SPX_NO_PEER};
   spx_rec_rts *rts = &where.rts;
   if (!(o->fetched = calloc(o->set->n, 1)) || !spx_id_new(r, &rts->index, &rts->gen)) return false;
   bool contiguous = r->type->flags & SPX_T_CONTIG;
@@ -410,7 +465,7 @@ static int send_out(spx_request *r)
   uint32_t n = number(o, eager ? cost((uint64_t)r->bytes) : 0);
   spx_mcast_head h = {
       .ctx = r->ctx, .tag = r->want_tag, .src = r->comm->rank, .master = spx_me, .epoch = spx_map.epoch};
-  h.flags = eager ? 0 : SPX_MCAST_ANNOUNCED;
+  h.flags = eager ? 0 : SPX_MCAST_ANNOUNCED | (r->mode == SPX_M_SYNC ? SPX_MCAST_EACH : 0);
   h.set = spx_mcast_encode(e->data + sizeof h, members, n);
   memcpy(e->data, &h, sizeof h);
   uint8_t *data = e->data + sizeof h + h.set;
@@ -426,8 +481,11 @@ static int send_out(spx_request *r)
   *kept_end = e;
   kept_end = &e->next;
   kept_bytes += e->len;
-  o->waits = hand_over(h, members, send_far(h, n, data, len), data, len);
-  if (o->waits != SPX_NO_PEER) {
+  if (o->set->flags & MPIX_MCAST_ORDERED)
+    in_order(o, e);
+  else
+    hand_over(o, h, members, send_far(h, n, data, len), data, len);
+  if ((o->waits = waits_for_room(o))) {
     o->request = r;
     o->room.poll = poll_room;
     spx_poller_add(&o->room);
@@ -444,7 +502,7 @@ static void start(spx_request *r)
   op *o = r->priv;
   o->left = o->streams = 0;
   o->block = NULL;
-  o->waits = SPX_NO_PEER;
+  o->waits = o->direct = false;
   o->over = o->failed = false;
   r->bytes = (int64_t)spx_capacity(r);
   int err = spx_comm_error(r->comm, r->ctx_kind, SPX_NO_PEER);
@@ -459,7 +517,14 @@ static void start(spx_request *r)
 
 void spx_mcast_fetched(spx_request *r, uint32_t peer, int error)
 {
-  if (!strike(r->priv, peer)) return;
+  op *o = r->priv;
+  if (error == SPX_MCAST_HOST) {
+    for (uint32_t i = 0; i < o->set->n; i++)
+      if (host_of(o->set->procs[i]) == host_of(peer)) strike(o, o->set->procs[i]);
+    settle(r);
+    return;
+  }
+  if (!strike(o, peer)) return;
   if (error != MPI_SUCCESS) r->error = error;
   settle(r);
 }
@@ -595,6 +660,9 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
   memcpy(h, data, sizeof *h);
   if (h->set > len - sizeof *h || h->number == 0) return false;
   if ((h->flags & SPX_MCAST_ANNOUNCED) && len - sizeof *h - h->set != sizeof(spx_mcast_rts)) return false;
+  spx_mcast_rts where = {.keeper = SPX_NO_PEER};
+  if (h->flags & SPX_MCAST_ANNOUNCED) memcpy(&where, data + sizeof *h + h->set, sizeof where);
+  if (where.keeper != SPX_NO_PEER && where.keeper >= spx_segment->nprocs) return false;
   int64_t k = spx_mcast_decode(data + sizeof *h, h->set, spx_segment->nprocs, members);
   if (k < 0 || (h->master != SPX_MCAST_DIRECT && h->master >= spx_segment->nprocs)) return false;
   *n = (uint32_t)k;
@@ -605,21 +673,61 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
   return h->master != spx_me && h->epoch == (uint16_t)life_of(h->master);
 }
 
+/* What this process has had from the master, who may be another process now. */
+static incoming *from_master(uint32_t master)
+{
+  incoming *from = &in[master];
+  uint32_t life = life_of(master);
+  if (from->life == life) return from;
+  forget_early(from);
+  free(from->relayed);
+  uint8_t *piece = from->piece; /* of a record that is still coming */
+  uint32_t piece_n = from->piece_n, piece_len = from->piece_len;
+  *from = (incoming){.life = life, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
+  return from;
+}
+
+/* An announced message whose data another process of this host has; false: no memory. */
+static bool note_relayed(incoming *from, uint32_t number)
+{
+  if (!from->relayed && !(from->relayed = calloc(RELAYED, sizeof *from->relayed))) return false;
+  from->relayed[number % RELAYED] = number;
+  return true;
+}
+
+/* The message has come twice: the master, who may wait for the relay that is dead, is told that nothing is wanted of it. */
+static void had_already(const incoming *from, const spx_mcast_head *h, const spx_mcast_rts *where)
+{
+  if (!(h->flags & SPX_MCAST_ANNOUNCED) || !from->relayed || from->relayed[h->number % RELAYED] != h->number) return;
+  spx_rec_id done = {.index = where->rts.index, .gen = where->rts.gen};
+  spx_tx_put(h->master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
+}
+
 static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
 {
   spx_mcast_head h;
+  spx_mcast_rts where = {.keeper = SPX_NO_PEER};
+  uint8_t own[sizeof h + sizeof where]; /* the message as this process is to find it */
   uint32_t n;
   if (!understand(peer, data, len, &h, &n)) return true;
-  uint32_t skip = (uint32_t)sizeof h + h.set, life = life_of(h.master);
-  incoming *from = &in[h.master];
-  if (from->life != life) {
-    forget_early(from);
-    uint8_t *piece = from->piece; /* of a record that is still coming */
-    uint32_t piece_n = from->piece_n, piece_len = from->piece_len;
-    *from = (incoming){.life = life, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
+  uint32_t skip = (uint32_t)sizeof h + h.set, left = n;
+  incoming *from = from_master(h.master);
+  bool twice = !is_before(from->number, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
+  if (announced) memcpy(&where, data + skip, sizeof where);
+  if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where);
+  if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip);
+  if (twice) { /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not have it */
+    had_already(from, &h, &where);
+    return true;
   }
-  if (!is_before(from->number, h.number)) return true; /* the master has sent it again, and whoever lacked it */
-  if (n > 0) hand_on(h, members, n, data + skip, len - skip);
+  if (where.keeper != SPX_NO_PEER) {
+    if (!note_relayed(from, h.number)) return false;
+    h.set = 0;
+    memcpy(own, &h, sizeof h);
+    memcpy(own + sizeof h, &where, sizeof where);
+    data = own;
+    len = sizeof own;
+  }
   if (h.number != after(from->number)) return spx_proc_dead(h.master) || hold_back(from, &h, data, len);
   if (!deliver(h.master, data, len)) return false;
   deliver_held(h.master);
@@ -676,7 +784,7 @@ static void fill(spx_request *r, op *o, const spx_mcast_args *a, uint32_t flags)
 {
   *o = (op){.set = a->set};
   r->kind = SPX_R_MCAST;
-  r->mode = a->sync ? SPX_M_SYNC : SPX_M_STANDARD;
+  r->mode = a->sync || (a->set->flags & MPIX_MCAST_ACKED) ? SPX_M_SYNC : SPX_M_STANDARD;
   r->flags = flags;
   r->src = r->want_src = MPI_ANY_SOURCE;
   r->tag = r->want_tag = a->tag;

@@ -46,12 +46,17 @@ typedef struct {
 } spx_mcast_head;
 _Static_assert(sizeof(spx_mcast_head) == 32 && sizeof(spx_mcast_item) == 12, "the wire form");
 #define SPX_MCAST_DIRECT UINT32_MAX
-enum { SPX_MCAST_ANNOUNCED = 1 }; /* the data are an spx_mcast_rts: the receiver fetches them */
-/* Where the data of an announced message are: at the master and, for processes of its host, on its shelf. */
+enum {
+  SPX_MCAST_ANNOUNCED = 1, /* the data are an spx_mcast_rts: the receiver fetches them */
+  SPX_MCAST_EACH = 2       /* and does so itself: the master wants to know who receives */
+};
+/* Where the data of an announced message are: at the master and, for processes of its host, on its shelf; or for the processes of another host on the shelf
+ * of one of them. */
 typedef struct {
   spx_rec_rts rts;
   uint64_t shelf, room; /* the master's shelf in the memory file, 0: they are not on it; its bytes */
   uint64_t at;          /* of the block in it */
+  uint32_t keeper, pad; /* whose shelf it is; SPX_NO_PEER: the master's */
 } spx_mcast_rts;
 
 /* ---- mcast.c -------------------------------------------------------------------------------------------------------- */
@@ -72,13 +77,31 @@ SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
 SPX_HIDDEN void spx_mcast_bury(uint32_t peer);
 /* Members that can still fetch it have not yet. */
 SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
+/* Hands a message on to n members, whose order changes. */
+SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len);
+
+/* ---- mcast_relay.c -------------------------------------------------------------------------------------------------- */
+/* In a DONE of a multicast's member, instead of an error: it has the data for all members of its host. */
+#define SPX_MCAST_HOST (-1)
+/* An announced message that n members are to be handed. Perhaps this process fetches the data for all on its host, and hands it on to
+ * those when they are there: `where` then says where this process finds them. Returns how many members are left for others to look after, the first ones. */
+SPX_HIDDEN uint32_t spx_mcast_relay(const spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where);
+/* Messages that are being fetched for others. */
+SPX_HIDDEN extern uint32_t spx_mcast_relaying;
 
 /* ---- mcast_shelf.c -------------------------------------------------------------------------------------------------- */
 typedef struct spx_block spx_block;
 /* Can the process read this one's shelf, and the other way round? */
 SPX_HIDDEN bool spx_shelf_reaches(uint32_t proc);
-/* A block for a message of so many bytes to those of the n members that it reaches, and where it is; NULL: there is no room. */
-SPX_HIDDEN spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, spx_mcast_rts *where);
+/* Are the data on a shelf that this process reads? */
+SPX_HIDDEN bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where);
+/* A block for a message of so many bytes to those of the n members that it reaches, and to this process if it reads too, and where it
+ * is; NULL: there is no room. */
+SPX_HIDDEN spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self,
+                                     spx_mcast_rts *where);
+/* Where the data of a block go; all of them, so many bytes, have come, or 0: nobody reads it. */
+SPX_HIDDEN void *spx_shelf_room(const spx_block *b);
+SPX_HIDDEN void spx_shelf_came(spx_block *b, uint64_t bytes);
 /* Puts down the data of r from byte `from` on: the first part, or all the rest. Returns the bytes that are there. */
 SPX_HIDDEN uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all);
 /* Receives the message into the matched receive r. */

@@ -112,23 +112,35 @@ static bool have_shelf(void)
   return (shelf.map = spx_file_map(shelf.place, shelf.room)) != NULL;
 }
 
-spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, spx_mcast_rts *where)
+spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self, spx_mcast_rts *where)
 {
   uint64_t need = head_bytes() + ROUND(bytes, SPX_LINE), at = 0;
   if (need > spx_set.mcast_shelf / 4 || !have_shelf()) return NULL;
   sweep();
   spx_block **p = &shelf.blocks, *b;
   for (; *p && (*p)->at - at < need; p = &(*p)->next) at = (*p)->at + (*p)->bytes;
-  if (at + need > shelf.room || !back(at + need) || !(b = malloc(sizeof *b + n * sizeof *b->readers))) return NULL;
+  if (at + need > shelf.room || !back(at + need) || !(b = malloc(sizeof *b + (n + 1) * sizeof *b->readers)))
+    return NULL;
   *b = (spx_block){.next = *p, .at = at, .bytes = need};
   *p = b;
   for (uint32_t i = 0; i < n; i++)
     if (spx_shelf_reaches(members[i].proc)) b->readers[b->n++] = (reader){members[i].proc, life_of(members[i].proc)};
+  if (self) b->readers[b->n++] = (reader){spx_me, life_of(spx_me)};
   memset(head_of(b), 0, head_bytes());
   where->shelf = shelf.place;
   where->room = shelf.room;
   where->at = at;
   return b;
+}
+
+void *spx_shelf_room(const spx_block *b) { return (char *)head_of(b) + head_bytes(); }
+
+void spx_shelf_came(spx_block *b, uint64_t bytes)
+{
+  if (bytes)
+    __atomic_store_n(&head_of(b)->filled, bytes, __ATOMIC_RELEASE);
+  else
+    b->n = b->seen = 0;
 }
 
 /* While few read, they and this process share the work; many would keep it from its processor. */
@@ -153,15 +165,26 @@ uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool 
 
 /* ---- the members' side ---------------------------------------------------------------------------------------------- */
 
+static uint32_t keeper_of(uint32_t master, const spx_mcast_rts *where)
+{
+  return where->keeper == SPX_NO_PEER ? master : where->keeper;
+}
+
+bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where)
+{
+  return where->shelf && (where->keeper == spx_me || spx_shelf_reaches(keeper_of(master, where)));
+}
+
 static head *block_of(uint32_t master, const spx_mcast_rts *where)
 {
+  uint32_t i = keeper_of(master, where);
   if (!others && !(others = calloc(spx_map.nprocs, sizeof *others))) return NULL;
-  if (others[master].place != where->shelf) { /* of another life */
-    if (others[master].map) spx_file_unmap(others[master].map, where->room);
-    others[master].map = spx_file_map(where->shelf, where->room);
-    others[master].place = others[master].map ? where->shelf : 0;
+  if (others[i].place != where->shelf) { /* of another life */
+    if (others[i].map) spx_file_unmap(others[i].map, where->room);
+    others[i].map = spx_file_map(where->shelf, where->room);
+    others[i].place = others[i].map ? where->shelf : 0;
   }
-  return others[master].map ? (head *)(others[master].map + where->at) : NULL;
+  return others[i].map ? (head *)(others[i].map + where->at) : NULL;
 }
 
 void spx_shelf_pass(uint32_t master, const spx_mcast_rts *where)

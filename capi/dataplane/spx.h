@@ -247,6 +247,7 @@ typedef struct spx_rankset {
   uint64_t ctx; /* of the communicator whose ranks they are */
   uint32_t n;
   int self;        /* this process is one of them */
+  uint32_t flags;  /* MPIX_MCAST_* */
   int32_t *ranks;  /* ascending */
   uint32_t *procs; /* the others' and its own process indices, ascending */
 } spx_rankset;

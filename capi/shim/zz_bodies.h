@@ -569,6 +569,8 @@ SPX_HIDDEN int spx_c_X_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, 
 SPX_HIDDEN int spx_c_X_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[]);
 SPX_HIDDEN int spx_c_X_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result);
 SPX_HIDDEN int spx_c_X_Rankset_size(MPIX_Rankset set, int *size);
+SPX_HIDDEN int spx_c_X_Rankset_set_flags(MPIX_Rankset set, int flags);
+SPX_HIDDEN int spx_c_X_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed);
 SPX_HIDDEN int spx_c_X_Rankset_free(MPIX_Rankset *set);
 SPX_HIDDEN int spx_c_X_Mcast(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm);
 SPX_HIDDEN int spx_c_X_Smcast(const void *buffer, int count, spx_type *datatype, MPIX_Rankset set, int tag, spx_comm *comm);

@@ -728,6 +728,8 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPIX_Rankset_ranks",
   "MPIX_Rankset_compare",
   "MPIX_Rankset_size",
+  "MPIX_Rankset_set_flags",
+  "MPIX_Rankset_get_failed",
   "MPIX_Rankset_free",
   "MPIX_Mcast",
   "MPIX_Smcast",

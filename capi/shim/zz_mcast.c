@@ -121,6 +121,27 @@ int PMPIX_Rankset_size(MPIX_Rankset set, int *size)
   return spx_go(&frame);
 }
 
+#pragma weak MPIX_Rankset_set_flags = PMPIX_Rankset_set_flags
+int PMPIX_Rankset_set_flags(MPIX_Rankset set, int flags)
+{
+  SPX_ENTER(SPX_FN_X_Rankset_set_flags);
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", set));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_set_flags,
+    .a = {{.u = (uintptr_t)set}, {.i = flags}}};
+  return spx_go(&frame);
+}
+
+#pragma weak MPIX_Rankset_get_failed = PMPIX_Rankset_get_failed
+int PMPIX_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed)
+{
+  SPX_ENTER(SPX_FN_X_Rankset_get_failed);
+  SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", set));
+  SPX_CHECK(failed, spx_bad_null(0, NULL, MPI_ERR_ARG, "failed"));
+  spx_frame frame = {.fn = SPX_FN_X_Rankset_get_failed,
+    .a = {{.u = (uintptr_t)set}, {.u = (uintptr_t)failed}}};
+  return spx_go(&frame);
+}
+
 #pragma weak MPIX_Rankset_free = PMPIX_Rankset_free
 int PMPIX_Rankset_free(MPIX_Rankset *set)
 {

@@ -152,6 +152,27 @@ subroutine new(rank, size)
       end if
     end do
   end if
+  ! in order with plain sends, and complete when all have it
+  call MPIX_Rankset_set_flags(set, MPIX_MCAST_ORDERED + MPIX_MCAST_ACKED)
+  call MPIX_Rankset_get_failed(set, one)
+  call MPIX_Rankset_size(one, n)
+  call expect(n == 0, 60)
+  call MPIX_Rankset_free(one)
+  if (rank == 0) then
+    do k = 1, 20
+      do i = 1, size - 1
+        call MPI_Send(k, 1, MPI_INTEGER, i, 6, MPI_COMM_WORLD)
+      end do
+      call MPIX_Mcast(-k, 1, MPI_INTEGER, set, 6, MPI_COMM_WORLD)
+    end do
+  else
+    do k = 1, 20
+      call MPI_Recv(i, 1, MPI_INTEGER, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+      call expect(i == k, 61)
+      call MPI_Recv(i, 1, MPI_INTEGER, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+      call expect(i == -k, 62)
+    end do
+  end if
   call MPIX_Rankset_free(set)
 end subroutine new
 

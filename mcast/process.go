@@ -1,0 +1,275 @@
+package mcast
+
+import "slices"
+
+// AckEvery is after how many messages of a master a member tells it how far it has come.
+const AckEvery = 32
+
+// Kind is what a Record is.
+type Kind uint8
+
+const (
+	Data      Kind = iota // a message, with its data
+	Announced             // a message whose data are fetched from its master
+	Ask                   // a member wants the data of message ID
+	Answer                // here they are
+	Ack                   // all messages of the receiver's up to Number have come
+)
+
+// A Record goes from one process to another. Records of a pair arrive in the order in which they were put.
+type Record struct {
+	Kind   Kind
+	Master uint32
+	Number uint32 // of the message, for the receiver of the record
+	ID     uint64 // of the message, at its master
+	Set    []byte // wire form of those that the receiver hands it on to
+}
+
+// A Put is a record that is to go to a process.
+type Put struct {
+	To uint32
+	Record
+}
+
+// Result is what follows from an event at a Process.
+type Result struct {
+	Puts      []Put
+	Delivered []Record // messages whose turn it is; of an announced one the data are asked for by Fetch
+	Complete  []uint64 // announced multicasts of this process that all living members have fetched
+	Failed    []uint64 // of them, those of which a member has died before it had fetched
+}
+
+func (r *Result) put(to uint32, rec Record) { r.Puts = append(r.Puts, Put{to, rec}) }
+
+// outgoing is what a process has sent to a member as its master.
+type outgoing struct {
+	number, acked uint32
+	direct        uint32 // all up to this one were put into the member's own channel: no other way is faster than what follows there
+}
+
+type kept struct {
+	id      uint64
+	kind    Kind
+	members []Member
+	left    []uint32 // announced: have not asked for it yet
+	failed  bool
+}
+
+// incoming is what a process has had from a master.
+type incoming struct {
+	number, acked uint32
+	early         map[uint32]Record
+}
+
+// Process is one process's part in multicasts: numbers, handing on, holding back, acknowledging, and what deaths do. It decides as
+// capi/dataplane/mcast.c does, without data and credit, so that the rules can be run by a simulator. Events are calls; each tells what is
+// to be sent and delivered.
+type Process struct {
+	me    uint32
+	procs uint32
+	host  func(uint32) uint32
+	width int
+	dead  map[uint32]bool
+	out   map[uint32]*outgoing
+	in    map[uint32]*incoming
+	kept  []*kept
+	// Defect leaves a rule out, so that a test can show that it is needed.
+	Defect Defect
+}
+
+// Defect is a rule that a Process does not obey.
+type Defect uint8
+
+const (
+	None            Defect = iota
+	NoHoldingBack          // what comes early is delivered at once
+	NoSendingAgain         // nothing is done about what a dead process should have handed on
+	NoDroppingTwice        // what comes twice is delivered twice
+	NoOrder                // an ordered multicast goes along the tree
+)
+
+// NewProcess makes process me of procs processes; host tells where each is. width: as for Children.
+func NewProcess(me, procs uint32, host func(uint32) uint32, width int) *Process {
+	return &Process{me: me, procs: procs, host: host, width: width, dead: map[uint32]bool{}, out: map[uint32]*outgoing{}, in: map[uint32]*incoming{}}
+}
+
+func (p *Process) to(member uint32) *outgoing {
+	if p.out[member] == nil {
+		p.out[member] = &outgoing{}
+	}
+	return p.out[member]
+}
+
+// Send multicasts message id to the members, other processes in ascending order. ordered: no member receives it before what
+// this process has sent to it otherwise until now, nor after what it sends from now on: then it goes to each of them directly, behind what
+// they may not have yet.
+func (p *Process) Send(id uint64, members []uint32, announced, ordered bool) Result {
+	var res Result
+	k := &kept{id: id, kind: Data}
+	for _, m := range members {
+		if p.dead[m] {
+			k.failed = true
+			continue
+		}
+		o := p.to(m)
+		o.number++
+		k.members = append(k.members, Member{m, o.number})
+	}
+	if announced {
+		k.kind = Announced
+		for _, m := range k.members {
+			k.left = append(k.left, m.Proc)
+		}
+	}
+	p.kept = append(p.kept, k)
+	switch {
+	case len(k.members) == 0:
+	case ordered && p.Defect != NoOrder:
+		for _, m := range k.members {
+			p.catchUp(&res, m.Proc)
+		}
+	default:
+		p.handOver(&res, k)
+	}
+	p.settle(&res, k)
+	return res
+}
+
+// handOver gives the message to one member, the first on this host if there is one, who looks after all others.
+func (p *Process) handOver(res *Result, k *kept) {
+	rest := slices.Clone(k.members)
+	at := max(0, slices.IndexFunc(rest, func(m Member) bool { return p.host(m.Proc) == p.host(p.me) }))
+	lead := rest[at]
+	rest = slices.Delete(rest, at, at+1)
+	res.put(lead.Proc, Record{k.kind, p.me, lead.Number, k.id, Encode(nil, rest)})
+}
+
+// catchUp puts everything that the member may lack into its own channel.
+func (p *Process) catchUp(res *Result, member uint32) {
+	o := p.to(member)
+	for _, k := range p.kept {
+		for _, m := range k.members {
+			if m.Proc == member && m.Number > max(o.acked, o.direct) {
+				res.put(member, Record{k.kind, p.me, m.Number, k.id, nil})
+			}
+		}
+	}
+	o.direct = o.number
+}
+
+func (p *Process) settle(res *Result, k *kept) {
+	if k.kind != Announced || len(k.left) > 0 {
+		return
+	}
+	res.Complete = append(res.Complete, k.id)
+	if k.failed {
+		res.Failed = append(res.Failed, k.id)
+	}
+	k.kind = Data // nothing is waited for any more
+}
+
+// Arrived is called with each record, in the order of its pair.
+func (p *Process) Arrived(from uint32, rec Record) Result {
+	var res Result
+	switch rec.Kind {
+	case Ack:
+		o := p.to(from)
+		o.acked = max(o.acked, min(rec.Number, o.number))
+		p.letGo()
+	case Ask:
+		res.put(from, Record{Answer, p.me, 0, rec.ID, nil})
+		p.strike(&res, from, func(k *kept) bool { return k.id == rec.ID }, false)
+	case Answer:
+	default:
+		p.message(&res, rec)
+	}
+	return res
+}
+
+func (p *Process) message(res *Result, rec Record) {
+	members, err := Decode(rec.Set, p.procs)
+	if err != nil || rec.Number == 0 || rec.Master == p.me {
+		return
+	}
+	from := p.in[rec.Master]
+	if from == nil {
+		from = &incoming{early: map[uint32]Record{}}
+		p.in[rec.Master] = from
+	}
+	members = slices.DeleteFunc(members, func(m Member) bool { return p.dead[m.Proc] })
+	for _, b := range Children(members, p.host(p.me), p.host, p.width) {
+		res.put(b.Lead().Proc, Record{rec.Kind, rec.Master, b.Lead().Number, rec.ID, Encode(nil, b[1:])})
+	}
+	rec.Set = nil
+	if rec.Number <= from.number && p.Defect != NoDroppingTwice {
+		return // it came directly, too: but those behind this process may not have it
+	}
+	if p.Defect == NoHoldingBack || p.Defect == NoDroppingTwice && rec.Number <= from.number {
+		res.Delivered = append(res.Delivered, rec)
+		return
+	}
+	from.early[rec.Number] = rec
+	for {
+		next, ok := from.early[from.number+1]
+		if !ok {
+			return
+		}
+		delete(from.early, next.Number)
+		from.number++
+		res.Delivered = append(res.Delivered, next)
+		if from.number-from.acked >= AckEvery {
+			from.acked = from.number
+			res.put(rec.Master, Record{Kind: Ack, Master: rec.Master, Number: from.number})
+		}
+	}
+}
+
+// letGo forgets what all members have.
+func (p *Process) letGo() {
+	for len(p.kept) > 0 && p.kept[0].kind == Data {
+		for _, m := range p.kept[0].members {
+			if !p.dead[m.Proc] && p.out[m.Proc].acked < m.Number {
+				return
+			}
+		}
+		p.kept = p.kept[1:]
+	}
+}
+
+// strike stops waiting for a member in the multicasts that which selects.
+func (p *Process) strike(res *Result, member uint32, which func(*kept) bool, died bool) {
+	for _, k := range p.kept {
+		at := slices.Index(k.left, member)
+		if at < 0 || !which(k) {
+			continue
+		}
+		k.left = slices.Delete(k.left, at, at+1)
+		k.failed = k.failed || died
+		p.settle(res, k)
+	}
+}
+
+// Died is called when this process learns of a death. Nothing of the dead is given to Arrived from then on. What the dead may have had to
+// hand on is sent again, to all that have not acknowledged it.
+func (p *Process) Died(who uint32) Result {
+	var res Result
+	p.dead[who] = true
+	for _, k := range p.kept {
+		if p.Defect == NoSendingAgain || !slices.ContainsFunc(k.members, func(m Member) bool { return m.Proc == who }) {
+			continue
+		}
+		for _, m := range k.members {
+			if !p.dead[m.Proc] && p.to(m.Proc).acked < m.Number {
+				res.put(m.Proc, Record{k.kind, p.me, m.Number, k.id, nil})
+			}
+		}
+	}
+	p.strike(&res, who, func(*kept) bool { return true }, true)
+	p.letGo()
+	return res
+}
+
+// Fetch asks for the data of a delivered message that was announced.
+func (p *Process) Fetch(rec Record) Put {
+	return Put{rec.Master, Record{Ask, rec.Master, 0, rec.ID, nil}}
+}

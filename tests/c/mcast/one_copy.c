@@ -1,0 +1,86 @@
+/* Between hosts, a long multicast is sent once to each of them, however many members it has there: the master counts the bytes that it has sent. On
+ * one host it is not sent at all. Members that receive late, and with too little room, do not change that. */
+// run: n=6 timeout=40
+#include <mpi-ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../check.h"
+
+#define MUST(call) CHECK_CLASS(call, MPI_SUCCESS)
+enum { BYTES = 3000000, ROUNDS = 4 };
+
+static int me, size;
+
+static unsigned long long streamed(void)
+{
+  static MPI_T_pvar_session session;
+  static MPI_T_pvar_handle handle;
+  unsigned long long bytes;
+  int count, index;
+  if (!handle) {
+    MUST(MPI_T_init_thread(MPI_THREAD_SINGLE, &count));
+    MUST(MPI_T_pvar_get_index("spx_bytes_streamed", MPI_T_PVAR_CLASS_AGGREGATE, &index));
+    MUST(MPI_T_pvar_session_create(&session));
+    MUST(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
+    MUST(MPI_T_pvar_start(session, handle));
+  }
+  MUST(MPI_T_pvar_read(session, handle, &bytes));
+  return bytes;
+}
+
+/* The number of hosts beside this one. */
+static int other_hosts(void)
+{
+  MPI_Comm host;
+  int rank, first, hosts;
+  MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+  MUST(MPI_Comm_rank(host, &rank));
+  first = rank == 0;
+  MUST(MPI_Allreduce(&first, &hosts, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+  MUST(MPI_Comm_free(&host));
+  return hosts - 1;
+}
+
+static void verify(const char *b, int n, int i)
+{
+  for (int k = 0; k < n; k += 4099) CHECK(b[k] == (char)(k / 4099 + i));
+  CHECK(b[n - 1] == (char)((n - 1) / 4099 + i) || (n - 1) % 4099);
+}
+
+int main(int argc, char **argv)
+{
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  char *b = calloc(ROUNDS, BYTES);
+  int range[1][3] = {{1, size - 1, 1}}, hosts = other_hosts();
+  if (me == 0) {
+    MPIX_Rankset set;
+    MPI_Request r[ROUNDS];
+    MUST(MPIX_Rankset_range_incl(MPI_COMM_WORLD, 1, range, &set));
+    unsigned long long before = streamed();
+    for (int i = 0; i < ROUNDS; i++) {
+      for (int k = 0; k < BYTES; k += 4099) b[i * BYTES + k] = (char)(k / 4099 + i);
+      MUST(MPIX_Imcast(b + i * BYTES, BYTES, MPI_BYTE, set, 1, MPI_COMM_WORLD, &r[i]));
+    }
+    MUST(MPI_Waitall(ROUNDS, r, MPI_STATUSES_IGNORE)); /* nobody has to receive for that */
+    unsigned long long sent = streamed() - before;
+    if (sent != (unsigned long long)hosts * ROUNDS * BYTES) fprintf(stderr, "%llu bytes to %d hosts\n", sent, hosts);
+    CHECK(sent == (unsigned long long)hosts * ROUNDS * BYTES);
+    memset(b, 0, (size_t)ROUNDS * BYTES);
+    MUST(MPI_Barrier(MPI_COMM_WORLD));
+    MUST(MPIX_Rankset_free(&set));
+  } else {
+    MUST(MPI_Barrier(MPI_COMM_WORLD)); /* all is sent, and nothing received yet */
+    for (int i = 0; i < ROUNDS; i++) {
+      int n = me == 1 && i == 2 ? 5000 : BYTES;
+      CHECK_CLASS(MPI_Recv(b, n, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                  n < BYTES ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+      verify(b, n, i);
+    }
+  }
+  free(b);
+  MPI_Finalize();
+  return check_status();
+}
