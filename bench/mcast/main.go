@@ -114,7 +114,7 @@ func (o *options) measure(cells []cell) ([]cell, error) {
 				if done || o.budget > 0 && time.Since(began) > o.budget {
 					continue
 				}
-				got := o.one(append(slices.Clone(launcher), "-n", "257", program), impl, size, r)
+				got := o.one(append(slices.Clone(launcher), "-n", ranks(impl, r), program), impl, size, r)
 				cells = append(cells, got...)
 				for _, c := range got {
 					fmt.Printf("%+v\n", c)
@@ -152,6 +152,16 @@ func prepare(dir, impl string) (program string, launcher []string, err error) {
 		return "", nil, fmt.Errorf("%s: %w\n%s", compile[0], err, out)
 	}
 	return program, launcher, nil
+}
+
+// ranks is how many there are: the master and 256 others under libspx. The peers' idle processes poll, and on few processors would keep those that take part from
+// theirs: so there are no others.
+func ranks(impl, r string) string {
+	n, err := strconv.Atoi(r)
+	if impl == "spx" || err != nil {
+		return "257"
+	}
+	return strconv.Itoa(n + 1)
 }
 
 // onHosts makes n hosts on one switch; down removes them. The last rank, the master, is on the first one: so are 256/n others.

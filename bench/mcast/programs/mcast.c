@@ -181,7 +181,7 @@ int main(int argc, char **argv)
     if (r < 1 || r >= size) continue;
     member = me != master && me % ((size - 1) / r) == 0 && me / ((size - 1) / r) < r;
     prepare();
-    measure(argv[1], 2, 60);
+    measure(argv[1], runs < 20 ? 1 : 2, atof(argv[4]));
     int n = measure(argv[1], runs < MOST ? runs : MOST, atof(argv[4]));
     for (int w = 0; w < WAYS && me == master; w++)
       if (strstr(argv[1], ways[w].name))

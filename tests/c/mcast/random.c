@@ -1,16 +1,18 @@
 /* Many multicasts at once, from several masters to random sets that overlap, of random sizes and tags, against a plain model: every member
  * gets from each master exactly the messages whose set it is in, in the order in which they were sent, whatever the way they came. Members
  * receive by rank and from anybody, by receives that were posted long before and after probes. Masters are members too, also of
- * their own sets. */
+ * their own sets. Arguments: messages of each master, and a seed, 0: another one each time, which is told. */
 // run: n=2,4,7 timeout=40
 // run: n=16 args="60" timeout=40
 // run: n=6 env=SPX_TRANSPORTS=tcp timeout=40
 // run: n=5 env=SPX_MCAST_SHELF=800K timeout=40
 // run: n=6 env=SPX_CREDIT=4K env=SPX_EAGER_MAX=512 timeout=40
+// run: n=6 args="34000 0" timeout=150
 // run: n=5 env=SPX_CMA=0 env=SPX_STREAM_MAX=1K timeout=40
 #include <mpi-ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "../check.h"
 
 #define MUST(call) CHECK_CLASS(call, MPI_SUCCESS)
@@ -28,12 +30,13 @@ typedef struct {
 } message;
 
 static int me, size, masters, total = 400;
+static unsigned seed;
 static MPI_Comm comms[2];
 
 static message make(int master, int i)
 {
   static const int most[] = {8, 8, 64, 700, 5000, 20000, 70000};
-  dice d = {(unsigned)(master * 7919 + i * 104729 + 1)};
+  dice d = {(unsigned)(master * 7919 + i * 104729 + 1) + seed * 2654435761u};
   for (int k = 0; k < 5; k++) roll(&d, 2);
   message m = {.tag = (int)roll(&d, TAGS), .comm = (int)roll(&d, 2)};
   m.bytes = (int)(2 * sizeof(int)) + (int)roll(&d, (unsigned)most[roll(&d, 7)]);
@@ -193,7 +196,13 @@ int main(int argc, char **argv)
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   masters = size / 2 < MASTERS ? size / 2 : MASTERS;
-  dice d = {(unsigned)me + 17};
+  if (argc > 2) {
+    seed = (unsigned)atoi(argv[2]);
+    if (seed == 0) seed = (unsigned)time(NULL) % 1000000;
+    MUST(MPI_Bcast(&seed, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD));
+    if (me == 0) fprintf(stderr, "random: again with: %d %u\n", total, seed);
+  }
+  dice d = {(unsigned)me + 17 + seed};
   for (int k = 0; k < 2; k++) MUST(MPI_Comm_dup(MPI_COMM_WORLD, &comms[k]));
   run(&d);
   MUST(MPI_Barrier(MPI_COMM_WORLD));
