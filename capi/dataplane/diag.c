@@ -119,6 +119,33 @@ static void put_peer(spx_diag_wait *w, const spx_comm *c, int rank, int tag)
     put_members(w, c);
 }
 
+/* A member of a multicast that has not received it. */
+static void put_missing(uint32_t proc, void *wait)
+{
+  spx_diag_wait *w = wait;
+  if (w->peer == UINT32_MAX) w->peer = proc;
+  add_member(w, proc);
+}
+
+static void put_any_missing(uint32_t proc, void *wait) { add_member(wait, proc); }
+
+static int rank_of(const spx_comm *c, uint32_t proc)
+{
+  int i = 0;
+  while (i < c->remote_size && c->peer[i] != proc) i++;
+  return i < c->remote_size ? i : -1000;
+}
+
+static void put_mcast(spx_diag_wait *w, const spx_request *r)
+{
+  w->what = SPX_WAITS_SEND;
+  put_comm(w, r->comm);
+  put_type(w, r->count, r->type);
+  w->tag = r->want_tag;
+  spx_mcast_each_missing(r, put_missing, w);
+  if (w->peer != UINT32_MAX) w->peer_rank = rank_of(r->comm, w->peer);
+}
+
 static void put_request(spx_diag_wait *w, const spx_request *r)
 {
   int32_t tag = 0;
@@ -131,7 +158,9 @@ static void put_request(spx_diag_wait *w, const spx_request *r)
     put_peer(w, r->comm, r->want_src, r->want_tag);
     if (r->kind == SPX_R_RECV && r->state != SPX_S_POSTED) w->peer = r->peer; /* its message has come, in part */
     put_type(w, r->count, r->type);
-  } else {
+  } else if (r->kind == SPX_R_MCAST)
+    put_mcast(w, r);
+  else {
     w->what = SPX_WAITS_REQUEST;
     if (r->comm) put_comm(w, r->comm);
   }
@@ -144,6 +173,12 @@ static void put_list(spx_diag_wait *w)
   for (int i = 0; i < spx_diag_now.list_n; i++) {
     const spx_request *r = (const spx_request *)spx_get(SPX_K_REQ, spx_diag_now.list[i]);
     if (!r || atomic_load_explicit(&r->done, memory_order_relaxed)) continue;
+    if (r->kind == SPX_R_MCAST) {
+      w->count++;
+      if (!w->ctx) put_comm(w, r->comm);
+      spx_mcast_each_missing(r, put_any_missing, w);
+      continue;
+    }
     if ((r->kind != SPX_R_SEND && r->kind != SPX_R_RECV) || !r->comm) {
       w->what = SPX_WAITS_EVENT;
       return;
@@ -221,7 +256,28 @@ static void put_send(listing *l, const spx_request *r, uint32_t kind)
   put_entry(l, kind, r->peer, r->want_src, r->want_tag, comm_of(r->ctx), (uint64_t)r->bytes, r->comm);
 }
 
-static void put_sent(spx_request *r, void *arg) { put_send(arg, r, SPX_QUEUE_SENT); }
+/* A multicast is listed once for each member that has not received it. */
+typedef struct {
+  listing *l;
+  const spx_request *r;
+} cast;
+
+static void put_cast(uint32_t proc, void *arg)
+{
+  const cast *c = arg;
+  const spx_request *r = c->r;
+  c->l->head->pending++;
+  put_entry(c->l, SPX_QUEUE_SENT, proc, rank_of(r->comm, proc), r->want_tag, comm_of(r->ctx), (uint64_t)r->bytes,
+            r->comm);
+}
+
+static void put_sent(spx_request *r, void *arg)
+{
+  if (r->kind == SPX_R_MCAST)
+    spx_mcast_each_missing(r, put_cast, &(cast){arg, r});
+  else
+    put_send(arg, r, SPX_QUEUE_SENT);
+}
 
 static void put_queues(void)
 {

@@ -16,7 +16,6 @@
 
 #define ACK_EVERY 32u /* messages */
 #define WIDE      16u /* branches on a host whose processes outnumber its processors */
-#define DIRECT    16u /* members on such a host whom the master wakes itself */
 #define RELAYED                                                                                                        \
   1024u /* numbers that a member remembers: more than a master sends before it has the acknowledgement of one of them */
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
@@ -71,8 +70,11 @@ typedef struct {
   uint32_t left;    /* members that have not fetched it */
   uint32_t streams; /* to members that can not read our memory */
   bool over, failed;
-  uint8_t *fetched; /* a byte for each member of the set */
+  uint8_t *fetched; /* a byte for each member of the set: NOT_YET ... */
 } op;
+
+/* Has a member fetched it? ITSELF: not yet, and no relay does it for it, since it may have had the message from here. */
+enum { NOT_YET, FETCHED, ITSELF };
 
 static outgoing *out;
 static incoming *in;
@@ -160,20 +162,13 @@ void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *
   }
 }
 
-/* The master is free after one record: the first member on its host looks after all others. A few on a host whose processes outnumber its
- * processors it wakes itself: each of them is there sooner than the lead has got its turn. */
+/* The master is free after one record: the first member on its host looks after all others. */
 static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
 {
-  uint32_t first = 0, mine = 0;
+  uint32_t first = 0;
   o->lead = SPX_NO_PEER;
   n = living(m, n);
   if (n == 0) return;
-  for (uint32_t i = 0; i < n; i++) mine += host_of(m[i].proc) == host_of(spx_me);
-  if (spx_crowded && mine == n && n <= DIRECT) {
-    o->direct = true;
-    spx_mcast_hand_on(h, m, n, data, len);
-    return;
-  }
   while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
   if (first == n) first = 0;
   spx_member lead = m[first];
@@ -235,12 +230,28 @@ void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
   let_go();
 }
 
+static uint32_t place_of(const spx_rankset *set, uint32_t proc)
+{
+  uint32_t lo = 0, hi = set->n;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (set->procs[mid] < proc)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
+}
+
 /* Puts the message into the member's own channel. */
 static void put_again(const entry *e, spx_mcast_head h, spx_member m)
 {
   uint32_t skip = (uint32_t)sizeof h + h.set;
   h.number = m.number;
   if (spx_peer_is_far(m.proc)) h.master = SPX_MCAST_DIRECT;
+  op *o = e->r ? e->r->priv : NULL;
+  uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
+  if (at != UINT32_MAX && o->fetched[at] == NOT_YET) o->fetched[at] = ITSELF;
   put(m.proc, h, NULL, 0, e->data + skip, e->len - skip);
 }
 
@@ -350,25 +361,12 @@ static int to_self(spx_request *r)
   return MPI_SUCCESS;
 }
 
-static uint32_t place_of(const spx_rankset *set, uint32_t proc)
-{
-  uint32_t lo = 0, hi = set->n;
-  while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (set->procs[mid] < proc)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
-}
-
 /* Nothing is to be done for this member any more. False: it was not waited for. */
 static bool strike(op *o, uint32_t peer)
 {
   uint32_t at = place_of(o->set, peer);
-  if (at == UINT32_MAX || !o->fetched || o->fetched[at] || o->left == 0) return false;
-  o->fetched[at] = 1;
+  if (at == UINT32_MAX || !o->fetched || o->fetched[at] == FETCHED || o->left == 0) return false;
+  o->fetched[at] = FETCHED;
   o->left--;
   return true;
 }
@@ -518,11 +516,11 @@ static void start(spx_request *r)
 void spx_mcast_fetched(spx_request *r, uint32_t peer, int error)
 {
   op *o = r->priv;
-  if (error == SPX_MCAST_HOST) {
-    for (uint32_t i = 0; i < o->set->n; i++)
-      if (host_of(o->set->procs[i]) == host_of(peer)) strike(o, o->set->procs[i]);
-    settle(r);
-    return;
+  if (error < 0) { /* a relay has them, for this member */
+    uint32_t at = place_of(o->set, SPX_MCAST_FOR(error));
+    if (at == UINT32_MAX || !o->fetched || o->fetched[at] != NOT_YET) return;
+    peer = SPX_MCAST_FOR(error);
+    error = MPI_SUCCESS;
   }
   if (!strike(o, peer)) return;
   if (error != MPI_SUCCESS) r->error = error;
@@ -582,12 +580,26 @@ void spx_mcast_fail(spx_request *r, int error)
   settle(r);
 }
 
-bool spx_mcast_wanted(const spx_request *r)
+void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void *), void *arg)
 {
   const op *o = r->priv;
-  for (uint32_t i = 0; o->fetched && o->left && i < o->set->n; i++)
-    if (!o->fetched[i] && o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i])) return true;
-  return o->streams > 0;
+  if (o->waits && !o->direct && !o->fetched) fn(o->lead, arg);
+  for (uint32_t i = 0; o->fetched && i < o->set->n; i++)
+    if (o->fetched[i] != FETCHED && o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i]))
+      fn(o->set->procs[i], arg);
+}
+
+static void count_one(uint32_t proc, void *n)
+{
+  (void)proc;
+  ++*(uint32_t *)n;
+}
+
+bool spx_mcast_wanted(const spx_request *r)
+{
+  uint32_t n = ((const op *)r->priv)->streams;
+  spx_mcast_each_missing(r, count_one, &n);
+  return n > 0;
 }
 
 /* ---- arriving --------------------------------------------------------------------------------------------------------- */
@@ -626,12 +638,18 @@ static uint32_t number_of(const held *m)
   return h.number;
 }
 
+static bool is_held(const incoming *from, uint32_t number)
+{
+  const held *m = from->early;
+  while (m && is_before(number_of(m), number)) m = m->next;
+  return m && number_of(m) == number;
+}
+
 /* Keeps a message until those before it have come; false: no memory. */
 static bool hold_back(incoming *from, const spx_mcast_head *h, const uint8_t *data, uint32_t len)
 {
   held **at = &from->early;
   while (*at && is_before(number_of(*at), h->number)) at = &(*at)->next;
-  if (*at && number_of(*at) == h->number) return true;
   held *m = malloc(sizeof *m + len);
   if (!m) return false;
   m->len = len;
@@ -712,12 +730,13 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   if (!understand(peer, data, len, &h, &n)) return true;
   uint32_t skip = (uint32_t)sizeof h + h.set, left = n;
   incoming *from = from_master(h.master);
-  bool twice = !is_before(from->number, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
+  bool twice = !is_before(from->number, h.number) || is_held(from, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
   if (announced) memcpy(&where, data + skip, sizeof where);
   if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where);
   if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip);
   if (twice) { /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not have it */
     had_already(from, &h, &where);
+    if (where.keeper != SPX_NO_PEER) spx_shelf_pass(h.master, &where);
     return true;
   }
   if (where.keeper != SPX_NO_PEER) {

@@ -75,14 +75,16 @@ SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index
 SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
 /* Process peer is dead. */
 SPX_HIDDEN void spx_mcast_bury(uint32_t peer);
-/* Members that can still fetch it have not yet. */
+/* Members that can still fetch it and have not yet, or whose record waits for room here. */
+SPX_HIDDEN void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void *), void *arg);
+/* Are there any? */
 SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
 /* Hands a message on to n members, whose order changes. */
 SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len);
 
 /* ---- mcast_relay.c -------------------------------------------------------------------------------------------------- */
-/* In a DONE of a multicast's member, instead of an error: it has the data for all members of its host. */
-#define SPX_MCAST_HOST (-1)
+/* In a DONE to the master, instead of an error: there are the data for this process, or for which process is it? */
+#define SPX_MCAST_FOR(x) (-1 - (int32_t)(x))
 /* An announced message that n members are to be handed. Perhaps this process fetches the data for all on its host, and hands it on to
  * those when they are there: `where` then says where this process finds them. Returns how many members are left for others to look after, the first ones. */
 SPX_HIDDEN uint32_t spx_mcast_relay(const spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where);

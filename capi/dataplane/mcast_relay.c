@@ -42,9 +42,11 @@ static int go_on(spx_poller *p)
   bool came = x->r->error == MPI_SUCCESS; /* else its master is dead */
   spx_shelf_came(x->block, came ? x->where.rts.bytes : 0);
   if (came) {
-    spx_rec_id done = {x->where.rts.index, x->where.rts.gen, SPX_MCAST_HOST};
     spx_mcast_hand_on(x->h, x->members, x->n, &x->where, sizeof x->where);
-    spx_tx_put(x->h.master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
+    for (uint32_t i = 0; i < x->n; i++) {
+      spx_rec_id done = {x->where.rts.index, x->where.rts.gen, SPX_MCAST_FOR(x->members[i].proc)};
+      spx_tx_put(x->h.master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
+    }
   }
   end(x);
   return 1;

@@ -249,6 +249,13 @@ func TestPrograms(t *testing.T) {
 		"spawn/basic", "spawn/fail", "spawn/multiple", "spawn/nested", "spawn/ports", "spawn/ulfm")
 }
 
+// A long multicast goes to each host once: the program counts what the master sends. No host has a single member, which would fetch for itself when it receives.
+func TestMulticastOneCopy(t *testing.T) {
+	copies := program(t, "one_copy")
+	b := newBed(t, 3)
+	check(t, harness.Run(t, b.spxrun("-host", b.list(3, 3, 2), "-n", "8", copies)), 0, nil)
+}
+
 // Some of them with few connections: two of the hosts are on one switch, and messages are relayed through memory, the network, or both.
 func TestFewConnections(t *testing.T) {
 	b := newBed(t, 3)
@@ -272,8 +279,8 @@ func (b *bed) programs(t *testing.T, names ...string) {
 
 // oneHost are lines, by their arguments, that suppose one host: ulfm apart, that processes of a job part for good (on several hosts all stay
 // connected: docs/dynamic-processes.md, "Connected, and not any more"); ports, a socket between ranks that is a local one; alltoallv_lengths, the words of
-// the way through shared memory. Of 100,000 random multicasts one host is enough.
-var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "mcast/random": "34000 0"}
+// the way through shared memory. Of 100,000 random multicasts one host is enough; waits, whose spxctl is on the host of rank 2.
+var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "mcast/random": "34000 0", "mcast/waits": ""}
 
 // program runs a program as the lines at its beginning say, but on all hosts.
 func (b *bed) program(t *testing.T, file string) {

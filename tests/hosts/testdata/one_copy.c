@@ -1,10 +1,9 @@
 /* Between hosts, a long multicast is sent once to each of them, however many members it has there: the master counts the bytes that it has sent. On
  * one host it is not sent at all. Members that receive late, and with too little room, do not change that. */
-// run: n=6 timeout=40
 #include <mpi-ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../check.h"
+#include "../../c/check.h"
 
 #define MUST(call) CHECK_CLASS(call, MPI_SUCCESS)
 enum { BYTES = 3000000, ROUNDS = 4 };
