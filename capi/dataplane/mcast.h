@@ -90,6 +90,8 @@ SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, c
 SPX_HIDDEN uint32_t spx_mcast_relay(const spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where);
 /* Messages that are being fetched for others. */
 SPX_HIDDEN extern uint32_t spx_mcast_relaying;
+/* The communicator is revoked: their masters may not have them any more. */
+SPX_HIDDEN void spx_mcast_relay_revoked(uint64_t ctx);
 
 /* ---- mcast_shelf.c -------------------------------------------------------------------------------------------------- */
 typedef struct spx_block spx_block;
@@ -101,9 +103,12 @@ SPX_HIDDEN bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where);
  * is; NULL: there is no room. */
 SPX_HIDDEN spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self,
                                      spx_mcast_rts *where);
-/* Where the data of a block go; all of them, so many bytes, have come, or 0: nobody reads it. */
+/* Where the data of a block go; all of them, so many bytes, have come. */
 SPX_HIDDEN void *spx_shelf_room(const spx_block *b);
 SPX_HIDDEN void spx_shelf_came(spx_block *b, uint64_t bytes);
+/* They will not come: nobody knows of the block; or this process alone, whose receives from it fail. */
+SPX_HIDDEN void spx_shelf_drop(spx_block *b);
+SPX_HIDDEN void spx_shelf_lost(spx_block *b, int error);
 /* Puts down the data of r from byte `from` on: the first part, or all the rest. Returns the bytes that are there. */
 SPX_HIDDEN uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all);
 /* Receives the message into the matched receive r. */

@@ -13,7 +13,8 @@
 #include "dp.h"
 #include "plan_run.h"
 
-typedef struct {
+typedef struct relay {
+  struct relay *next;
   spx_poller poller; /* waits for the data */
   spx_request *r;
   spx_block *block;
@@ -24,11 +25,15 @@ typedef struct {
 } relay;
 
 uint32_t spx_mcast_relaying;
+static relay *all;
 
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 
 static void end(relay *x)
 {
+  relay **p = &all;
+  while (*p != x) p = &(*p)->next;
+  *p = x->next;
   spx_retire(SPX_K_REQ, &x->r->o);
   free(x);
   spx_mcast_relaying--;
@@ -39,15 +44,15 @@ static int go_on(spx_poller *p)
   relay *x = (relay *)((char *)p - offsetof(relay, poller));
   if (!spx_is_done(x->r)) return 0;
   spx_poller_del(p);
-  bool came = x->r->error == MPI_SUCCESS; /* else its master is dead */
-  spx_shelf_came(x->block, came ? x->where.rts.bytes : 0);
-  if (came) {
+  if (x->r->error == MPI_SUCCESS) {
+    spx_shelf_came(x->block, x->where.rts.bytes);
     spx_mcast_hand_on(x->h, x->members, x->n, &x->where, sizeof x->where);
     for (uint32_t i = 0; i < x->n; i++) {
       spx_rec_id done = {x->where.rts.index, x->where.rts.gen, SPX_MCAST_FOR(x->members[i].proc)};
       spx_tx_put(x->h.master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
     }
-  }
+  } else /* the master is dead, or the communicator is revoked */
+    spx_shelf_lost(x->block, x->r->error);
   end(x);
   return 1;
 }
@@ -86,9 +91,11 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
   if (x->r && !(spx_is_done(x->r) && x->r->error != MPI_SUCCESS)) {
     *where = x->where;
     spx_poller_add(&x->poller);
+    x->next = all;
+    all = x;
     return x;
   }
-  spx_shelf_came(x->block, 0);
+  spx_shelf_drop(x->block);
   spx_mcast_relaying--;
   if (x->r) spx_retire(SPX_K_REQ, &x->r->o);
   free(x);
@@ -116,4 +123,14 @@ uint32_t spx_mcast_relay(const spx_mcast_head *h, spx_member *members, uint32_t 
   free(own);
   free(rest);
   return n;
+}
+
+void spx_mcast_relay_revoked(uint64_t ctx)
+{
+  for (relay *x = all; x; x = x->next) {
+    if (x->h.ctx - ctx >= SPX_CTX_STEP || spx_is_done(x->r)) continue;
+    spx_id_drop(x->r);
+    x->r->state = SPX_S_NONE;
+    spx_complete(x->r, MPIX_ERR_REVOKED);
+  }
 }

@@ -34,6 +34,7 @@ struct spx_block {
   spx_block *next;
   uint64_t at, bytes; /* in the shelf, head included */
   uint32_t n, seen;   /* readers; of them, those known to have it */
+  bool open;          /* data still come from elsewhere: nothing else may be put there */
   reader readers[];
 };
 
@@ -68,6 +69,7 @@ static head *head_of(const spx_block *b) { return (head *)(shelf.map + b->at); }
 
 static bool is_read(spx_block *b)
 {
+  if (b->open) return false;
   for (; b->seen < b->n; b->seen++) {
     const reader *r = &b->readers[b->seen];
     if (!__atomic_load_n(&head_of(b)->got[r->proc], __ATOMIC_ACQUIRE) && life_of(r->proc) == r->life &&
@@ -126,6 +128,7 @@ spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     if (spx_shelf_reaches(members[i].proc)) b->readers[b->n++] = (reader){members[i].proc, life_of(members[i].proc)};
   if (self) b->readers[b->n++] = (reader){spx_me, life_of(spx_me)};
+  b->open = self;
   memset(head_of(b), 0, head_bytes());
   where->shelf = shelf.place;
   where->room = shelf.room;
@@ -137,10 +140,14 @@ void *spx_shelf_room(const spx_block *b) { return (char *)head_of(b) + head_byte
 
 void spx_shelf_came(spx_block *b, uint64_t bytes)
 {
-  if (bytes)
-    __atomic_store_n(&head_of(b)->filled, bytes, __ATOMIC_RELEASE);
-  else
-    b->n = b->seen = 0;
+  __atomic_store_n(&head_of(b)->filled, bytes, __ATOMIC_RELEASE);
+  b->open = false;
+}
+
+void spx_shelf_drop(spx_block *b)
+{
+  b->n = b->seen = 0;
+  b->open = false;
 }
 
 /* While few read, they and this process share the work; many would keep it from its processor. */
@@ -212,8 +219,11 @@ static bool go_on(spx_request *r)
   return true;
 }
 
+/* Errors: whoever fails has no use for the block either. */
 static void finish(spx_request *r, int error)
 {
+  head *h = (head *)(uintptr_t)r->aux[2];
+  if (h && error != MPI_SUCCESS) __atomic_store_n(&h->got[spx_me], 1, __ATOMIC_RELEASE);
   r->state = SPX_S_NONE;
   r->aux[1] = 0;
   spx_complete(r, error);
@@ -257,6 +267,25 @@ void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
     }
     r->next = reading;
     reading = r;
+  }
+}
+
+void spx_shelf_lost(spx_block *b, int error)
+{
+  uint64_t own = others && others[spx_me].map ? (uint64_t)(uintptr_t)(others[spx_me].map + b->at) : 0;
+  b->readers[0] = b->readers[b->n - 1]; /* the message may still be among the unexpected ones here */
+  b->n = 1;
+  b->seen = 0;
+  b->open = false;
+  for (spx_request **q = &reading; own && *q;) {
+    spx_request *r = *q;
+    if (r->aux[2] != own) {
+      q = &r->next;
+      continue;
+    }
+    *q = r->next;
+    finish(r, error);
+    if (!reading) spx_poller_del(&reader_poller);
   }
 }
 
