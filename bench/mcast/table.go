@@ -28,8 +28,8 @@ namespaces of it, through TCP, the master being on a host with as many others as
 Microseconds until the last member has the data: mean of the runs (their number in parentheses; 100 where the time of a cell allowed it) that are left when a tenth is cut off at each end.
 *MPI_Bcast*: over a communicator of the master and the members that was made before. *New communicator*: MPI_Comm_create_group, MPI_Bcast, MPI_Comm_free, as a set that
 changes each time needs without multicast. The ways of one implementation take turns within one job.
-The peers' idle processes poll, which libspx's do not where ranks outnumber processors: among 256 of them no message came through in a minute. So the peers have ranks for the master and the members
-alone, which is to their advantage. ` + "`go run ./bench/mcast`" + `
+The peers' idle processes poll, which libspx's do not where ranks outnumber processors: with MPICH's among 256 of them no message came through in a minute. So the peers have ranks for the master and the
+members alone, which is to their advantage: nobody else is there, and who waits is awake. ` + "`go run ./bench/mcast`" + `
 `
 
 func find(cells []cell, impl, how string, bytes, r int) *cell {
