@@ -20,7 +20,7 @@ static const char *ask(const char *what)
   if (n < 0) n = 0;
   exe[n] = 0;
   if (strrchr(exe, '/')) *strrchr(exe, '/') = 0;
-  snprintf(line, sizeof line, "%s/spxctl %s %s 2>&1", exe, what, getenv("SPX_JOB"));
+  snprintf(line, sizeof line, "%s/spxctl %s %.16s 2>&1", exe, what, getenv("SPX_JOB"));
   FILE *f = popen(line, "r");
   if (!f) return "";
   size_t got = fread(text, 1, sizeof text - 1, f);
