@@ -153,7 +153,6 @@ var groupRules = []rule{
 	{names: "MPIX_Rankset_range_incl", set: "ranges=(int (*)[3])i_zero_range", skip: "ranges=i_fives;ranges=i_negative", more: []attempt{bad("ranges", "a_ranges = (int (*)[3])i_fives", "MPI_ERR_RANK MPI_ERR_ARG")}},
 	{names: "MPIX_Rankset_incl", more: []attempt{{"ranks", "twice the same", "a_n = 2;", "MPI_ERR_RANK", "repeats", 'w'}, good("n", "a_n = 0; a_ranks = NULL")}},
 	{names: "MPIX_Rankset_from_group", set: "group=self_group", more: []attempt{badPair("group", "a_comm = self; a_group = other_group", "MPI_ERR_GROUP")}},
-	{names: "MPIX_Rankset_set_flags", more: []attempt{good("flags", "a_flags = MPIX_MCAST_ORDERED + MPIX_MCAST_ACKED")}},
 	{names: "MPIX_Rankset_ranks", set: "maxranks=1", more: []attempt{good("maxranks", "a_maxranks = 0; a_ranks = NULL")}},
 	{names: "MPIX_Rankset_(union|intersection|difference)", more: []attempt{{"set2", "of another communicator", "a_set2 = other_set;", "MPI_ERR_ARG", "different", 'w'}}},
 	{names: "MPIX_(Mcast|Imcast|Mcast_init)", post: "MUST(MPI_Recv(rbuf, 8, MPI_INT, me, 7, comm, MPI_STATUS_IGNORE));"},
