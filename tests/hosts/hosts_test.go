@@ -279,8 +279,8 @@ func (b *bed) programs(t *testing.T, names ...string) {
 
 // oneHost are lines, by their arguments, that suppose one host: ulfm apart, that processes of a job part for good (on several hosts all stay
 // connected: docs/dynamic-processes.md, "Connected, and not any more"); ports, a socket between ranks that is a local one; alltoallv_lengths, the words of
-// the way through shared memory. Of 100,000 random multicasts one host is enough.
-var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "mcast/random": "34000 0"}
+// the way through shared memory. Of 100,000 random multicasts one host is enough; waits calls spxctl on the host of rank 2; computes has a window that all map.
+var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "mcast/computes": "", "mcast/random": "34000 0", "mcast/waits": ""}
 
 // program runs a program as the lines at its beginning say, but on all hosts.
 func (b *bed) program(t *testing.T, file string) {
