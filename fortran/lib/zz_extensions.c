@@ -165,6 +165,22 @@ void F77(mpix_rankset_size)(MPI_Fint *set, MPI_Fint *size, MPI_Fint *ierror) {
 }
 SAME_IN_F08(mpix_rankset_size)
 
+void F77(mpix_rankset_set_flags)(MPI_Fint *set, MPI_Fint *flags, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Rankset_set_flags)(MPIX_Rankset_fromint(*set), *flags);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_set_flags)
+
+void F77(mpix_rankset_get_failed)(MPI_Fint *set, MPI_Fint *failed, MPI_Fint *ierror) {
+  MPIX_Rankset c_failed = MPIX_Rankset_fromint(0);
+  int err = CALL(MPIX_Rankset_get_failed)(MPIX_Rankset_fromint(*set), &c_failed);
+  if (err == MPI_SUCCESS) {
+    *failed = MPIX_Rankset_toint(c_failed);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_rankset_get_failed)
+
 void F77(mpix_rankset_free)(MPI_Fint *set, MPI_Fint *ierror) {
   MPIX_Rankset c_set = MPIX_Rankset_fromint(*set);
   int err = CALL(MPIX_Rankset_free)(&c_set);

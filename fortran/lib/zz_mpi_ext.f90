@@ -7,6 +7,8 @@ module mpi_ext_constants
   integer, parameter :: MPIX_ERR_PROC_FAILED_PENDING = 16386
   integer, parameter :: MPIX_ERR_REVOKED = 16387
   integer, parameter :: MPIX_ERR_CHECKPOINT = 16388
+  integer, parameter :: MPIX_MCAST_ORDERED = 32768
+  integer, parameter :: MPIX_MCAST_ACKED = 65536
   integer, parameter :: MPIX_CHECKPOINT_NEWEST = -16387
   integer, parameter :: MPIX_ROLE_INITIAL = 16385
   integer, parameter :: MPIX_ROLE_SURVIVOR = 16386
@@ -25,6 +27,8 @@ module mpi_ext
   public :: MPIX_ERR_PROC_FAILED_PENDING
   public :: MPIX_ERR_REVOKED
   public :: MPIX_ERR_CHECKPOINT
+  public :: MPIX_MCAST_ORDERED
+  public :: MPIX_MCAST_ACKED
   public :: MPIX_CHECKPOINT_NEWEST
   public :: MPIX_ROLE_INITIAL
   public :: MPIX_ROLE_SURVIVOR
@@ -70,6 +74,10 @@ module mpi_ext
   public :: PMPIX_Rankset_compare
   public :: MPIX_Rankset_size
   public :: PMPIX_Rankset_size
+  public :: MPIX_Rankset_set_flags
+  public :: PMPIX_Rankset_set_flags
+  public :: MPIX_Rankset_get_failed
+  public :: PMPIX_Rankset_get_failed
   public :: MPIX_Rankset_free
   public :: PMPIX_Rankset_free
   public :: MPIX_Mcast
@@ -471,6 +479,38 @@ module mpi_ext
       integer, intent(out) :: size
       integer, intent(out) :: ierror
     end subroutine PMPIX_Rankset_size
+  end interface
+  interface
+    subroutine MPIX_Rankset_set_flags(set, flags, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(in) :: flags
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_set_flags
+  end interface
+  interface
+    subroutine PMPIX_Rankset_set_flags(set, flags, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(in) :: flags
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_set_flags
+  end interface
+  interface
+    subroutine MPIX_Rankset_get_failed(set, failed, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(out) :: failed
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Rankset_get_failed
+  end interface
+  interface
+    subroutine PMPIX_Rankset_get_failed(set, failed, ierror)
+      implicit none
+      integer, intent(in) :: set
+      integer, intent(out) :: failed
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Rankset_get_failed
   end interface
   interface
     subroutine MPIX_Rankset_free(set, ierror)
@@ -1191,6 +1231,42 @@ module mpi_f08_ext
       implicit none
       integer, intent(out) :: size
       type(MPIX_Rankset), intent(in) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_set_flags
+    subroutine MPIX_Rankset_set_flags_f08(set, flags, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      integer, intent(in) :: flags
+      type(MPIX_Rankset), intent(in) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_set_flags
+    subroutine PMPIX_Rankset_set_flags_f08(set, flags, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      integer, intent(in) :: flags
+      type(MPIX_Rankset), intent(in) :: set
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Rankset_get_failed
+    subroutine MPIX_Rankset_get_failed_f08(set, failed, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPIX_Rankset), intent(out) :: failed
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Rankset_get_failed
+    subroutine PMPIX_Rankset_get_failed_f08(set, failed, ierror)
+      import :: MPIX_Rankset
+      implicit none
+      type(MPIX_Rankset), intent(in) :: set
+      type(MPIX_Rankset), intent(out) :: failed
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface
