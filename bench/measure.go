@@ -25,14 +25,15 @@ type bench struct {
 	socketsProgram             string
 	result                     *result
 	began                      time.Time
-	longest                    map[string]time.Duration // of a round, by set
-	processors                 nearness
+	longest                    map[string]time.Duration      // of a round, by set
+	pairings                   map[string]*pairing           // by set
+	bare                       map[string]map[string]float64 // limits of the last undisturbed run, by set in pairs
 }
 
 // prepare compiles the programs, asks which implementations there are, and takes up earlier results.
 func (b *bench) prepare() error {
 	b.dir = filepath.Join(b.build, "bench")
-	b.longest = map[string]time.Duration{}
+	b.longest, b.pairings, b.bare = map[string]time.Duration{}, map[string]*pairing{}, map[string]map[string]float64{}
 	if err := os.MkdirAll(b.dir, 0o777); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (b *bench) prepare() error {
 // compile builds what is older than its sources.
 func (b *bench) compile() error {
 	var sources []string
-	for _, name := range []string{"rows", "p2p", "types", "coll", "rma", "file", "apps", "threads"} {
+	for _, name := range []string{"rows", "p2p", "types", "coll", "rma", "file", "apps", "threads", "near"} {
 		sources = append(sources, filepath.Join(b.root, "bench/programs", name+".c"))
 	}
 	bare, sockets := filepath.Join(b.root, "bench/programs/limits.c"), filepath.Join(b.root, "bench/programs/sockets.c")
@@ -120,7 +121,7 @@ func (b *bench) measure(s set) (done bool, err error) {
 			return false, err
 		}
 		before := time.Now()
-		us, why, err := b.round(s, order)
+		us, why, err := b.round(s, order, end)
 		b.longest[s.key] = max(b.longest[s.key], time.Since(before))
 		if err != nil {
 			if failures++; failures > 3 {
@@ -128,6 +129,9 @@ func (b *bench) measure(s set) (done bool, err error) {
 			}
 			fmt.Fprintln(os.Stderr, "bench: this round does not count:", err)
 			why = "a run failed"
+		}
+		if us == nil && why == "" {
+			return false, nil
 		}
 		if why != "" {
 			b.result.Dropped[why]++
@@ -187,25 +191,32 @@ func (b *bench) awaitQuiet(end time.Time) error {
 	}
 }
 
-// round runs every implementation and the limits once, in a shuffled order. why says what spoilt it.
-func (b *bench) round(s set, order *rand.Rand) (us map[string]map[string]float64, why string, err error) {
-	who := slices.Clone(b.impls)
+// implsOf are the implementations that a set is run with.
+func (b *bench) implsOf(s set) []string {
 	if s.impls != nil {
-		who = slices.Clone(s.impls)
+		return slices.Clone(s.impls)
 	}
+	return slices.Clone(b.impls)
+}
+
+// round runs every implementation and the limits once, in a shuffled order. why says what spoilt it; without figures nor that, time has run out.
+func (b *bench) round(s set, order *rand.Rand, end time.Time) (us map[string]map[string]float64, why string, err error) {
+	if s.inPairs() {
+		return b.pairedRound(s, order, end)
+	}
+	who := b.implsOf(s)
 	if s.program != "hpcc" {
 		who = append(who, "bare")
 	}
 	order.Shuffle(len(who), func(i, j int) { who[i], who[j] = who[j], who[i] })
 	us = map[string]map[string]float64{}
 	for _, impl := range who {
-		out, share, near, err := b.runNear(s, impl)
+		before := time.Now()
+		out, share, err := b.runOne(s, impl)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s, %s: %w", s.key, impl, err)
 		}
-		if !near {
-			return nil, "the processors moved", nil
-		}
+		fmt.Printf("%s: %s %.1fs\n", s.key, impl, time.Since(before).Seconds())
 		if why := b.spoilt(share); why != "" {
 			fmt.Printf("%s, %s: stolen %.1f %%, foreign %.1f %%\n", s.key, impl, 100*share.stolen, 100*share.foreign)
 			return nil, why, nil
@@ -272,6 +283,9 @@ func (b *bench) runOne(s set, impl string) (string, shares, error) {
 	}
 	args = append(args, "-n", strconv.Itoa(s.ranks))
 	args = append(args, b.rowsProgram, "-t", fmt.Sprint(b.batchMS), "-s", s.program, "-f", b.dir)
+	if s.inPairs() {
+		args = append(args, "-d")
+	}
 	return b.watched(append(args, expression(s.rows)), env)
 }
 

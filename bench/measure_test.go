@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The figures that a run replaces do not make the tree another one than its commit; any other file does.
@@ -52,17 +54,37 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-func TestNearness(t *testing.T) {
-	var n nearness
-	for i, c := range []struct {
-		us   float64
-		want bool
-	}{{0.1, true}, {0.15, true}, {0.17, false}, {0.05, true}, {0.1, false}, {0.07, true}} {
-		if n.near(c.us) != c.want {
-			t.Errorf("%d: %v", i, c)
+// A round has for each row figures of one distance; what has no partner waits.
+func TestPairing(t *testing.T) {
+	p := newPairing([]string{"a 1", "b 1"}, []string{"spx", "mpich"})
+	told := func(impl, text string) {
+		t.Helper()
+		rows, err := parseTold(text)
+		if err != nil {
+			t.Fatal(err)
 		}
+		p.add(impl, rows)
 	}
-	if n.settle(0.2); !n.near(0.3) || n.near(0.4) {
-		t.Error("processors that stay far apart are not taken as they are")
+	told("spx", "a 1 1.0 0.07\na 1 3.0 0.07\na 1 9.0 0.24\nb 1 2.0 0.07\nb 1 7.0 0\n")
+	told("mpich", "a 1 8.0 0.24\nb 1 4.0 0.03\n")
+	if us := p.take(); us != nil {
+		t.Fatalf("a round without figures of one distance for b: %v", us)
+	}
+	told("mpich", "a 1 5.0 0.065\nb 1 5.0 0.075\n")
+	want := map[string]map[string]float64{"a 1": {"spx": 9, "mpich": 8}, "b 1": {"spx": 2, "mpich": 5}}
+	if diff := cmp.Diff(want, p.take()); diff != "" {
+		t.Error(diff)
+	}
+	if us := p.take(); us != nil {
+		t.Errorf("a second round: %v", us)
+	}
+	told("spx", "b 1 6.0 0.03\n")
+	if diff := cmp.Diff(map[string]map[string]float64{"a 1": {"spx": 2, "mpich": 5}, "b 1": {"spx": 6, "mpich": 4}}, p.take()); diff != "" {
+		t.Error(diff)
+	}
+	for _, text := range []string{"a 1 1.0\n", "a 1 x 0.1\n", "a 1 1.0 y\n"} {
+		if _, err := parseTold(text); err == nil {
+			t.Errorf("%q is taken for a batch", text)
+		}
 	}
 }

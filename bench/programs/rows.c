@@ -1,11 +1,13 @@
 /* rows.c - measures one MPI: prints a line "row bytes microseconds" for each row. The driver (bench/) runs the same binary
  * under several libraries in turn.
  *
- *   rows [-t MS] [-s SET] [-f FOLDER] [REGEX]     rows whose "name bytes" matches REGEX (default: all)
+ *   rows [-t MS] [-s SET] [-f FOLDER] [-d] [REGEX]     rows whose "name bytes" matches REGEX (default: all)
  *   rows -l RANKS [-s SET] [REGEX]                lists them, without MPI
  *
  * -t: how long one batch lasts (default 8); -f: where files go. SET: plain (preset), curve (ping-pong of many sizes), threads (with
  * MPI_THREAD_MULTIPLE).
+ * -d: of two ranks, every batch is a line "row bytes microseconds distance": what a word takes from one processor to the other, before the batch
+ * and after it the same; batches in which that changed have the distance 0.
  * A row is calibrated until a batch lasts about MS, then measured in BATCHES batches; the median batch is printed.
  * Every row checks its data once, so that no figure stands for a wrong result.
  */
@@ -21,6 +23,7 @@ char *out, *in;
 size_t pool = POOL;
 const char *folder = ".";
 static double batch_ms = 8;
+static int telling; /* -d, and two ranks */
 
 double now(void)
 {
@@ -59,6 +62,22 @@ static double batch(const row *r, size_t bytes, long times)
   return all[1] + all[0];
 }
 
+enum { SAME = 3 }; /* halves: distances are the same up to a factor of 1.5 */
+
+static void print(const row *r, size_t bytes, double seconds, long times)
+{
+  printf("%s %zu %.4f", r->name, bytes, seconds * 1e6 / (double)times / r->per_call);
+}
+
+/* A batch, printed with the distance of the processors. */
+static void told_batch(const row *r, size_t bytes, long times)
+{
+  double before = near_now(), seconds = batch(r, bytes, times), after = near_now();
+  if (rank != 0) return;
+  print(r, bytes, seconds, times);
+  printf(" %.4f\n", 2 * before > SAME * after || 2 * after > SAME * before ? 0 : (before + after) / 2);
+}
+
 static int ascending(const void *a, const void *b)
 {
   double x = *(const double *)a, y = *(const double *)b;
@@ -83,13 +102,18 @@ static void measure(const row *r, size_t bytes)
     if (more <= times) break;
     times = more;
   }
-  for (int i = 0; i < BATCHES; i++) seconds[i] = batch(r, bytes, times);
+  for (int i = 0; i < BATCHES; i++)
+    if (telling)
+      told_batch(r, bytes, times);
+    else
+      seconds[i] = batch(r, bytes, times);
   if (r->close) r->close(r, bytes);
-  qsort(seconds, BATCHES, sizeof(double), ascending);
-  if (rank == 0) {
-    printf("%s %zu %.4f\n", r->name, bytes, seconds[BATCHES / 2] * 1e6 / (double)times / r->per_call);
-    fflush(stdout);
+  if (rank == 0 && !telling) {
+    qsort(seconds, BATCHES, sizeof(double), ascending);
+    print(r, bytes, seconds[BATCHES / 2], times);
+    printf("\n");
   }
+  if (rank == 0) fflush(stdout);
 }
 
 typedef struct set {
@@ -127,13 +151,14 @@ int main(int argc, char **argv)
 {
   const set *s = &sets[0];
   int threads, given, ranks = 0;
-  for (int c; (c = getopt(argc, argv, "t:s:f:l:")) != -1;) switch (c) {
+  for (int c; (c = getopt(argc, argv, "t:s:f:dl:")) != -1;) switch (c) {
     case 't': batch_ms = atof(optarg); break;
     case 's':
       for (s = sets; s < sets + 3 && strcmp(s->name, optarg) != 0;) s++;
       if (s == sets + 3) return 2;
       break;
     case 'f': folder = optarg; break;
+    case 'd': telling = 1; break;
     case 'l': ranks = atoi(optarg); break;
     default: return 2;
     }
@@ -156,6 +181,8 @@ int main(int argc, char **argv)
   }
   memset(out, 'o', pool); /* every page is there before anything is timed */
   memset(in, 'i', pool);
+  telling = telling && size == 2;
+  if (telling) near_open();
   each(size, s, expression, measure);
   free(out);
   free(in);

@@ -44,4 +44,8 @@ void fill(size_t bytes);
 /* The byte that fill() of rank r has at the i-th place of its out. */
 static inline char pattern(int r, size_t i) { return (char)('a' + ((size_t)r * 7 + i / 8) % 23); }
 void failed(const row *r, size_t bytes);
+
+/* near.c, two ranks. near_open: once, of both. near_now: of both; on rank 0 the microseconds that a word takes from one processor to the other. */
+void near_open(void);
+double near_now(void);
 #endif
