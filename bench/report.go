@@ -23,22 +23,33 @@ type judged struct {
 	verdict      string
 }
 
+// betterPeer is the peer with the lower median of all rounds. The better one of each round would be the luckier one: of three libraries that take the same
+// time, one would seem slower than both others.
+func (r *result) betterPeer(key, row string) (peer string) {
+	least := math.Inf(1)
+	for _, p := range []string{"mpich", "openmpi"} {
+		if us := median(r.values(key, row, p)); us < least {
+			peer, least = p, us
+		}
+	}
+	return peer
+}
+
 func (r *result) judge(key, row string) judged {
 	var ours, best, bars, limits, against, base []float64
 	l, limited := r.limitOf(row, setRanks(key))
+	peer := r.betterPeer(key, row)
 	r.each(key, row, func(by, bare map[string]float64) {
 		us, ok := by["spx"]
 		if !ok {
 			return
 		}
-		better := math.Inf(1)
-		for _, p := range []string{"mpich", "openmpi"} {
-			if v, ok := by[p]; ok {
-				better = min(better, v)
-			}
-		}
 		if v, ok := by["base"]; ok {
 			against, base = append(against, us), append(base, v)
+		}
+		better, ok := by[peer]
+		if !ok {
+			return
 		}
 		bar := 0.8 * better
 		if limited {
@@ -51,7 +62,7 @@ func (r *result) judge(key, row string) judged {
 	})
 	j := judged{better: ratios(ours, best), limit: ratios(ours, limits), base: ratios(against, base)}
 	switch {
-	case len(ours) == 0 || j.better.Median == 0:
+	case len(ours) == 0:
 		j.verdict = unknown
 	case ratios(ours, bars).Median <= 1:
 		j.verdict = atBar
@@ -110,13 +121,14 @@ func (r *result) head() string {
 	for _, n := range r.Dropped {
 		dropped += n
 	}
-	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%; runs of 2 ranks are repeated when the host has moved the processors apart; thrown away: %d of %d %s.\n",
+	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%; figures of 2 ranks are compared at the same distance of the processors, which the host moves; thrown away: %d of %d %s.\n",
 		100*r.Foreign, 100*r.Stolen, dropped, dropped+len(r.Rounds), reasons(r.Dropped))
 	if r.Foreign > 0.2 {
 		b.WriteString("**These bounds are wide: other work ran at the same time. Read orders of magnitude, not figures.**\n")
 	}
 	b.WriteString(`
-Ratios are taken within a round, the interval is a 95 % bootstrap interval of their median: below 1, libspx is faster than the better of the two peers in that round.
+Ratios are taken within a round, the interval is a 95 % bootstrap interval of their median: below 1, libspx is faster than the better
+of the two peers, the one with the lower median of all rounds.
 *limit* is what the machine itself takes for it, measured in the same rounds without MPI (last table). The **bar** is the larger of 0.8 x the better peer and 1.15 x the limit.
 Verdict: **bar**: at or below it; **peer**: not slower than the better peer; **above**: slower than a peer.
 
