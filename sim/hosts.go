@@ -21,6 +21,7 @@ type hostAgent struct {
 	ticked Time // when it was last told that host 0 goes on
 	word   Time // when host 0 heard the newest of its datagrams
 	said   int  // the number of that
+	missed Time // when a datagram for it was last lost by chance
 }
 
 // befall lets a fault happen.
@@ -199,14 +200,8 @@ func (r *jobRun) mayRun(a *hostAgent) Time {
 	return max(a.ticked+silence-2*period-r.Now, 0) + fenceMax
 }
 
-// toldWithin is how long a host may still run that was given up, and that host 0 can reach: it is told, and again when it asks.
-const toldWithin = 3*period + 2*fenceMax
-
-func (r *jobRun) mustHaveEnded(p *proc, how string) {
-	if r.Alive[p.id] && !p.left && r.paused[r.node(p.host)] < 0 {
-		r.violated("process %d was given up with its host%s, and still runs", p.id, how)
-	}
-}
+// toldWithin is how long a host may still run that was given up, and gets every datagram: it is told at once, or when it does not stand still any more.
+const toldWithin = 2 * period
 
 // lose gives a host up: its processes count as ended.
 func (r *jobRun) lose(h int) {
@@ -217,17 +212,19 @@ func (r *jobRun) lose(h int) {
 	r.trace("host %d is given up", h)
 	r.out.GivenUp = r.Now
 	a.member = false
+	whole, cuts, given, still := r.side == nil, r.cuts, r.Now, r.paused[r.node(h)]
 	for _, p := range r.procs {
 		if p.host != h {
 			continue
 		}
-		cuts := r.cuts
 		r.After(r.mayRun(a), func() { // what it sends until then is refused, and for longer if it stands still
-			r.mustHaveEnded(p, "")
+			if r.Alive[p.id] && !p.left && r.paused[r.node(h)] < 0 {
+				r.violated("process %d was given up with its host, and still runs", p.id)
+			}
 		})
-		r.After(toldWithin, func() {
-			if r.side == nil && r.cuts == cuts {
-				r.mustHaveEnded(p, ", which it can hear")
+		r.After(max(still-r.Now, 0)+toldWithin, func() {
+			if r.Alive[p.id] && !p.left && whole && r.cuts == cuts && a.missed < given && r.paused[r.node(h)] == still {
+				r.violated("process %d was given up with its host, which was told, and still runs", p.id)
 			}
 		})
 		r.fenced[p.id] = r.fenced[p.id] || !r.gone[p.id]

@@ -31,6 +31,7 @@ const (
 	Agree  = "agree"
 	Shrink = "shrink" // and go on with the communicator of those who are left
 	Both   = "both"   // shrink this communicator and one of its members of even rank, at the same time
+	Inter  = "inter"  // make an intercommunicator of the members of even rank and the others, shrink it, and go on with both sides merged
 	Grow   = "grow"   // N new processes are started, and join those who are left
 	Leave  = "leave"  // the last N members finalize; the others go on
 )
@@ -68,6 +69,7 @@ type Defect struct {
 const (
 	longest  = Time(100000)
 	subgroup = 0x5b // makes the context of a communicator of even ranks
+	bridge   = 0x1c // and of an intercommunicator of these and the others
 )
 
 // Outcome is what a run came to.

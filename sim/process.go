@@ -173,6 +173,8 @@ func (r *jobRun) next(p *proc) {
 		r.agree(p, c, p.freshContext(), func(ctx uint64, procs []int) { p.cur = r.made(p, ctx, procs) })
 	case Both:
 		r.both(p, c)
+	case Inter:
+		r.inter(p, c)
 	case Grow:
 		r.grow(p, c, op.N)
 	case Leave:
@@ -231,6 +233,23 @@ func (r *jobRun) both(p *proc, c *part) {
 		shrink(c)
 	}
 	r.finished(p)
+}
+
+// inter shrinks an intercommunicator, whose members are numbered as the library numbers them: those of the first group, then those of the second. Its two
+// groups may see different deaths first, and one of them may be gone altogether.
+func (r *jobRun) inter(p *proc, c *part) {
+	var sides [2][]int
+	for rank, q := range c.procs {
+		sides[rank%2] = append(sides[rank%2], q)
+	}
+	ctx := c.ctx ^ bridge<<56
+	g := r.groups[ctx]
+	if g == nil {
+		g = r.newGroup(ctx, slices.Concat(sides[0], sides[1]))
+		r.trace("communicator %d: %v and %v", g.name, sides[0], sides[1])
+	}
+	p.cur = r.join(p, g)
+	r.agree(p, p.cur, p.freshContext(), func(ctx uint64, procs []int) { p.cur = r.made(p, ctx, procs) })
 }
 
 // leave lets the last members finalize. One stays.

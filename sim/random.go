@@ -21,7 +21,7 @@ func RandomJob(seed uint64) Job {
 }
 
 func randomOp(r *rand.Rand, ranks int) Op {
-	switch r.IntN(8) {
+	switch r.IntN(9) {
 	case 0, 1:
 		return Op{Kind: Agree}
 	case 2, 3, 4:
@@ -29,6 +29,8 @@ func randomOp(r *rand.Rand, ranks int) Op {
 	case 5:
 		return Op{Kind: Both}
 	case 6:
+		return Op{Kind: Inter}
+	case 7:
 		return Op{Kind: Leave, N: 1 + r.IntN(ranks)}
 	}
 	return Op{Kind: Grow, N: 1 + r.IntN(4)}

@@ -157,7 +157,7 @@ func (j *Job) valid() error {
 		return fmt.Errorf("%d ranks on %d hosts", j.Ranks, j.Hosts)
 	}
 	for _, op := range j.Ops {
-		if !slices.Contains([]string{Agree, Shrink, Both, Grow, Leave}, op.Kind) || op.N < 0 {
+		if !slices.Contains([]string{Agree, Shrink, Both, Inter, Grow, Leave}, op.Kind) || op.N < 0 {
 			return fmt.Errorf("no operation is called %q %d", op.Kind, op.N)
 		}
 	}

@@ -48,6 +48,7 @@ func (r *jobRun) beat(a *hostAgent, out detect.Output) {
 		r.out.Beats++
 		f := r.fate(11, a.host, a.beats)
 		if f%100 == 1 { // lost
+			r.agents[s.To].missed = r.Now
 			continue
 		}
 		from, to, number, data := a, r.agents[s.To], a.beats, s.Data
