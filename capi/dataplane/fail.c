@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "dp.h"
 
-uint32_t spx_ndead;
+uint32_t spx_ndead, spx_harm;
 void (*spx_ft_hook)(void);
 int spx_ctrl_early;
 
@@ -111,6 +111,7 @@ static void bury(uint32_t i)
   if (!rx->base) spx_rx_init(i); /* else the next process of this number would be taken for it: spx_rx_stale */
   rx->dead = 1;
   spx_ndead++;
+  spx_harm = 1;
   spx_note(SPX_EV_FAILURE, i, spx_proc_of(i)->world_rank, 0, 0);
   free(rx->ctrl);
   rx->ctrl = NULL;
@@ -152,6 +153,7 @@ static void doom_self(spx_unex *e, void *arg)
 void spx_comm_revoked(spx_comm *c)
 {
   spx_lock();
+  spx_harm = 1;
   doom d = {.peer = SPX_NO_PEER, .c = c, .error = MPIX_ERR_REVOKED};
   spx_each_posted(doom_posted, &d);
   spx_each_id(doom_id, &d);

@@ -267,9 +267,10 @@ static inline bool send_short(const void *buf, int64_t count, const spx_type *t,
   uint64_t n = (uint64_t)(count * t->size);
   uint32_t peer = c->peer[dest];
   spx_tx *tx = &spx_txs[peer];
-  if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow || peer == spx_me ||
-                   c->revoked))
+  if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow || peer == spx_me))
     return false;
+  if (SPX_FAILED(spx_harm))
+    if (c->revoked) return false;
   if (write_eager(tx, buf, count, t, n, c->ctx + ctx_kind, tag, c->rank, NULL) != EAGER_SENT) return false;
   spx_count_sent(c, n);
   return true;
@@ -320,23 +321,34 @@ int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, sp
 
 /* ---- receiving ----------------------------------------------------------------------------------------------- */
 
-void spx_recv_start(spx_request *r)
+/* Takes a message that has come. */
+static inline bool take_unexpected(spx_request *r)
 {
-  if (SPX_UNLIKELY(r->comm->revoked && r->ctx_kind != SPX_CTX_FT)) {
-    spx_complete(r, MPIX_ERR_REVOKED);
-    return;
-  }
   spx_unex *e = spx_match_unexpected(r->ctx, r->want_src, r->want_tag);
-  if (e) {
-    spx_unex_remove(e);
-    spx_take(r, e);
-    return;
-  }
-  int err = spx_ndead && r->peer != SPX_NO_PEER ? spx_comm_error(r->comm, r->ctx_kind, r->peer) : MPI_SUCCESS;
+  if (!e) return false;
+  spx_unex_remove(e);
+  spx_take(r, e);
+  return true;
+}
+
+/* Where something has failed: what was sent before a death is still taken, but nothing of a revoked communicator. */
+static void recv_start_harmed(spx_request *r)
+{
+  int err = spx_comm_error(r->comm, r->ctx_kind, r->peer);
+  if (err != MPIX_ERR_REVOKED && take_unexpected(r)) return;
   if (err == MPI_SUCCESS)
     spx_post(r);
   else
     spx_complete(r, err);
+}
+
+void spx_recv_start(spx_request *r)
+{
+  if (SPX_FAILED(spx_harm)) {
+    recv_start_harmed(r);
+    return;
+  }
+  if (!take_unexpected(r)) spx_post(r);
 }
 
 static void status_of(const spx_request *r, MPI_Status *st)

@@ -453,6 +453,15 @@ SPX_HIDDEN int spx_proc_dead(uint32_t i);
 SPX_HIDDEN int spx_proc_left(uint32_t i);
 /* Number of dead processes noticed so far. */
 SPX_HIDDEN extern uint32_t spx_ndead;
+/* Not 0 when a process has died, or a communicator was revoked: nobody need look closer before. */
+SPX_HIDDEN extern uint32_t spx_harm;
+/* What is true after a failure alone, where every message passes: at most 10 instructions a message (tests/boundary counts them). bench/faultfree
+ * measures what they cost by a library without them. */
+#ifdef SPX_WITHOUT_FAILURES
+#define SPX_FAILED(x) 0
+#else
+#define SPX_FAILED(x) SPX_UNLIKELY(x)
+#endif
 /* Number of dead members of c (local and remote). */
 SPX_HIDDEN int spx_comm_failures(const spx_comm *c);
 /* Call after setting c->revoked: pending operations of c (but those of SPX_CTX_FT) complete with MPIX_ERR_REVOKED. */

@@ -114,7 +114,7 @@ int spx_poll(bool all)
   if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
   if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(false);
   if (pollers && !in_pollers) n += run_pollers();
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
+  if (SPX_FAILED(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
     n += spx_notice_deaths();
   if (n) spx_happened(n);
   return n;
@@ -442,7 +442,6 @@ static int wait_for(spx_request *r)
   for (;;) {
     uint32_t value = bell();
     if (spx_is_done(r)) return MPI_SUCCESS;
-    if (SPX_UNLIKELY(spx_wait_blocked(r))) return MPIX_ERR_PROC_FAILED_PENDING;
     int n = spx_poll(w.empty >= pace.spin_now);
     if (SPX_UNLIKELY(due_now())) {
       spx_run_due();
@@ -451,7 +450,9 @@ static int wait_for(spx_request *r)
     if (n) {
       w.empty = 0;
       let_in(false);
-    } else
+    } else if (SPX_FAILED(spx_wait_blocked(r)))
+      return MPIX_ERR_PROC_FAILED_PENDING;
+    else
       idle(&w, value, FOREVER);
   }
 }
