@@ -173,6 +173,22 @@ const (
 	diagQueueBytes         = 64
 )
 
+// Offsets in spx_diag_check.
+const (
+	diagCheckOffCtx     = 0
+	diagCheckOffSeq     = 8
+	diagCheckOffVersion = 12
+	diagCheckOffFn      = 16
+	diagCheckOffKind    = 20
+	diagCheckOffRoot    = 24
+	diagCheckOffOp      = 28
+	diagCheckOffCount   = 32
+	diagCheckOffBytes   = 40
+	diagCheckOffBasic   = 48
+	diagCheckOffRequest = 52
+	diagCheckBytes      = 64
+)
+
 // Offsets in spx_diag_entry.
 const (
 	diagEntryOffKind  = 0

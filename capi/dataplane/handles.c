@@ -175,3 +175,9 @@ void spx_retire(spx_kind k, spx_obj *o)
   __atomic_store_n(&o->handle, 0, __ATOMIC_RELEASE);
   spx_unref(k, o);
 }
+
+void spx_each_handle(spx_kind k, void (*fn)(spx_obj *, void *), void *arg)
+{
+  for (uint32_t i = 0; i < tables[k].used; i++)
+    if (slot(k, i)->handle) fn(slot(k, i), arg);
+}

@@ -198,6 +198,20 @@ enum {
   SPX_QUEUE_SENT = 3,
   SPX_QUEUE_NO_ROOM = 4
 }; /* spx_diag_entry.kind */
+/* SPX_CHECK=1: what it has begun to do in an operation of a communicator (shim/check_coll.c). */
+typedef struct spx_diag_check {
+  uint64_t ctx;
+  uint32_t seq, version; /* version: odd while it is written; 0: never */
+  uint32_t fn, kind;     /* SPX_FN_*, spx_coll_kind + 1 */
+  int32_t root;          /* -1: there is none */
+  uint32_t op;           /* predefined operation; 0: none */
+  int64_t count;         /* -1: is not compared */
+  uint64_t bytes;
+  uint32_t basic;   /* basic type; 0: several */
+  uint32_t request; /* 1: nonblocking or persistent */
+  uint64_t pad;
+} spx_diag_check;
+
 typedef struct spx_diag_entry {
   uint32_t kind;
   uint32_t peer; /* process, UINT32_MAX: any */
@@ -209,6 +223,8 @@ typedef struct spx_diag_entry {
 #ifndef SPX_GENERATING
 _Static_assert(sizeof(spx_diag_wait) <= SPX_DIAG_STRIDE && SPX_DIAG_WAITS * SPX_DIAG_STRIDE <= SPX_DIAG_QUEUES, "diag");
 _Static_assert(sizeof(spx_diag_queue) == SPX_LINE && sizeof(spx_diag_entry) == SPX_LINE, "diag");
+_Static_assert(sizeof(spx_diag_check) == SPX_LINE, "diag");
+_Static_assert(SPX_DIAG_CHECKED + SPX_DIAG_CHECKS * SPX_LINE == SPX_DIAG_BYTES, "diag");
 _Static_assert(SPX_DIAG_QUEUES + (1 + SPX_DIAG_ENTRIES) * SPX_LINE <= SPX_DIAG_CHECKED, "diag");
 _Static_assert(sizeof(spx_proc) == 3 * SPX_LINE, "spx_proc");
 _Static_assert(sizeof(spx_chan) == SPX_CHAN_BYTES, "spx_chan");

@@ -75,6 +75,8 @@ SPX_HIDDEN void spx_unref(spx_kind k, spx_obj *o);
 SPX_HIDDEN void spx_retire(spx_kind k, spx_obj *o);
 /* One more reference. */
 SPX_HIDDEN void spx_ref(spx_obj *o);
+/* Calls fn for every object of a kind that has a handle. No other thread may make or free one meanwhile. */
+SPX_HIDDEN void spx_each_handle(spx_kind k, void (*fn)(spx_obj *, void *), void *arg);
 /* What has to be freed with an object of a kind, or NULL; set once at start. Called with no handle lock held, but maybe from
  * inside the data plane: it must not enter Go, wait or raise. */
 SPX_HIDDEN extern void (*spx_destructor[SPX_K_COUNT])(spx_obj *);

@@ -5,6 +5,7 @@
  * but one. Collectives of one communicator are started by one thread at a time (MPI-5.0
  * 6.12), so the cache has no lock of its own. */
 #include <stdlib.h>
+#include "check_coll.h"
 #include "coll.h"
 
 enum { SETS = 16, WAYS = 4, MOST = 512 << 10 };
@@ -116,7 +117,8 @@ static int collective(const spx_coll *c, spx_how how)
 {
   spx_plan *p;
   spx_request *r = NULL;
-  int err = spx_coll_plan(c->comm, &c->key, &p);
+  int err = SPX_UNLIKELY(spx_checking) ? spx_check_collective(c, how.request != NULL) : MPI_SUCCESS;
+  if (SPX_LIKELY(err == MPI_SUCCESS)) err = spx_coll_plan(c->comm, &c->key, &p);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) return SPX_COLL_FAIL(c->comm, err, "%s", spx_detail_text());
   if (!how.request)
     err = spx_plan_run(p, c);

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "init.h"
 #include "bsend.h"
+#include "check_coll.h"
 #include "dp.h"
 #include "error.h"
 #include "runtime.h"
@@ -42,6 +43,7 @@ static int start(int required)
   int err = spx_join();
   if (err) return err;
   set_level(required);
+  spx_check_start();
   spx_guard_faults();
   spx_frame f = {.fn = SPX_IN_START};
   f.a[0].u = spx_me;
@@ -199,6 +201,7 @@ int spx_c_Finalize(void)
   if (spx_world_model != SPX_INITIALIZED)
     return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Finalize",
                      spx_world_model ? "called a second time" : "MPI_Init was not called");
+  spx_check_leaks();
   spx_frame f = {.fn = SPX_IN_STOP};
   int err = spx_go_internal(&f);
   if (err) return spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text());

@@ -132,6 +132,23 @@ func TestThreadsAreNeverStuck(t *testing.T) {
 	}
 }
 
+// The times of jobOf are 5 seconds.
+func TestHangs(t *testing.T) {
+	for _, c := range []struct {
+		procs   []string
+		seconds float64
+		want    bool
+	}{{[]string{"recv 1 7", "recv 0 7"}, 4, true}, {[]string{"recv 1 7", "recv 0 7"}, 6, false}, {[]string{"recv 1 7", "running"}, 4, false}, {[]string{"running"}, 0, false}} {
+		procs := jobOf(t, c.procs...)
+		if got := Hangs(procs, c.seconds); got != c.want {
+			t.Errorf("%q for %v s: %v", c.procs, c.seconds, got)
+		}
+	}
+	if got := Longest(jobOf(t, "recv 1 7", "running")); got != 5 {
+		t.Errorf("longest wait %v", got)
+	}
+}
+
 func TestCallText(t *testing.T) {
 	for want, w := range map[string]Wait{
 		"MPI_Recv(count=1, datatype=MPI_INT, source=MPI_ANY_SOURCE, tag=MPI_ANY_TAG, comm=c)": {Call: "MPI_Recv", What: Recv, PeerRank: Anybody, Tag: AnyTag, Count: 1, Type: "MPI_INT", Comm: "c", Context: 8},

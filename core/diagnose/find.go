@@ -197,7 +197,7 @@ func (j *job) unmatched(stuck map[*Proc]bool, circle []*Proc, add adder) {
 		for i := range p.Waits {
 			w := &p.Waits[i]
 			q := j.by[w.Peer]
-			if w.What != Send || q == nil || q == p || !stuck[p] || slices.Contains(circle, p) {
+			if w.What != Send || q == nil || q == p || !stuck[p] || slices.Contains(circle, p) && q.sendsOrReceives() {
 				continue
 			}
 			what := "waits itself"
@@ -211,6 +211,10 @@ func (j *job) unmatched(stuck map[*Proc]bool, circle []*Proc, add adder) {
 				p.name(), q.name(), w.Tag, w.Bytes, w.commName(), q.name(), what), callsOf([]*Proc{p, q})...)
 		}
 	}
+}
+
+func (p *Proc) sendsOrReceives() bool {
+	return slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.What == Send || w.What == Recv })
 }
 
 // oddOnes: processes that are missing in a collective that others are in.

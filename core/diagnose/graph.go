@@ -117,6 +117,34 @@ func (j *job) stuck() map[*Proc]bool {
 	return stuck
 }
 
+// Longest is for how many seconds the process has waited that has waited longest.
+func Longest(procs []Proc) (s float64) {
+	for i := range procs {
+		for _, w := range procs[i].Waits {
+			s = max(s, w.For)
+		}
+	}
+	return s
+}
+
+// Hangs: some processes have waited for these seconds, and can never go on. All that such a process waits for has waited as long, or has ended:
+// what was on its way to it has come.
+func Hangs(procs []Proc, seconds float64) bool {
+	j := newJob(procs)
+	stuck := j.stuck()
+	if len(stuck) == 0 {
+		return false
+	}
+	for p := range stuck {
+		for _, w := range p.Waits {
+			if w.For < seconds {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // canGo: p may act, if those that are known to can.
 func (j *job) canGo(p *Proc, goes map[*Proc]bool) bool {
 	switch {

@@ -86,10 +86,10 @@ func (w *Wait) Text() string {
 	return fmt.Sprintf("%s(%s%s)", w.Call, what, strings.Join(args, ", "))
 }
 
-// place is the frame that a user knows: the innermost that is not the library's.
+// place is the frame that a user knows: the innermost that is not libspx's.
 func place(stack []Frame) string {
 	for _, f := range stack {
-		if !strings.HasPrefix(f.Function, "MPI_") && !strings.HasPrefix(f.Function, "PMPI_") {
+		if base := path.Base(f.Object); !strings.HasPrefix(base, "libspx") && !strings.HasPrefix(base, "libmpi_abi") {
 			return f.Text()
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"libspx/core/ident"
 	"libspx/launch/control"
 	"libspx/launch/cpus"
+	"libspx/launch/inspect"
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
@@ -106,6 +107,7 @@ type agent struct {
 
 	inspections map[int]*inspection // under way, by number
 	looks       int                 // so far
+	quitAt      time.Time           // when SIGQUIT last came
 }
 
 // decider says what events mean: the machine of launch/job, or the way to the host where that is.
@@ -144,6 +146,9 @@ func Main() int {
 	unix.CloseOnExec(ControlFD)
 	if len(os.Args) > 1 && os.Args[1] == service.AdoptWord {
 		return adopt()
+	}
+	if len(os.Args) > 1 && os.Args[1] == inspect.Word {
+		return inspect.TraceMain(os.Args[2:])
 	}
 	if len(os.Args) > 1 && os.Args[1] == service.JoinWord {
 		return join()
@@ -267,7 +272,7 @@ func (a *agent) prepare() (err error) {
 		return err
 	}
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT, Timeout: a.spec.Timeout, Parts: a.spec.Parts}
+	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT, Timeout: a.spec.Timeout, Report: a.spec.Report, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts}
 	if a.joined != nil {
 		config.Grace = launcherGrace
 	}
@@ -341,6 +346,9 @@ func (a *agent) messages() {
 	for _, e := range a.inbox.take() {
 		switch e := e.(type) {
 		case job.Signalled:
+			if a.takesQuit(e) {
+				continue
+			}
 			a.step(e)
 			if syscall.Signal(e.Signal) == syscall.SIGTSTP {
 				a.tell(&control.Message{Stopped: e.Signal})
@@ -409,7 +417,7 @@ func (a *agent) isRank(pid int) bool {
 func (a *agent) step(e job.Event) {
 	for _, action := range a.machine.Step(e, time.Since(a.began)) {
 		switch action.(type) {
-		case job.Say, job.Finish, job.RestartPart:
+		case job.Say, job.Finish, job.RestartPart, job.Report, job.Look:
 		default:
 			a.toAll(action)
 		}
@@ -426,6 +434,10 @@ func (a *agent) carryOut(action job.Action) {
 		a.say(act.Text)
 	case job.Where:
 		a.where()
+	case job.Report:
+		a.report(act.Why, job.Reported{})
+	case job.Look:
+		a.lookForHang()
 	case job.Send:
 		a.signal(act.Signal)
 	case job.SendTo:

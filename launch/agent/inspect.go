@@ -2,12 +2,15 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
+	"syscall"
 	"time"
 
 	"libspx/core/diagnose"
 	"libspx/core/mpierr"
 	"libspx/launch/control"
 	"libspx/launch/inspect"
+	"libspx/launch/job"
 	"libspx/launch/service"
 	"libspx/shm"
 )
@@ -114,6 +117,41 @@ func (a *agent) hostName(number int) string {
 		return a.spec.Hosts[number]
 	}
 	return a.host
+}
+
+// report prints what the processes do, and why they stand still. Then it steps the machine.
+func (a *agent) report(why string, then job.Event) {
+	a.inspect(true, func(procs []diagnose.Proc) {
+		a.say(fmt.Sprintf("%s (job %016x):", why, a.jobNumber()))
+		for _, line := range diagnose.Waits(procs) {
+			a.say(line)
+		}
+		if then != nil {
+			a.step(then)
+		}
+	})
+}
+
+// quitAgain is how soon SIGQUIT has to come again to go to the processes, which it ends.
+const quitAgain = 3 * time.Second
+
+// takesQuit: SIGQUIT (Ctrl-\) asks for a report, the first time, where MPI is used.
+func (a *agent) takesQuit(e job.Signalled) bool {
+	if syscall.Signal(e.Signal) != syscall.SIGQUIT || a.up != nil || a.machine.Ending() || !a.anyMPI(-1) || time.Since(a.quitAt) < quitAgain {
+		return false
+	}
+	a.quitAt = time.Now()
+	a.report(fmt.Sprintf("SIGQUIT (a second one within %v goes to the processes)", quitAgain), nil)
+	return true
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// lookForHang looks how long processes have waited.
+func (a *agent) lookForHang() {
+	a.inspect(false, func(procs []diagnose.Proc) {
+		a.step(job.Looked{Waited: seconds(diagnose.Longest(procs)), Hangs: diagnose.Hangs(procs, a.spec.HangAfter.Seconds())})
+	})
 }
 
 // inspectFor answers who asks what the processes do.

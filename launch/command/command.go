@@ -21,6 +21,8 @@ type Job struct {
 	Tag         bool          // -l: every line of output starts with [rank]
 	OutputDir   string        // --output: a file per rank and stream there; empty: spxrun's own output
 	Timeout     time.Duration // --timeout; 0: none
+	Report      bool          // --report-on-timeout
+	HangAfter   time.Duration // --hang-after; 0: never
 	Bind        Bind          // --bind-to
 	Universe    int           // --usize; 0: not said
 	System      string        // --system: a system file, which names the programs; empty: the command line does

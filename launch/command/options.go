@@ -212,7 +212,12 @@ var outputOptions = []*option{
 var endOptions = []*option{
 	{names: []string{"timeout"}, meta: "SEC", nargs: 1, group: groupEnd,
 		help:  "end the job after SEC seconds, with status 124 (also by MPIEXEC_TIMEOUT)",
-		apply: func(p *parser, v []string) error { return p.setTimeout(v[0]) }},
+		apply: func(p *parser, v []string) (err error) { p.job.Timeout, err = seconds(v[0]); return err }},
+	{names: []string{"report-on-timeout"}, group: groupEnd, help: "and say before what every rank does, and why it waits (spxctl waits; also by Ctrl-\\)",
+		apply: flag(func(j *Job) { j.Report = true })},
+	{names: []string{"hang-after"}, meta: "SEC", nargs: 1, group: groupEnd,
+		help:  "say the same when a rank has waited for SEC seconds in one call; when it can never go on, end the job with status 124",
+		apply: func(p *parser, v []string) (err error) { p.job.HangAfter, err = seconds(v[0]); return err }},
 	{names: []string{"on-death"}, meta: "HOW", nargs: 1, group: groupEnd,
 		help: "when a rank dies: auto (end the job, unless an error handler of a survivor returns), kill or continue",
 		apply: func(p *parser, v []string) error {

@@ -168,20 +168,21 @@ func (p *parser) resolveEnvironments() {
 
 func (p *parser) timeoutFromEnvironment() error {
 	if v := lookup(p.environ, "MPIEXEC_TIMEOUT"); v != "" {
-		if err := p.setTimeout(v); err != nil {
+		limit, err := seconds(v)
+		if err != nil {
 			return fail("environment variable MPIEXEC_TIMEOUT: %v", err)
 		}
+		p.job.Timeout = limit
 	}
 	return nil
 }
 
-func (p *parser) setTimeout(text string) error {
+func seconds(text string) (time.Duration, error) {
 	sec, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(sec >= 0) || sec > 1e9 {
-		return fmt.Errorf("%q is not a number of seconds", text)
+		return 0, fmt.Errorf("%q is not a number of seconds", text)
 	}
-	p.job.Timeout = time.Duration(sec * float64(time.Second))
-	return nil
+	return time.Duration(sec * float64(time.Second)), nil
 }
 
 func number(text, what string, min, max int) (int, error) {

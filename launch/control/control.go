@@ -50,6 +50,8 @@ type Job struct {
 	Tag               bool
 	OutputDir         string
 	Timeout           time.Duration
+	Report            bool          // --report-on-timeout
+	HangAfter         time.Duration // --hang-after
 	Bind              string
 	OnDeath           string
 	CountDeaths       bool // -disable-auto-cleanup

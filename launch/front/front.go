@@ -99,6 +99,8 @@ func optionsOf(j *command.Job) *control.Job {
 		Tag:               j.Tag,
 		OutputDir:         j.OutputDir,
 		Timeout:           j.Timeout,
+		Report:            j.Report,
+		HangAfter:         j.HangAfter,
 		Bind:              string(j.Bind),
 		OnDeath:           string(j.OnDeath),
 		CountDeaths:       j.CountDeaths,

@@ -30,8 +30,8 @@ const (
 	lookTime = 2 * time.Millisecond
 )
 
-// Host says what is known of these processes. stacks: also where they are, which stops for a moment those that are in no call that waits.
-func Host(segment *shm.Segment, host string, list []Process, stacks bool) []diagnose.Proc {
+// Host says what is known of these processes. withStacks: also where they are, which stops for a moment those that are in no call that waits.
+func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []diagnose.Proc {
 	out := make([]diagnose.Proc, len(list))
 	waits := make([][]shm.Wait, len(list))
 	for i, p := range list {
@@ -67,11 +67,8 @@ func Host(segment *shm.Segment, host string, list []Process, stacks bool) []diag
 			p.Queues = queuesOf(&q)
 		}
 	}
-	if stacks {
-		files := newFiles()
-		for i := range out {
-			stackOf(&out[i], waits[i], files)
-		}
+	if withStacks {
+		stacks(segment, out, waits)
 	}
 	return out
 }

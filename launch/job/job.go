@@ -25,6 +25,9 @@ const (
 	StatusTimeout = 124
 )
 
+// ReportLimit is how long a report may take before the job is ended without it.
+const ReportLimit = 10 * time.Second
+
 // OnDeath is the policy of --on-death.
 type OnDeath int
 
@@ -42,6 +45,8 @@ type Config struct {
 	CountDeaths bool          // deaths that survivors are told of count in the exit status, as under Hydra
 	Detach      bool          // the death of spxrun does not end the job
 	Timeout     time.Duration // 0: none
+	Report      bool          // at the timeout all processes are looked at first
+	HangAfter   time.Duration // processes that wait for so long in one call are reported; 0: never
 	Grace       time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
 	Parts       []Part        // of a system of clusters; nil: the job is one whole
 }
@@ -143,6 +148,15 @@ type Signalled struct{ Signal int }
 // FrontLost: spxrun is gone.
 type FrontLost struct{}
 
+// Reported: what Report asked for has been printed.
+type Reported struct{}
+
+// Looked answers Look.
+type Looked struct {
+	Waited time.Duration // the longest wait of a process in one call
+	Hangs  bool          // some have waited that long, and can never go on
+}
+
 // Tick: time has passed.
 type Tick struct{}
 
@@ -161,6 +175,12 @@ type Say struct{ Text string }
 
 // Where prints in which MPI calls the processes are.
 type Where struct{}
+
+// Report prints what the processes do, and why they stand still; then comes Reported.
+type Report struct{ Why string }
+
+// Look asks how long processes have waited: Looked.
+type Look struct{}
 
 // Send sends a signal to all processes of the job, with their process groups.
 type Send struct{ Signal int }
@@ -198,6 +218,12 @@ type Machine struct {
 	succeeded bool   // a process has ended as it should
 	early     string // a process has ended without calling MPI: what to say if others turn out to use it
 
+	endText  string        // when Reported comes: the job is ended, with this text; empty: it goes on
+	reportBy time.Duration // then: when it has to have come
+	looking  bool          // for Looked
+	lookAt   time.Duration // when to look next
+	told     bool          // of processes that wait too long
+
 	ending   bool
 	signalAt time.Duration // while ending by a signal: when that came
 	hurried  bool          // somebody does not want to wait
@@ -212,7 +238,7 @@ type Machine struct {
 // New makes the machine of a job that is about to start, at time 0.
 func New(cfg Config) *Machine {
 	cfg.Grace = cmp.Or(cfg.Grace, GraceFailure)
-	m := &Machine{cfg: cfg, procs: make([]process, cfg.Procs)}
+	m := &Machine{cfg: cfg, procs: make([]process, cfg.Procs), lookAt: cfg.HangAfter}
 	for _, p := range cfg.Parts {
 		m.parts = append(m.parts, part{Part: p})
 	}
@@ -238,11 +264,17 @@ func (m *Machine) Deadline() (at time.Duration, ok bool) {
 		return 0, false
 	case m.ending:
 		return m.deadline, true
+	case m.endText != "":
+		return m.reportBy, true
 	}
-	if at = m.partDeadline(); at > 0 && (m.cfg.Timeout == 0 || at < m.cfg.Timeout) {
-		return at, true
+	at, ok = m.cfg.Timeout, m.cfg.Timeout > 0
+	if part := m.partDeadline(); part > 0 && (!ok || part < at) {
+		at, ok = part, true
 	}
-	return m.cfg.Timeout, m.cfg.Timeout > 0
+	if m.cfg.HangAfter > 0 && !m.looking && (!ok || m.lookAt < at) {
+		at, ok = m.lookAt, true
+	}
+	return at, ok
 }
 
 // Step takes an event at time now and returns what is to be done.
@@ -287,6 +319,10 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		out = m.signalled(e.Signal, now)
 	case FrontLost:
 		out = m.frontLost(now)
+	case Reported:
+		out = m.reported(now)
+	case Looked:
+		out = m.looked(e, now)
 	case Tick:
 	default:
 		panic(fmt.Sprintf("job: unknown event %T", event))
@@ -322,20 +358,70 @@ func (m *Machine) fail(status int) {
 // time does what is due.
 func (m *Machine) time(now time.Duration) []Action {
 	out := m.timeParts(now)
-	if at, ok := m.Deadline(); !ok || now < at || !m.ending && (m.cfg.Timeout == 0 || now < m.cfg.Timeout) {
-		return out
-	}
 	switch {
-	case !m.ending:
+	case m.ending && now < m.deadline:
+		return out
+	case m.ending:
+	case m.endText != "": // unless the report does not come
+		if now >= m.reportBy {
+			out = append(out, m.reported(now)...)
+		}
+		return out
+	case m.cfg.Timeout > 0 && now >= m.cfg.Timeout:
 		m.fail(StatusTimeout)
 		text := fmt.Sprintf("the job ran longer than --timeout=%v s and was ended; exit status %d", m.cfg.Timeout.Seconds(), StatusTimeout)
-		return append([]Action{Where{}}, m.end(now, SIGTERM, m.cfg.Grace, Say{text})...)
-	case m.stage == 0:
+		if m.cfg.Report {
+			return append(out, m.report(fmt.Sprintf("--timeout=%v s is over", m.cfg.Timeout.Seconds()), text, now)...)
+		}
+		return append(append(out, Where{}), m.end(now, SIGTERM, m.cfg.Grace, Say{text})...)
+	case m.cfg.HangAfter > 0 && !m.looking && now >= m.lookAt:
+		m.looking = true
+		return append(out, Look{})
+	default:
+		return out
+	}
+	if m.stage == 0 {
 		m.stage, m.deadline = 1, now+GiveUp
-		return []Action{Send{SIGKILL}}
+		return append(out, Send{SIGKILL})
 	}
 	m.stage, m.started = 2, true
-	return nil
+	return out
+}
+
+// report asks for one, behind which the job is ended with a text, or goes on without.
+func (m *Machine) report(why, endText string, now time.Duration) []Action {
+	m.endText, m.reportBy = endText, now+ReportLimit
+	return []Action{Report{why}}
+}
+
+func (m *Machine) reported(now time.Duration) []Action {
+	text := m.endText
+	if m.endText = ""; text == "" {
+		return nil
+	}
+	return m.end(now, SIGTERM, m.cfg.Grace, Say{text})
+}
+
+// Between two looks, in parts of HangAfter.
+const looksEach = 4
+
+// looked hears how long processes have waited. Those that wait too long are reported once; when they can never go on, the job is ended.
+func (m *Machine) looked(e Looked, now time.Duration) []Action {
+	m.looking, m.lookAt = false, now+max(m.cfg.HangAfter/looksEach, 50*time.Millisecond)
+	waits := e.Waited >= m.cfg.HangAfter
+	was := m.told
+	m.told = waits
+	switch {
+	case m.ending || m.endText != "" || !waits:
+		return nil
+	case e.Hangs:
+		m.fail(StatusTimeout)
+		return m.report(fmt.Sprintf("processes have waited for --hang-after=%v s, and can never go on", m.cfg.HangAfter.Seconds()),
+			fmt.Sprintf("the job hangs and was ended; exit status %d", StatusTimeout), now)
+	case was:
+		return nil
+	}
+	return []Action{Report{fmt.Sprintf("a process has waited for --hang-after=%v s in one call", m.cfg.HangAfter.Seconds())}}
 }
 
 // over finishes the job when nothing of it lives.

@@ -183,6 +183,41 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// With a report the job is ended when that is printed, or does not come.
+func TestTimeoutWithReport(t *testing.T) {
+	over := "say the job ran longer than --timeout=2 s and was ended; exit status 124 | send 15"
+	run(t, Config{Procs: 1, Timeout: 2 * time.Second, Report: true}, []step{
+		{2000 * ms, Tick{}, "report"},
+		{2050 * ms, Tick{}, ""},
+		{2100 * ms, Reported{}, over},
+		{2110 * ms, killed(0, 15), "finish 124"},
+	})
+	run(t, Config{Procs: 1, Timeout: 2 * time.Second, Report: true}, []step{
+		{2000 * ms, Tick{}, "report"},
+		{2000*ms + ReportLimit, Tick{}, over},
+		{2100*ms + ReportLimit, Reported{}, ""},
+	})
+}
+
+func TestHangAfter(t *testing.T) {
+	run(t, Config{Procs: 1, HangAfter: 4 * time.Second}, []step{
+		{3999 * ms, Tick{}, ""},
+		{4000 * ms, Tick{}, "look"},
+		{4010 * ms, Tick{}, ""},
+		{4020 * ms, Looked{Waited: time.Second, Hangs: true}, ""}, // not for long
+		{5020 * ms, Tick{}, "look"},
+		{5030 * ms, Looked{Waited: 4 * time.Second}, "report"},
+		{6030 * ms, Tick{}, "look"},
+		{6040 * ms, Looked{Waited: 5 * time.Second}, ""}, // told already
+		{7040 * ms, Tick{}, "look"},
+		{7050 * ms, Looked{Waited: time.Second}, ""},
+		{8050 * ms, Tick{}, "look"},
+		{8060 * ms, Looked{Waited: 4 * time.Second, Hangs: true}, "report"},
+		{8070 * ms, Reported{}, "say the job hangs and was ended; exit status 124 | send 15"},
+		{8080 * ms, killed(0, 15), "finish 124"},
+	})
+}
+
 func TestFrontLost(t *testing.T) {
 	run(t, Config{Procs: 1}, []step{{0, FrontLost{}, "send 15"}, {GraceFailure, Tick{}, "send 9"}, {GraceFailure, killed(0, 9), "finish 137"}})
 	run(t, Config{Procs: 1, Detach: true}, []step{{0, FrontLost{}, ""}, {ms, finalized(0, 0), "publish 0 exited | finish 0"}})

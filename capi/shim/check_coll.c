@@ -1,0 +1,230 @@
+/* check_coll.c - SPX_CHECK=1: collectives that do not fit each other, and what is left at MPI_Finalize. MPI-5.0 6.1, 12.2.
+ *
+ * Each process writes what it is about to do in an operation into its own cells of the memory file, then looks what the others have
+ * written for the same operation of the communicator: nobody waits, and so no program behaves otherwise than without the check. Of two that
+ * do not fit, the later one sees it. The cells of the last SPX_DIAG_CHECKS operations are kept: who is further behind is not compared, nor are
+ * processes of other hosts. */
+#define _GNU_SOURCE
+#include "check_coll.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include "basic.h"
+#include "dp.h"
+#include "settings.h"
+
+int spx_checking;
+
+static spx_diag_check *cells_of(uint32_t i)
+{
+  char *row = (char *)spx_segment + spx_segment->diag_off + (uint64_t)i * SPX_DIAG_BYTES;
+  return (spx_diag_check *)(void *)(row + SPX_DIAG_CHECKED);
+}
+
+void spx_check_start(void)
+{
+  spx_checking = 0;
+  if (!spx_setting_begin(SPX_SET_CHECK, 0, 1) || !spx_segment->diag_off) return;
+  uint64_t at = (uint64_t)((char *)cells_of(spx_me) - (char *)spx_segment);
+  spx_checking = fallocate(spx_map.fd, 0, (off_t)at, SPX_DIAG_BYTES - SPX_DIAG_CHECKED) == 0;
+}
+
+/* ---- what is compared ---------------------------------------------------------------------------------------- */
+
+static bool has_root(uint32_t kind)
+{
+  return kind == SPX_COLL_BCAST || kind == SPX_COLL_GATHER || kind == SPX_COLL_GATHERV || kind == SPX_COLL_SCATTER ||
+         kind == SPX_COLL_SCATTERV || kind == SPX_COLL_REDUCE;
+}
+
+/* The side of the call whose amount has to be that of the others: 0: none, 1: what is sent, 2: what is received. */
+static int compared_side(const spx_coll *c)
+{
+  bool root = c->key.root == c->comm->rank;
+  switch (c->key.kind) {
+  case SPX_COLL_BCAST:
+  case SPX_COLL_ALLGATHER:
+  case SPX_COLL_ALLTOALL: return 2;
+  case SPX_COLL_GATHER: return root ? 2 : 1;
+  case SPX_COLL_SCATTER: return root ? 1 : 2;
+  case SPX_COLL_REDUCE:
+  case SPX_COLL_ALLREDUCE:
+  case SPX_COLL_REDUCE_SCATTER_BLOCK:
+  case SPX_COLL_SCAN:
+  case SPX_COLL_EXSCAN: return c->key.in_place || !c->stype ? 2 : 1;
+  default: return 0;
+  }
+}
+
+static void describe(spx_diag_check *d, const spx_coll *c, int request)
+{
+  *d = (spx_diag_check){.ctx = c->comm->ctx, .seq = c->comm->coll_seq, .fn = spx_fn, .kind = c->key.kind + 1u};
+  d->request = request != 0;
+  d->root = has_root(c->key.kind) ? c->key.root : -1;
+  d->op = c->op && c->op->predef ? (uint32_t)c->op->predef : 0;
+  d->count = -1;
+  int side = compared_side(c);
+  const spx_type *t = side == 1 ? c->stype : side == 2 ? c->rtype : NULL;
+  if (!t) return;
+  d->count = side == 1 ? c->key.scount : c->key.rcount;
+  d->bytes = (uint64_t)(d->count * t->size);
+  d->basic = t->basic;
+}
+
+static const char *type_name(uint32_t basic) { return basic && spx_basics[basic].name ? spx_basics[basic].name : "?"; }
+
+/* Two basic types that hold the same: MPI_INT and MPI_INT32_T. 0 is of several, and MPI_PACKED fits all. */
+static bool fit(uint32_t a, uint32_t b)
+{
+  if (a == b || !a || !b || a == SPX_B_PACKED || b == SPX_B_PACKED) return true;
+  return spx_basics[a].cls == spx_basics[b].cls && spx_basics[a].size == spx_basics[b].size;
+}
+
+static int differ(const spx_diag_check *a, int rank, const spx_diag_check *b, int other, const char *comm)
+{
+  const char *name = *comm ? comm : "the communicator";
+  if (a->kind != b->kind || a->request != b->request) {
+    spx_detail("mismatched collectives: operation %u of %s is %s here (rank %d), but %s on rank %d", a->seq, name,
+               spx_fn_name[a->fn], rank, spx_fn_name[b->fn], other);
+    return MPI_ERR_OTHER;
+  }
+  if (a->root != b->root) {
+    spx_detail("mismatched root: root = %d here (rank %d), but root = %d on rank %d (operation %u of %s)", a->root,
+               rank, b->root, other, a->seq, name);
+    return MPI_ERR_ROOT;
+  }
+  if (a->op != b->op && a->op && b->op) {
+    spx_detail("mismatched operations: rank %d and rank %d give different MPI_Op (operation %u of %s)", rank, other,
+               a->seq, name);
+    return MPI_ERR_OP;
+  }
+  if (a->count < 0 || b->count < 0) return MPI_SUCCESS;
+  if (!fit(a->basic, b->basic) && a->bytes && b->bytes) {
+    spx_detail("mismatched datatypes: %lld of %s here (rank %d), but %lld of %s on rank %d (operation %u of %s)",
+               (long long)a->count, type_name(a->basic), rank, (long long)b->count, type_name(b->basic), other, a->seq,
+               name);
+    return MPI_ERR_TYPE;
+  }
+  if (a->bytes != b->bytes) {
+    spx_detail("mismatched counts: %lld elements, %llu bytes here (rank %d), but %lld elements, %llu bytes on rank %d "
+               "(operation %u of %s)",
+               (long long)a->count, (unsigned long long)a->bytes, rank, (long long)b->count,
+               (unsigned long long)b->bytes, other, a->seq, name);
+    return MPI_ERR_COUNT;
+  }
+  return MPI_SUCCESS;
+}
+
+/* ---- cells --------------------------------------------------------------------------------------------------- */
+
+static uint32_t place_of(uint64_t ctx, uint32_t seq)
+{
+  return (uint32_t)((ctx / SPX_CTX_STEP * 0x9e3779b97f4a7c15ull >> 40) + seq) % SPX_DIAG_CHECKS;
+}
+
+static void publish(const spx_diag_check *mine)
+{
+  spx_diag_check *cell = cells_of(spx_me) + place_of(mine->ctx, mine->seq);
+  uint32_t version = cell->version | 1;
+  __atomic_store_n(&cell->version, version, __ATOMIC_RELAXED);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+  *cell = *mine;
+  cell->version = version;
+  __atomic_store_n(&cell->version, version + 1, __ATOMIC_RELEASE);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two, one sees the other's */
+}
+
+/* What process i has written for the same operation, if it has. */
+static bool written(uint32_t i, const spx_diag_check *mine, spx_diag_check *out)
+{
+  const spx_diag_check *cell = cells_of(i) + place_of(mine->ctx, mine->seq);
+  uint32_t version = __atomic_load_n(&cell->version, __ATOMIC_ACQUIRE);
+  if (version == 0 || version & 1) return false;
+  memcpy(out, cell, sizeof *out);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  return __atomic_load_n(&cell->version, __ATOMIC_RELAXED) == version && out->ctx == mine->ctx && out->seq == mine->seq;
+}
+
+int spx_check_collective(const spx_coll *c, int request)
+{
+  spx_comm *comm = c->comm;
+  if ((comm->flags & SPX_C_INTER) || comm->size == 1) return MPI_SUCCESS;
+  spx_diag_check mine, other;
+  describe(&mine, c, request);
+  publish(&mine);
+  for (int r = 0; r < comm->size; r++) {
+    uint32_t i = comm->peer[r];
+    if (r == comm->rank || spx_peer_is_far(i) || spx_proc_of(i)->host != spx_segment->host) continue;
+    if (!written(i, &mine, &other)) continue;
+    int err = differ(&mine, comm->rank, &other, r, comm->name);
+    if (err != MPI_SUCCESS) return err;
+  }
+  return MPI_SUCCESS;
+}
+
+/* ---- what is left -------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  int messages;
+  const spx_unex *first;
+} left_over;
+
+static void count_message(spx_unex *e, void *arg)
+{
+  left_over *l = arg;
+  if (e->ctx % SPX_CTX_STEP != SPX_CTX_P2P) return;
+  if (!l->messages++) l->first = e;
+}
+
+static void count_request(spx_obj *o, void *arg)
+{
+  const spx_request *r = (const spx_request *)o;
+  int *n = arg;
+  if (r->flags & SPX_RF_INTERNAL || r->flags & SPX_RF_FREED) return;
+  if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) n[(r->flags & SPX_RF_PERSISTENT) != 0]++;
+}
+
+static void count_comm(spx_obj *o, void *arg)
+{
+  const spx_comm *c = (const spx_comm *)o;
+  int *n = arg;
+  if (!(c->flags & (SPX_C_WORLD | SPX_C_SELF))) n[0]++;
+}
+
+static void count_type(spx_obj *o, void *arg)
+{
+  const spx_type *t = (const spx_type *)o;
+  int *n = arg;
+  if (!(t->flags & SPX_T_PREDEFINED)) n[0]++;
+}
+
+static void say(int n, const char *what, const char *todo)
+{
+  if (n)
+    fprintf(stderr, "libspx: SPX_CHECK: rank %u leaves %d %s at MPI_Finalize: %s\n", spx_proc_of(spx_me)->world_rank, n,
+            what, todo);
+}
+
+void spx_check_leaks(void)
+{
+  if (!spx_checking) return;
+  spx_glance();
+  left_over l = {0, NULL};
+  int requests[2] = {0, 0}, comms = 0, types = 0;
+  spx_lock();
+  if (spx_unex_count) spx_each_unexpected(count_message, &l);
+  if (l.messages)
+    fprintf(stderr,
+            "libspx: SPX_CHECK: rank %u leaves %d messages that it has never received: the first from rank %d, with "
+            "tag %d, of %llu bytes\n",
+            spx_proc_of(spx_me)->world_rank, l.messages, l.first->src, l.first->tag,
+            (unsigned long long)l.first->bytes);
+  spx_unlock();
+  spx_each_handle(SPX_K_REQ, count_request, requests);
+  spx_each_handle(SPX_K_COMM, count_comm, &comms);
+  spx_each_handle(SPX_K_TYPE, count_type, &types);
+  say(requests[0], "requests", "complete each by MPI_Wait or MPI_Test, or free it");
+  say(requests[1], "persistent requests", "MPI_Request_free each");
+  say(comms, "communicators", "MPI_Comm_free each");
+  say(types, "datatypes", "MPI_Type_free each");
+}

@@ -1,0 +1,169 @@
+package broken
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libspx/core/diagnose"
+	"libspx/tests/harness"
+)
+
+// job is a program that hangs, under a name of its own.
+type job struct {
+	cmd    *exec.Cmd
+	number string
+	lines  chan string // of its standard error
+}
+
+const limit = 30 * time.Second
+
+func hang(t *testing.T, w wrong) *job {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "hangs")
+	text, err := os.ReadFile(w.compile(t))
+	if err == nil {
+		err = os.WriteFile(program, text, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := harness.Spxrun(t, w.n, program)
+	j := &job{cmd: exec.Command(args[0], args[1:]...), lines: make(chan string, 1000)}
+	j.cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(harness.Build(t), "lib"))
+	errs, err := j.cmd.StderrPipe()
+	if err == nil {
+		err = j.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		j.cmd.Process.Kill() //nolint:errcheck // it may have ended; its agent ends the ranks
+		j.cmd.Wait()         //nolint:errcheck // it was killed
+	})
+	go func() {
+		defer close(j.lines)
+		for s := bufio.NewScanner(errs); s.Scan(); {
+			j.lines <- s.Text()
+		}
+	}()
+	j.find(t, program)
+	return j
+}
+
+// find waits until the job is there and all its processes wait in MPI.
+func (j *job) find(t *testing.T, program string) {
+	t.Helper()
+	for until := time.Now().Add(limit); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		var jobs []struct{ Job, Program string }
+		if json.Unmarshal([]byte(spxctl(t, "jobs", "--json")), &jobs) != nil {
+			continue
+		}
+		for _, about := range jobs {
+			if about.Program == program {
+				j.number = about.Job
+			}
+		}
+		if j.number == "" {
+			continue
+		}
+		waiting := 0
+		procs := j.processes(t)
+		for _, p := range procs {
+			if p.State == diagnose.Waiting {
+				waiting++
+			}
+		}
+		if waiting > 0 && waiting == len(procs) {
+			return
+		}
+	}
+	t.Fatalf("the processes of %s do not come to wait", program)
+}
+
+func (j *job) processes(t *testing.T) []diagnose.Proc {
+	var all struct{ Processes []diagnose.Proc }
+	if err := json.Unmarshal([]byte(spxctl(t, "ps", "--json", j.number)), &all); err != nil {
+		return nil // not all have started
+	}
+	return all.Processes
+}
+
+func spxctl(t *testing.T, args ...string) string {
+	t.Helper()
+	o := harness.Run(t, harness.Command{Args: append([]string{filepath.Join(harness.Build(t), "bin/spxctl")}, args...)})
+	return o.Stdout
+}
+
+func match(t *testing.T, what, text string, patterns ...string) {
+	t.Helper()
+	for _, p := range patterns {
+		if !regexp.MustCompile("(?m)" + p).MatchString(text) {
+			t.Errorf("%s: nothing like %q in\n%s", what, p, text)
+		}
+	}
+}
+
+func TestSpxctl(t *testing.T) {
+	j := hang(t, all[0])
+	call := `MPI_Recv\(count=1, datatype=MPI_INT, source=1, tag=7, comm=MPI_COMM_WORLD\)`
+	match(t, "ps", spxctl(t, "ps", j.number), `^ +0 +\d+ .* s  `+call+`$`)
+	match(t, "waits", spxctl(t, "waits", j.number), `^deadlock: rank 0 and rank 1 wait for each other$`, `^  rank 0 is in `+call+` for .*, at swap \(deadlock2\.c:7\)$`)
+	match(t, "stacks", spxctl(t, "stacks", j.number), `^  #0  MPI_Recv \(in .*\)$`, `^  #\d  swap \(deadlock2\.c:7\)$`, `^  #\d  main \(deadlock2\.c:17\)$`)
+	match(t, "queues", spxctl(t, "queues", j.number), `^rank 1: 1 receives posted, 0 messages unexpected, 0 sends pending$`, `posted +receive of at most 4 bytes from rank 0, tag 7, on MPI_COMM_WORLD$`)
+	for _, p := range j.processes(t) {
+		if len(p.Waits) != 1 || p.Waits[0].Call != "MPI_Recv" || p.Waits[0].Peer != 1-p.Rank || p.Waits[0].For <= 0 {
+			t.Errorf("ps --json: %+v", p)
+		}
+	}
+}
+
+// SIGQUIT, as from Ctrl-\, has spxrun print the same; the job goes on.
+func TestQuit(t *testing.T) {
+	j := hang(t, all[0])
+	if err := j.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	late := time.After(limit)
+	var seen []string
+	for {
+		select {
+		case line, open := <-j.lines:
+			if seen = append(seen, line); strings.Contains(line, "deadlock: rank 0 and rank 1 wait for each other") {
+				if len(j.processes(t)) != 2 {
+					t.Error("the job has not gone on")
+				}
+				return
+			}
+			if !open {
+				t.Fatalf("spxrun has ended: %q", seen)
+			}
+		case <-late:
+			t.Fatalf("no report: %q", seen)
+		}
+	}
+}
+
+// With SPX_CHECK=1 what is left is told, and nothing is said of a program that leaves nothing.
+func TestLeaks(t *testing.T) {
+	w := wrong{name: "leaks"}
+	program := w.compile(t)
+	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program), Env: []string{"SPX_CHECK=1"}})
+	if o.Status != 0 {
+		t.Errorf("status %d", o.Status)
+	}
+	match(t, "leaks", o.Stderr, `rank 1 leaves 1 messages that it has never received: the first from rank 0, with tag 9, of 4 bytes`,
+		`rank 0 leaves 1 requests`, `rank 1 leaves 1 communicators`, `rank 0 leaves 1 datatypes`)
+	o = harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program, "all"), Env: []string{"SPX_CHECK=1"}})
+	if o.Status != 0 || o.Stderr != "" {
+		t.Errorf("a program that leaves nothing: status %d, said %q", o.Status, o.Stderr)
+	}
+}
