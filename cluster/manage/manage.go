@@ -19,6 +19,7 @@ type Config struct {
 	Clusters []Cluster
 	BeatMS   int64 // between heartbeats
 	LimitMS  int64 // how long a promise holds: who is silent so long is replaced
+	SilentMS int64 // a cluster of which the system's master hears nothing for so long is dead
 	FenceMS  int64 // without word from the system's master for so long, an agent ends its processes; 0: never
 }
 
@@ -108,14 +109,17 @@ const System = -1
 type Message struct {
 	From, To int
 	Hops     int
+	Way      int // which way it takes, where there are several; an answer takes that of its beat
 	Seat     int
 	Term     uint64
 	Sent     int64 // of a beat, on its sender's clock; answers repeat it
 
-	Beat     bool // from who holds a seat, or wants to
-	Granted  bool // of an answer: the promise is given
-	Voter    int  // of an answer: who promises: an agent or, for the system's seat, a cluster
-	Holder   int  // of an answer that refuses: who was promised to, -1: nobody
+	Age      int64 // of a beat: how long ago its sender has heard of the system's master
+	Beat     bool  // from who holds a seat, or wants to
+	Granted  bool  // of an answer: the promise is given
+	Voter    int   // of an answer: who promises: an agent or, for the system's seat, a cluster
+	Promised int   // of an answer that refuses: to whom the promise is given and holds, -1: nobody
+	Holder   int   // of an answer for the system's seat: who speaks for the cluster, -1: not known
 	Counts   []Count
 	Clusters []int // which clusters the counts are of
 	View     *View // when the receiver may not have it

@@ -1,7 +1,5 @@
 package manage
 
-import "sort"
-
 // routes finds ways between agents that share no network: over those that are on several.
 type routes struct {
 	self       int
@@ -34,26 +32,26 @@ func newRoutes(c *Config) *routes {
 	return r
 }
 
-// to is the agent to whom a message for another one is handed; -1: there is no way.
-func (r *routes) to(agent int) int {
+// to is the agent to whom a message for another one is handed: one that is nearer to it, so that nothing goes in a circle. way says which, where there
+// are several; -1: there is none.
+func (r *routes) to(agent, way int) int {
 	d := r.from(agent)
 	var ways []int
 	for _, n := range r.neighbours[r.self] {
 		if n == agent {
 			return n
 		}
-		if d[n] >= 0 && d[n] <= d[r.self] {
+		if d[n] >= 0 && d[n] < d[r.self] {
 			ways = append(ways, n)
 		}
 	}
 	if len(ways) == 0 {
 		return -1
 	}
-	sort.SliceStable(ways, func(i, j int) bool { return d[ways[i]] < d[ways[j]] })
-	return ways[r.turns[agent]%len(ways)]
+	return ways[way%len(ways)]
 }
 
-// other: nothing has come back from there; the next message takes another way.
+// other: nothing has come back from there; the next message takes another way, and so does its answer.
 func (r *routes) other(agent int) { r.turns[agent]++ }
 
 // from is how far every agent is from one; -1: there is no way.

@@ -37,6 +37,23 @@ func (s *seat) grant(from int, term uint64, now, limit int64) bool {
 	return true
 }
 
+// taken is to whom the promise is given that holds now; -1: nobody.
+func (s *seat) taken(now int64) int {
+	if now < s.until {
+		return s.promised
+	}
+	return -1
+}
+
+// yield stops to want the seat, and takes the promise back that this agent has given itself.
+func (s *seat) yield(self int, now int64) {
+	s.standing = false
+	clear(s.acked)
+	if s.promised == self {
+		s.promised, s.until = -1, now
+	}
+}
+
 // lease is until when this agent may act in the seat: so long as a majority's promises hold. Of two halves that with the lowest voter counts.
 func (s *seat) lease(limit int64) int64 {
 	if !s.standing || len(s.voters) == 0 {

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"libspx/cluster/config"
+	"libspx/launch/service"
+	"libspx/launch/steer"
 	"libspx/launch/system"
 )
 
@@ -16,7 +20,7 @@ import (
 
 func systemCommand() *cobra.Command {
 	c := &cobra.Command{Use: "system", Short: "systems of clusters: their files, and how they are"}
-	c.AddCommand(checkCommand(), schemaCommand())
+	c.AddCommand(checkCommand(), schemaCommand(), statusCommand())
 	return c
 }
 
@@ -93,4 +97,88 @@ func summary(s *config.System) {
 		fmt.Printf("%s: MPI_Init waits for %v, at most %g s; a rank dies: %s, a host: %s, a path: %s, an IOP: %s, the cluster: %s\n",
 			c.Name, s.Awaited(c), float64(c.Start.LimitMS)/1000, f.Process, f.Host, f.Network, f.IOP, f.Cluster)
 	}
+}
+
+func statusCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "status [JOB]",
+		Short: "shows how a running system is",
+		Long: `JOB is the name of the system, or the beginning of its job's number; without it, the only system of this user whose spxrun is on this host. Shows the
+clusters with their states and the links with the I/O processes that live.`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	watch := c.Flags().Bool("watch", false, "show it again whenever it has changed, until the system ends")
+	every := c.Flags().Duration("every", 200*time.Millisecond, "with --watch: how often to look")
+	asJSON := c.Flags().Bool("json", false, "print it as JSON, one object in each line")
+	svg := c.Flags().String("svg", "", "draw it into this file (-: standard output)")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		about, err := findSystem(args)
+		if err != nil {
+			return err
+		}
+		number, err := strconv.ParseUint(about.Job, 16, 64)
+		if err != nil {
+			return err
+		}
+		last := ""
+		for {
+			text, err := show(about, *asJSON, *svg)
+			if err != nil {
+				return err
+			}
+			if text != last {
+				fmt.Print(text)
+				last = text
+			}
+			if !*watch {
+				return nil
+			}
+			time.Sleep(*every)
+			next, err := steer.Describe(number)
+			if err != nil { // it has ended
+				return nil
+			}
+			about = &next
+		}
+	}
+	return c
+}
+
+// findSystem is the system that the user means.
+func findSystem(args []string) (*service.About, error) {
+	var found []*service.About
+	for _, about := range steer.List() {
+		s, err := system.StatusOf(&about)
+		if err == nil && (len(args) == 0 || args[0] == s.Name || len(args[0]) > 3 && len(args[0]) <= len(about.Job) && about.Job[:len(args[0])] == args[0]) {
+			found = append(found, &about)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		return nil, errors.New("no such system of this user runs with its spxrun on this host; spxctl jobs lists the jobs")
+	}
+	return nil, fmt.Errorf("%d systems run; say which: its name, or the beginning of its job's number (spxctl jobs)", len(found))
+}
+
+// show is a status in the form that is wanted; svg is a file to draw it into.
+func show(about *service.About, asJSON bool, svg string) (string, error) {
+	s, err := system.StatusOf(about)
+	if err != nil {
+		return "", err
+	}
+	if svg == "-" {
+		return s.Drawing(), nil
+	}
+	if svg != "" {
+		if err := os.WriteFile(svg, []byte(s.Drawing()), 0o666); err != nil {
+			return "", err
+		}
+	}
+	if asJSON {
+		text, err := json.Marshal(about)
+		return string(text) + "\n", err
+	}
+	return fmt.Sprintf("system %s, job %s on %s\n\n%s\n", s.Name, about.Job, about.Host, s.Text()), nil
 }

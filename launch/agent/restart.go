@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -110,6 +111,26 @@ func (a *agent) relayout(s *spawning) {
 	for k := range s.question.Programs {
 		s.question.Programs[k].Env = replaced(s.question.Programs[k].Env, layout.Variable, text)
 	}
+}
+
+// aboutSystem describes the job as a system; nil: it is none.
+func (a *agent) aboutSystem() *service.System {
+	m, decides := a.machine.(*job.Machine)
+	if !decides || len(a.spec.Parts) == 0 {
+		return nil
+	}
+	s := &service.System{Layout: json.RawMessage(variable(a.spec.Programs[0].Env, layout.Variable))}
+	for i, p := range m.Parts() {
+		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts}
+		for k := range a.spec.Programs {
+			if a.spec.Programs[k].Part == i+1 {
+				part.Program = strings.Join(a.spec.Programs[k].Argv, " ")
+				break
+			}
+		}
+		s.Parts = append(s.Parts, part)
+	}
+	return s
 }
 
 func variable(env []string, name string) string {

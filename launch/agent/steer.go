@@ -194,6 +194,7 @@ func (a *agent) about() *service.Message {
 			}
 		}
 	}
+	about.System = a.aboutSystem()
 	text, err := json.Marshal(about)
 	if err != nil {
 		return refuse(mpierr.Intern, "%v", err)

@@ -49,6 +49,9 @@ type part struct {
 	deadline time.Duration // then: when they are killed; 0: they were
 	restarts int
 	again    bool // it is being started again
+	begun    bool // it has had a process
+	gone     bool // it has stopped for good, and the others go on
+	lost     int  // processes that have died while the others of the part went on
 }
 
 // of is the part of a process; nil: the job has no parts.
@@ -63,7 +66,7 @@ func (m *Machine) partOf(proc int) *part {
 func (m *Machine) join(proc int) {
 	if p := m.partOf(proc); p != nil {
 		p.alive++
-		p.again = false
+		p.again, p.begun, p.lost = false, true, 0
 		m.procs[proc].name = fmt.Sprintf("%s of %s", m.procs[proc].name, p.Name)
 	}
 }
@@ -112,6 +115,7 @@ func (m *Machine) diedInPart(p *part, e Ended, now time.Duration) []Action {
 		if m.death == 0 {
 			m.death = status
 		}
+		p.lost++
 		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, p.alive, p.Name)}}
 	}
 	p.stopping, p.status = true, status
@@ -148,6 +152,7 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 		p.again = true
 		return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times).", p.Name, p.restarts, p.Restarts)}, RestartPart{m.number(p)}}
 	}
+	p.gone = true
 	if m.death == 0 {
 		m.death = p.status
 	}
@@ -225,6 +230,38 @@ func (m *Machine) timeParts(now time.Duration) (out []Action) {
 			p.stopping, p.deadline = true, now+m.cfg.Grace
 			out = append(out, SendTo{m.livingOf(p), SIGTERM})
 		}
+	}
+	return out
+}
+
+// PartState is how a part is, for who asks.
+type PartState struct {
+	Name     string `json:"name"`
+	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
+	Alive    int    `json:"alive"` // processes
+	Restarts int    `json:"restarts"`
+}
+
+// Parts tells how the parts of a system are.
+func (m *Machine) Parts() (out []PartState) {
+	for i := range m.parts {
+		p := &m.parts[i]
+		state := "running"
+		switch {
+		case p.stopping:
+			state = "stopping"
+		case p.again:
+			state = "restarting"
+		case p.gone:
+			state = "gone"
+		case p.alive == 0 && p.begun:
+			state = "ended"
+		case !m.started && !p.begun:
+			state = "starting"
+		case p.lost > 0:
+			state = "degraded"
+		}
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -36,9 +37,25 @@ func ParseChange(text string) (c Change, err error) {
 
 // About describes a job.
 type About struct {
-	Job      string `json:"job"` // 16 hexadecimal digits
-	Host     string `json:"host"`
-	Program  string `json:"program"`  // the first of the command line, with its arguments
-	Procs    int    `json:"procs"`    // of the program that takes commands, else all
-	Commands bool   `json:"commands"` // its number of processes can be changed
+	Job      string  `json:"job"` // 16 hexadecimal digits
+	Host     string  `json:"host"`
+	Program  string  `json:"program"`          // the first of the command line, with its arguments
+	Procs    int     `json:"procs"`            // of the program that takes commands, else all
+	Commands bool    `json:"commands"`         // its number of processes can be changed
+	System   *System `json:"system,omitempty"` // it is a system of clusters
+}
+
+// System describes a system of clusters: how its parts are, the clusters and then the I/O processes, as the table says who they are.
+type System struct {
+	Layout json.RawMessage `json:"layout"` // of package cluster/layout
+	Parts  []Part          `json:"parts"`
+}
+
+// Part is a cluster, or an I/O process.
+type Part struct {
+	Name     string `json:"name"`
+	Program  string `json:"program"`
+	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
+	Alive    int    `json:"alive"` // processes
+	Restarts int    `json:"restarts"`
 }

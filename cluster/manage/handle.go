@@ -1,0 +1,302 @@
+package manage
+
+import "slices"
+
+// handle takes a message that has come to this agent.
+func (m *Machine) handle(msg Message) {
+	switch {
+	case msg.Beat && msg.Seat == System:
+		m.systemBeat(msg)
+	case msg.Beat:
+		m.clusterBeat(msg)
+	default:
+		m.answered(msg)
+	}
+}
+
+// clusterBeat answers a master, or one who wants to be that, of a cluster on this host.
+func (m *Machine) clusterBeat(msg Message) {
+	s := m.clusters[msg.Seat]
+	if s == nil {
+		return
+	}
+	answer := Message{To: msg.From, Seat: msg.Seat, Sent: msg.Sent, Way: msg.Way, Voter: m.cfg.Self}
+	answer.Granted = s.grant(msg.From, msg.Term, m.now, m.cfg.LimitMS)
+	answer.Term, answer.Promised = s.term, s.taken(m.now)
+	if answer.Granted {
+		m.heard[msg.Seat] = m.now
+		m.masters[msg.Seat] = msg.From
+		if msg.From != m.cfg.Self {
+			s.standing = false
+		}
+		if msg.View != nil {
+			m.learn(msg.View)
+		}
+		m.word = max(m.word, m.now-msg.Age)
+		answer.Clusters, answer.Counts = []int{msg.Seat}, []Count{m.own[msg.Seat]}
+	}
+	answer.Term2, answer.Version = m.view.Term, m.view.Version
+	m.send(answer)
+}
+
+// systemBeat answers the system's master, for the clusters whose master this agent is.
+func (m *Machine) systemBeat(msg Message) {
+	c := msg.Voter
+	answer := Message{To: msg.From, Seat: System, Sent: msg.Sent, Way: msg.Way, Voter: c, Holder: -1, Promised: -1}
+	s, vote := m.clusters[c], m.votes[c]
+	if s == nil || !s.held || vote == nil {
+		if c >= 0 && c < len(m.masters) && m.masters[c] >= 0 && m.masters[c] != m.cfg.Self {
+			answer.Holder = m.masters[c] // ask there
+		}
+		answer.Term = m.view.Term
+		m.send(answer)
+		return
+	}
+	vote.term = max(vote.term, m.view.Term, m.top) // a host may know a later view than its masters
+	answer.Granted = vote.grant(msg.From, msg.Term, m.now, m.cfg.LimitMS)
+	answer.Term, answer.Promised, answer.Holder = vote.term, vote.taken(m.now), m.cfg.Self
+	if answer.Granted {
+		m.heard[System], m.word = m.now, m.now
+		if msg.From != m.cfg.Self {
+			m.system.standing = false
+			m.system.term = max(m.system.term, msg.Term)
+		}
+		if msg.View != nil && m.learn(msg.View) {
+			m.hurry()
+		}
+		answer.Clusters, answer.Counts = []int{c}, []Count{m.sum(c)}
+	}
+	answer.Term2, answer.Version = m.view.Term, m.view.Version
+	m.send(answer)
+}
+
+// hurry has the masters' news go down at once. All seats that this agent holds have it.
+func (m *Machine) hurry() {
+	for _, s := range m.clusters {
+		if s.held {
+			s.nextBeat = m.now
+		}
+	}
+}
+
+// answered takes an answer to a beat of this agent, or a report.
+func (m *Machine) answered(msg Message) {
+	s := m.system
+	if msg.Seat != System {
+		s = m.clusters[msg.Seat]
+	}
+	if s == nil {
+		return
+	}
+	m.top = max(m.top, msg.Term2)
+	for i, c := range msg.Clusters {
+		m.take(msg.Seat, c, msg.Voter, msg.Counts[i])
+	}
+	switch {
+	case msg.Sent == 0: // a report: nobody has asked
+	case msg.Granted:
+		s.acked[msg.Voter] = max(s.acked[msg.Voter], msg.Sent)
+		if msg.Seat == System {
+			m.masters[msg.Voter], m.tries[msg.Voter] = msg.From, 0
+		}
+		m.has[[2]int{msg.Seat, msg.Voter}] = View{Term: msg.Term2, Version: msg.Version}
+	case msg.Seat == System && msg.Holder >= 0 && msg.Holder != msg.From:
+		m.masters[msg.Voter], m.tries[msg.Voter] = msg.Holder, 0
+	case msg.Promised >= 0 && msg.Promised != m.cfg.Self && !s.held: // another was first
+		m.yield(s, msg.Seat)
+	case msg.Term > s.term:
+		s.term = msg.Term // and once more, with a higher one
+		if s.held && msg.Seat == System {
+			s.term++
+			m.view.Term, m.view.Version = s.term, m.view.Version+1
+		}
+	}
+}
+
+// yield gives up to want a seat: somebody else has promises for it.
+func (m *Machine) yield(s *seat, seat int) {
+	s.yield(m.cfg.Self, m.now)
+	m.heard[seat] = m.now
+	if seat == System {
+		for _, vote := range m.votes {
+			vote.yield(m.cfg.Self, m.now)
+		}
+	}
+}
+
+// take notes what a host, or a cluster, has.
+func (m *Machine) take(seat, cluster, from int, c Count) {
+	if seat == System {
+		if m.whole[cluster] != c {
+			m.whole[cluster] = c
+			m.judge(false)
+		}
+		return
+	}
+	if m.reports[cluster] == nil {
+		m.reports[cluster] = map[int]Count{}
+	}
+	if m.reports[cluster][from] != c {
+		m.reports[cluster][from] = c
+		if m.clusters[cluster].held && from != m.cfg.Self {
+			m.report(cluster)
+		}
+	}
+}
+
+// report tells what has changed, up the tree: this host's master of the cluster, or, of its whole, that of the system.
+func (m *Machine) report(cluster int) {
+	s := m.clusters[cluster]
+	if s == nil {
+		return
+	}
+	if m.reports[cluster] == nil {
+		m.reports[cluster] = map[int]Count{}
+	}
+	m.reports[cluster][m.cfg.Self] = m.own[cluster]
+	up := Message{Seat: cluster, To: m.masters[cluster], Voter: m.cfg.Self, Clusters: []int{cluster}, Counts: []Count{m.own[cluster]}}
+	if s.held {
+		up = Message{Seat: System, To: m.view.Master, Voter: cluster, Clusters: []int{cluster}, Counts: []Count{m.sum(cluster)}}
+	}
+	if up.To >= 0 {
+		m.send(up)
+	}
+}
+
+// listen notes, as the system's master, of which clusters nothing has been heard for too long.
+func (m *Machine) listen() {
+	if !m.system.held {
+		return
+	}
+	m.word = m.now
+	changed := false
+	for i := range m.cfg.Clusters {
+		last := max(m.system.since, m.system.acked[i])
+		if silent := m.now-last >= m.cfg.SilentMS; silent != m.silent[i] {
+			m.silent[i], changed = silent, true
+		}
+	}
+	if changed {
+		m.judge(false)
+	}
+}
+
+// sum is what all hosts of a cluster have of its latest life.
+func (m *Machine) sum(cluster int) (total Count) {
+	for _, c := range m.reports[cluster] {
+		total.Life = max(total.Life, c.Life)
+	}
+	for agent, c := range m.reports[cluster] {
+		if c.Life != total.Life {
+			continue
+		}
+		if _, gone := m.gone[agent]; gone {
+			c = Count{Lost: c.Alive + c.Lost, Done: c.Done, Failed: c.Failed}
+		}
+		total.add(c)
+	}
+	return total
+}
+
+// learn takes a view that is newer, and does what it says for this host.
+func (m *Machine) learn(v *View) bool {
+	if !v.newer(&m.view) {
+		return false
+	}
+	m.view = *v
+	m.view.Clusters = slices.Clone(v.Clusters)
+	for i := range m.masters {
+		if c := v.Clusters[i]; c.Master >= 0 && m.clusters[i] == nil {
+			m.masters[i] = c.Master
+		}
+	}
+	m.tell()
+	return true
+}
+
+// tell hands a new view to the shell, and what it means for the processes here.
+func (m *Machine) tell() {
+	m.out = append(m.out, Learned{*m.copyView()})
+	for i := range m.cfg.Clusters {
+		if m.clusters[i] == nil {
+			continue
+		}
+		c := m.view.Clusters[i]
+		if (c.State == Dead || m.view.Stopping) && m.ended[i] < c.Life && m.started[i] >= c.Life {
+			m.ended[i] = c.Life
+			m.out = append(m.out, End{i})
+		}
+		if c.Life > m.started[i] && !m.view.Stopping {
+			if m.ended[i] < m.started[i] {
+				m.ended[i] = c.Life - 1
+				m.out = append(m.out, End{i})
+			}
+			m.started[i] = c.Life
+			m.out = append(m.out, Start{i, c.Life})
+		}
+	}
+}
+
+// judge is the system's master's: what the reports mean, and what is to be done.
+func (m *Machine) judge(anew bool) {
+	if !m.Holds(System, m.now) {
+		return
+	}
+	changed := anew
+	for i := range m.cfg.Clusters {
+		c := &m.view.Clusters[i]
+		before := *c
+		if m.masters[i] >= 0 {
+			c.Master = m.masters[i]
+		}
+		m.judgeCluster(i, c)
+		changed = changed || *c != before
+	}
+	if !changed {
+		return
+	}
+	m.view.Version++
+	m.tell()
+	m.system.nextBeat = m.now
+	m.hurry()
+}
+
+func (m *Machine) judgeCluster(i int, c *ClusterView) {
+	cfg, n := &m.cfg.Clusters[i], m.whole[i]
+	if m.silent[i] {
+		c.State, c.Alive = Dead, 0
+		m.view.Stopping = m.view.Stopping || cfg.OnDeath == StopSystem
+		return
+	}
+	if c.State == Dead && cfg.OnDeath == RestartIt { // it was silent, and is back
+		m.buried(i, c)
+		return
+	}
+	if n.Life != c.Life { // of a life before
+		return
+	}
+	c.Alive = n.Alive
+	switch {
+	case n.Failed, n.Lost > 0 && (!cfg.Degrade || n.Alive+n.Done == 0):
+		c.State = Dead
+		m.buried(i, c)
+	case n.Done > 0 && n.Alive == 0:
+		c.State = Done
+	case n.Lost > 0:
+		c.State = Degraded
+	case n.Alive+n.Done >= cfg.Want:
+		c.State = Running
+	}
+}
+
+// buried: a cluster is dead, and its policy says what that means for the system.
+func (m *Machine) buried(i int, c *ClusterView) {
+	switch cfg := &m.cfg.Clusters[i]; {
+	case m.view.Stopping:
+	case cfg.OnDeath == RestartIt && int(c.Life) <= cfg.Restarts:
+		c.Life++
+		c.State, c.Alive = Starting, 0
+	case cfg.OnDeath != GoOn:
+		m.view.Stopping = true
+	}
+}

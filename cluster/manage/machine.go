@@ -1,0 +1,290 @@
+package manage
+
+import "slices"
+
+// Machine is one agent's part of the management tree.
+type Machine struct {
+	cfg    Config
+	routes *routes
+	now    int64
+
+	clusters map[int]*seat         // those of this agent's clusters
+	system   *seat                 // as a candidate, and as the voter of the clusters whose master it is
+	votes    map[int]*seat         // by cluster: its promise for the system's seat, while this agent speaks for it
+	own      map[int]Count         // this host's, by cluster
+	reports  map[int]map[int]Count // to the master of a cluster: by cluster and agent
+	whole    map[int]Count         // to the system's master: by cluster
+
+	view    View
+	masters []int           // whom this agent takes for the master of each cluster; -1: nobody yet
+	tries   []int           // candidates that were asked instead
+	top     uint64          // the highest term of a view that anybody has told of
+	heard   map[int]int64   // by seat: when its holder last was
+	silent  []bool          // to the system's master: clusters of which nothing is heard
+	has     map[[2]int]View // term and version of the view that an agent is known to have, by seat and voter
+	gone    map[int]int64   // agents that are gone for certain: from when on their promises have run out
+	word    int64           // when the system's master was last heard of
+	fenced  bool
+	started map[int]uint32 // lives of clusters that this host was told to start
+	ended   map[int]uint32 // and to end
+
+	out      []Action
+	loop     []Message // to itself
+	Handled  uint64    // messages, for measurements
+	Relayed  uint64
+	SentSize uint64
+}
+
+// New makes the machine of an agent that begins at time now.
+func New(cfg Config, now int64) *Machine {
+	m := &Machine{cfg: cfg, routes: newRoutes(&cfg), now: now, word: now, clusters: map[int]*seat{}, votes: map[int]*seat{}, own: map[int]Count{},
+		reports: map[int]map[int]Count{}, whole: map[int]Count{}, heard: map[int]int64{}, has: map[[2]int]View{}, gone: map[int]int64{},
+		started: map[int]uint32{}, ended: map[int]uint32{}, silent: make([]bool, len(cfg.Clusters)), tries: make([]int, len(cfg.Clusters))}
+	var all []int
+	for i, c := range cfg.Clusters {
+		all = append(all, i)
+		m.masters = append(m.masters, -1)
+		m.view.Clusters = append(m.view.Clusters, ClusterView{Life: 1, Master: -1})
+		m.heard[i] = now
+		if slices.Contains(c.Agents, cfg.Self) {
+			m.clusters[i] = newSeat(c.Agents, c.Candidates)
+			m.started[i] = 1
+		}
+	}
+	m.view.Master = -1
+	m.heard[System] = now
+	m.system = newSeat(all, nil)
+	return m
+}
+
+// View is the system as this agent knows it.
+func (m *Machine) View() View { return *m.copyView() }
+
+// Holds reports whether this agent may act in a seat at time now.
+func (m *Machine) Holds(seat int, now int64) bool {
+	if seat == System {
+		return m.system.lease(m.cfg.LimitMS) > now
+	}
+	s := m.clusters[seat]
+	return s != nil && s.lease(m.cfg.LimitMS) > now
+}
+
+// Step takes an event at time now and returns what is to be done.
+func (m *Machine) Step(e Event, now int64) []Action {
+	m.now, m.out = max(now, m.now), nil
+	switch e := e.(type) {
+	case Tick:
+	case Received:
+		m.received(e.Message)
+	case Counted:
+		if m.own[e.Cluster] != e.Count {
+			m.own[e.Cluster] = e.Count
+			m.report(e.Cluster)
+		}
+	case Gone:
+		if _, known := m.gone[e.Agent]; !known {
+			m.gone[e.Agent] = m.now + m.cfg.LimitMS
+		}
+	}
+	m.work()
+	for len(m.loop) > 0 {
+		next := m.loop[0]
+		m.loop = m.loop[1:]
+		m.handle(next)
+		m.work()
+	}
+	return m.out
+}
+
+// Deadline is when the machine wants the next Tick.
+func (m *Machine) Deadline() int64 {
+	at := m.now + m.cfg.BeatMS
+	for i, s := range m.clusters {
+		at = min(at, m.due(s, i))
+	}
+	return max(min(at, m.due(m.system, System)), m.now+1)
+}
+
+// due is when something is to be done in a seat: a beat, or to stand for it.
+func (m *Machine) due(s *seat, seat int) int64 {
+	if s.standing {
+		return s.nextBeat
+	}
+	if turn := m.turn(s, seat); turn >= 0 {
+		return m.vacant(s, seat, turn)
+	}
+	return m.now + m.cfg.BeatMS
+}
+
+// turn is this agent's place among those who may stand for a seat; -1: it may not. For the system's these are the masters of clusters, in their order.
+func (m *Machine) turn(s *seat, seat int) int {
+	if seat != System {
+		return s.turn(m.cfg.Self)
+	}
+	for i := range m.cfg.Clusters {
+		if c := m.clusters[i]; c != nil && c.held {
+			return i
+		}
+	}
+	return -1
+}
+
+// vacant is when this agent stands for a seat if nobody is heard: the first candidate first.
+func (m *Machine) vacant(s *seat, seat, turn int) int64 {
+	return max(s.until, m.heard[seat]+m.cfg.LimitMS) + int64(turn)*m.cfg.BeatMS*2
+}
+
+// work does what is due.
+func (m *Machine) work() {
+	for agent := range m.cfg.Agents {
+		if at, known := m.gone[agent]; known && at > 0 && m.now >= at {
+			m.gone[agent] = 0
+			for i, s := range m.clusters {
+				s.drop(agent)
+				m.report(i)
+			}
+		}
+	}
+	for i := range m.cfg.Clusters {
+		if s := m.clusters[i]; s != nil {
+			m.attend(s, i)
+		}
+	}
+	m.attend(m.system, System)
+	m.listen()
+	m.fence()
+}
+
+// attend stands for a seat that seems vacant, sends beats, and notes when it is won or lost.
+func (m *Machine) attend(s *seat, seat int) {
+	turn := m.turn(s, seat)
+	switch {
+	case turn < 0:
+		s.standing = false
+	case !s.standing && (m.now >= m.vacant(s, seat, turn) || m.first(s, turn)):
+		s.standing, s.nextBeat = true, m.now
+		s.term++
+		clear(s.acked)
+	}
+	if s.standing && m.now >= s.nextBeat {
+		s.nextBeat = m.now + m.cfg.BeatMS
+		m.beat(s, seat)
+	}
+	holds := s.lease(m.cfg.LimitMS) > m.now
+	if holds != s.held {
+		s.held = holds
+		m.changed(s, seat, holds)
+	}
+}
+
+// first: at the very beginning the first candidate does not wait.
+func (m *Machine) first(s *seat, turn int) bool { return turn == 0 && s.term == 0 && s.promised < 0 }
+
+// changed: this agent has won or lost a seat.
+func (m *Machine) changed(s *seat, seat int, holds bool) {
+	s.since = m.now
+	switch {
+	case seat == System && holds: // a new view of a higher term
+		m.view.Term = max(s.term, m.view.Term+1, m.top)
+		s.term = m.view.Term
+		m.view.Version, m.view.Master = 1, m.cfg.Self
+		m.word = m.now
+		m.judge(true)
+	case seat != System && !holds:
+		delete(m.votes, seat)
+		if m.turn(m.system, System) < 0 {
+			m.system.standing = false
+		}
+	case seat != System:
+		m.masters[seat] = m.cfg.Self
+		m.votes[seat] = newSeat(nil, nil)
+		m.votes[seat].until = m.now + m.cfg.LimitMS // what the master before has promised
+		if m.view.Term == 0 && s.term == 1 {        // there was none before
+			m.votes[seat].until = 0
+		}
+		m.report(seat)
+	}
+}
+
+// fence ends the processes of an agent that nobody speaks to any more.
+func (m *Machine) fence() {
+	cut := m.cfg.FenceMS > 0 && m.now-m.word >= m.cfg.FenceMS
+	if cut && !m.fenced {
+		m.out = append(m.out, Fence{})
+	}
+	m.fenced = cut
+}
+
+// beat speaks to the voters of a seat, with the view for those that are not known to have it.
+func (m *Machine) beat(s *seat, seat int) {
+	for _, v := range s.voters {
+		to := v
+		if seat == System {
+			if to = m.masterOf(v); to < 0 {
+				continue
+			}
+		}
+		b := Message{To: to, Seat: seat, Term: s.term, Sent: m.now, Beat: true, Voter: v, Age: m.now - m.word}
+		if has := m.has[[2]int{seat, v}]; m.view.newer(&has) && (seat != System || s.held) {
+			b.View = m.copyView()
+		}
+		if last, ok := s.acked[v]; to != m.cfg.Self && (!ok || m.now-last > 2*m.cfg.BeatMS) { // nothing has come back
+			m.routes.other(to)
+			if seat == System {
+				m.tries[v]++
+			}
+		}
+		m.send(b)
+	}
+}
+
+func (m *Machine) copyView() *View {
+	v := m.view
+	v.Clusters = slices.Clone(v.Clusters)
+	return &v
+}
+
+// masterOf is whom to speak to for a cluster: its master or, when that does not answer, each of its candidates in turn.
+func (m *Machine) masterOf(cluster int) int {
+	candidates := m.cfg.Clusters[cluster].Candidates
+	if m.masters[cluster] >= 0 && m.tries[cluster] < 3 {
+		return m.masters[cluster]
+	}
+	if len(candidates) == 0 {
+		return -1
+	}
+	return candidates[m.tries[cluster]%len(candidates)]
+}
+
+// send hands a message on, or to itself.
+func (m *Machine) send(msg Message) {
+	msg.From = m.cfg.Self
+	msg.Way = max(msg.Way, m.routes.turns[msg.To])
+	m.forward(msg)
+}
+
+func (m *Machine) forward(msg Message) {
+	if msg.To == m.cfg.Self {
+		m.loop = append(m.loop, msg)
+		return
+	}
+	if to := m.routes.to(msg.To, msg.Way); to >= 0 {
+		m.SentSize += uint64(msg.Size())
+		m.out = append(m.out, Send{to, msg})
+	}
+}
+
+// mostHops ends a message that goes round in circles.
+const mostHops = 64
+
+func (m *Machine) received(msg Message) {
+	if msg.To == m.cfg.Self {
+		m.Handled++
+		m.handle(msg)
+		return
+	}
+	if msg.Hops++; msg.Hops <= mostHops {
+		m.Relayed++
+		m.forward(msg)
+	}
+}

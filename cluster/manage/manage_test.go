@@ -1,0 +1,188 @@
+package manage
+
+import (
+	"fmt"
+	"testing"
+)
+
+func all(state State) func(View) bool {
+	return func(v View) bool {
+		for _, c := range v.Clusters {
+			if c.State != state {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func (w *world) must(t *testing.T, what string, limit int64, is func(View) bool) int64 {
+	t.Helper()
+	took := w.within(limit, is)
+	if took < 0 {
+		t.Fatalf("%s: not after %d ms: %s", what, limit, w.settled(is))
+	}
+	for _, text := range w.wrong {
+		t.Error(text)
+	}
+	return took
+}
+
+var shapes = map[string]shape{
+	"one":     {clusters: 1, hosts: 1, procs: 4},
+	"two":     {clusters: 2, hosts: 1, procs: 4, onDeath: GoOn},
+	"chain":   {clusters: 4, hosts: 3, procs: 4, apart: true},
+	"paper":   {clusters: 4, hosts: 3, procs: 4, apart: true, iop: true},
+	"restart": {clusters: 5, hosts: 4, procs: 2, apart: true, onDeath: RestartIt, restarts: 2},
+	"large":   {clusters: 8, hosts: 6, procs: 10, onDeath: GoOn},
+}
+
+// The tree comes about by itself, and every agent learns that all clusters run.
+func TestBegin(t *testing.T) {
+	for name, s := range shapes {
+		w := build(s, 1)
+		t.Logf("%s: %d agents agree after %d ms", name, len(w.machines), w.must(t, name, 3000, all(Running)))
+	}
+}
+
+// A cluster that cannot go on is known everywhere within a second, also where networks do not meet, and its policy is carried out.
+func TestClusterDies(t *testing.T) {
+	for name, s := range shapes {
+		for seed := range uint64(5) {
+			w := build(s, seed)
+			w.must(t, name, 3000, all(Running))
+			victim := s.clusters - 1
+			agent := w.cfg.Clusters[victim].Agents[0]
+			w.count(agent, victim, Count{Life: 1, Lost: 1, Alive: s.procs - 1})
+			is := func(v View) bool {
+				switch s.onDeath {
+				case StopSystem:
+					return v.Stopping
+				case RestartIt:
+					return v.Clusters[victim].Life == 2
+				}
+				return v.Clusters[victim].State == Dead && !v.Stopping
+			}
+			took := w.must(t, name+": a cluster has died", 1000, is)
+			if seed == 0 {
+				t.Logf("%s: known everywhere after %d ms", name, took)
+			}
+			if s.onDeath == RestartIt {
+				w.must(t, name+": it is back", 2000, all(Running))
+				for _, a := range w.cfg.Clusters[victim].Agents {
+					if w.starts[a][victim] != 1 {
+						t.Errorf("%s: agent %d was told %d times to start cluster %d again", name, a, w.starts[a][victim], victim)
+					}
+				}
+			}
+			for i := range w.machines {
+				for c := range w.cfg.Clusters {
+					here := w.machines[i].clusters[c] != nil
+					want := here && (s.onDeath == StopSystem || s.onDeath == GoOn && c == victim)
+					if w.stopped[i][c] != want {
+						t.Errorf("%s: agent %d, cluster %d: told to end: %v", name, i, c, w.stopped[i][c])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Restarts are counted: then the cluster's death stops the system.
+func TestRestartsEnd(t *testing.T) {
+	s := shapes["restart"]
+	w := build(s, 3)
+	w.must(t, "begin", 3000, all(Running))
+	for life := uint32(1); life <= 3; life++ {
+		w.count(w.cfg.Clusters[1].Agents[1], 1, Count{Life: life, Failed: true, Lost: 2})
+		w.must(t, fmt.Sprint("death ", life), 2000, func(v View) bool {
+			if life == 3 {
+				return v.Stopping
+			}
+			return v.Clusters[1].Life == life+1 && v.Clusters[1].State == Running
+		})
+	}
+}
+
+// Masters die, one after the other, also the system's; others take their places, and nobody has two.
+func TestMastersDie(t *testing.T) {
+	for seed := range uint64(20) {
+		w := build(shape{clusters: 5, hosts: 5, procs: 2, apart: seed%2 == 0, iop: seed%4 < 2, onDeath: GoOn}, seed)
+		for i := range w.cfg.Clusters {
+			w.cfg.Clusters[i].Degrade = true
+		}
+		w.must(t, "begin", 3000, all(Running))
+		var worst int64
+		for range 2 {
+			master := w.machines[0].View().Master
+			if len(w.cfg.Agents[master].Networks) > 1 { // the only way between two networks
+				break
+			}
+			w.die(master)
+			if seed%3 == 0 {
+				w.certain(master)
+			}
+			worst = max(worst, w.must(t, fmt.Sprint("seed ", seed, ": agent ", master, " is dead"), 6000, func(v View) bool { return v.Master != master }))
+		}
+		if seed == 1 {
+			t.Logf("a new system's master after at most %d ms", worst)
+		}
+	}
+}
+
+// A cluster of which nothing is heard is dead for the others; when it is heard again it joins.
+func TestSilentCluster(t *testing.T) {
+	w := build(shape{clusters: 4, hosts: 3, procs: 2, apart: true, onDeath: RestartIt, restarts: 3}, 5)
+	w.must(t, "begin", 3000, all(Running))
+	w.cut[3] = true // the network of the last cluster
+	took := w.must2(t, 1000, func(v View) bool { return v.Clusters[3].State == Dead }, w.cfg.Clusters[3].Agents)
+	t.Logf("a silent cluster is known to be dead after %d ms", took)
+	w.run(w.now + 4000)
+	for _, a := range w.cfg.Clusters[3].Agents {
+		if w.fences[a] == 0 {
+			t.Errorf("agent %d of the cluster that is cut off goes on", a)
+		}
+	}
+	w.cut[3] = false
+	w.must(t, "joined again", 5000, func(v View) bool { return v.Clusters[3].Life == 2 && all(Running)(v) })
+}
+
+// must2 is must for those who are not cut off.
+func (w *world) must2(t *testing.T, limit int64, is func(View) bool, but []int) int64 {
+	t.Helper()
+	begin := w.now
+	for ; w.now-begin <= limit; w.run(w.now + 10) {
+		ok := true
+		for i := range w.machines {
+			off := false
+			for _, b := range but {
+				off = off || b == i
+			}
+			ok = ok && (off || is(w.machines[i].View()))
+		}
+		if ok {
+			return w.now - begin
+		}
+	}
+	t.Fatalf("not after %d ms", limit)
+	return 0
+}
+
+// Whatever is lost, late, cut or dead: two never act in one seat, views never go back; and when it ends all agree again.
+func TestStorm(t *testing.T) {
+	for seed := range uint64(40) {
+		s := shape{clusters: 2 + int(seed%4), hosts: 1 + int(seed%5), procs: 2, apart: seed%2 == 1, iop: seed%3 == 0, onDeath: GoOn}
+		w := build(s, seed)
+		w.cfg.FenceMS = 0
+		for range 30 {
+			w.lossy, w.slowMS = w.rand.Float64()*0.5, 1+w.rand.Int64N(600)
+			for n := range s.clusters {
+				w.cut[n] = w.rand.IntN(4) == 0
+			}
+			w.run(w.now + w.rand.Int64N(1500))
+		}
+		clear(w.cut)
+		w.lossy, w.slowMS = 0, 3
+		w.must(t, fmt.Sprint("seed ", seed, " after the storm"), 8000, func(v View) bool { return v.Master >= 0 })
+	}
+}
