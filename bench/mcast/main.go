@@ -3,7 +3,7 @@
 //
 //	go run ./bench/mcast
 //	go run ./bench/mcast -impls mpich -sizes 81920 -seconds 3 -for 70s
-//	go run ./bench/mcast -hosts 8 -members "8 64 256"
+//	go run ./bench/mcast -hosts 8 -members "8 64"
 //	go run ./bench/mcast -sim
 package main
 
@@ -114,7 +114,7 @@ func (o *options) measure(cells []cell) ([]cell, error) {
 				if done || o.budget > 0 && time.Since(began) > o.budget {
 					continue
 				}
-				got := o.one(append(slices.Clone(launcher), "-n", ranks(impl, r), program), impl, size, r)
+				got := o.one(append(slices.Clone(launcher), "-n", o.ranks(impl, r), program), impl, size, r)
 				cells = append(cells, got...)
 				for _, c := range got {
 					fmt.Printf("%+v\n", c)
@@ -156,7 +156,10 @@ func prepare(dir, impl string) (program string, launcher []string, err error) {
 
 // ranks is how many there are: the master and 256 others under libspx. The peers' idle processes poll, and on few processors would keep those that take part from
 // theirs: so there are no others.
-func ranks(impl, r string) string {
+func (o *options) ranks(impl, r string) string {
+	if o.hosts > 0 {
+		return strconv.Itoa(1 + onHostsMembers)
+	}
 	n, err := strconv.Atoi(r)
 	if impl == "spx" || err != nil {
 		return "257"
@@ -164,7 +167,10 @@ func ranks(impl, r string) string {
 	return strconv.Itoa(n + 1)
 }
 
-// onHosts makes n hosts on one switch; down removes them. The last rank, the master, is on the first one: so are 256/n others.
+// onHostsMembers is the number of ranks beside the master on several hosts.
+const onHostsMembers = 64
+
+// onHosts makes n hosts on one switch; down removes them. The last rank, the master, is on the last one.
 func onHosts(spxrun string, n int) (launcher []string, down func(), err error) {
 	script, err := filepath.Abs("scripts/hosts")
 	if err != nil {
@@ -175,10 +181,10 @@ func onHosts(spxrun string, n int) (launcher []string, down func(), err error) {
 		return nil, nil, fmt.Errorf("%s up: %w\n%s", script, err, out)
 	}
 	var list []string
-	for i := n; i >= 1; i-- { // the master's host has the last ranks
-		slots := 256 / n
-		if i == 1 {
-			slots += 1 + 256%n
+	for i := 1; i <= n; i++ {
+		slots := onHostsMembers / n
+		if i == n {
+			slots += 1 + onHostsMembers%n
 		}
 		list = append(list, fmt.Sprintf("%s%d:%d", name, i, slots))
 	}

@@ -24,7 +24,7 @@ var ways = []way{
 const head = `# Multicast to r of 256 ranks
 
 The experiment of the paper on dynamic multicast: a master sends to the ranks 0, 256/r, 2 * 256/r ... of 256 others, all of which wait, on a machine with 2 processors: one host, through shared memory; and hosts that are network
-namespaces of it, through TCP, the master being on a host with as many others as each has.
+namespaces of it, through TCP, with 64 others, as many on each host; the master is on the last one.
 Microseconds until the last member has the data: mean of the runs (their number in parentheses; 100 where the time of a cell allowed it) that are left when a tenth is cut off at each end.
 *MPI_Bcast*: over a communicator of the master and the members that was made before. *New communicator*: MPI_Comm_create_group, MPI_Bcast, MPI_Comm_free, as a set that
 changes each time needs without multicast. The ways of one implementation take turns within one job.
@@ -135,6 +135,9 @@ func plotsOf(files map[string]string, cells []cell, hosts int) {
 		}
 		if len(curves) > 0 {
 			title := fmt.Sprintf("%d bytes to r of 256 ranks: microseconds by r", bytes)
+			if hosts > 0 {
+				title = fmt.Sprintf("%d bytes to r of %d ranks on %d hosts: microseconds by r", bytes, onHostsMembers, hosts)
+			}
 			files[file(bytes, hosts)] = svg.Draw(title, curves, func(v float64) string { return fmt.Sprint(v) })
 		}
 	}
