@@ -123,9 +123,15 @@ cluster = "restart"`, 137, 0, []string{"; cluster a is ended and with it the sys
 				pids("a", 2, first)
 			}
 			if c.done > 0 {
+				ended := first[1:]
+				if strings.Contains(c.policy, `process = "stop"`) {
+					ended = first
+				}
 				within(t, limit/2, func() string {
-					if _, err := os.Stat(fmt.Sprintf("/proc/%d/fd/0", first[1])); err == nil {
-						return "the rank lives"
+					for _, pid := range ended {
+						if _, err := os.Stat(fmt.Sprintf("/proc/%d/fd/0", pid)); err == nil {
+							return fmt.Sprintf("process %d lives", pid)
+						}
 					}
 					return ""
 				})
