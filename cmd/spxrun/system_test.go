@@ -139,7 +139,7 @@ cluster = "restart"`, 137, 0, []string{"; cluster a is ended and with it the sys
 			}
 			status := r.wait()
 			if status != c.status || strings.Count(r.out.String(), "done\n") != c.done {
-				t.Errorf("status %d, %d lines of %d; said %s", status, strings.Count(r.out.String(), "done\n"), c.done, r.err.String())
+				t.Errorf("status %d, %d lines of %d; output %q, said %s", status, strings.Count(r.out.String(), "done\n"), c.done, r.out.String(), r.err.String())
 			}
 			for _, text := range c.say {
 				if !strings.Contains(r.err.String(), text) {

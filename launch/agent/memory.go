@@ -104,11 +104,12 @@ func (a *agent) ended(i int) {
 	if claimed && state == job.OwnerAborted {
 		e.Connected = a.connected(i)
 	}
+	gone := *r // what follows may start a process in its place
 	a.step(e)
 	if len(e.Connected) > 0 && !a.machine.Ending() {
 		a.segment.ClearAbort()
 	}
-	r.reap()
+	gone.reap()
 }
 
 // endedToo lists the processes of another launcher that have ended by now besides process i: that launcher may have ended them when it saw the first,
