@@ -113,7 +113,7 @@ const (
 	MaxRanks    = 1 << 16
 	MaxStandbys = 1 << 12
 	MaxIOPs     = 1 << 10
-	MaxClusters = 1 << 10
+	MaxClusters = 255 // as in package layout
 	MaxLinks    = 1 << 12
 	MaxText     = 1 << 20 // bytes of a system file
 )

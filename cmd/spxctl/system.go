@@ -94,7 +94,7 @@ func summary(s *config.System) {
 	for i := range s.Clusters {
 		c := &s.Clusters[i]
 		f := c.Failure
-		fmt.Printf("%s: MPI_Init waits for %v, at most %g s; a rank dies: %s, a host: %s, a path: %s, an IOP: %s, the cluster: %s\n",
+		fmt.Printf("%s: to start with %v, within %g s; a rank dies: %s, a host: %s, a path: %s, an IOP: %s, the cluster: %s\n",
 			c.Name, s.Awaited(c), float64(c.Start.LimitMS)/1000, f.Process, f.Host, f.Network, f.IOP, f.Cluster)
 	}
 }

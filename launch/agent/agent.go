@@ -144,6 +144,7 @@ func Main() int {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_NAME, uintptr(namePointer()), 0, 0, 0) //nolint:errcheck // cosmetic
 	unix.CloseOnExec(ControlFD)
+	reserve(control.MemoryFD, control.GateFD)
 	if len(os.Args) > 1 && os.Args[1] == service.AdoptWord {
 		return adopt()
 	}
@@ -186,6 +187,21 @@ func (a *agent) tell(m *control.Message) {
 	if a.conn != nil {
 		a.conn.Send(m) //nolint:errcheck // it may be gone
 	}
+}
+
+// reserve keeps the numbers free under which processes inherit what the agent has for them: with many of them, sockets and pipes would have these
+// numbers by then, and be closed by what takes their place.
+func reserve(numbers ...int) {
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return // so few descriptors are possible that the job cannot start
+	}
+	for _, n := range numbers {
+		if _, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0); err == unix.EBADF {
+			unix.Dup3(null, n, unix.O_CLOEXEC) //nolint:errcheck // likewise
+		}
+	}
+	unix.Close(null)
 }
 
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
