@@ -63,7 +63,7 @@ build: deps-build ## builds everything into build/ (the default)
 	@flock $(BUILD)/.lock $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) BUILD=$(BUILD) build-unlocked
 
 .PHONY: build-unlocked
-build-unlocked: $(LIB) headers programs $(BUILD)/libexec/libspx/rows $(FORTRAN) $(BUILD)/obj/share
+build-unlocked: $(LIB) headers programs $(BUILD)/libexec/libspx/rows $(BUILD)/bin/spx-iop $(FORTRAN) $(BUILD)/obj/share
 
 .PHONY: generate
 generate: ## runs every generator (their output is checked in)
@@ -169,6 +169,11 @@ $(BUILD)/obj/share: $(SHARE_SRC) $(BUILD)/obj/programs $(ROOT)/Makefile
 	@echo "  gen   share/"
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) run ./packaging/gen $(BUILD)
 	@touch $@
+
+RELAY_SRC := $(wildcard $(ROOT)/cluster/relay/*.c)
+$(BUILD)/bin/spx-iop: $(RELAY_SRC) $(ROOT)/cluster/relay/relay.h $(BUILD)/obj/programs $(LIB) | headers
+	@echo "  cc    bin/spx-iop"
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra -I$(BUILD)/include -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../lib' -o $@ $(RELAY_SRC) -L$(BUILD)/lib -lmpi_abi
 
 .PHONY: headers
 headers: $(PUBLIC)

@@ -38,6 +38,11 @@ func (o *commObject) hintsNow() *info.Info {
 		}
 		in.Merge(info.New(key, v))
 	}
+	for _, key := range []string{keyCluster, keyIndex, keyDirection, keyTo} {
+		if v, ok := o.hints.Get(key); ok {
+			in.Merge(info.New(key, v))
+		}
+	}
 	mergeKinds(in, o.c.session, o.hints)
 	return in
 }

@@ -49,6 +49,23 @@ func owner(f *api.Function) *api.Param {
 	return nil
 }
 
+// collective tells calls that all members of a communicator make together, as far as who is none could do harm: those that move data, and those that
+// make a communicator, a window or a file.
+func collective(f *api.Function) bool {
+	if f.Chapter == "coll" || f.Chapter == "neighbor" {
+		return true
+	}
+	for _, p := range f.Params {
+		switch p.Kind {
+		case "COMMUNICATOR", "WINDOW", "FILE":
+			if p.Dir == "out" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // target is "kind, handle" of the object on which errors are raised.
 func target(f *api.Function) string {
 	if p := owner(f); p != nil && (p.Kind == "FILE" || f.Chapter != "io") {
@@ -89,8 +106,11 @@ func (c *checks) declarations() string {
 	if o != nil {
 		k := handleKinds[o.Kind]
 		bad := fmt.Sprintf("spx_bad_handle(%s, %s, \"%s\", %s)", target(c.f), k.object, o.Name, o.Name)
-		if v := "c_" + o.Name; o.Kind == "COMMUNICATOR" && (strings.Contains(all, v) || c.root() != "") {
+		if v := "c_" + o.Name; o.Kind == "COMMUNICATOR" && (strings.Contains(all, v) || c.root() != "" || collective(c.f)) {
 			fmt.Fprintf(w, "  spx_comm *%s = (spx_comm *)spx_get(SPX_K_COMM, %s);\n  SPX_CHECK(%s, %s);\n", v, o.Name, v, bad)
+			if collective(c.f) {
+				fmt.Fprintf(w, "  SPX_CHECK(%s->rank >= 0, spx_bad_member(%s));\n", v, v)
+			}
 		} else {
 			fmt.Fprintf(w, "  SPX_CHECK(spx_get(%s, %s), %s);\n", k.object, o.Name, bad)
 		}
@@ -239,13 +259,9 @@ func (c *checks) arguments() {
 		switch {
 		case p.Has("unchecked") || p.Has("raw"):
 		case p.Kind == "DEST" && c.comm() != "":
-			c.check("", fmt.Sprintf("spx_dest_ok(%s, %s)", c.comm(), p.Name), fmt.Sprintf("spx_bad_rank(%s, \"%s\", %s)", c.comm(), p.Name, p.Name))
+			c.rank("dest", p)
 		case p.Kind == "SOURCE" && c.comm() != "":
-			ok := "spx_dest_ok"
-			if p.Has("any") {
-				ok = "spx_source_ok"
-			}
-			c.check("", fmt.Sprintf("%s(%s, %s)", ok, c.comm(), p.Name), fmt.Sprintf("spx_bad_rank(%s, \"%s\", %s)", c.comm(), p.Name, p.Name))
+			c.rank("source", p)
 		case p.Kind == "TAG" && p.Dir == "in":
 			ok := "spx_tag_ok(" + p.Name + ")"
 			if p.Has("any") {
@@ -269,6 +285,20 @@ func (c *checks) arguments() {
 			c.check(c.atRoot(p), p.Name, c.null(p, "MPI_ERR_ARG"))
 		}
 	}
+}
+
+// rank emits the check of a destination or a source. One that is no rank of the communicator may be one of a system of clusters.
+func (c *checks) rank(what string, p api.Param) {
+	ok, tag := what, ""
+	if what == "source" && !p.Has("any") {
+		ok = "dest"
+	}
+	for _, q := range c.f.Params {
+		if q.Kind == "TAG" && (what == "dest" && tag == "" || what == "source") {
+			tag = q.Name
+		}
+	}
+	c.line("if (SPX_UNLIKELY(!spx_%s_ok(%s, %s))) SPX_TRY(spx_other_%s(&%s, &%s, \"%s\", %s));", ok, c.comm(), p.Name, what, c.comm(), p.Name, p.Name, tag)
 }
 
 // nullClass is the error class of a missing string, function or status.

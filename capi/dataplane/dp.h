@@ -17,6 +17,7 @@
 #include <string.h>
 #include "mcast.h"
 #include "net.h"
+#include "origin.h"
 #include "record.h"
 #include <time.h>
 #include "spx.h"

@@ -128,8 +128,10 @@ typedef struct spx_proc {
   uint32_t thread_level;
   uint64_t cma_nonce_addr; /* address of a private copy of cma_nonce, for probing process_vm_readv */
   uint64_t cma_nonce;
-  uint32_t cpu; /* processor that it was last seen on, + 1; 0: it has not looked (load.c) */
-  uint8_t pad2[28];
+  uint32_t cpu;         /* processor that it was last seen on, + 1; 0: it has not looked (load.c) */
+  uint32_t io_messages; /* an I/O process of a system of clusters: what it says that it holds (MPISP_Held) */
+  uint64_t io_bytes;
+  uint8_t pad2[16];
 } spx_proc;
 
 /* The control line of a channel. The data that follows holds records (dataplane/record.h). */

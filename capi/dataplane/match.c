@@ -61,11 +61,12 @@ void spx_match_reset(void)
 
 /* ---- posted receives ----------------------------------------------------------------------------------------- */
 
-static bool is_wild(const spx_request *r) { return r->want_src == MPI_ANY_SOURCE || r->want_tag == MPI_ANY_TAG; }
+/* Sources of systems of clusters are negative as MPI_ANY_SOURCE is, and often stand for several. */
+static bool is_wild(const spx_request *r) { return r->want_src < 0 || r->want_tag == MPI_ANY_TAG; }
 
 static bool fits(const spx_request *r, uint64_t ctx, int32_t src, int32_t tag)
 {
-  return r->ctx == ctx && (r->want_src == src || r->want_src == MPI_ANY_SOURCE) &&
+  return r->ctx == ctx && (r->want_src == src || r->want_src == MPI_ANY_SOURCE || spx_origin_fits(r->want_src, src)) &&
          (r->want_tag == tag || r->want_tag == MPI_ANY_TAG);
 }
 
@@ -153,8 +154,10 @@ void spx_each_posted(void (*fn)(spx_request *, void *), void *arg)
 
 /* ---- unexpected messages ------------------------------------------------------------------------------------- */
 
+/* All that has come from other clusters lies in one bin: who asks for it asks for any, as a rule. */
 static uint32_t unex_index(int by, uint64_t ctx, int32_t src, int32_t tag)
 {
+  if (src < 0) src = -1;
   return hash(ctx, by == SPX_BY_EXACT || by == SPX_BY_SRC ? src : 0, by == SPX_BY_EXACT || by == SPX_BY_TAG ? tag : 0) &
          (unex_bins - 1);
 }
@@ -256,7 +259,8 @@ spx_unex *spx_match_unexpected(uint64_t ctx, int32_t src, int32_t tag)
            : tag == MPI_ANY_TAG  ? SPX_BY_SRC
                                  : SPX_BY_EXACT;
   spx_unex *e = unex[by][unex_index(by, ctx, src, tag)].first;
-  while (e && !(e->ctx == ctx && (src == MPI_ANY_SOURCE || e->src == src) && (tag == MPI_ANY_TAG || e->tag == tag)))
+  while (e && !(e->ctx == ctx && (src == MPI_ANY_SOURCE || e->src == src || spx_origin_fits(src, e->src)) &&
+                (tag == MPI_ANY_TAG || e->tag == tag)))
     e = e->link[by].next;
   return e;
 }

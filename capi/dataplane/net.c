@@ -460,6 +460,12 @@ bool spx_net_deliver(spx_conn *c, int *n)
   return true;
 }
 
+bool spx_net_silent(uint32_t peer)
+{
+  const spx_conn *c = spx_net.conns ? spx_net.conns[peer] : NULL;
+  return !c || c->fd < 0;
+}
+
 /* The other end has closed its socket: after the last record of each direction, or because it leaves. */
 static void ended(spx_conn *c)
 {

@@ -80,4 +80,6 @@ SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
 SPX_HIDDEN void spx_net_relay_forget(uint32_t peer);
 /* A CLOSE record. */
 SPX_HIDDEN void spx_net_on_close(uint32_t peer, const struct spx_rec *rec);
+/* There is no connection to process peer: all that it has sent over one has been read. */
+SPX_HIDDEN bool spx_net_silent(uint32_t peer);
 #endif

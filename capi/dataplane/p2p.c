@@ -77,12 +77,12 @@ static void complete_null(spx_request *r)
 void spx_request_detail(const spx_request *r)
 {
   const char *what = r->kind == SPX_R_RECV ? "receive from" : "send to";
-  int rank = r->want_src;
+  int rank = spx_origin_shown(r->want_src);
   switch (r->error) {
   case MPI_ERR_TRUNCATE:
     if (r->kind != SPX_R_RECV) break;
-    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", r->src, r->tag,
-               (unsigned long long)r->full, (unsigned long long)spx_capacity(r));
+    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", spx_origin_shown(r->src),
+               r->tag, (unsigned long long)r->full, (unsigned long long)spx_capacity(r));
     break;
   case MPIX_ERR_PROC_FAILED:
     if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) {
@@ -159,7 +159,7 @@ static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
   }
   rec->ctx = r->ctx;
   rec->tag = r->want_tag;
-  rec->src = r->comm->rank;
+  rec->src = r->as;
   rec->seq = r->seq = tx->seq++;
   rec->len = sizeof rts;
   memcpy(rec->data, &rts, sizeof rts);
@@ -186,7 +186,7 @@ bool spx_send_try(spx_request *r)
     id = (spx_rec_id){.index = (uint32_t)r->aux[0] - 1, .gen = (uint32_t)(r->aux[0] >> 32)};
     sync = &id;
   }
-  switch (write_eager(tx, r->buf, r->count, r->type, n, r->ctx, r->want_tag, r->comm->rank, sync)) {
+  switch (write_eager(tx, r->buf, r->count, r->type, n, r->ctx, r->want_tag, r->as, sync)) {
   case EAGER_NO_ROOM: return false;
   case EAGER_NOT: return write_rts(tx, r, n);
   case EAGER_SENT: break;
@@ -242,6 +242,7 @@ static void send_self(spx_request *r)
 
 void spx_send_start(spx_request *r)
 {
+  r->as = r->comm->rank;
   int err = spx_comm_error(r->comm, r->ctx_kind, r->peer);
   if (err == MPI_SUCCESS && r->mode == SPX_M_BUFFERED) {
     spx_bsend_start(r);
@@ -353,7 +354,8 @@ void spx_recv_start(spx_request *r)
 
 static void status_of(const spx_request *r, MPI_Status *st)
 {
-  if (st != MPI_STATUS_IGNORE) spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, 0);
+  if (st != MPI_STATUS_IGNORE || SPX_UNLIKELY(spx_is_origin(r->src)))
+    spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, 0);
 }
 
 int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st)

@@ -17,7 +17,7 @@ static int failure(int src, const spx_comm *c, uint32_t ctx_kind)
 {
   uint32_t peer = src >= 0 ? c->peer[src] : SPX_NO_PEER;
   int err = spx_comm_error(c, ctx_kind, peer);
-  if (err == MPI_SUCCESS && peer == SPX_NO_PEER && spx_wild_blocked(c)) err = MPIX_ERR_PROC_FAILED;
+  if (err == MPI_SUCCESS && src == MPI_ANY_SOURCE && spx_wild_blocked(c)) err = MPIX_ERR_PROC_FAILED;
   if (err == MPIX_ERR_PROC_FAILED)
     spx_detail("a process that could send the message has failed");
   else if (err != MPI_SUCCESS)
@@ -27,7 +27,8 @@ static int failure(int src, const spx_comm *c, uint32_t ctx_kind)
 
 static void report(spx_unex *e, MPI_Status *st, void **matched)
 {
-  if (st != MPI_STATUS_IGNORE) spx_status_set(st, e->src, e->tag, SPX_KEEP_ERROR, (int64_t)e->bytes, 0);
+  if (st != MPI_STATUS_IGNORE || SPX_UNLIKELY(spx_is_origin(e->src)))
+    spx_status_set(st, e->src, e->tag, SPX_KEEP_ERROR, (int64_t)e->bytes, 0);
   if (!matched) return;
   spx_unex_remove(e);
   *matched = e;

@@ -18,6 +18,8 @@ static struct {
   char text[SPX_SETTING_TEXT_MAX];
 } * told;
 
+static uint32_t texts_written;
+
 static bool is_told(spx_setting_id id) { return told && told[id].is; }
 
 /* ---- the machine's table ------------------------------------------------------------------------------------- */
@@ -189,8 +191,11 @@ spx_write_result spx_setting_write_text(spx_setting_id id, const char *text)
   if (r != SPX_WRITTEN) return r;
   strcpy(told[id].text, text);
   told[id].is = 1;
+  __atomic_fetch_add(&texts_written, 1, __ATOMIC_RELEASE);
   return r;
 }
+
+uint32_t spx_setting_changes(void) { return __atomic_load_n(&texts_written, __ATOMIC_ACQUIRE); }
 
 spx_setting_id spx_setting_find(const char *name)
 {

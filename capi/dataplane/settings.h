@@ -31,6 +31,8 @@ typedef enum { SPX_WRITTEN, SPX_NOT_NOW, SPX_NEVER, SPX_NO_VALUE } spx_write_res
 /* What MPI_T_cvar_write does. */
 SPX_HIDDEN spx_write_result spx_setting_write(spx_setting_id id, uint64_t value);
 SPX_HIDDEN spx_write_result spx_setting_write_text(spx_setting_id id, const char *text);
+/* So many texts have been written while MPI ran. */
+SPX_HIDDEN uint32_t spx_setting_changes(void);
 /* By name; SPX_SETTINGS: there is none. */
 SPX_HIDDEN spx_setting_id spx_setting_find(const char *name);
 #endif

@@ -133,7 +133,8 @@ enum {
   SPX_C_TOPO = 8u,
   SPX_C_FAR = 16u /* with processes of other jobs or hosts: no common memory file */,
   SPX_C_TWIN = 32u /* made by MPI_Comm_dup without the engine, which may not know it yet */,
-  SPX_C_HINTS = 64u /* has hints that a duplicate gets */
+  SPX_C_HINTS = 64u /* has hints that a duplicate gets */,
+  SPX_C_IOP = 128u /* a world in the eyes of an I/O process, which is no member */
 };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */
@@ -171,9 +172,16 @@ typedef struct spx_comm {
       *inner; /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
   struct spx_attrs *attrs; /* values for MPI_Comm_get_attr, owned by shim/attr.c */
   uint32_t session;        /* handle of the session that its group comes from; 0: the World Model */
+  struct spx_comm *outlet; /* behind MPISP_CLUSTER_OUT: the I/O processes, by their number (shim/system.c) */
+  uint32_t stands_for;     /* an outlet, or a world of an I/O process: the handle that errors are raised on */
   char name[MPI_MAX_OBJECT_NAME];
 } spx_comm;
 SPX_HIDDEN extern spx_comm *spx_world, *spx_self; /* NULL before MPI_Init and after MPI_Finalize */
+/* The handle that errors of operations on c are raised on. */
+static inline void *spx_comm_handle(const spx_comm *c)
+{
+  return (void *)(uintptr_t)(SPX_UNLIKELY(c->stands_for) ? c->stands_for : c->o.handle);
+}
 
 /* ---- requests ------------------------------------------------------------------------------------------------ */
 typedef enum {
@@ -218,6 +226,7 @@ typedef struct spx_request {
   int32_t want_src, want_tag; /* receive: as asked for (src and tag then hold what was found) */
   uint64_t full;              /* receive: bytes of the message, more than bytes when it was truncated */
   uint32_t seq;               /* send: number of the message in its pair */
+  int32_t as;                 /* send: the source that the message has */
   uint32_t ctx_kind;
   /* Other kinds than SPX_R_SEND and SPX_R_RECV. start: what MPI_Start does with a persistent one. finish: called once, with no
    * lock held, when a complete operation is collected (or, if it was freed before, when it completes); may fill st's
@@ -325,7 +334,8 @@ enum {
   SPX_IN_CKPT_SCAN,
   SPX_IN_CKPT_WRITE,
   SPX_IN_CKPT_READ,
-  SPX_IN_CKPT_REMOVE
+  SPX_IN_CKPT_REMOVE,
+  SPX_IN_SYSTEM_PLAN /* how IOPs are chosen may have changed */
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */

@@ -432,7 +432,7 @@ void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
 
 int spx_wait_blocked(const spx_request *r)
 {
-  return spx_ndead && r->kind == SPX_R_RECV && r->state == SPX_S_POSTED && r->peer == SPX_NO_PEER &&
+  return spx_ndead && r->kind == SPX_R_RECV && r->state == SPX_S_POSTED && r->want_src == MPI_ANY_SOURCE &&
          spx_wild_blocked(r->comm);
 }
 
@@ -547,6 +547,7 @@ void spx_turn_over(spx_turn kind)
 
 void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled)
 {
+  if (SPX_UNLIKELY(spx_is_origin(src))) src = spx_origin_note(st, src);
   if (st == MPI_STATUS_IGNORE) return;
   st->MPI_SOURCE = src;
   st->MPI_TAG = tag;

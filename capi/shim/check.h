@@ -35,6 +35,14 @@ SPX_COLD int spx_bad_tag(spx_kind k, void *h, const char *arg, int value);
 SPX_COLD int spx_bad_buffer(spx_kind k, void *h, const char *arg, const void *value);
 SPX_COLD int spx_bad_rank(const spx_comm *c, const char *arg, int value);
 SPX_COLD int spx_bad_root(const spx_comm *c, int root);
+/* Ranks that are none of the communicator's: system.c. They become one of another communicator, which takes the place of *c, or an error is raised. The
+ * first two leave what sends and receives at once to its body, which calls the others. */
+SPX_COLD int spx_other_dest(spx_comm **c, int *dest, const char *arg, int tag);
+SPX_COLD int spx_other_source(spx_comm **c, int *source, const char *arg, int tag);
+SPX_COLD int spx_resolve_dest(spx_comm **c, int *dest, const char *arg, int tag);
+SPX_COLD int spx_resolve_source(spx_comm **c, int *source, const char *arg, int tag);
+/* Called by who is no member of the communicator, as an I/O process of its worlds. */
+SPX_COLD int spx_bad_member(const spx_comm *c);
 
 /* Checks of arrays: MPI_SUCCESS, or the code of the error that they raised. */
 SPX_HIDDEN int spx_check_counts(spx_kind k, void *h, const char *arg, const void *counts, int n, int wide);
@@ -65,7 +73,10 @@ static inline int spx_dest_ok(const spx_comm *c, int rank)
 {
   return (uint32_t)rank < (uint32_t)c->remote_size || rank == MPI_PROC_NULL;
 }
-static inline int spx_source_ok(const spx_comm *c, int rank) { return spx_dest_ok(c, rank) || rank == MPI_ANY_SOURCE; }
+static inline int spx_source_ok(const spx_comm *c, int rank)
+{
+  return spx_dest_ok(c, rank) || (rank == MPI_ANY_SOURCE && c->rank >= 0);
+}
 
 /* Rooted collectives. On an intercommunicator the group of the root passes MPI_ROOT or MPI_PROC_NULL (MPI-5.0, 6.2.3). */
 static inline int spx_root_ok(const spx_comm *c, int root)

@@ -98,6 +98,7 @@ static void release(spx_comm *c)
   if (c->ctx) spx_comm_dropped(c->ctx);
   spx_share_leave(c);
   if (c->inner) spx_unref(SPX_K_COMM, &c->inner->o);
+  if (c->outlet) spx_unref(SPX_K_COMM, &c->outlet->o);
   if (c->local != c->peer) spx_ranks_free(c->peer);
   spx_ranks_free(c->local);
   spx_comm_attrs_free(c);
@@ -255,7 +256,7 @@ int64_t spx_comm_farewell(spx_word *a)
 
 int spx_c_Comm_rank(spx_comm *comm, int *rank)
 {
-  *rank = comm->rank;
+  *rank = spx_is_origin(comm->rank) ? MPISP_CLUSTER_IN : comm->rank;
   return MPI_SUCCESS;
 }
 

@@ -84,7 +84,7 @@ static void *handle_for_user(spx_kind k, void *handle)
 {
   spx_obj *o = k ? spx_get(k, handle) : NULL;
   if (o && (k == SPX_K_COMM || k == SPX_K_WIN || k == SPX_K_FILE || k == SPX_K_SESSION)) return handle;
-  if (o && k == SPX_K_REQ && ((spx_request *)o)->comm) return (void *)(uintptr_t)((spx_request *)o)->comm->o.handle;
+  if (o && k == SPX_K_REQ && ((spx_request *)o)->comm) return spx_comm_handle(((spx_request *)o)->comm);
   return (void *)MPI_COMM_SELF;
 }
 

@@ -1,11 +1,12 @@
 /* p2p.c - sending and receiving. MPI-5.0 3.2, 3.4, 3.6, 3.7, 3.10. The work is done by dataplane/p2p.c. */
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "p2p.h"
 
 int spx_p2p_fail(const spx_comm *c, int code)
 {
-  return spx_raise(SPX_K_COMM, (void *)(uintptr_t)c->o.handle, code, spx_fn_name[spx_fn], "%s", spx_detail_text());
+  return spx_raise(SPX_K_COMM, spx_comm_handle(c), code, spx_fn_name[spx_fn], "%s", spx_detail_text());
 }
 
 #define RETURN(comm, call)                                                                                             \
@@ -98,19 +99,30 @@ typedef struct {
   int64_t count;
   spx_type *type;
   int dest, tag;
+  spx_comm *comm; /* that the message goes over: another one than the receive's in systems of clusters (system.c) */
 } outgoing;
 
+/* Says over which communicators the two halves go; *c is the receive's. */
+static inline int resolve(outgoing *s, spx_comm **c, int *source, int tag)
+{
+  s->comm = *c;
+  if (SPX_UNLIKELY(!spx_dest_ok(*c, s->dest))) SPX_TRY(spx_resolve_dest(&s->comm, &s->dest, "dest", s->tag));
+  if (SPX_UNLIKELY(!spx_source_ok(*c, *source))) SPX_TRY(spx_resolve_source(c, source, "source", tag));
+  return MPI_SUCCESS;
+}
+
 /* Receives and sends at once; the receive is posted first, so that a partner which does the same is answered. */
-static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, int source, int tag, spx_comm *c,
+static int sendrecv(outgoing *s, void *buf, int64_t count, spx_type *t, int source, int tag, spx_comm *c,
                     MPI_Status *status)
 {
   spx_request *r;
+  SPX_TRY(resolve(s, &c, &source, tag));
   spx_next_send = s->dest == MPI_PROC_NULL ? 0 : s->count * s->type->size;
   int rc = spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &r);
   spx_next_send = 0;
   if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
   spx_turn_begin();
-  int sent = spx_send(s->buf, s->count, s->type, s->dest, s->tag, c, SPX_CTX_P2P, SPX_M_STANDARD);
+  int sent = spx_send(s->buf, s->count, s->type, s->dest, s->tag, s->comm, SPX_CTX_P2P, SPX_M_STANDARD);
   if (SPX_UNLIKELY(sent != MPI_SUCCESS)) spx_cancel(r);
   rc = spx_wait(r);
   if (SPX_UNLIKELY(rc == MPIX_ERR_PROC_FAILED_PENDING)) {
@@ -118,7 +130,8 @@ static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, in
     spx_wait(r);
     rc = MPIX_ERR_PROC_FAILED;
   }
-  if (status != MPI_STATUS_IGNORE) spx_status_set(status, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, 0);
+  if (status != MPI_STATUS_IGNORE || SPX_UNLIKELY(spx_is_origin(r->src)))
+    spx_status_set(status, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, 0);
   if (sent != MPI_SUCCESS) rc = sent;
   spx_request_free(r);
   spx_turn_end(SPX_TURN_SENDRECV);
@@ -128,7 +141,7 @@ static int sendrecv(const outgoing *s, void *buf, int64_t count, spx_type *t, in
 int spx_c_Sendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest, int sendtag, void *recvbuf,
                    int64_t recvcount, spx_type *recvtype, int source, int recvtag, spx_comm *comm, MPI_Status *status)
 {
-  outgoing s = {sendbuf, sendcount, sendtype, dest, sendtag};
+  outgoing s = {sendbuf, sendcount, sendtype, dest, sendtag, NULL};
   return sendrecv(&s, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
 }
 
@@ -152,7 +165,7 @@ int spx_c_Sendrecv_replace(void *buf, int64_t count, spx_type *datatype, int des
   char small[1024];
   void *copy = packed_copy(buf, count, datatype, small, sizeof small);
   if (!copy) return spx_p2p_fail(comm, MPI_ERR_NO_MEM);
-  outgoing s = {copy, count * datatype->size, bytes_type(), dest, sendtag};
+  outgoing s = {copy, count * datatype->size, bytes_type(), dest, sendtag, NULL};
   int rc = sendrecv(&s, buf, count, datatype, source, recvtag, comm, status);
   if (copy != small) free(copy);
   return rc;
@@ -185,14 +198,19 @@ static int poll_pair(spx_poller *poller)
   return 1;
 }
 
-static int isendrecv(const outgoing *s, void *copy, void *buf, int64_t count, spx_type *t, int source, int tag,
-                     spx_comm *c, MPI_Request *request)
+static int isendrecv(outgoing *s, void *copy, void *buf, int64_t count, spx_type *t, int source, int tag, spx_comm *c,
+                     MPI_Request *request)
 {
+  int err = resolve(s, &c, &source, tag);
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
+    free(copy);
+    return err;
+  }
   pair *p = calloc(1, sizeof *p);
   spx_request *both = p ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
   int rc = both ? spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &p->recv) : MPI_ERR_NO_MEM;
   if (rc == MPI_SUCCESS)
-    rc = spx_isend(s->buf, s->count, s->type, s->dest, s->tag, c, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL,
+    rc = spx_isend(s->buf, s->count, s->type, s->dest, s->tag, s->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL,
                    &p->send);
   if (rc != MPI_SUCCESS) {
     if (p && p->recv) {
@@ -220,7 +238,7 @@ int spx_c_Isendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, 
                     int64_t recvcount, spx_type *recvtype, int source, int recvtag, spx_comm *comm,
                     MPI_Request *request)
 {
-  outgoing s = {sendbuf, sendcount, sendtype, dest, sendtag};
+  outgoing s = {sendbuf, sendcount, sendtype, dest, sendtag, NULL};
   return isendrecv(&s, NULL, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 }
 
@@ -229,6 +247,6 @@ int spx_c_Isendrecv_replace(void *buf, int64_t count, spx_type *datatype, int de
 {
   void *copy = packed_copy(buf, count, datatype, NULL, 0);
   if (!copy && count * datatype->size > 0) return spx_p2p_fail(comm, MPI_ERR_NO_MEM);
-  outgoing s = {copy, count * datatype->size, bytes_type(), dest, sendtag};
+  outgoing s = {copy, count * datatype->size, bytes_type(), dest, sendtag, NULL};
   return isendrecv(&s, copy, buf, count, datatype, source, recvtag, comm, request);
 }

@@ -8,6 +8,7 @@ static int init(spx_req_kind kind, const void *buf, int64_t count, spx_type *t, 
   spx_request *r;
   int rc = spx_persistent(kind, (void *)(uintptr_t)buf, count, t, rank, tag, c, SPX_CTX_P2P, mode, &r);
   if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+  if (SPX_UNLIKELY(c->rank < 0)) spx_outlet_persistent(r);
   *request = spx_request_handle(r);
   return MPI_SUCCESS;
 }
@@ -48,7 +49,7 @@ static int check_startable(MPI_Request handle, int i)
   if (SPX_LIKELY(!why)) return MPI_SUCCESS;
   char name[40] = "request";
   if (i >= 0) snprintf(name, sizeof name, "array_of_requests[%d]", i);
-  void *on = r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF;
+  void *on = r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF;
   return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn], "%s %s", name, why);
 }
 
@@ -57,7 +58,7 @@ static int start(MPI_Request handle)
   spx_request *r = (spx_request *)spx_get(SPX_K_REQ, handle);
   int rc = spx_start(r);
   if (SPX_LIKELY(rc == MPI_SUCCESS)) return rc;
-  void *on = r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF;
+  void *on = r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF;
   return spx_raise(SPX_K_COMM, on, rc, spx_fn_name[spx_fn], "%s", spx_detail_text());
 }
 

@@ -10,7 +10,7 @@ void spx_status_empty(MPI_Status *st)
 
 static void *raised_on(const spx_request *r)
 {
-  return r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF;
+  return r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF;
 }
 
 int spx_request_fail(void *on, int code)
@@ -47,7 +47,7 @@ int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, void **o
     if (st != MPI_STATUS_IGNORE) own.MPI_ERROR = st->MPI_ERROR;
     err = r->finish(r, &own);
     if (st != MPI_STATUS_IGNORE) *st = own;
-  } else if (st != MPI_STATUS_IGNORE) {
+  } else if (st != MPI_STATUS_IGNORE || SPX_UNLIKELY(spx_is_origin(r->src))) {
     if (r->kind == SPX_R_COLL || r->kind == SPX_R_IDUP) {
       int keep = st->MPI_ERROR;
       spx_status_empty(st);

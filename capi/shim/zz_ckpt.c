@@ -140,6 +140,7 @@ int PMPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role
   SPX_ENTER(SPX_FN_X_Comm_repair);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(num_spares >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "num_spares", num_spares));
   SPX_CHECK(active, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "active"));
   SPX_CHECK(role, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "role"));

@@ -5,23 +5,21 @@
 int MPISP_World_count(int *count)
 {
   SPX_ENTER(SPX_FN_SP_World_count);
-  (void)count;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
+  return spx_c_SP_World_count(count);
 }
 
 int MPISP_World_get(int index, MPI_Comm *world)
 {
   SPX_ENTER(SPX_FN_SP_World_get);
-  (void)index;
-  (void)world;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(world, spx_bad_null(0, NULL, MPI_ERR_ARG, "world"));
+  return spx_c_SP_World_get(index, world);
 }
 
 int MPISP_Bind(int index)
 {
   SPX_ENTER(SPX_FN_SP_Bind);
-  (void)index;
-  return spx_unwritten(0, NULL);
+  return spx_c_SP_Bind(index);
 }
 
 int MPISP_Commit(void)
@@ -33,15 +31,29 @@ int MPISP_Commit(void)
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)
 {
   SPX_ENTER(SPX_FN_SP_Status_get_cluster);
-  (void)status;
-  (void)cluster;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(cluster, spx_bad_null(0, NULL, MPI_ERR_ARG, "cluster"));
+  return spx_c_SP_Status_get_cluster(status, cluster);
 }
 
 int MPISP_Status_get_rank(const MPI_Status *status, int *rank)
 {
   SPX_ENTER(SPX_FN_SP_Status_get_rank);
-  (void)status;
-  (void)rank;
-  return spx_unwritten(0, NULL);
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(rank, spx_bad_null(0, NULL, MPI_ERR_ARG, "rank"));
+  return spx_c_SP_Status_get_rank(status, rank);
+}
+
+int MPISP_Forward(const MPI_Status *status)
+{
+  SPX_ENTER(SPX_FN_SP_Forward);
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  return spx_c_SP_Forward(status);
+}
+
+int MPISP_Held(int messages, MPI_Count bytes)
+{
+  SPX_ENTER(SPX_FN_SP_Held);
+  SPX_CHECK(messages >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "messages", messages));
+  return spx_c_SP_Held(messages, bytes);
 }

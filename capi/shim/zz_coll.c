@@ -8,6 +8,7 @@ int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
   SPX_ENTER(SPX_FN_Allgather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -25,6 +26,7 @@ int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
   SPX_ENTER(SPX_FN_Allgather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -42,6 +44,7 @@ int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
   SPX_ENTER(SPX_FN_Allgather_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -61,6 +64,7 @@ int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
   SPX_ENTER(SPX_FN_Allgather_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -80,6 +84,7 @@ int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
   SPX_ENTER(SPX_FN_Allgatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -98,6 +103,7 @@ int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
   SPX_ENTER(SPX_FN_Allgatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -116,6 +122,7 @@ int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendty
   SPX_ENTER(SPX_FN_Allgatherv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -136,6 +143,7 @@ int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
   SPX_ENTER(SPX_FN_Allgatherv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -156,6 +164,7 @@ int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype d
   SPX_ENTER(SPX_FN_Allreduce);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -172,6 +181,7 @@ int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
   SPX_ENTER(SPX_FN_Allreduce_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -188,6 +198,7 @@ int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datat
   SPX_ENTER(SPX_FN_Allreduce_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -206,6 +217,7 @@ int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, M
   SPX_ENTER(SPX_FN_Allreduce_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -224,6 +236,7 @@ int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   SPX_ENTER(SPX_FN_Alltoall);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -241,6 +254,7 @@ int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   SPX_ENTER(SPX_FN_Alltoall_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -258,6 +272,7 @@ int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype
   SPX_ENTER(SPX_FN_Alltoall_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -277,6 +292,7 @@ int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
   SPX_ENTER(SPX_FN_Alltoall_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -296,6 +312,7 @@ int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispl
   SPX_ENTER(SPX_FN_Alltoallv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -315,6 +332,7 @@ int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   SPX_ENTER(SPX_FN_Alltoallv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -334,6 +352,7 @@ int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int s
   SPX_ENTER(SPX_FN_Alltoallv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -355,6 +374,7 @@ int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
   SPX_ENTER(SPX_FN_Alltoallv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -376,6 +396,7 @@ int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispl
   SPX_ENTER(SPX_FN_Alltoallw);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
@@ -393,6 +414,7 @@ int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   SPX_ENTER(SPX_FN_Alltoallw_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
@@ -410,6 +432,7 @@ int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int s
   SPX_ENTER(SPX_FN_Alltoallw_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
@@ -429,6 +452,7 @@ int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
   SPX_ENTER(SPX_FN_Alltoallw_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
@@ -448,6 +472,7 @@ int PMPI_Barrier(MPI_Comm comm)
   SPX_ENTER(SPX_FN_Barrier);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   return spx_c_Barrier(c_comm);
 }
 
@@ -457,6 +482,7 @@ int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
   SPX_ENTER(SPX_FN_Barrier_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   return spx_c_Barrier_init(c_comm, info, request);
@@ -468,6 +494,7 @@ int PMPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Com
   SPX_ENTER(SPX_FN_Bcast);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int takes_part = spx_takes_part(c_comm, root);
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
@@ -483,6 +510,7 @@ int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
   SPX_ENTER(SPX_FN_Bcast_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int takes_part = spx_takes_part(c_comm, root);
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
@@ -498,6 +526,7 @@ int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MP
   SPX_ENTER(SPX_FN_Bcast_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int takes_part = spx_takes_part(c_comm, root);
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
@@ -515,6 +544,7 @@ int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int 
   SPX_ENTER(SPX_FN_Bcast_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int takes_part = spx_takes_part(c_comm, root);
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
@@ -532,6 +562,7 @@ int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
   SPX_ENTER(SPX_FN_Exscan);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -548,6 +579,7 @@ int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
   SPX_ENTER(SPX_FN_Exscan_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -564,6 +596,7 @@ int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   SPX_ENTER(SPX_FN_Exscan_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -582,6 +615,7 @@ int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
   SPX_ENTER(SPX_FN_Exscan_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -600,6 +634,7 @@ int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void 
   SPX_ENTER(SPX_FN_Gather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -620,6 +655,7 @@ int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtyp
   SPX_ENTER(SPX_FN_Gather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -640,6 +676,7 @@ int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
   SPX_ENTER(SPX_FN_Gather_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -662,6 +699,7 @@ int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
   SPX_ENTER(SPX_FN_Gather_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -684,6 +722,7 @@ int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   SPX_ENTER(SPX_FN_Gatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -705,6 +744,7 @@ int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   SPX_ENTER(SPX_FN_Gatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -726,6 +766,7 @@ int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   SPX_ENTER(SPX_FN_Gatherv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -749,6 +790,7 @@ int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
   SPX_ENTER(SPX_FN_Gatherv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -772,6 +814,7 @@ int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
   SPX_ENTER(SPX_FN_Iallgather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -790,6 +833,7 @@ int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
   SPX_ENTER(SPX_FN_Iallgather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -808,6 +852,7 @@ int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
   SPX_ENTER(SPX_FN_Iallgatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -827,6 +872,7 @@ int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
   SPX_ENTER(SPX_FN_Iallgatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -846,6 +892,7 @@ int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
   SPX_ENTER(SPX_FN_Iallreduce);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -863,6 +910,7 @@ int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_D
   SPX_ENTER(SPX_FN_Iallreduce_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -880,6 +928,7 @@ int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
   SPX_ENTER(SPX_FN_Ialltoall);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -898,6 +947,7 @@ int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
   SPX_ENTER(SPX_FN_Ialltoall_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -916,6 +966,7 @@ int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdisp
   SPX_ENTER(SPX_FN_Ialltoallv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -936,6 +987,7 @@ int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const M
   SPX_ENTER(SPX_FN_Ialltoallv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -956,6 +1008,7 @@ int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdisp
   SPX_ENTER(SPX_FN_Ialltoallw);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 0));
@@ -974,6 +1027,7 @@ int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const M
   SPX_ENTER(SPX_FN_Ialltoallw_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->remote_size, 1));
@@ -992,6 +1046,7 @@ int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
   SPX_ENTER(SPX_FN_Ibarrier);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   return spx_c_Ibarrier(c_comm, request);
 }
@@ -1002,6 +1057,7 @@ int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Co
   SPX_ENTER(SPX_FN_Ibcast);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int takes_part = spx_takes_part(c_comm, root);
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
@@ -1018,6 +1074,7 @@ int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root
   SPX_ENTER(SPX_FN_Ibcast_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int takes_part = spx_takes_part(c_comm, root);
   spx_type *t_datatype = takes_part ? (spx_type *)spx_get(SPX_K_TYPE, datatype) : NULL;
@@ -1034,6 +1091,7 @@ int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
   SPX_ENTER(SPX_FN_Iexscan);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1051,6 +1109,7 @@ int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
   SPX_ENTER(SPX_FN_Iexscan_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1068,6 +1127,7 @@ int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   SPX_ENTER(SPX_FN_Igather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1089,6 +1149,7 @@ int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   SPX_ENTER(SPX_FN_Igather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1110,6 +1171,7 @@ int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   SPX_ENTER(SPX_FN_Igatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1132,6 +1194,7 @@ int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   SPX_ENTER(SPX_FN_Igatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1154,6 +1217,7 @@ int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
   SPX_ENTER(SPX_FN_Ireduce);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1175,6 +1239,7 @@ int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
   SPX_ENTER(SPX_FN_Ireduce_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1196,6 +1261,7 @@ int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcount
   SPX_ENTER(SPX_FN_Ireduce_scatter);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1213,6 +1279,7 @@ int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount
   SPX_ENTER(SPX_FN_Ireduce_scatter_block);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1230,6 +1297,7 @@ int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count r
   SPX_ENTER(SPX_FN_Ireduce_scatter_block_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1247,6 +1315,7 @@ int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count r
   SPX_ENTER(SPX_FN_Ireduce_scatter_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1264,6 +1333,7 @@ int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datat
   SPX_ENTER(SPX_FN_Iscan);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1281,6 +1351,7 @@ int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dataty
   SPX_ENTER(SPX_FN_Iscan_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1298,6 +1369,7 @@ int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   SPX_ENTER(SPX_FN_Iscatter);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1319,6 +1391,7 @@ int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   SPX_ENTER(SPX_FN_Iscatter_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1340,6 +1413,7 @@ int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs
   SPX_ENTER(SPX_FN_Iscatterv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1362,6 +1436,7 @@ int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   SPX_ENTER(SPX_FN_Iscatterv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1384,6 +1459,7 @@ int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
   SPX_ENTER(SPX_FN_Reduce);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1404,6 +1480,7 @@ int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
   SPX_ENTER(SPX_FN_Reduce_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1424,6 +1501,7 @@ int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   SPX_ENTER(SPX_FN_Reduce_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1446,6 +1524,7 @@ int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
   SPX_ENTER(SPX_FN_Reduce_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1468,6 +1547,7 @@ int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts
   SPX_ENTER(SPX_FN_Reduce_scatter);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1484,6 +1564,7 @@ int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
   SPX_ENTER(SPX_FN_Reduce_scatter_block);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1500,6 +1581,7 @@ int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count re
   SPX_ENTER(SPX_FN_Reduce_scatter_block_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1516,6 +1598,7 @@ int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvc
   SPX_ENTER(SPX_FN_Reduce_scatter_block_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1534,6 +1617,7 @@ int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Cou
   SPX_ENTER(SPX_FN_Reduce_scatter_block_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1552,6 +1636,7 @@ int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count re
   SPX_ENTER(SPX_FN_Reduce_scatter_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1568,6 +1653,7 @@ int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvc
   SPX_ENTER(SPX_FN_Reduce_scatter_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1586,6 +1672,7 @@ int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Cou
   SPX_ENTER(SPX_FN_Reduce_scatter_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1604,6 +1691,7 @@ int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dataty
   SPX_ENTER(SPX_FN_Scan);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1620,6 +1708,7 @@ int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatyp
   SPX_ENTER(SPX_FN_Scan_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1636,6 +1725,7 @@ int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype d
   SPX_ENTER(SPX_FN_Scan_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1654,6 +1744,7 @@ int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
   SPX_ENTER(SPX_FN_Scan_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -1672,6 +1763,7 @@ int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   SPX_ENTER(SPX_FN_Scatter);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1692,6 +1784,7 @@ int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   SPX_ENTER(SPX_FN_Scatter_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1712,6 +1805,7 @@ int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   SPX_ENTER(SPX_FN_Scatter_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1734,6 +1828,7 @@ int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
   SPX_ENTER(SPX_FN_Scatter_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1756,6 +1851,7 @@ int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[
   SPX_ENTER(SPX_FN_Scatterv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1777,6 +1873,7 @@ int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI
   SPX_ENTER(SPX_FN_Scatterv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1798,6 +1895,7 @@ int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int di
   SPX_ENTER(SPX_FN_Scatterv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);
@@ -1821,6 +1919,7 @@ int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], cons
   SPX_ENTER(SPX_FN_Scatterv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   const int at_leaf = spx_at_leaf(c_comm, root);

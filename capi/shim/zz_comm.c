@@ -18,7 +18,9 @@ int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_create);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, comm, SPX_K_GROUP, "group", group));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_create,
@@ -44,7 +46,9 @@ int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
 int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_create_group);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, comm, SPX_K_GROUP, "group", group));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
@@ -59,6 +63,7 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
   SPX_ENTER(SPX_FN_Comm_dup);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   return spx_c_Comm_dup(c_comm, newcomm);
 }
@@ -67,7 +72,9 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_dup_with_info);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_dup_with_info,
@@ -121,7 +128,9 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Comm_idup);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   spx_frame frame = {.fn = SPX_FN_Comm_idup,
@@ -133,7 +142,9 @@ int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_Comm_idup_with_info);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
@@ -208,7 +219,9 @@ int PMPI_Comm_size(MPI_Comm comm, int *size)
 int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_split);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_split,
     .a = {{.u = (uintptr_t)comm}, {.i = color}, {.i = key}, {.u = (uintptr_t)newcomm}}};
@@ -219,7 +232,9 @@ int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Comm_split_type);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_split_type,
@@ -241,7 +256,9 @@ int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
 {
   SPX_ENTER(SPX_FN_Intercomm_create);
-  SPX_CHECK(spx_get(SPX_K_COMM, local_comm), spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "local_comm", local_comm));
+  spx_comm *c_local_comm = (spx_comm *)spx_get(SPX_K_COMM, local_comm);
+  SPX_CHECK(c_local_comm, spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "local_comm", local_comm));
+  SPX_CHECK(c_local_comm->rank >= 0, spx_bad_member(c_local_comm));
   SPX_CHECK(peer_comm == MPI_COMM_NULL || spx_get(SPX_K_COMM, peer_comm), spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "peer_comm", peer_comm));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, local_comm, "tag", tag));
   SPX_CHECK(newintercomm, spx_bad_null(SPX_K_COMM, local_comm, MPI_ERR_ARG, "newintercomm"));
@@ -269,7 +286,9 @@ int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, M
 int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {
   SPX_ENTER(SPX_FN_Intercomm_merge);
-  SPX_CHECK(spx_get(SPX_K_COMM, intercomm), spx_bad_handle(SPX_K_COMM, intercomm, SPX_K_COMM, "intercomm", intercomm));
+  spx_comm *c_intercomm = (spx_comm *)spx_get(SPX_K_COMM, intercomm);
+  SPX_CHECK(c_intercomm, spx_bad_handle(SPX_K_COMM, intercomm, SPX_K_COMM, "intercomm", intercomm));
+  SPX_CHECK(c_intercomm->rank >= 0, spx_bad_member(c_intercomm));
   SPX_CHECK(newintracomm, spx_bad_null(SPX_K_COMM, intercomm, MPI_ERR_ARG, "newintracomm"));
   spx_frame frame = {.fn = SPX_FN_Intercomm_merge,
     .a = {{.u = (uintptr_t)intercomm}, {.i = high}, {.u = (uintptr_t)newintracomm}}};

@@ -27,7 +27,9 @@ int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag)
 int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_X_Comm_shrink);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_shrink,
     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)newcomm}}};
@@ -38,7 +40,9 @@ int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
 int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_X_Comm_ishrink);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_ishrink,

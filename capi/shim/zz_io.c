@@ -430,7 +430,9 @@ int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI
 int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
 {
   SPX_ENTER(SPX_FN_File_open);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(filename, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "filename"));
   SPX_CHECK(fh, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "fh"));

@@ -8,6 +8,7 @@ int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype se
   SPX_ENTER(SPX_FN_Ineighbor_allgather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -26,6 +27,7 @@ int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   SPX_ENTER(SPX_FN_Ineighbor_allgather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -44,6 +46,7 @@ int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
   SPX_ENTER(SPX_FN_Ineighbor_allgatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -63,6 +66,7 @@ int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
   SPX_ENTER(SPX_FN_Ineighbor_allgatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -82,6 +86,7 @@ int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
   SPX_ENTER(SPX_FN_Ineighbor_alltoall);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -100,6 +105,7 @@ int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
   SPX_ENTER(SPX_FN_Ineighbor_alltoall_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -118,6 +124,7 @@ int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const 
   SPX_ENTER(SPX_FN_Ineighbor_alltoallv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -138,6 +145,7 @@ int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
   SPX_ENTER(SPX_FN_Ineighbor_alltoallv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -158,6 +166,7 @@ int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const 
   SPX_ENTER(SPX_FN_Ineighbor_alltoallw);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 0));
@@ -176,6 +185,7 @@ int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
   SPX_ENTER(SPX_FN_Ineighbor_alltoallw_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 1));
@@ -194,6 +204,7 @@ int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sen
   SPX_ENTER(SPX_FN_Neighbor_allgather);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -211,6 +222,7 @@ int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
   SPX_ENTER(SPX_FN_Neighbor_allgather_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -228,6 +240,7 @@ int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatyp
   SPX_ENTER(SPX_FN_Neighbor_allgather_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -247,6 +260,7 @@ int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI
   SPX_ENTER(SPX_FN_Neighbor_allgather_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -266,6 +280,7 @@ int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
   SPX_ENTER(SPX_FN_Neighbor_allgatherv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -284,6 +299,7 @@ int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   SPX_ENTER(SPX_FN_Neighbor_allgatherv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -302,6 +318,7 @@ int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
   SPX_ENTER(SPX_FN_Neighbor_allgatherv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -322,6 +339,7 @@ int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
   SPX_ENTER(SPX_FN_Neighbor_allgatherv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -342,6 +360,7 @@ int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype send
   SPX_ENTER(SPX_FN_Neighbor_alltoall);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -359,6 +378,7 @@ int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
   SPX_ENTER(SPX_FN_Neighbor_alltoall_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -376,6 +396,7 @@ int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype
   SPX_ENTER(SPX_FN_Neighbor_alltoall_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -395,6 +416,7 @@ int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
   SPX_ENTER(SPX_FN_Neighbor_alltoall_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -414,6 +436,7 @@ int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const i
   SPX_ENTER(SPX_FN_Neighbor_alltoallv);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -433,6 +456,7 @@ int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
   SPX_ENTER(SPX_FN_Neighbor_alltoallv_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -452,6 +476,7 @@ int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], co
   SPX_ENTER(SPX_FN_Neighbor_alltoallv_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -473,6 +498,7 @@ int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
   SPX_ENTER(SPX_FN_Neighbor_alltoallv_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
@@ -494,6 +520,7 @@ int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const M
   SPX_ENTER(SPX_FN_Neighbor_alltoallw);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
@@ -511,6 +538,7 @@ int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
   SPX_ENTER(SPX_FN_Neighbor_alltoallw_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "sendtypes", sendtypes, sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
@@ -528,6 +556,7 @@ int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], co
   SPX_ENTER(SPX_FN_Neighbor_alltoallw_init);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
@@ -547,6 +576,7 @@ int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
   SPX_ENTER(SPX_FN_Neighbor_alltoallw_init_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));

@@ -10,7 +10,7 @@ int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -25,7 +25,7 @@ int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -40,7 +40,7 @@ int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -56,7 +56,7 @@ int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -207,7 +207,7 @@ int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -223,7 +223,7 @@ int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -237,7 +237,7 @@ int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
   SPX_ENTER(SPX_FN_Improbe);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
   SPX_CHECK(message, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "message"));
@@ -278,7 +278,7 @@ int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
   SPX_ENTER(SPX_FN_Iprobe);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
   return spx_c_Iprobe(source, tag, c_comm, flag, status);
@@ -292,7 +292,7 @@ int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -308,7 +308,7 @@ int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -324,7 +324,7 @@ int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -340,7 +340,7 @@ int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -356,7 +356,7 @@ int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -372,7 +372,7 @@ int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -390,9 +390,9 @@ int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, in
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", sendtag));
   SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", recvtag));
   SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
@@ -412,9 +412,9 @@ int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", sendtag));
   SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", recvtag));
   SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
@@ -432,9 +432,9 @@ int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", sendtag));
   SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", recvtag));
   SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -450,9 +450,9 @@ int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", sendtag));
   SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", recvtag));
   SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -468,7 +468,7 @@ int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -484,7 +484,7 @@ int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -498,7 +498,7 @@ int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
   SPX_ENTER(SPX_FN_Mprobe);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(message, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "message"));
   return spx_c_Mprobe(source, tag, c_comm, message, status);
@@ -574,7 +574,7 @@ int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype dat
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
-  SPX_CHECK(spx_dest_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -588,7 +588,7 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
   SPX_ENTER(SPX_FN_Probe);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   return spx_c_Probe(source, tag, c_comm, status);
 }
@@ -602,7 +602,7 @@ int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Dataty
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -618,7 +618,7 @@ int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -633,7 +633,7 @@ int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, i
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -648,7 +648,7 @@ int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -664,7 +664,7 @@ int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sour
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
   SPX_CHECK(spx_tag_ok(tag) || tag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -730,7 +730,7 @@ int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -745,7 +745,7 @@ int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -760,7 +760,7 @@ int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -776,7 +776,7 @@ int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -792,7 +792,7 @@ int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int t
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -807,7 +807,7 @@ int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int des
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -822,7 +822,7 @@ int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -838,7 +838,7 @@ int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, in
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -856,9 +856,9 @@ int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", sendtag));
   SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", recvtag));
   SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
@@ -877,9 +877,9 @@ int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   SPX_CHECK(spx_committed(t_sendtype), spx_bad_type(SPX_K_COMM, comm, "sendtype", sendtype));
   spx_type *t_recvtype = (spx_type *)spx_get(SPX_K_TYPE, recvtype);
   SPX_CHECK(spx_committed(t_recvtype), spx_bad_type(SPX_K_COMM, comm, "recvtype", recvtype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", sendtag));
   SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", recvtag));
   SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
   SPX_CHECK(sendcount >= 0, spx_bad_count(SPX_K_COMM, comm, "sendcount", sendcount));
   SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
@@ -896,9 +896,9 @@ int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", sendtag));
   SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", recvtag));
   SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -913,9 +913,9 @@ int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", sendtag));
   SPX_CHECK(spx_tag_ok(sendtag), spx_bad_tag(SPX_K_COMM, comm, "sendtag", sendtag));
-  SPX_CHECK(spx_source_ok(c_comm, source), spx_bad_rank(c_comm, "source", source));
+  if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", recvtag));
   SPX_CHECK(spx_tag_ok(recvtag) || recvtag == MPI_ANY_TAG, spx_bad_tag(SPX_K_COMM, comm, "recvtag", recvtag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -985,7 +985,7 @@ int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -1000,7 +1000,7 @@ int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "buf", buf));
@@ -1015,7 +1015,7 @@ int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
@@ -1031,7 +1031,7 @@ int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_COMM, comm, "datatype", datatype));
-  SPX_CHECK(spx_dest_ok(c_comm, dest), spx_bad_rank(c_comm, "dest", dest));
+  if (SPX_UNLIKELY(!spx_dest_ok(c_comm, dest))) SPX_TRY(spx_other_dest(&c_comm, &dest, "dest", tag));
   SPX_CHECK(spx_tag_ok(tag), spx_bad_tag(SPX_K_COMM, comm, "tag", tag));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));

@@ -302,6 +302,7 @@ int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm
   SPX_ENTER(SPX_FN_Win_allocate);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
@@ -314,6 +315,7 @@ int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Co
   SPX_ENTER(SPX_FN_Win_allocate_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
@@ -326,6 +328,7 @@ int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
   SPX_ENTER(SPX_FN_Win_allocate_shared);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
@@ -338,6 +341,7 @@ int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
   SPX_ENTER(SPX_FN_Win_allocate_shared_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
@@ -366,6 +370,7 @@ int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI
   SPX_ENTER(SPX_FN_Win_create);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_create(base, size, disp_unit, info, c_comm, win);
@@ -377,6 +382,7 @@ int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info in
   SPX_ENTER(SPX_FN_Win_create_c);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_create(base, size, disp_unit, info, c_comm, win);
@@ -388,6 +394,7 @@ int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
   SPX_ENTER(SPX_FN_Win_create_dynamic);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
   return spx_c_Win_create_dynamic(info, c_comm, win);

@@ -18,6 +18,7 @@ int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm co
   SPX_ENTER(SPX_FN_Comm_accept);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   if (at_root) SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
@@ -34,6 +35,7 @@ int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm c
   SPX_ENTER(SPX_FN_Comm_connect);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   if (at_root) SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
@@ -79,6 +81,7 @@ int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info in
   SPX_ENTER(SPX_FN_Comm_spawn);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   const int at_root = spx_at_root(c_comm, root);
   if (at_root) SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
@@ -95,6 +98,7 @@ int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_
   SPX_ENTER(SPX_FN_Comm_spawn_multiple);
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
   SPX_CHECK(intercomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "intercomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_spawn_multiple,

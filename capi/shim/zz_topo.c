@@ -17,7 +17,9 @@ int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
 int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
 {
   SPX_ENTER(SPX_FN_Cart_create);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
+  spx_comm *c_comm_old = (spx_comm *)spx_get(SPX_K_COMM, comm_old);
+  SPX_CHECK(c_comm_old, spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
+  SPX_CHECK(c_comm_old->rank >= 0, spx_bad_member(c_comm_old));
   SPX_CHECK(comm_cart, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_cart"));
   spx_frame frame = {.fn = SPX_FN_Cart_create,
     .a = {{.u = (uintptr_t)comm_old}, {.i = ndims}, {.u = (uintptr_t)dims}, {.u = (uintptr_t)periods}, {.i = reorder}, {.u = (uintptr_t)comm_cart}}};
@@ -76,7 +78,9 @@ int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, in
 int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 {
   SPX_ENTER(SPX_FN_Cart_sub);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(newcomm, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "newcomm"));
   spx_frame frame = {.fn = SPX_FN_Cart_sub,
     .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)remain_dims}, {.u = (uintptr_t)newcomm}}};
@@ -108,7 +112,9 @@ int PMPI_Dims_create(int nnodes, int ndims, int dims[])
 int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
   SPX_ENTER(SPX_FN_Dist_graph_create);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
+  spx_comm *c_comm_old = (spx_comm *)spx_get(SPX_K_COMM, comm_old);
+  SPX_CHECK(c_comm_old, spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
+  SPX_CHECK(c_comm_old->rank >= 0, spx_bad_member(c_comm_old));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_INFO, "info", info));
   SPX_CHECK(comm_dist_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_dist_graph"));
   spx_frame frame = {.fn = SPX_FN_Dist_graph_create,
@@ -120,7 +126,9 @@ int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const 
 int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
   SPX_ENTER(SPX_FN_Dist_graph_create_adjacent);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
+  spx_comm *c_comm_old = (spx_comm *)spx_get(SPX_K_COMM, comm_old);
+  SPX_CHECK(c_comm_old, spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
+  SPX_CHECK(c_comm_old->rank >= 0, spx_bad_member(c_comm_old));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_INFO, "info", info));
   SPX_CHECK(comm_dist_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_dist_graph"));
   spx_frame frame = {.fn = SPX_FN_Dist_graph_create_adjacent,
@@ -157,7 +165,9 @@ int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree
 int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *comm_graph)
 {
   SPX_ENTER(SPX_FN_Graph_create);
-  SPX_CHECK(spx_get(SPX_K_COMM, comm_old), spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
+  spx_comm *c_comm_old = (spx_comm *)spx_get(SPX_K_COMM, comm_old);
+  SPX_CHECK(c_comm_old, spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
+  SPX_CHECK(c_comm_old->rank >= 0, spx_bad_member(c_comm_old));
   SPX_CHECK(comm_graph, spx_bad_null(SPX_K_COMM, comm_old, MPI_ERR_ARG, "comm_graph"));
   spx_frame frame = {.fn = SPX_FN_Graph_create,
     .a = {{.u = (uintptr_t)comm_old}, {.i = nnodes}, {.u = (uintptr_t)indx}, {.u = (uintptr_t)edges}, {.i = reorder}, {.u = (uintptr_t)comm_graph}}};

@@ -28,9 +28,10 @@ const contextMask = 1<<62 - 1
 
 // Counters of the contexts that exist without having been created by a call.
 const (
-	worldCounter = 1
-	selfCounter  = 2
-	firstCounter = 16
+	worldCounter  = 1
+	selfCounter   = 2
+	systemCounter = 3
+	firstCounter  = 16
 )
 
 // Origin is where the contexts of a job begin among all that there are: a random place, so that jobs that are connected later do not
@@ -95,6 +96,9 @@ func WorldContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ct
 
 // SelfContext is the context of a process's MPI_COMM_SELF.
 func SelfContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ctx(selfCounter) }
+
+// SystemContext is the context of messages to the I/O processes of a system of clusters, in all of it.
+func SystemContext(o Origin) uint64 { return NewContexts(o, 0).ctx(systemCounter) }
 
 // Table maps ranks to processes. A standby may take a rank over: then the version grows.
 type Table struct {

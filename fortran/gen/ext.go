@@ -8,7 +8,7 @@ import (
 )
 
 // extensionChapters are the chapters of extensions that C has today. What is special about ulfm_dyprc stands in extensionModules and extensions.c.
-var extensionChapters = map[string]bool{"ft": true, "mcast": true, "ckpt": true}
+var extensionChapters = map[string]bool{"ft": true, "mcast": true, "ckpt": true, "cluster": true}
 
 // extensionHandles are their types of handles.
 var extensionHandles = []string{"MPIX_Rankset", "MPIX_Checkpoint"}
@@ -32,6 +32,14 @@ func extensions(t *api.Tables) []*api.Function {
 	return out
 }
 
+// prefixes are those of the names that a routine has; those of mpisp.h have no P form.
+func prefixes(f *api.Function) []string {
+	if f.Header == "mpisp.h" {
+		return []string{""}
+	}
+	return []string{"", "P"}
+}
+
 // extensionRoutines writes fortran/lib/zz_extensions.c.
 func extensionRoutines(t *api.Tables) (string, error) {
 	var b strings.Builder
@@ -44,7 +52,11 @@ func extensionRoutines(t *api.Tables) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", f.Name, err)
 		}
-		b.WriteString("\n" + text + "SAME_IN_F08(" + strings.ToLower(f.Name) + ")\n")
+		text += "SAME_IN_F08(" + strings.ToLower(f.Name) + ")\n"
+		if len(prefixes(f)) == 1 {
+			text = "#ifndef SPX_PROFILE\n" + text + "#endif\n"
+		}
+		b.WriteString("\n" + text)
 	}
 	return b.String(), nil
 }
@@ -82,7 +94,7 @@ func extensionShells(t *api.Tables) (string, error) {
 // extensionConstants calls line with the name and the value of each constant of a kind of the extensions.
 func extensionConstants(t *api.Tables, kind string, line func(c *api.Constant)) {
 	for _, c := range t.Constants {
-		if c.Header == "mpi-ext.h" && c.Kind == kind {
+		if (c.Header == "mpi-ext.h" || c.Header == "mpisp.h") && c.Kind == kind {
 			line(c)
 		}
 	}
@@ -123,7 +135,9 @@ func extensionModules(t *api.Tables) (string, error) {
 		fmt.Fprintf(&b, "  integer, parameter, public :: %s = %s\n", c.Name, c.Value)
 	})
 	for _, f := range extensions(t) {
-		public = append(public, f.Name, "P"+f.Name)
+		for _, prefix := range prefixes(f) {
+			public = append(public, prefix+f.Name)
+		}
 	}
 	for _, name := range append(public, "ulfm_dyprc_merge_child", "ulfm_dyprc_poll") {
 		fmt.Fprintf(&b, "  public :: %s\n", name)
@@ -133,7 +147,7 @@ func extensionModules(t *api.Tables) (string, error) {
 			b.WriteString("  external :: " + f.Name + ", P" + f.Name + "\n")
 			continue
 		}
-		for _, prefix := range []string{"", "P"} {
+		for _, prefix := range prefixes(f) {
 			text, err := interfaceOf(f, prefix)
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", f.Name, err)
@@ -149,7 +163,7 @@ func extensionModules(t *api.Tables) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		for _, prefix := range []string{"", "P"} {
+		for _, prefix := range prefixes(f) {
 			b.WriteString("  interface " + prefix + f.Name + "\n" + routine.specific(prefix) + "  end interface\n")
 		}
 	}

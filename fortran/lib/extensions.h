@@ -3,6 +3,7 @@
 #define SPXF_EXTENSIONS_H
 
 #include "cdesc.h"
+#include "mpisp.h"
 #include <stdint.h>
 
 #undef F77

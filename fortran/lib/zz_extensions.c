@@ -372,3 +372,71 @@ void F77(mpix_comm_dismiss)(MPI_Fint *comm, MPI_Fint *ierror) {
   if (ierror) *ierror = err;
 }
 SAME_IN_F08(mpix_comm_dismiss)
+
+#ifndef SPX_PROFILE
+void F77(mpisp_world_count)(MPI_Fint *count, MPI_Fint *ierror) {
+  int err = CALL(MPISP_World_count)(count);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_world_count)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_world_get)(MPI_Fint *index, MPI_Fint *world, MPI_Fint *ierror) {
+  MPI_Comm c_world = MPI_Comm_fromint(0);
+  int err = CALL(MPISP_World_get)(*index, &c_world);
+  if (err == MPI_SUCCESS) {
+    *world = MPI_Comm_toint(c_world);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_world_get)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_bind)(MPI_Fint *index, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Bind)(*index);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_bind)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_commit)(MPI_Fint *ierror) {
+  int err = CALL(MPISP_Commit)();
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_commit)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_status_get_cluster)(MPI_Fint *status, MPI_Fint *cluster, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Status_get_cluster)(spxf_status(status), cluster);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_status_get_cluster)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_status_get_rank)(MPI_Fint *status, MPI_Fint *rank, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Status_get_rank)(spxf_status(status), rank);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_status_get_rank)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_forward)(MPI_Fint *status, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Forward)(spxf_status(status));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_forward)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_held)(MPI_Fint *messages, MPI_Count *bytes, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Held)(*messages, *bytes);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_held)
+#endif

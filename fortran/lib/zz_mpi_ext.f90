@@ -14,6 +14,8 @@ module mpi_ext_constants
   integer, parameter :: MPIX_ROLE_SURVIVOR = 16386
   integer, parameter :: MPIX_ROLE_REPLACEMENT = 16387
   integer, parameter :: MPIX_ROLE_SPARE = 16388
+  integer, parameter :: MPISP_CLUSTER_IN = -16385
+  integer, parameter :: MPISP_CLUSTER_OUT = -16386
 end module mpi_ext_constants
 
 module mpi_ext
@@ -34,6 +36,8 @@ module mpi_ext
   public :: MPIX_ROLE_SURVIVOR
   public :: MPIX_ROLE_REPLACEMENT
   public :: MPIX_ROLE_SPARE
+  public :: MPISP_CLUSTER_IN
+  public :: MPISP_CLUSTER_OUT
   public :: MPIX_Comm_revoke
   public :: PMPIX_Comm_revoke
   public :: MPIX_Comm_is_revoked
@@ -134,6 +138,14 @@ module mpi_ext
   public :: PMPIX_Comm_repair
   public :: MPIX_Comm_dismiss
   public :: PMPIX_Comm_dismiss
+  public :: MPISP_World_count
+  public :: MPISP_World_get
+  public :: MPISP_Bind
+  public :: MPISP_Commit
+  public :: MPISP_Status_get_cluster
+  public :: MPISP_Status_get_rank
+  public :: MPISP_Forward
+  public :: MPISP_Held
   public :: ulfm_dyprc_merge_child
   public :: ulfm_dyprc_poll
   interface
@@ -793,6 +805,69 @@ module mpi_ext
       integer, intent(in) :: comm
       integer, intent(out) :: ierror
     end subroutine PMPIX_Comm_dismiss
+  end interface
+  interface
+    subroutine MPISP_World_count(count, ierror)
+      implicit none
+      integer, intent(out) :: count
+      integer, intent(out) :: ierror
+    end subroutine MPISP_World_count
+  end interface
+  interface
+    subroutine MPISP_World_get(index, world, ierror)
+      implicit none
+      integer, intent(in) :: index
+      integer, intent(out) :: world
+      integer, intent(out) :: ierror
+    end subroutine MPISP_World_get
+  end interface
+  interface
+    subroutine MPISP_Bind(index, ierror)
+      implicit none
+      integer, intent(in) :: index
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Bind
+  end interface
+  interface
+    subroutine MPISP_Commit(ierror)
+      implicit none
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Commit
+  end interface
+  interface
+    subroutine MPISP_Status_get_cluster(status, cluster, ierror)
+      import :: MPI_STATUS_SIZE
+      implicit none
+      integer :: status(MPI_STATUS_SIZE)
+      integer, intent(out) :: cluster
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Status_get_cluster
+  end interface
+  interface
+    subroutine MPISP_Status_get_rank(status, rank, ierror)
+      import :: MPI_STATUS_SIZE
+      implicit none
+      integer :: status(MPI_STATUS_SIZE)
+      integer, intent(out) :: rank
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Status_get_rank
+  end interface
+  interface
+    subroutine MPISP_Forward(status, ierror)
+      import :: MPI_STATUS_SIZE
+      implicit none
+      integer :: status(MPI_STATUS_SIZE)
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Forward
+  end interface
+  interface
+    subroutine MPISP_Held(messages, bytes, ierror)
+      import :: MPI_COUNT_KIND
+      implicit none
+      integer, intent(in) :: messages
+      integer(kind=MPI_COUNT_KIND), intent(in) :: bytes
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Held
   end interface
   interface ulfm_dyprc_merge_child
     integer function ulfm_dyprc_merge_child(mworld)
@@ -1934,6 +2009,70 @@ module mpi_f08_ext
       import :: MPI_Comm
       implicit none
       type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_World_count
+    subroutine MPISP_World_count_f08(count, ierror)
+      implicit none
+      integer, intent(out) :: count
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_World_get
+    subroutine MPISP_World_get_f08(index, world, ierror)
+      import :: MPI_Comm
+      implicit none
+      integer, intent(in) :: index
+      type(MPI_Comm), intent(out) :: world
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Bind
+    subroutine MPISP_Bind_f08(index, ierror)
+      implicit none
+      integer, intent(in) :: index
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Commit
+    subroutine MPISP_Commit_f08(ierror)
+      implicit none
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Status_get_cluster
+    subroutine MPISP_Status_get_cluster_f08(status, cluster, ierror)
+      import :: MPI_Status
+      implicit none
+      integer, intent(out) :: cluster
+      type(MPI_Status), intent(in) :: status
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Status_get_rank
+    subroutine MPISP_Status_get_rank_f08(status, rank, ierror)
+      import :: MPI_Status
+      implicit none
+      integer, intent(out) :: rank
+      type(MPI_Status), intent(in) :: status
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Forward
+    subroutine MPISP_Forward_f08(status, ierror)
+      import :: MPI_Status
+      implicit none
+      type(MPI_Status), intent(in) :: status
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Held
+    subroutine MPISP_Held_f08(messages, bytes, ierror)
+      import :: MPI_COUNT_KIND
+      implicit none
+      integer, intent(in) :: messages
+      integer(MPI_COUNT_KIND), intent(in) :: bytes
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

@@ -39,8 +39,8 @@ func routines(t *testing.T) (standard, extensions []routine) {
 		switch {
 		case f.Header == "mpi.h", f.Name == "MPI_Status_f082f", f.Name == "MPI_Status_f2f08":
 			standard = append(standard, r)
-		case f.Header != "mpi-legacy.h" && f.Header != "mpisp.h":
-			r.noP = f.Chapter == "dyprc"
+		case f.Header != "mpi-legacy.h":
+			r.noP = f.Chapter == "dyprc" || f.Header == "mpisp.h"
 			extensions = append(extensions, r)
 		}
 	}

@@ -1,0 +1,488 @@
+/* system.c - the special ranks of systems of clusters: MPISP_CLUSTER_OUT, MPISP_CLUSTER_IN, and what MPI_COMM_WORLD means on an I/O process (IOP).
+ *
+ * A rank that is one of the communicator's never comes here: the generated shims ask about others only. Messages to IOPs travel in a context of
+ * their own, in which an IOP's MPI_COMM_WORLD receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
+ * (dataplane/origin.h). Which IOP is next follows from the plan that package choice has made. */
+#include "system.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include "check.h"
+#include "comm.h"
+#include "dp.h"
+#include "p2p.h"
+#include "settings.h"
+
+#define FN spx_fn_name[spx_fn]
+
+spx_system *spx_sys;
+static _Atomic int bound = -1;   /* of an IOP: index of the world that MPI_COMM_WORLD means; -1: by direction */
+static _Atomic uint32_t turn;    /* of cycles */
+static _Atomic uint32_t changes; /* of SPX_IOP_CHOICE that were carried out */
+
+spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots, uint32_t worlds)
+{
+  spx_system *s =
+      calloc(1, sizeof *s + (size_t)worlds * sizeof *s->world + (size_t)(outs + ins + slots) * sizeof *s->out);
+  uint32_t *proc = s ? spx_ranks_new(iops) : NULL;
+  if (!proc) {
+    free(s);
+    return NULL;
+  }
+  *s = (spx_system){
+      .cluster = -1, .iops = iops, .proc = proc, .outs = outs, .ins = ins, .slots = slots, .worlds = worlds};
+  s->world = (struct spx_iop_world *)(s + 1);
+  s->out = (uint32_t *)(s->world + worlds);
+  s->in = s->out + outs;
+  s->slot = s->in + ins;
+  return s;
+}
+
+void spx_system_set(spx_system *s)
+{
+  spx_ranks_hold(s->proc);
+  spx_lock();
+  if (s->cluster < 0 && !spx_sys) { /* MPI_COMM_WORLD of an IOP: its ranks are none of a communicator */
+    spx_io_process = true;
+    spx_comm_set_ctx(spx_world, s->ctx);
+  }
+  __atomic_store_n(&spx_sys, s, __ATOMIC_RELEASE);
+  for (uint32_t i = 0; s->cluster < 0 && i < s->worlds; i++) {
+    spx_comm *c = s->world[i].comm;
+    c->flags |= SPX_C_IOP;
+    c->remote_size = 0;
+    c->rank = SPX_ORIGIN_ANY;
+    c->stands_for = SPX_HANDLE_COMM_WORLD;
+  }
+  if (s->cluster < 0) {
+    spx_world->flags |= SPX_C_IOP;
+    spx_world->remote_size = 0;
+    spx_world->size = s->worlds ? s->world[0].comm->size : 0;
+    spx_world->rank = s->worlds && s->world[0].in ? MPISP_CLUSTER_OUT : MPISP_CLUSTER_IN;
+  }
+  spx_unlock();
+}
+
+void spx_system_end(void)
+{
+  spx_sys = NULL;
+  spx_io_process = false;
+}
+
+int spx_system_load(spx_system *s, const char *file)
+{
+  void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (object) *(void **)&s->choose = dlsym(object, "mpisp_choose");
+  if (s->choose) return MPI_SUCCESS;
+  const char *why = dlerror();
+  spx_detail("library:%s: %s", file, why ? why : "there is no function mpisp_choose");
+  return MPI_ERR_ARG;
+}
+
+/* ---- choosing an IOP ----------------------------------------------------------------------------------------- */
+
+static bool is_ready(const spx_system *s, uint32_t iop) { return !spx_proc_left(s->proc[iop]); }
+
+/* What this process has sent to an IOP, and it has not asked for yet. */
+static uint64_t under_way(uint32_t peer)
+{
+  const spx_tx *tx = &spx_txs[peer];
+  return tx->slow & SPX_TX_NEW || !tx->chan ? 0 : tx->sent - spx_tx_published(tx, &tx->chan->matched, __ATOMIC_RELAXED);
+}
+
+/* What an IOP holds: what it says of itself, if it is on this host, and what is under way to it from here. */
+static uint64_t held_by(const spx_system *s, uint32_t iop, bool messages)
+{
+  uint32_t peer = s->proc[iop];
+  const spx_proc *p = spx_proc_of(peer);
+  if (messages) return __atomic_load_n(&p->io_messages, __ATOMIC_RELAXED) + (under_way(peer) + SPX_LINE - 1) / SPX_LINE;
+  return __atomic_load_n(&p->io_bytes, __ATOMIC_RELAXED) + under_way(peer);
+}
+
+/* The place of the slot that holds least; turns decide between equal ones. */
+static uint32_t least(const spx_system *s, uint32_t from)
+{
+  uint32_t best = from;
+  uint64_t least = UINT64_MAX;
+  for (uint32_t i = 0; i < s->slots; i++) {
+    uint32_t at = (from + i) % s->slots;
+    uint64_t held = is_ready(s, s->slot[at]) ? held_by(s, s->slot[at], s->mode == SPX_CHOOSE_QUEUE) : UINT64_MAX;
+    if (held < least) {
+      least = held;
+      best = at;
+    }
+  }
+  return best;
+}
+
+static uint32_t ask_user(const spx_system *s, int tag, uint32_t from)
+{
+  int messages[256];
+  long long bytes[256];
+  uint32_t at[256];
+  int n = 0;
+  for (uint32_t i = 0; i < s->slots && n < 256; i++) {
+    if (!is_ready(s, s->slot[i])) continue;
+    at[n] = i;
+    messages[n] = (int)held_by(s, s->slot[i], true);
+    bytes[n++] = (long long)held_by(s, s->slot[i], false);
+  }
+  int k = n ? s->choose(n, messages, bytes, tag) : 0;
+  return k >= 0 && k < n ? at[k] : from;
+}
+
+/* The number of an IOP for the next message; -1: none is ready. */
+static int choose(const spx_system *s, int tag)
+{
+  if (!s->slots) return -1;
+  uint32_t from = 0;
+  switch (s->mode) {
+  case SPX_CHOOSE_TAG: from = (uint32_t)tag * 0x9e3779b1u >> 8; break;
+  case SPX_CHOOSE_KEY: from = ((uint32_t)s->cluster << 16 ^ (uint32_t)spx_world->rank) * 0x9e3779b1u >> 8; break;
+  default: from = atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed);
+  }
+  from %= s->slots;
+  if (s->mode == SPX_CHOOSE_LOAD || s->mode == SPX_CHOOSE_QUEUE) from = least(s, from);
+  if (s->mode == SPX_CHOOSE_USER) from = ask_user(s, tag, from);
+  for (uint32_t i = 0; i < s->slots; i++) {
+    uint32_t iop = s->slot[(from + i) % s->slots];
+    if (is_ready(s, iop)) return (int)iop;
+  }
+  return -1;
+}
+
+/* SPX_IOP_CHOICE may have been set while MPI runs: then the engine plans anew. */
+static const spx_system *now(void)
+{
+  uint32_t n = spx_setting_changes();
+  if (SPX_UNLIKELY(n != atomic_load(&changes))) {
+    atomic_store(&changes, n);
+    spx_frame f = {.fn = SPX_IN_SYSTEM_PLAN};
+    spx_go_internal(&f); /* an unknown policy leaves the one before */
+  }
+  return __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+}
+
+/* ---- of compute processes ------------------------------------------------------------------------------------ */
+
+/* MPI_COMM_WORLD, or a duplicate: those have the same list of processes. */
+static bool is_world(const spx_comm *c) { return spx_world && c->peer == spx_world->peer && !(c->flags & SPX_C_INTER); }
+
+/* The IOPs as a communicator, so that a message to one is sent as any other is. */
+static spx_comm *outlet_of(spx_comm *c, const spx_system *s)
+{
+  spx_lock();
+  spx_comm *o = c->outlet;
+  if (!o || o->peer != s->proc) {
+    o = (spx_comm *)spx_new(SPX_K_COMM);
+    if (o) {
+      uint32_t *procs = spx_ranks_share(s->proc);
+      spx_comm_fill(o, spx_origin_of(s->cluster, c->rank), (int)s->iops, (int)s->iops, s->ctx, procs, procs);
+      o->stands_for = c->o.handle;
+      if (c->outlet) spx_unref(SPX_K_COMM, &c->outlet->o);
+      c->outlet = o;
+    }
+  }
+  spx_unlock();
+  return o;
+}
+
+static int bad(const spx_comm *c, int code, const char *arg, const char *rank, const char *why)
+{
+  return spx_raise(SPX_K_COMM, spx_comm_handle(c), code, FN, "%s = %s: %s", arg, rank, why);
+}
+
+#define NO_SYSTEM "this job is no system of clusters, which spxrun --system starts (docs/systems.md)"
+#define NO_DUP    "only MPI_COMM_WORLD and its duplicates lead to other clusters"
+
+/* Why a special rank cannot be used at all; NULL: it can. */
+static const char *refused(const spx_comm *c, const spx_system *s)
+{
+  return !s ? NO_SYSTEM : is_world(c) ? NULL : NO_DUP;
+}
+
+/* A persistent send to MPISP_CLUSTER_OUT is started: each time, an IOP is chosen. */
+static int choose_again(spx_request *r)
+{
+  int iop = choose(now(), r->want_tag);
+  if (iop >= 0 && iop < r->comm->size) r->want_src = iop;
+  return MPI_SUCCESS; /* else the send fails by itself */
+}
+
+void spx_outlet_persistent(spx_request *r)
+{
+  if (spx_is_origin(r->comm->rank) && !spx_io_process && r->kind == SPX_R_SEND) r->start = choose_again;
+}
+
+static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
+{
+  const spx_system *s = now();
+  const char *why = refused(*c, s);
+  if (!why && !s->outs) why = "no link leads away from this cluster";
+  if (why) return bad(*c, MPI_ERR_RANK, arg, "MPISP_CLUSTER_OUT", why);
+  int iop = choose(s, tag);
+  if (iop < 0)
+    return bad(*c, MPIX_ERR_PROC_FAILED, arg, "MPISP_CLUSTER_OUT",
+               "all I/O processes that receive from this cluster have ended");
+  spx_comm *o = outlet_of(*c, s);
+  if (!o) return bad(*c, MPI_ERR_NO_MEM, arg, "MPISP_CLUSTER_OUT", "out of memory for a communicator");
+  *c = o;
+  *dest = iop;
+  return MPI_SUCCESS;
+}
+
+/* ---- of IOPs ------------------------------------------------------------------------------------------------- */
+
+/* The world that a call on c means: by its handle, or by MPISP_Bind; NULL: any of the right direction. */
+static const struct spx_iop_world *meant(const spx_comm *c, const spx_system *s)
+{
+  int b = atomic_load(&bound);
+  if (c == spx_world) return b >= 0 ? &s->world[b] : NULL;
+  for (uint32_t i = 0; i < s->worlds; i++)
+    if (s->world[i].comm == c) return &s->world[i];
+  return NULL;
+}
+
+static int iop_dest(spx_comm **c, int *dest, const char *arg)
+{
+  const spx_system *s = now();
+  const struct spx_iop_world *w = meant(*c, s);
+  int outs = 0;
+  for (uint32_t i = 0; !w && i < s->worlds; i++) outs += s->world[i].out;
+  if (!w && outs > 1)
+    return spx_raise(
+        SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_COMM, FN,
+        "this I/O process sends to %d clusters: MPISP_Bind says to which, or MPISP_World_get gives its world", outs);
+  for (uint32_t i = 0; !w && i < s->worlds; i++)
+    if (s->world[i].out) w = &s->world[i];
+  if (!w || !w->out)
+    return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_RANK, FN, "%s = %d: this I/O process does not send to %s",
+                     arg, *dest, w ? "that cluster" : "any cluster");
+  if (*dest < 0 || *dest >= w->comm->size)
+    return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_RANK, FN,
+                     "%s = %d is no rank of the cluster that messages go to (size %d)", arg, *dest, w->comm->size);
+  *c = w->comm;
+  (*c)->rank = spx_origin_last;
+  return MPI_SUCCESS;
+}
+
+/* The origin that a receive from a rank asks for; 0: an error was raised. */
+static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
+{
+  const spx_system *s = now();
+  const struct spx_iop_world *w = meant(c, s), *only = w;
+  int ins = 0, size = 0;
+  for (uint32_t i = 0; i < s->worlds; i++) {
+    const struct spx_iop_world *v = &s->world[i];
+    if (!v->in || (w && v != w)) continue;
+    ins++;
+    only = v;
+    if (v->comm->size > size) size = v->comm->size;
+  }
+  if (!ins)
+    return spx_raise(SPX_K_COMM, spx_comm_handle(c), MPI_ERR_RANK, FN,
+                     "%s = %d: this I/O process does not receive from %s", arg, source,
+                     w ? "that cluster" : "any cluster");
+  if (source != MPI_ANY_SOURCE && (source < 0 || source >= size))
+    return spx_raise(SPX_K_COMM, spx_comm_handle(c), MPI_ERR_RANK, FN,
+                     "%s = %d is no rank of the cluster that messages come from (size %d)", arg, source, size);
+  *origin = spx_origin_of(ins > 1 ? SPX_ORIGIN_ANY_CLUSTER : only->cluster, source < 0 ? SPX_ORIGIN_ANY_RANK : source);
+  return MPI_SUCCESS;
+}
+
+/* ---- the end of what comes in ---------------------------------------------------------------------------------- */
+
+/* Process p will send nothing more, and all that it has sent is here. */
+static bool has_left(uint32_t p) { return spx_proc_left(p) && spx_net_silent(p); }
+
+static bool all_left(const uint32_t *procs, int n)
+{
+  for (int i = 0; i < n; i++)
+    if (!has_left(procs[i])) return false;
+  return true;
+}
+
+/* Nobody is there any more who could send a message with this origin. */
+static bool nobody_left(int32_t want)
+{
+  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  if (!spx_io_process) {
+    for (uint32_t i = 0; i < s->ins; i++)
+      if (!has_left(s->proc[s->in[i]])) return false;
+    return true;
+  }
+  int cluster = spx_origin_cluster(want);
+  for (uint32_t i = 0; i < s->worlds; i++)
+    if (s->world[i].in && (cluster == SPX_ORIGIN_ANY_CLUSTER || cluster == s->world[i].cluster) &&
+        !all_left(s->world[i].comm->peer, s->world[i].comm->size))
+      return false;
+  return true;
+}
+
+enum { LOOK_AGAIN_NS = 5000000 }; /* who finalizes rings no bell */
+
+/* A blocking call waits here: for a message, or until nobody is left to send one. Then it is as from MPI_PROC_NULL. */
+static int await(spx_comm *c, int32_t want, int tag, int *source)
+{
+  for (;;) {
+    uint32_t ticket = spx_ticket();
+    bool gone = nobody_left(want);
+    int flag, rc = spx_iprobe(want, tag, c, SPX_CTX_P2P, &flag, MPI_STATUS_IGNORE, NULL);
+    if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+    if (flag) return MPI_SUCCESS;
+    if (gone) {
+      *source = MPI_PROC_NULL;
+      return MPI_SUCCESS;
+    }
+    spx_wait_event(ticket, spx_now_ns() + LOOK_AGAIN_NS);
+  }
+}
+
+static bool is_blocking(void)
+{
+  switch (spx_fn) {
+  case SPX_FN_Recv:
+  case SPX_FN_Recv_c:
+  case SPX_FN_Probe:
+  case SPX_FN_Mprobe: return true;
+  default: return false;
+  }
+}
+
+/* ---- what the shims call ------------------------------------------------------------------------------------- */
+
+/* Both halves of these are resolved by their bodies. */
+static bool is_sendrecv(void)
+{
+  switch (spx_fn) {
+  case SPX_FN_Sendrecv:
+  case SPX_FN_Sendrecv_c:
+  case SPX_FN_Sendrecv_replace:
+  case SPX_FN_Sendrecv_replace_c:
+  case SPX_FN_Isendrecv:
+  case SPX_FN_Isendrecv_c:
+  case SPX_FN_Isendrecv_replace:
+  case SPX_FN_Isendrecv_replace_c: return true;
+  default: return false;
+  }
+}
+
+static bool is_partitioned(void) { return spx_fn == SPX_FN_Psend_init || spx_fn == SPX_FN_Precv_init; }
+
+int spx_resolve_dest(spx_comm **c, int *dest, const char *arg, int tag)
+{
+  if ((*c)->flags & SPX_C_IOP && !is_partitioned()) return iop_dest(c, dest, arg);
+  if (*dest == MPISP_CLUSTER_OUT && !is_partitioned()) return send_out(c, dest, arg, tag);
+  return spx_bad_rank(*c, arg, *dest);
+}
+
+int spx_resolve_source(spx_comm **c, int *source, const char *arg, int tag)
+{
+  int32_t want = SPX_ORIGIN_ANY;
+  if (is_partitioned()) return spx_bad_rank(*c, arg, *source);
+  if ((*c)->flags & SPX_C_IOP) {
+    SPX_TRY(iop_source(*c, *source, arg, &want));
+  } else if (*source == MPISP_CLUSTER_IN) {
+    const spx_system *s = now();
+    const char *why = refused(*c, s);
+    if (!why && !s->ins) why = "no link leads to this cluster";
+    if (why) return bad(*c, MPI_ERR_RANK, arg, "MPISP_CLUSTER_IN", why);
+  } else
+    return spx_bad_rank(*c, arg, *source);
+  *c = spx_world;
+  *source = want;
+  return is_blocking() ? await(*c, want, tag, source) : MPI_SUCCESS;
+}
+
+int spx_other_dest(spx_comm **c, int *dest, const char *arg, int tag)
+{
+  return is_sendrecv() ? MPI_SUCCESS : spx_resolve_dest(c, dest, arg, tag);
+}
+
+int spx_other_source(spx_comm **c, int *source, const char *arg, int tag)
+{
+  return is_sendrecv() ? MPI_SUCCESS : spx_resolve_source(c, source, arg, tag);
+}
+
+int spx_bad_member(const spx_comm *c)
+{
+  return spx_raise(SPX_K_COMM, spx_comm_handle(c), MPI_ERR_COMM, FN,
+                   "this I/O process is no member of its clusters' groups, and takes no part in what they do together");
+}
+
+/* ---- MPISP_ functions ---------------------------------------------------------------------------------------- */
+
+int spx_c_SP_World_count(int *count)
+{
+  *count = spx_io_process ? (int)spx_sys->worlds : 1;
+  return MPI_SUCCESS;
+}
+
+/* Checks the index of a world. */
+static int check_index(int index, int least)
+{
+  int n = spx_io_process ? (int)spx_sys->worlds : 1;
+  if (index >= least && index < n) return MPI_SUCCESS;
+  return spx_raise(0, NULL, MPI_ERR_ARG, FN, "index = %d; this process is a member of %d world%s, from 0", index, n,
+                   n == 1 ? "" : "s");
+}
+
+int spx_c_SP_World_get(int index, MPI_Comm *world)
+{
+  SPX_TRY(check_index(index, 0));
+  *world = spx_io_process ? (MPI_Comm)(uintptr_t)spx_sys->world[index].comm->o.handle : MPI_COMM_WORLD;
+  return MPI_SUCCESS;
+}
+
+int spx_c_SP_Bind(int index)
+{
+  SPX_TRY(check_index(index, -1));
+  if (spx_io_process) atomic_store(&bound, index);
+  return MPI_SUCCESS;
+}
+
+/* The origin that a status tells of; false: a message of the process's own cluster. */
+static bool origin_in(const MPI_Status *status, int32_t *origin)
+{
+  *origin = status->MPI_internal[3];
+  return (status->MPI_SOURCE == MPISP_CLUSTER_IN || (spx_io_process && status->MPI_SOURCE >= 0)) &&
+         spx_is_origin(*origin);
+}
+
+int spx_c_SP_Status_get_cluster(const MPI_Status *status, int *cluster)
+{
+  int32_t o;
+  if (origin_in(status, &o))
+    *cluster = spx_origin_cluster(o) == SPX_ORIGIN_ANY_CLUSTER ? MPI_UNDEFINED : spx_origin_cluster(o);
+  else
+    *cluster = status->MPI_SOURCE < 0 ? MPI_UNDEFINED : spx_sys && spx_sys->cluster >= 0 ? spx_sys->cluster : 0;
+  return MPI_SUCCESS;
+}
+
+int spx_c_SP_Status_get_rank(const MPI_Status *status, int *rank)
+{
+  int32_t o;
+  if (origin_in(status, &o))
+    *rank = spx_origin_rank(o) == SPX_ORIGIN_ANY_RANK ? MPI_UNDEFINED : spx_origin_rank(o);
+  else
+    *rank = status->MPI_SOURCE < 0 ? MPI_UNDEFINED : status->MPI_SOURCE;
+  return MPI_SUCCESS;
+}
+
+int spx_c_SP_Forward(const MPI_Status *status)
+{
+  int32_t o;
+  if (!spx_io_process) return spx_raise(0, NULL, MPI_ERR_OTHER, FN, "this process is no I/O process");
+  if (!origin_in(status, &o))
+    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "status is not that of a message which this I/O process has received");
+  spx_origin_last = o;
+  return MPI_SUCCESS;
+}
+
+int spx_c_SP_Held(int messages, MPI_Count bytes)
+{
+  spx_proc *me = spx_proc_of(spx_me);
+  __atomic_store_n(&me->io_messages, (uint32_t)messages, __ATOMIC_RELAXED);
+  __atomic_store_n(&me->io_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,44 @@
+/* system.h - what a process knows of the system of clusters that it belongs to (capi/system.go fills it in; cluster/layout). */
+#ifndef SPX_SYSTEM_H
+#define SPX_SYSTEM_H
+#include "spx.h"
+
+/* How slots are read: the modes of package choice. */
+enum { SPX_CHOOSE_CYCLE, SPX_CHOOSE_TAG, SPX_CHOOSE_KEY, SPX_CHOOSE_LOAD, SPX_CHOOSE_QUEUE, SPX_CHOOSE_USER };
+
+/* A function of the user's: mpisp_choose of a shared object (docs/systems.md). */
+typedef int spx_choose_function(int count, const int messages[], const long long bytes[], int tag);
+
+/* Never changed, but replaced by another one: what a call has begun with stays. */
+typedef struct spx_system {
+  int32_t cluster;  /* index of the process's cluster; -1: it is an IOP */
+  int32_t clusters; /* so many there are */
+  uint64_t ctx;     /* of messages to IOPs */
+  uint32_t iops;    /* all of the system */
+  uint32_t *proc;   /* their process indices, as spx_ranks_new makes them */
+  uint32_t outs, ins;
+  uint32_t *out, *in; /* behind MPISP_CLUSTER_OUT and MPISP_CLUSTER_IN of this cluster: numbers of IOPs */
+  int mode;
+  uint32_t slots;
+  uint32_t *slot; /* numbers of IOPs */
+  spx_choose_function *choose;
+  /* of an IOP: the clusters that it is a member of */
+  uint32_t worlds;
+  struct spx_iop_world {
+    spx_comm *comm;
+    int32_t cluster;
+    int32_t in, out; /* it receives from there, it sends there */
+  } * world;
+} spx_system;
+SPX_HIDDEN extern spx_system *spx_sys; /* NULL: the job is no system of clusters */
+
+/* A zeroed one with room for all lists; NULL: no memory. It is one allocation, and is never freed: pending calls may use it. */
+SPX_HIDDEN spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots, uint32_t worlds);
+/* Puts s in the place of the one before. */
+SPX_HIDDEN void spx_system_set(spx_system *s);
+/* Loads a user's function: 0, or MPI_ERR_ARG with a detail text. */
+SPX_HIDDEN int spx_system_load(spx_system *s, const char *file);
+/* MPI has ended. */
+SPX_HIDDEN void spx_system_end(void);
+/* The setting SPX_IOP_CHOICE has changed: the engine is to plan anew. */
+#endif

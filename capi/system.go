@@ -1,0 +1,250 @@
+package main
+
+/*
+#include <stdlib.h>
+#include "comm.h"
+#include "init.h"
+#include "settings.h"
+#include "system.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"libspx/cluster/choice"
+	"libspx/cluster/layout"
+	"libspx/core/comm"
+	"libspx/core/group"
+	"libspx/core/ident"
+	"libspx/core/info"
+)
+
+// Systems of clusters: what a layout makes of this process. shim/system.c does what each message needs.
+
+// system is what this process knows of its system. No layout: it belongs to none.
+var system struct {
+	mu     sync.Mutex
+	layout *layout.Layout
+	index  int                 // of its cluster or, of an IOP, among the IOPs
+	role   layout.Role         //
+	choice string              // what SPX_IOP_CHOICE said last
+	worlds map[int]*commObject // of an IOP: by cluster
+}
+
+func init() {
+	onStart(startSystem)
+	onStopped(func() {
+		C.spx_system_end()
+		system.layout, system.worlds = nil, nil
+	})
+	internals[C.SPX_IN_SYSTEM_PLAN] = func(*call) error { return planAgain() }
+}
+
+func startSystem(s *startInfo) error {
+	text := os.Getenv(layout.Variable)
+	if text == "" {
+		return nil
+	}
+	l, err := layout.Decode(text)
+	if err != nil {
+		return fail(C.MPI_ERR_OTHER, "%s: %v", layout.Variable, err)
+	}
+	role, index, _ := l.Find(int(s.Proc))
+	if role != layout.Compute && role != layout.IO || world.me.World != worldNumber(l, role, index) {
+		return nil // spawned by a process of a system: the numbers are another's
+	}
+	system.mu.Lock()
+	defer system.mu.Unlock()
+	system.layout, system.role, system.index, system.worlds = l, role, index, map[int]*commObject{}
+	err = publishSystem()
+	if err == nil && role == layout.IO { // what asks MPI_COMM_WORLD for its group means the first of its worlds
+		commOf(C.SPX_HANDLE_COMM_WORLD).Comm = system.worlds[clustersOf(&l.IOPs[index])[0]].Comm
+	}
+	return err
+}
+
+func worldNumber(l *layout.Layout, role layout.Role, index int) uint32 {
+	if role == layout.IO {
+		return l.IOPs[index].World
+	}
+	return l.Clusters[index].World
+}
+
+// publishSystem gives the data plane what the layout means for this process. The lock is held.
+func publishSystem() error {
+	l := system.layout
+	var outs, ins, clusters []int
+	if system.role == layout.IO {
+		clusters = clustersOf(&l.IOPs[system.index])
+	} else {
+		outs, ins = l.Outlets(system.index), l.Inlets(system.index)
+	}
+	text := C.GoString(C.spx_setting_text(C.SPX_SET_IOP_CHOICE))
+	system.choice = text
+	if text == "" && len(outs) > 0 {
+		text = l.ChoiceFor(outs[0], system.index)
+	}
+	policy, err := choice.Parse(text)
+	if err != nil {
+		return fail(C.MPI_ERR_ARG, "SPX_IOP_CHOICE, or the link of cluster %s: %v", l.Clusters[system.index].Name, err)
+	}
+	var from []choice.Candidate
+	for _, i := range outs {
+		from = append(from, choice.Candidate{Index: i, Weight: l.IOPs[i].Weight})
+	}
+	plan := choice.Make(policy, from)
+	o := C.spx_system_new(C.uint32_t(len(l.IOPs)), C.uint32_t(len(outs)), C.uint32_t(len(ins)), C.uint32_t(len(plan.Slots)), C.uint32_t(len(clusters)))
+	if o == nil {
+		return noMemory()
+	}
+	o.clusters, o.ctx, o.mode = C.int32_t(len(l.Clusters)), C.uint64_t(comm.SystemContext(world.origin)), C.int(plan.Mode)
+	fill(o.out, outs)
+	fill(o.in, ins)
+	fill(o.slot, plan.Slots)
+	procs := make([]int, len(l.IOPs))
+	for i, p := range l.IOPs {
+		procs[i] = p.Proc
+	}
+	fill(o.proc, procs)
+	if system.role != layout.IO {
+		o.cluster = C.int32_t(system.index)
+	} else if err := fillWorlds(o, clusters); err != nil {
+		return err
+	}
+	if policy.Mode == choice.User && len(outs) > 0 {
+		file := C.CString(policy.Library)
+		defer C.free(unsafe.Pointer(file))
+		if code := C.spx_system_load(o, file); code != 0 {
+			return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
+		}
+	}
+	C.spx_system_set(o)
+	return nil
+}
+
+func fill(at *C.uint32_t, values []int) {
+	for i, v := range values {
+		unsafe.Slice(at, len(values))[i] = C.uint32_t(v)
+	}
+}
+
+// clustersOf lists the clusters that an IOP is a member of, those that it receives from first.
+func clustersOf(p *layout.IOP) []int {
+	all := slices.Clone(p.In)
+	for _, c := range p.Out {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// fillWorlds gives an IOP the worlds of its clusters.
+func fillWorlds(o *C.spx_system, clusters []int) error {
+	p := &system.layout.IOPs[system.index]
+	worlds := unsafe.Slice(o.world, len(clusters))
+	for k, c := range clusters {
+		w := system.worlds[c]
+		if w == nil {
+			var err error
+			if w, err = clusterWorld(c); err != nil {
+				return err
+			}
+			system.worlds[c] = w
+		}
+		w.describe(clusters, c)
+		worlds[k].comm, worlds[k].cluster = w.c, C.int32_t(c)
+		worlds[k].in, worlds[k].out = flagOf(slices.Contains(p.In, c)), flagOf(slices.Contains(p.Out, c))
+	}
+	return nil
+}
+
+func flagOf(b bool) C.int32_t {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// clusterWorld makes the MPI_COMM_WORLD of a cluster as one of its IOPs has it: the same group and context, and no rank.
+func clusterWorld(index int) (*commObject, error) {
+	c := &system.layout.Clusters[index]
+	ids := make([]ident.ProcID, len(c.Procs))
+	for rank, proc := range c.Procs {
+		if proc >= int(C.spx_segment.nprocs) {
+			return nil, fail(C.MPI_ERR_INTERN, "rank %d of cluster %s is process %d; this job has %d", rank, c.Name, proc, int(C.spx_segment.nprocs))
+		}
+		p := procOf(uint32(proc))
+		ids[rank] = ident.ProcID{Job: world.me.Job, World: c.World, Rank: uint32(rank), Incarnation: uint32(p.incarnation)}
+	}
+	ctx := comm.WorldContext(world.origin, uint32(procOf(uint32(c.Procs[0])).serial))
+	o, err := newComm(&comm.Made{Ctx: ctx, Local: group.Of(ids...), Rank: -1}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for k := range min(len(c.Name), len(o.c.name)-1) {
+		o.c.name[k] = C.char(c.Name[k])
+	}
+	return o, nil
+}
+
+// Keys by which an IOP learns what a world is: MPI_Comm_get_info.
+const (
+	keyCluster   = "spx_cluster"   // its name
+	keyIndex     = "spx_index"     // its index, as MPISP_Status_get_cluster tells it
+	keyDirection = "spx_direction" // in, out or both, in the eyes of the IOP
+	keyTo        = "spx_to"        // worlds (indices of MPISP_World_get) that messages from there are for, as 1,2
+)
+
+// describe gives the world of cluster c its hints; worlds are the clusters of the process.
+func (o *commObject) describe(worlds []int, c int) {
+	l := system.layout
+	p := &l.IOPs[system.index]
+	direction := "in"
+	switch in, out := slices.Contains(p.In, c), slices.Contains(p.Out, c); {
+	case in && out:
+		direction = "both"
+	case out:
+		direction = "out"
+	}
+	var to []string
+	for k, w := range worlds {
+		if slices.Contains(p.Out, w) && linked(l, p, c, w) {
+			to = append(to, strconv.Itoa(k))
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hints.Merge(info.New(keyCluster, l.Clusters[c].Name, keyIndex, strconv.Itoa(c), keyDirection, direction, keyTo, strings.Join(to, ",")))
+}
+
+// linked: one of the IOP's links leads from cluster a to cluster b. Without links, all it receives is for all that it sends to, but for the cluster itself.
+func linked(l *layout.Layout, p *layout.IOP, a, b int) bool {
+	if len(p.Links) == 0 {
+		return slices.Contains(p.In, a) && a != b
+	}
+	return slices.ContainsFunc(p.Links, func(k int) bool {
+		return !l.Links[k].Gone && slices.Contains(l.Links[k].From, a) && slices.Contains(l.Links[k].To, b)
+	})
+}
+
+// planAgain carries out a change of SPX_IOP_CHOICE. One that is not understood leaves things as they are, and is told once.
+func planAgain() error {
+	system.mu.Lock()
+	defer system.mu.Unlock()
+	if system.layout == nil || system.choice == C.GoString(C.spx_setting_text(C.SPX_SET_IOP_CHOICE)) {
+		return nil
+	}
+	err := publishSystem()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "libspx: %v; I/O processes are chosen as before\n", err)
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+/* queue.c - what has been received and not sent on.
+ *
+ * Messages are taken in the order in which they come, and sent on in that order where they have the same source: a send is started when its
+ * message is complete, and no earlier one of its source is not. The memory for them is bounded: when the limit is reached nothing more is taken, so that the
+ * senders wait, who hold what is long themselves. A message longer than the limit is taken when nothing else is held. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "relay.h"
+
+#define AT_ONCE 16384 /* bytes: what is taken in and sent on without being kept, as a rule */
+
+typedef struct message {
+  struct message *next;
+  char *data;
+  int bytes;
+  MPI_Status from;
+  int cluster, source;
+  MPI_Request in;
+  bool complete; /* it has come in */
+  int sends, done;
+  struct {
+    MPI_Request request;
+    world *to;
+    int rank;
+  } send[];
+} message;
+
+typedef struct {
+  message *first, **last;
+  int messages;
+  MPI_Count bytes;
+} queue;
+
+static void *need(size_t n)
+{
+  void *p = malloc(n ? n : 1);
+  if (!p) relay_fail("no memory for a message of %zu bytes; --queue bounds what is held", n);
+  return p;
+}
+
+static void tell_held(const queue *q) { MPISP_Held(q->messages, q->bytes); }
+
+/* ---- sending on ---------------------------------------------------------------------------------------------- */
+
+static int start_send(relay *r, world *to, const message *m, const char *data, MPI_Request *request)
+{
+  int rank = relay_rank(r, to, m->source, m->from.MPI_TAG);
+  MPISP_Forward(&m->from);
+  if (r->route == ROUTE_DEMAND) /* complete when it has been asked for */
+    MPI_Issend(data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, request);
+  else
+    MPI_Isend(data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, request);
+  to->waiting[rank]++;
+  return rank;
+}
+
+static void start_sends(relay *r, message *m)
+{
+  world *from = relay_from(r, m->cluster);
+  for (int i = 0; i < from->tos; i++) {
+    if (!r->copy && i > 0) break;
+    world *to = &r->world[from->to[r->copy ? i : from->turn++ % from->tos]];
+    m->send[m->sends].to = to;
+    m->send[m->sends].rank = start_send(r, to, m, m->data, &m->send[m->sends].request);
+    m->sends++;
+  }
+  if (from->turn < 0) from->turn = 0;
+}
+
+/* An earlier message of the same source is still coming in. */
+static bool has_to_wait(const queue *q, const message *m)
+{
+  for (const message *e = q->first; e != m; e = e->next)
+    if (!e->complete && e->cluster == m->cluster && e->source == m->source) return true;
+  return false;
+}
+
+/* Looks at everything once; true: something has happened. */
+static bool carry_on(relay *r, queue *q)
+{
+  bool moved = false;
+  for (message **at = &q->first, *m; (m = *at);) {
+    int flag;
+    if (!m->complete && m->in != MPI_REQUEST_NULL) MPI_Test(&m->in, &flag, MPI_STATUS_IGNORE);
+    if (!m->complete && m->in == MPI_REQUEST_NULL && !has_to_wait(q, m)) {
+      m->complete = moved = true;
+      start_sends(r, m);
+    }
+    for (int i = 0; i < m->sends; i++) {
+      if (m->send[i].request == MPI_REQUEST_NULL) continue;
+      MPI_Test(&m->send[i].request, &flag, MPI_STATUS_IGNORE);
+      if (!flag) continue;
+      m->done++;
+      m->send[i].to->waiting[m->send[i].rank]--;
+    }
+    if (!m->complete || m->done < m->sends) {
+      at = &m->next;
+      continue;
+    }
+    *at = m->next;
+    if (!*at) q->last = at;
+    q->messages--;
+    q->bytes -= m->bytes;
+    free(m->data);
+    free(m);
+    moved = true;
+  }
+  return moved;
+}
+
+/* ---- taking in ----------------------------------------------------------------------------------------------- */
+
+static bool has_room(const relay *r, const queue *q) { return q->bytes < r->limit; }
+
+static message *new_message(int sends, MPI_Status *st)
+{
+  message *m = need(sizeof *m + (size_t)sends * sizeof m->send[0]);
+  memset(m, 0, sizeof *m);
+  m->from = *st;
+  MPI_Get_count(st, MPI_BYTE, &m->bytes);
+  MPISP_Status_get_cluster(st, &m->cluster);
+  MPISP_Status_get_rank(st, &m->source);
+  m->in = MPI_REQUEST_NULL;
+  return m;
+}
+
+/* Takes the message that was found. A short one, when nothing waits, is mostly through before anything is kept of it. */
+static void take(relay *r, queue *q, MPI_Message *found, MPI_Status *st)
+{
+  int cluster;
+  MPISP_Status_get_cluster(st, &cluster);
+  world *from = relay_from(r, cluster);
+  message *m = new_message(from->tos, st);
+  if (m->bytes == MPI_UNDEFINED) relay_fail("a message is longer than 2^31 - 1 bytes; send it in parts");
+  m->data = need((size_t)m->bytes);
+  if (m->bytes <= AT_ONCE)
+    MPI_Mrecv(m->data, m->bytes, MPI_BYTE, found, MPI_STATUS_IGNORE);
+  else
+    MPI_Imrecv(m->data, m->bytes, MPI_BYTE, found, &m->in);
+  *q->last = m;
+  q->last = &m->next;
+  q->messages++;
+  q->bytes += m->bytes;
+}
+
+/* Takes what there is, if there is room. */
+static bool take_in(relay *r, queue *q)
+{
+  bool any = false;
+  for (int n = 0; n < 16 && has_room(r, q); n++) {
+    MPI_Message found;
+    MPI_Status st;
+    int flag;
+    MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &found, &st);
+    if (!flag) break;
+    take(r, q, &found, &st);
+    any = true;
+  }
+  return any;
+}
+
+/* Waits for the next message; false: none will come any more. Nothing is held. */
+static bool await(relay *r, queue *q)
+{
+  MPI_Message found;
+  MPI_Status st;
+  MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &st);
+  if (found == MPI_MESSAGE_NO_PROC) return false;
+  take(r, q, &found, &st);
+  return true;
+}
+
+/* Looks again at once for a while, then less and less often: nothing that is held moves before its receiver or its sender does. */
+static void pause_after(int empty)
+{
+  if (empty < 200) return;
+  if (empty < 1000) {
+    sched_yield();
+    return;
+  }
+  long us = empty < 2000 ? 20 : empty < 4000 ? 100 : 1000;
+  nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+}
+
+void relay_run(relay *r)
+{
+  queue q = {.last = &q.first};
+  int empty = 0;
+  for (;;) {
+    bool moved = take_in(r, &q);
+    moved |= carry_on(r, &q);
+    if (moved) tell_held(&q);
+    if (!q.first && !await(r, &q)) break;
+    empty = moved ? 0 : empty + 1;
+    pause_after(empty);
+  }
+}

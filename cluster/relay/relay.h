@@ -1,0 +1,51 @@
+/* relay.h - spx-iop, the relay that comes with libspx: an I/O process of a system of clusters that hands messages on. docs/systems.md.
+ *
+ *   main.c    options, and what the worlds of this process are
+ *   route.c   whom a message goes to
+ *   queue.c   what has been received and not sent on: order, bounds, back-pressure
+ *
+ * It is an ordinary MPI program: it uses nothing that a user's I/O process could not. */
+#ifndef SPX_RELAY_H
+#define SPX_RELAY_H
+#include <mpi.h>
+#include <mpisp.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WORLDS_MAX 256
+
+typedef enum { ROUTE_SAME, ROUTE_SPREAD, ROUTE_TAG, ROUTE_DEMAND } route_kind;
+
+typedef struct {
+  MPI_Comm comm;
+  int cluster; /* index in the system */
+  int size;
+  int tos; /* worlds that messages from there are for */
+  int to[WORLDS_MAX];
+  int turn;     /* of those */
+  int next;     /* rank, of messages that are spread over its ranks */
+  int *waiting; /* by rank: messages on their way there */
+} world;
+
+typedef struct {
+  int worlds;
+  world world[WORLDS_MAX];
+  route_kind route;
+  bool copy;       /* messages go to all the clusters that they are for, not to one of them in turn */
+  MPI_Count limit; /* bytes that may be held */
+  bool verbose;
+} relay;
+
+/* ---- route.c ---- */
+/* The world that messages of a cluster have come from; ends the program when there is none. */
+world *relay_from(relay *r, int cluster);
+/* The rank of w for a message of rank source with that tag. */
+int relay_rank(const relay *r, world *w, int source, int tag);
+
+/* ---- queue.c ---- */
+/* Hands messages on until no process is left that could send one, and all have been taken over. */
+void relay_run(relay *r);
+
+/* Ends the system: something is wrong that cannot be mended. */
+_Noreturn void relay_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#endif
