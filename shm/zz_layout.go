@@ -118,6 +118,8 @@ const (
 	procOffCmaNonceAddr    = 144
 	procOffCmaNonce        = 152
 	procOffCpu             = 160
+	procOffIoMessages      = 164
+	procOffIoBytes         = 168
 	procBytes              = 192
 )
 
