@@ -109,5 +109,5 @@ func stopWorld() {
 
 // isPredefined tells whether a communicator may not be freed.
 func (o *commObject) isPredefined() bool {
-	return o.c.flags&(C.SPX_C_WORLD|C.SPX_C_SELF) != 0
+	return o.c.flags&(C.SPX_C_WORLD|C.SPX_C_SELF|C.SPX_C_IOP) != 0
 }

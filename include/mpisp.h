@@ -25,7 +25,7 @@ int MPISP_Commit(void);
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster);
 /* rank: the rank, in its own cluster, of the process that sent the message. */
 int MPISP_Status_get_rank(const MPI_Status *status, int *rank);
-/* What this thread of an I/O process sends from now on is said to come from where the message of status has come; without a call, from where the message that it has received last has come. */
+/* What this thread of an I/O process sends from now on is said to come from where the message of status has come (elsewhere the call does nothing); without a call, from where the message that it has received last has come. */
 int MPISP_Forward(const MPI_Status *status);
 /* States how many messages, and bytes, this I/O process holds that it has received and not sent on: what the policies least-loaded and shortest-queue go by. */
 int MPISP_Held(int messages, MPI_Count bytes);

@@ -472,7 +472,7 @@ int spx_c_SP_Status_get_rank(const MPI_Status *status, int *rank)
 int spx_c_SP_Forward(const MPI_Status *status)
 {
   int32_t o;
-  if (!spx_io_process) return spx_raise(0, NULL, MPI_ERR_OTHER, FN, "this process is no I/O process");
+  if (!spx_io_process) return MPI_SUCCESS;
   if (!origin_in(status, &o))
     return spx_raise(0, NULL, MPI_ERR_ARG, FN, "status is not that of a message which this I/O process has received");
   spx_origin_last = o;
@@ -481,6 +481,7 @@ int spx_c_SP_Forward(const MPI_Status *status)
 
 int spx_c_SP_Held(int messages, MPI_Count bytes)
 {
+  if (bytes < 0) return spx_bad_negative(0, NULL, MPI_ERR_ARG, "bytes", bytes);
   spx_proc *me = spx_proc_of(spx_me);
   __atomic_store_n(&me->io_messages, (uint32_t)messages, __ATOMIC_RELAXED);
   __atomic_store_n(&me->io_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);

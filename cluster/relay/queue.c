@@ -9,7 +9,8 @@
 #include <time.h>
 #include "relay.h"
 
-#define AT_ONCE 16384 /* bytes: what is taken in and sent on without being kept, as a rule */
+#define MESSAGES_MAX 1024  /* held at once, however short: each is looked at in each round */
+#define AT_ONCE      16384 /* bytes: what is taken in and sent on without being kept, as a rule */
 
 typedef struct message {
   struct message *next;
@@ -112,7 +113,7 @@ static bool carry_on(relay *r, queue *q)
 
 /* ---- taking in ----------------------------------------------------------------------------------------------- */
 
-static bool has_room(const relay *r, const queue *q) { return q->bytes < r->limit; }
+static bool has_room(const relay *r, const queue *q) { return q->bytes < r->limit && q->messages < MESSAGES_MAX; }
 
 static message *new_message(int sends, MPI_Status *st)
 {
