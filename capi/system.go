@@ -93,7 +93,7 @@ func publishSystem() error {
 	}
 	policy, err := choice.Parse(text)
 	if err != nil {
-		return fail(C.MPI_ERR_ARG, "SPX_IOP_CHOICE, or the link of cluster %s: %v", l.Clusters[system.index].Name, err)
+		return fail(C.MPI_ERR_ARG, "SPX_IOP_CHOICE, or the link of this cluster: %v", err)
 	}
 	var from []choice.Candidate
 	for _, i := range outs {
@@ -110,7 +110,11 @@ func publishSystem() error {
 	fill(o.slot, plan.Slots)
 	procs := make([]int, len(l.IOPs))
 	for i, p := range l.IOPs {
-		procs[i] = p.Proc
+		if procs[i] = p.Proc; p.Gone {
+			procs[i] = int(world.proc) // nobody asks for it
+		} else if p.Proc >= int(C.spx_segment.nprocs) {
+			return fail(C.MPI_ERR_INTERN, "the I/O process %d is process %d; this job has %d", i, p.Proc, int(C.spx_segment.nprocs))
+		}
 	}
 	fill(o.proc, procs)
 	if system.role != layout.IO {
