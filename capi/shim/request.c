@@ -8,10 +8,7 @@ void spx_status_empty(MPI_Status *st)
   spx_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, 0);
 }
 
-static void *raised_on(const spx_request *r)
-{
-  return r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF;
-}
+static void *raised_on(const spx_request *r) { return r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF; }
 
 int spx_request_fail(void *on, int code)
 {
