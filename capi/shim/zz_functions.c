@@ -764,6 +764,8 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPISP_Commit",
   "MPISP_Status_get_cluster",
   "MPISP_Status_get_rank",
+  "MPISP_Forward",
+  "MPISP_Held",
   "ulfm_dyprc_merge_child",
   "ulfm_dyprc_poll",
   "ulfm_dyprc_point",

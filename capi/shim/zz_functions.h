@@ -764,10 +764,12 @@ enum {
   SPX_FN_SP_Commit = 758,
   SPX_FN_SP_Status_get_cluster = 759,
   SPX_FN_SP_Status_get_rank = 760,
-  SPX_FN_dyprc_merge_child = 761,
-  SPX_FN_dyprc_poll = 762,
-  SPX_FN_dyprc_point = 763,
-  SPX_FN_dyprc_resume = 764,
-  SPX_FN_COUNT = 765
+  SPX_FN_SP_Forward = 761,
+  SPX_FN_SP_Held = 762,
+  SPX_FN_dyprc_merge_child = 763,
+  SPX_FN_dyprc_poll = 764,
+  SPX_FN_dyprc_point = 765,
+  SPX_FN_dyprc_resume = 766,
+  SPX_FN_COUNT = 767
 };
 #endif
