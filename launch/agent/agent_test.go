@@ -10,6 +10,7 @@ import (
 	"libspx/shm"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestRanges(t *testing.T) {
@@ -75,5 +76,45 @@ func TestEnvironment(t *testing.T) {
 	}
 	if other := last(env.of(0)); other["SPX_RANK"] != "0" || other["A"] != "0" || other["SPX_APPNUM"] != "0" {
 		t.Errorf("rank 0: %v", other)
+	}
+}
+
+// Numbers that are reserved go to no file that is opened later; who has one already keeps it.
+func TestReserve(t *testing.T) {
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(null)
+	taken, free := null+20, null+21
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(p[0])
+	if err := unix.Dup3(p[1], taken, unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(p[1])
+	reserve(taken, free)
+	if _, err := unix.Write(taken, []byte{1}); err != nil {
+		t.Errorf("the pipe has lost its number: %v", err)
+	}
+	if flags, err := unix.FcntlInt(uintptr(free), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("descriptor %d: flags %#x, %v", free, flags, err)
+	}
+	var opened []int
+	for range 30 {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fd == free || fd == taken {
+			t.Errorf("descriptor %d was given out", fd)
+		}
+		opened = append(opened, fd)
+	}
+	for _, fd := range append(opened, taken, free) {
+		unix.Close(fd)
 	}
 }
