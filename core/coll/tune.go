@@ -176,7 +176,7 @@ const (
 // through one rank.
 var table = []rule{
 	{Barrier, 8, anyBytes, always, "shared"},
-	{Barrier, 64, anyBytes, (*Args).crowded, "shared"},
+	{Barrier, 1024, anyBytes, (*Args).crowded, "shared"},
 	{Barrier, anyRanks, anyBytes, leveled, "levels"},
 	{Barrier, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Barrier, anyRanks, anyBytes, always, "dissemination"},
@@ -185,6 +185,8 @@ var table = []rule{
 	{Bcast, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
 	{Bcast, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Bcast, anyRanks, anyBytes, leveled, "levels"},
+	{Bcast, 64, anyBytes, (*Args).crowded, "fan"},
+	{Bcast, 1024, anyBytes, (*Args).crowded, "shared"},
 	{Bcast, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Bcast, anyRanks, 64 << 10, always, "binomial"},
 	{Bcast, 4, anyBytes, always, "binomial"},
