@@ -89,6 +89,7 @@ const (
 	segOffAbortCode    = 284
 	segOffWinBytes     = 288
 	segOffShelfBytes   = 296
+	segOffWays         = 304
 	segBytes           = 344
 )
 

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 			j.Cluster = "front"
 			return j
 		}()},
-		{"--system s.toml --cluster a -l", &Job{Bind: BindNone, OnDeath: DeathAuto, System: "s.toml", Cluster: "a", Tag: true, Env: append(plainEnv[:len(plainEnv):len(plainEnv)], "SPX_CLUSTER=a")}},
+		{"--system s.toml -l", &Job{Bind: BindNone, OnDeath: DeathAuto, System: "s.toml", Tag: true, Env: plainEnv}},
 		{"-initial-errhandler mpi_errors_return ./a", with(func(j *Job) { j.InitialErrhandler = "mpi_errors_return" })},
 		{"-env B 2 -genv C 3 -x D=4 ./a", one([]string{"HOME=/h", "A=1", "SPX_SPIN=7", "C=3", "D=4", "B=2"}, "./a")},
 		{"-env A=2 ./a", one([]string{"HOME=/h", "A=2", "SPX_SPIN=7"}, "./a")},
