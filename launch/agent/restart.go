@@ -82,8 +82,11 @@ func ofPart(name string) string {
 // relayout enters the processes of a part that is started again into the table of the system: its parts are the clusters of that, and then the IOPs.
 func (a *agent) relayout(s *spawning) {
 	part, _, _ := partOf(a.spec, s.question.Message)
+	if part == 0 {
+		return
+	}
 	text := variable(a.spec.Programs[0].Env, layout.Variable)
-	if part == 0 || text == "" {
+	if text == "" {
 		return
 	}
 	l, err := layout.Decode(text)
