@@ -89,7 +89,6 @@ const (
 	segOffAbortCode    = 284
 	segOffWinBytes     = 288
 	segOffShelfBytes   = 296
-	segOffWays         = 304
 	segBytes           = 344
 )
 
