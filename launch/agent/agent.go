@@ -123,6 +123,7 @@ type rank struct {
 	world    uint32
 	in       int // rank in its world, of those that the job begins with
 	program  int // index into spec.Programs, for the first world
+	part     int // of a system, from 1; 0: there is none
 	pid      int
 	pidfd    int
 	alive    bool
@@ -255,7 +256,7 @@ func (a *agent) lookUp() ([]string, error) {
 		for range p.Procs {
 			host := a.spec.Host(len(a.ranks))
 			here = here || host == a.self
-			a.ranks = append(a.ranks, rank{program: i, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
+			a.ranks = append(a.ranks, rank{program: i, part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
 			sizes[p.World]++
 		}
 		file, err := "", error(nil)

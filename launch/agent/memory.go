@@ -239,10 +239,10 @@ func (a *agent) anyReturns() bool {
 	return false
 }
 
-// anyMPI: a rank other than this one has called MPI_Init.
+// anyMPI: a rank other than this one has called MPI_Init; in a system, one of the same part: a cluster may know nothing of MPI.
 func (a *agent) anyMPI(other int) bool {
 	for i := range a.ranks {
-		if i != other && !a.ranks[i].guest && a.segment.OwnerState(i) != shm.OwnerNone {
+		if i != other && (other < 0 || a.ranks[i].part == a.ranks[other].part) && !a.ranks[i].guest && a.segment.OwnerState(i) != shm.OwnerNone {
 			return true
 		}
 	}

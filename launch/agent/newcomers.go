@@ -188,6 +188,7 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 	if part > 0 {
 		name, tag = fmt.Sprintf("rank %d", rank), prefix+n
 	}
+	a.ranks[m.Proc].part = part
 	pid, err := a.launch(m.Proc, s, tag, false)
 	if err != nil {
 		return err

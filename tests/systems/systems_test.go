@@ -3,6 +3,7 @@
 package systems
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -217,4 +218,44 @@ func TestFortran(t *testing.T) {
 			{n: 1, program: relay, link: "ba"}},
 		links: []layout.Link{{Name: "ab", From: []int{0}, To: []int{1}}, {Name: "ba", From: []int{1}, To: []int{0}}},
 	}.run(t)
+}
+
+// A system file, as a user writes it: two clusters that send each other data through relays of libspx, and one that knows nothing of MPI.
+func TestSystemFile(t *testing.T) {
+	text := fmt.Sprintf(`
+[[cluster]]
+name = "a"
+program = %q
+args = ["2", "emit", "60"]
+ranks = 2
+
+[[cluster]]
+name = "b"
+program = %[1]q
+args = ["2", "pass", "0"]
+ranks = 2
+
+[[cluster]]
+name = "plain"
+program = "/bin/sleep"
+args = ["1"] # ends after the others
+ranks = 1
+
+[[link]]
+from = "a"
+to = "b"
+iops = 2
+
+[[link]]
+from = "b"
+to = "a"
+`, program(t, "stage"))
+	file := filepath.Join(t.TempDir(), "system.toml")
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := harness.Run(t, harness.Command{Args: []string{filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", "40", "--system", file}, Limit: 50 * time.Second})
+	if o.Status != 0 || o.Late || o.Stderr != "" {
+		t.Errorf("exit status %d, late: %v\n%s", o.Status, o.Late, o.Text())
+	}
 }
