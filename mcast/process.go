@@ -1,6 +1,9 @@
 package mcast
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // AckEvery is after how many messages of a master a member tells it how far it has come.
 const AckEvery = 32
@@ -14,6 +17,7 @@ const (
 	Ask                   // a member wants the data of message ID
 	Answer                // here they are
 	Ack                   // all messages of the receiver's up to Number have come
+	Bye                   // the same; and who says so leaves, without having handed on all that it might have had to
 )
 
 // A Record goes from one process to another. Records of a pair arrive in the order in which they were put.
@@ -23,6 +27,7 @@ type Record struct {
 	Number uint32 // of the message, for the receiver of the record
 	ID     uint64 // of the message, at its master
 	Set    []byte // wire form of those that the receiver hands it on to
+	Again  bool   // this message has gone another way, too, on which it may still come
 }
 
 // A Put is a record that is to go to a process.
@@ -53,12 +58,16 @@ type kept struct {
 	members []Member
 	left    []uint32 // announced: have not asked for it yet
 	failed  bool
+	tree    bool // it has gone along the tree
+	split   bool // and to some members directly: these may leave before they have handed it on
+	all     bool // to all members directly that had not acknowledged it
 }
 
 // incoming is what a process has had from a master.
 type incoming struct {
 	number, acked uint32
 	early         map[uint32]Record
+	due           int // messages that have come directly first, and are still on their way along the tree
 }
 
 // Process is one process's part in multicasts: numbers, handing on, holding back, acknowledging, and what deaths do. It decides as
@@ -69,7 +78,7 @@ type Process struct {
 	procs uint32
 	host  func(uint32) uint32
 	width int
-	dead  map[uint32]bool
+	dead  map[uint32]bool // or gone
 	out   map[uint32]*outgoing
 	in    map[uint32]*incoming
 	kept  []*kept
@@ -86,6 +95,8 @@ const (
 	NoSendingAgain         // nothing is done about what a dead process should have handed on
 	NoDroppingTwice        // what comes twice is delivered twice
 	NoOrder                // an ordered multicast goes along the tree
+	NoBye                  // a member leaves without a word
+	NoLastWord             // a master does
 )
 
 // NewProcess makes process me of procs processes; host tells where each is. width: as for Children.
@@ -137,11 +148,12 @@ func (p *Process) Send(id uint64, members []uint32, announced, ordered bool) Res
 
 // handOver gives the message to one member, the first on this host if there is one, who looks after all others.
 func (p *Process) handOver(res *Result, k *kept) {
+	k.tree = true
 	rest := slices.Clone(k.members)
 	at := max(0, slices.IndexFunc(rest, func(m Member) bool { return p.host(m.Proc) == p.host(p.me) }))
 	lead := rest[at]
 	rest = slices.Delete(rest, at, at+1)
-	res.put(lead.Proc, Record{k.kind, p.me, lead.Number, k.id, Encode(nil, rest)})
+	res.put(lead.Proc, Record{Kind: k.kind, Master: p.me, Number: lead.Number, ID: k.id, Set: Encode(nil, rest)})
 }
 
 // catchUp puts everything that the member may lack into its own channel.
@@ -150,7 +162,8 @@ func (p *Process) catchUp(res *Result, member uint32) {
 	for _, k := range p.kept {
 		for _, m := range k.members {
 			if m.Proc == member && m.Number > max(o.acked, o.direct) {
-				res.put(member, Record{k.kind, p.me, m.Number, k.id, nil})
+				res.put(member, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id, Again: k.tree})
+				k.split = k.split || k.tree
 			}
 		}
 	}
@@ -172,12 +185,15 @@ func (p *Process) settle(res *Result, k *kept) {
 func (p *Process) Arrived(from uint32, rec Record) Result {
 	var res Result
 	switch rec.Kind {
-	case Ack:
+	case Ack, Bye:
 		o := p.to(from)
 		o.acked = max(o.acked, min(rec.Number, o.number))
+		if rec.Kind == Bye {
+			p.sendSplit(&res, func(k *kept) bool { return k.has(from) })
+		}
 		p.letGo()
 	case Ask:
-		res.put(from, Record{Answer, p.me, 0, rec.ID, nil})
+		res.put(from, Record{Kind: Answer, Master: p.me, ID: rec.ID})
 		p.strike(&res, from, func(k *kept) bool { return k.id == rec.ID }, false)
 	case Answer:
 	default:
@@ -198,11 +214,18 @@ func (p *Process) message(res *Result, rec Record) {
 	}
 	members = slices.DeleteFunc(members, func(m Member) bool { return p.dead[m.Proc] })
 	for _, b := range Children(members, p.host(p.me), p.host, p.width) {
-		res.put(b.Lead().Proc, Record{rec.Kind, rec.Master, b.Lead().Number, rec.ID, Encode(nil, b[1:])})
+		res.put(b.Lead().Proc, Record{Kind: rec.Kind, Master: rec.Master, Number: b.Lead().Number, ID: rec.ID, Set: Encode(nil, b[1:])})
 	}
 	rec.Set = nil
-	if rec.Number <= from.number && p.Defect != NoDroppingTwice {
-		return // it came directly, too: but those behind this process may not have it
+	if _, early := from.early[rec.Number]; early || rec.Number <= from.number {
+		if !rec.Again && from.due > 0 {
+			from.due--
+		}
+		if p.Defect != NoDroppingTwice {
+			return // it came directly, too: but those behind this process may not have it
+		}
+	} else if rec.Again {
+		from.due++
 	}
 	if p.Defect == NoHoldingBack || p.Defect == NoDroppingTwice && rec.Number <= from.number {
 		res.Delivered = append(res.Delivered, rec)
@@ -255,13 +278,8 @@ func (p *Process) Died(who uint32) Result {
 	var res Result
 	p.dead[who] = true
 	for _, k := range p.kept {
-		if p.Defect == NoSendingAgain || !slices.ContainsFunc(k.members, func(m Member) bool { return m.Proc == who }) {
-			continue
-		}
-		for _, m := range k.members {
-			if !p.dead[m.Proc] && p.to(m.Proc).acked < m.Number {
-				res.put(m.Proc, Record{k.kind, p.me, m.Number, k.id, nil})
-			}
+		if p.Defect != NoSendingAgain && k.has(who) {
+			p.sendAll(&res, k)
 		}
 	}
 	p.strike(&res, who, func(*kept) bool { return true }, true)
@@ -271,5 +289,53 @@ func (p *Process) Died(who uint32) Result {
 
 // Fetch asks for the data of a delivered message that was announced.
 func (p *Process) Fetch(rec Record) Put {
-	return Put{rec.Master, Record{Ask, rec.Master, 0, rec.ID, nil}}
+	return Put{rec.Master, Record{Kind: Ask, Master: rec.Master, ID: rec.ID}}
+}
+
+func (k *kept) has(member uint32) bool {
+	return slices.ContainsFunc(k.members, func(m Member) bool { return m.Proc == member })
+}
+
+// sendAll sends a message to all members that have not acknowledged it.
+func (p *Process) sendAll(res *Result, k *kept) {
+	k.all = true
+	for _, m := range k.members {
+		if !p.dead[m.Proc] && p.to(m.Proc).acked < m.Number {
+			res.put(m.Proc, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id, Again: true})
+		}
+	}
+}
+
+// sendSplit sends those messages to all their members that have gone to some of them directly, to the others along a tree.
+func (p *Process) sendSplit(res *Result, which func(*kept) bool) {
+	for _, k := range p.kept {
+		if k.split && !k.all && which(k) {
+			p.sendAll(res, k)
+		}
+	}
+}
+
+// Leave is called when this process will take nothing any more. Those that may depend on what it has not handed on get it from their
+// master, who is told; and those that it is the master of, from itself.
+func (p *Process) Leave() Result {
+	var res Result
+	if p.Defect != NoLastWord {
+		p.sendSplit(&res, func(*kept) bool { return true })
+	}
+	for _, master := range slices.Sorted(maps.Keys(p.in)) {
+		from := p.in[master]
+		if from.due > 0 && !p.dead[master] && p.Defect != NoBye {
+			res.put(master, Record{Kind: Bye, Master: master, Number: from.number})
+		}
+		from.due = 0
+	}
+	return res
+}
+
+// Left is called when this process learns that another one has left: nothing is to be sent to it any more. What it has said is still
+// given to Arrived.
+func (p *Process) Left(who uint32) Result {
+	p.dead[who] = true
+	p.letGo()
+	return Result{}
 }

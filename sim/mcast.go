@@ -7,17 +7,18 @@ import (
 	"libspx/mcast"
 )
 
-// Mcast is a case of multicasts: masters send to random sets, which overlap, while processes die. All of it follows from a seed.
+// Mcast is a case of multicasts: masters send to random sets, which overlap, while processes die, and leave. All of it follows from a seed.
 type Mcast struct {
 	Procs, PerHost, Width, Masters int
 	Messages                       int // of all masters together; every fourth is a plain send to one process
 	Deaths                         int
+	Leave                          bool // each process leaves as soon as it has all that is for it, and has sent all; masters if nobody dies
 	Defect                         mcast.Defect
 }
 
 // McastStats counts what happened in cases.
 type McastStats struct {
-	Sent, Delivered, Records, Deaths, Again, Ordered, Fetched, Failed int
+	Sent, Delivered, Records, Deaths, Again, Ordered, Fetched, Failed, Left, Split int
 }
 
 // Add adds the counts of another case.
@@ -30,6 +31,8 @@ func (s *McastStats) Add(o McastStats) {
 	s.Ordered += o.Ordered
 	s.Fetched += o.Fetched
 	s.Failed += o.Failed
+	s.Left += o.Left
+	s.Split += o.Split
 }
 
 // sent is a message as the naive model sees it: in a list for each master and receiver.
@@ -49,6 +52,8 @@ type mcastRun struct {
 	open    map[uint64]int             // announced: its master, while it is not complete
 	unread  map[[2]uint64]int          // announced and delivered, by receiver and id: its master, while it has not fetched it
 	killed  []int
+	left    []bool
+	over    Time // when nobody sends anything of its own any more
 	stats   McastStats
 	failure error
 }
@@ -74,7 +79,7 @@ func (m *mcastRun) die(who int) {
 }
 
 func (m *mcastRun) learn(p, who int) {
-	if !m.Alive[p] {
+	if !m.Alive[p] || m.left[p] {
 		return
 	}
 	m.knows[p][who] = true
@@ -92,10 +97,51 @@ func (m *mcastRun) put(from, to int, deliver func()) bool {
 	m.puts[from]--
 	m.stats.Records++
 	m.Send(from, to, func() {
-		if !m.knows[to][from] {
+		if !m.knows[to][from] && !m.left[to] {
 			deliver()
+			m.mayLeave(to)
 		}
 	})
+	return true
+}
+
+// mayLeave lets a process go that has all that is for it, and sent all. Others learn of it later, and what it has sent still arrives.
+func (m *mcastRun) mayLeave(p int) {
+	if !m.c.Leave || m.Now <= m.over || m.left[p] || !m.Alive[p] || p < m.c.Masters && m.c.Deaths > 0 || !m.isThrough(p) {
+		return
+	}
+	before := m.stats.Records
+	m.carryOut(p, m.procs[p].Leave())
+	if m.stats.Records > before {
+		m.stats.Split++
+	}
+	m.left[p] = true
+	m.stats.Left++
+	for q := range m.procs {
+		m.After(1+Time(m.Rand.IntN(60)), func() {
+			if m.Alive[q] && !m.left[q] {
+				m.carryOut(q, m.procs[q].Left(uint32(p)))
+			}
+		})
+	}
+}
+
+func (m *mcastRun) isThrough(p int) bool {
+	for _, master := range m.open {
+		if master == p {
+			return false
+		}
+	}
+	for key := range m.unread {
+		if key[0] == uint64(p) {
+			return false
+		}
+	}
+	for pair, all := range m.model {
+		if pair[1] == p && m.Alive[pair[0]] && len(m.got[pair]) != len(all) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -215,9 +261,11 @@ func RunMcast(c Mcast, seed uint64) (McastStats, error) {
 		process.Defect = c.Defect
 		m.procs = append(m.procs, process)
 		m.knows = append(m.knows, make([]bool, c.Procs))
+		m.left = append(m.left, false)
 		m.puts = append(m.puts, -1)
 	}
 	most := 8 * Time(c.Messages)
+	m.over = most
 	for id := range uint64(c.Messages) {
 		m.After(Time(m.Rand.IntN(int(most))), func() { m.send(id + 1) })
 	}
@@ -227,6 +275,9 @@ func RunMcast(c Mcast, seed uint64) (McastStats, error) {
 		} else {
 			m.After(Time(m.Rand.IntN(int(most))), func() { m.die(who) })
 		}
+	}
+	for p := range c.Procs {
+		m.After(most+1, func() { m.mayLeave(p) })
 	}
 	for m.failure == nil && m.Step() {
 	}

@@ -1,4 +1,4 @@
-/* mcast.c - messages to sets of processes (MPIX_Mcast): sending, handing on, order, credit, and what deaths do. docs/multicast.md.
+/* mcast.c - messages to sets of processes (MPIX_Mcast): sending, handing on, credit, and what deaths do. docs/multicast.md.
  *
  * The set travels with the message. Its master hands the message to one member, who hands it on to others, and so on along a
  * tree (mcast_wire.c): at once when the record arrives, whether a receive is posted or not. Short messages carry their data and wait
@@ -6,7 +6,7 @@
  * fetches the data: long ones, on the master's host, from its shelf (mcast_shelf.c), else from the master (get.c).
  *
  * Every message has a number for each of its members: 1, 2, 3 ... among those from this master to this member. A member delivers in this
- * order and drops what it had already. The master keeps what has not been acknowledged: when a member dies, who may have
+ * order and drops what it had already (mcast_arrive.c). The master keeps what has not been acknowledged: when a member dies, who may have
  * had to hand something on, it sends that again itself.
  */
 #include "mcast.h"
@@ -14,10 +14,7 @@
 #include "dp.h"
 #include "far.h"
 
-#define ACK_EVERY 32u /* messages */
-#define WIDE      16u /* branches on a host whose processes outnumber its processors */
-#define RELAYED                                                                                                        \
-  1024u /* numbers that a member remembers: more than a master sends before it has the acknowledgement of one of them */
+#define WIDE       16u         /* branches on a host whose processes outnumber its processors */
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
 
 /* What this process has sent to another one as a master. */
@@ -30,28 +27,14 @@ typedef struct {
   uint64_t sent, matched; /* bytes that it may have to keep */
 } outgoing;
 
-/* A message that came before its turn. */
-typedef struct held {
-  struct held *next;
-  uint32_t len;
-  uint8_t data[];
-} held;
-
-/* What this process has had from a master; piece: a record of any kind of message, from a neighbour, that comes in pieces. */
-typedef struct {
-  uint32_t life, number, acked;
-  uint64_t matched, told; /* bytes */
-  held *early;            /* in order */
-  uint32_t *relayed;      /* numbers of messages that its host has one copy of: the last RELAYED */
-  uint8_t *piece;
-  uint32_t piece_n, piece_len;
-} incoming;
-
 /* A message whose members have not all acknowledged it. */
 typedef struct entry {
   struct entry *next;
   spx_request *r; /* announced: it is not complete */
   uint32_t len;
+  bool tree;      /* it has gone along the tree */
+  bool split;     /* and to some members directly: these may leave before they have handed it on */
+  bool all;       /* to all members directly that had not acknowledged it */
   uint8_t data[]; /* head, set, data */
 } entry;
 
@@ -77,47 +60,30 @@ typedef struct {
 enum { NOT_YET, FETCHED, ITSELF };
 
 static outgoing *out;
-static incoming *in;
 static entry *kept, **kept_end = &kept;
 static uint64_t kept_bytes;
 static spx_member *members; /* of the message that is being looked at */
 static uint8_t *wire;       /* a head and a set */
 
-static uint64_t cost(uint64_t n) { return SPX_REC_BYTES(n + sizeof(spx_mcast_head)); }
+static uint64_t cost(uint64_t n) { return spx_mcast_cost(n); }
 static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
+static uint32_t after(uint32_t number) { return spx_mcast_after(number); }
+static bool is_before(uint32_t a, uint32_t b) { return spx_mcast_is_before(a, b); }
 
-/* Numbers go round, leaving 0 out. */
-static uint32_t after(uint32_t number) { return number + 1 ? number + 1 : 1; }
-static bool is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
-
-static bool prepare(void)
+bool spx_mcast_prepare(void)
 {
   uint32_t n = spx_map.nprocs;
   if (!out) out = calloc(n, sizeof *out);
-  if (!in) in = calloc(n, sizeof *in);
   if (!members) members = malloc(n * sizeof *members);
   if (!wire) wire = malloc(sizeof(spx_mcast_head) + n * sizeof(spx_mcast_item));
-  return out && in && members && wire;
-}
-
-static void forget_early(incoming *from)
-{
-  while (from->early) {
-    held *h = from->early;
-    from->early = h->next;
-    free(h);
-  }
+  return out && members && wire;
 }
 
 void spx_mcast_detach(void)
 {
   spx_shelf_detach();
-  for (uint32_t i = 0; in && i < spx_map.nprocs; i++) {
-    forget_early(&in[i]);
-    free(in[i].piece);
-    free(in[i].relayed);
-  }
+  spx_mcast_forget_all();
   while (kept) {
     entry *e = kept;
     kept = e->next;
@@ -126,11 +92,9 @@ void spx_mcast_detach(void)
   kept_end = &kept;
   kept_bytes = 0;
   free(out);
-  free(in);
   free(members);
   free(wire);
   out = NULL;
-  in = NULL;
   members = NULL;
   wire = NULL;
 }
@@ -219,17 +183,6 @@ static void renew(uint32_t proc)
   out[proc] = (outgoing){.life = life_of(proc)};
 }
 
-void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
-{
-  uint32_t number = (uint32_t)rec->tag;
-  if (!out || out[peer].life != life_of(peer) || is_before(out[peer].number, number)) return;
-  if (is_before(out[peer].acked, number)) out[peer].acked = number;
-  uint64_t matched;
-  memcpy(&matched, rec->data, sizeof matched);
-  out[peer].matched = matched < out[peer].sent ? matched : out[peer].sent;
-  let_go();
-}
-
 static uint32_t place_of(const spx_rankset *set, uint32_t proc)
 {
   uint32_t lo = 0, hi = set->n;
@@ -243,11 +196,12 @@ static uint32_t place_of(const spx_rankset *set, uint32_t proc)
   return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
 }
 
-/* Puts the message into the member's own channel. */
-static void put_again(const entry *e, spx_mcast_head h, spx_member m)
+/* Puts the message into the member's own channel; twice: it has gone another way, too. */
+static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice)
 {
   uint32_t skip = (uint32_t)sizeof h + h.set;
   h.number = m.number;
+  if (twice) h.flags |= SPX_MCAST_AGAIN;
   if (spx_peer_is_far(m.proc)) h.master = SPX_MCAST_DIRECT;
   op *o = e->r ? e->r->priv : NULL;
   uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
@@ -255,37 +209,64 @@ static void put_again(const entry *e, spx_mcast_head h, spx_member m)
   put(m.proc, h, NULL, 0, e->data + skip, e->len - skip);
 }
 
-/* Sends what proc may have had to hand on to everybody who has not acknowledged it. */
-static void send_again(const entry *e, uint32_t proc)
+/* Sends what a process may have had to hand on to everybody who has not acknowledged it. */
+static void send_again(entry *e, const spx_mcast_head *h, uint32_t n)
 {
-  spx_mcast_head h;
-  uint32_t n = set_of(e, &h), k = 0;
+  e->all = true;
+  for (uint32_t i = 0; i < n; i++)
+    if (!has_it(members[i])) put_again(e, *h, members[i], true);
+}
+
+/* Is proc one of the first n of `members`? */
+static bool is_member(uint32_t proc, uint32_t n)
+{
+  uint32_t k = 0;
   while (k < n && members[k].proc != proc) k++;
-  if (k == n) return;
-  for (uint32_t i = 0; i < n; i++) {
-    if (has_it(members[i])) continue;
-    put_again(e, h, members[i]);
+  return k < n;
+}
+
+void spx_mcast_send_split(uint32_t member)
+{
+  if (!out) return;
+  for (entry *e = kept; e; e = e->next) {
+    spx_mcast_head h;
+    if (!e->split || e->all) continue;
+    uint32_t n = set_of(e, &h);
+    if (member == SPX_NO_PEER || is_member(member, n)) send_again(e, &h, n);
   }
 }
 
+void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
+{
+  uint32_t number = (uint32_t)rec->tag;
+  if (!out || out[peer].life != life_of(peer) || is_before(out[peer].number, number)) return;
+  if (is_before(out[peer].acked, number)) out[peer].acked = number;
+  uint64_t matched;
+  memcpy(&matched, rec->data, sizeof matched);
+  out[peer].matched = matched < out[peer].sent ? matched : out[peer].sent;
+  if (rec->src == SPX_MCAST_LAST_WORD) spx_mcast_send_split(peer);
+  let_go();
+}
+
 /* Puts all that a member may lack into its own channel, up to `last`, the message that was kept last. */
-static void catch_up(uint32_t member, const entry *last)
+static void catch_up(uint32_t member, entry *last)
 {
   outgoing *to = &out[member];
   uint32_t had = is_before(to->acked, to->direct) ? to->direct : to->acked;
-  for (const entry *e = after(had) == to->number ? last : kept; e; e = e->next) {
+  for (entry *e = after(had) == to->number ? last : kept; e; e = e->next) {
     spx_mcast_head h;
     uint32_t n = set_of(e, &h);
     for (uint32_t i = 0; i < n; i++) {
       if (members[i].proc != member || !is_before(had, members[i].number)) continue;
-      put_again(e, h, members[i]);
+      e->split = e->split || e->tree;
+      put_again(e, h, members[i], e->tree);
     }
   }
   to->direct = to->number;
 }
 
 /* In order with all else that this process sends to the members: each gets the message directly, behind what it may lack. */
-static void in_order(op *o, const entry *e)
+static void in_order(op *o, entry *e)
 {
   o->direct = true;
   for (uint32_t i = 0; i < o->set->n; i++)
@@ -468,6 +449,8 @@ static int send_out(spx_request *r)
   memcpy(e->data, &h, sizeof h);
   uint8_t *data = e->data + sizeof h + h.set;
   e->next = NULL;
+  e->tree = !(o->set->flags & MPIX_MCAST_ORDERED);
+  e->split = e->all = false;
   e->r = eager ? NULL : r;
   e->len = (uint32_t)sizeof h + h.set + len;
   if (eager)
@@ -479,7 +462,7 @@ static int send_out(spx_request *r)
   *kept_end = e;
   kept_end = &e->next;
   kept_bytes += e->len;
-  if (o->set->flags & MPIX_MCAST_ORDERED)
+  if (!e->tree)
     in_order(o, e);
   else
     hand_over(o, h, members, send_far(h, n, data, len), data, len);
@@ -504,7 +487,7 @@ static void start(spx_request *r)
   o->over = o->failed = false;
   r->bytes = (int64_t)spx_capacity(r);
   int err = spx_comm_error(r->comm, r->ctx_kind, SPX_NO_PEER);
-  if (err == MPI_SUCCESS && !prepare()) err = MPI_ERR_NO_MEM;
+  if (err == MPI_SUCCESS && !spx_mcast_prepare()) err = MPI_ERR_NO_MEM;
   if (err == MPI_SUCCESS && o->set->self && !(r->comm->flags & SPX_C_INTER)) err = to_self(r);
   if (err == MPI_SUCCESS && o->set->n > (uint32_t)o->set->self) err = send_out(r);
   if (err != MPI_SUCCESS) r->error = err;
@@ -602,192 +585,18 @@ bool spx_mcast_wanted(const spx_request *r)
   return n > 0;
 }
 
-/* ---- arriving --------------------------------------------------------------------------------------------------------- */
-
-static void acknowledge(uint32_t master)
-{
-  incoming *from = &in[master];
-  from->acked = from->number;
-  from->told = from->matched;
-  spx_tx_put(master, SPX_REC_MCAST_ACK, 0, (int32_t)from->number, 0, &from->matched, sizeof from->matched);
-}
-
-void spx_mcast_matched(uint32_t master, uint64_t n)
-{
-  in[master].matched += cost(n);
-  if (in[master].matched - in[master].told >= spx_set.credit / 4) acknowledge(master);
-}
-
-/* A message whose turn it is; false: no memory. */
-static bool deliver(uint32_t master, const uint8_t *data, uint32_t len)
-{
-  incoming *from = &in[master];
-  spx_mcast_head h;
-  memcpy(&h, data, sizeof h);
-  uint32_t skip = (uint32_t)sizeof h + h.set;
-  if (!spx_deliver_mcast(master, &h, data + skip, len - skip)) return false;
-  from->number = after(from->number);
-  if (from->number - from->acked >= ACK_EVERY) acknowledge(master);
-  return true;
-}
-
-static uint32_t number_of(const held *m)
-{
-  spx_mcast_head h;
-  memcpy(&h, m->data, sizeof h);
-  return h.number;
-}
-
-static bool is_held(const incoming *from, uint32_t number)
-{
-  const held *m = from->early;
-  while (m && is_before(number_of(m), number)) m = m->next;
-  return m && number_of(m) == number;
-}
-
-/* Keeps a message until those before it have come; false: no memory. */
-static bool hold_back(incoming *from, const spx_mcast_head *h, const uint8_t *data, uint32_t len)
-{
-  held **at = &from->early;
-  while (*at && is_before(number_of(*at), h->number)) at = &(*at)->next;
-  held *m = malloc(sizeof *m + len);
-  if (!m) return false;
-  m->len = len;
-  memcpy(m->data, data, len);
-  m->next = *at;
-  *at = m;
-  return true;
-}
-
-/* What was held back and now follows. What there is no memory for waits for the next message. */
-static void deliver_held(uint32_t master)
-{
-  incoming *from = &in[master];
-  while (from->early && !is_before(after(from->number), number_of(from->early))) {
-    held *m = from->early;
-    if (number_of(m) == after(from->number) && !deliver(master, m->data, m->len)) return;
-    from->early = m->next;
-    free(m);
-  }
-}
-
-/* Is this a message? Its master and the number of others that it is to be handed on to, in members. */
-static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h, uint32_t *n)
-{
-  if (len < sizeof *h) return false;
-  memcpy(h, data, sizeof *h);
-  if (h->set > len - sizeof *h || h->number == 0) return false;
-  if ((h->flags & SPX_MCAST_ANNOUNCED) && len - sizeof *h - h->set != sizeof(spx_mcast_rts)) return false;
-  spx_mcast_rts where = {.keeper = SPX_NO_PEER};
-  if (h->flags & SPX_MCAST_ANNOUNCED) memcpy(&where, data + sizeof *h + h->set, sizeof where);
-  if (where.keeper != SPX_NO_PEER && where.keeper >= spx_segment->nprocs) return false;
-  int64_t k = spx_mcast_decode(data + sizeof *h, h->set, spx_segment->nprocs, members);
-  if (k < 0 || (h->master != SPX_MCAST_DIRECT && h->master >= spx_segment->nprocs)) return false;
-  *n = (uint32_t)k;
-  if (h->master == SPX_MCAST_DIRECT) {
-    h->master = peer;
-    return true;
-  }
-  return h->master != spx_me && h->epoch == (uint16_t)life_of(h->master);
-}
-
-/* What this process has had from the master, who may be another process now. */
-static incoming *from_master(uint32_t master)
-{
-  incoming *from = &in[master];
-  uint32_t life = life_of(master);
-  if (from->life == life) return from;
-  forget_early(from);
-  free(from->relayed);
-  uint8_t *piece = from->piece; /* of a record that is still coming */
-  uint32_t piece_n = from->piece_n, piece_len = from->piece_len;
-  *from = (incoming){.life = life, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
-  return from;
-}
-
-/* An announced message whose data another process of this host has; false: no memory. */
-static bool note_relayed(incoming *from, uint32_t number)
-{
-  if (!from->relayed && !(from->relayed = calloc(RELAYED, sizeof *from->relayed))) return false;
-  from->relayed[number % RELAYED] = number;
-  return true;
-}
-
-/* The message has come twice: the master, who may wait for the relay that is dead, is told that nothing is wanted of it. */
-static void had_already(const incoming *from, const spx_mcast_head *h, const spx_mcast_rts *where)
-{
-  if (!(h->flags & SPX_MCAST_ANNOUNCED) || !from->relayed || from->relayed[h->number % RELAYED] != h->number) return;
-  spx_rec_id done = {.index = where->rts.index, .gen = where->rts.gen};
-  spx_tx_put(h->master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
-}
-
-static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
-{
-  spx_mcast_head h;
-  spx_mcast_rts where = {.keeper = SPX_NO_PEER};
-  uint8_t own[sizeof h + sizeof where]; /* the message as this process is to find it */
-  uint32_t n;
-  if (!understand(peer, data, len, &h, &n)) return true;
-  uint32_t skip = (uint32_t)sizeof h + h.set, left = n;
-  incoming *from = from_master(h.master);
-  bool twice = !is_before(from->number, h.number) || is_held(from, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
-  if (announced) memcpy(&where, data + skip, sizeof where);
-  if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where);
-  if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip);
-  if (twice) { /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not have it */
-    had_already(from, &h, &where);
-    if (where.keeper != SPX_NO_PEER) spx_shelf_pass(h.master, &where);
-    return true;
-  }
-  if (where.keeper != SPX_NO_PEER) {
-    if (!note_relayed(from, h.number)) return false;
-    h.set = 0;
-    memcpy(own, &h, sizeof h);
-    memcpy(own + sizeof h, &where, sizeof where);
-    data = own;
-    len = sizeof own;
-  }
-  if (h.number != after(from->number)) return spx_proc_dead(h.master) || hold_back(from, &h, data, len);
-  if (!deliver(h.master, data, len)) return false;
-  deliver_held(h.master);
-  return true;
-}
-
-bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
-{
-  if (!prepare()) return false;
-  incoming *from = &in[peer];
-  if (SPX_LIKELY(!from->piece && rec->tag == 0)) return message(peer, rec->data, rec->len);
-  if (!from->piece) {
-    from->piece_n = 0;
-    from->piece_len = rec->len + (uint32_t)rec->tag;
-    if (rec->tag < 0 || from->piece_len > SPX_CTRL_MAX || !(from->piece = malloc(from->piece_len))) return false;
-  }
-  if (rec->len > from->piece_len - from->piece_n) return true; /* nonsense */
-  if (from->piece_n + rec->len == from->piece_len) { /* the last: what was put together stays if there is no memory */
-    memcpy(from->piece + from->piece_n, rec->data, rec->len);
-    if (!message(peer, from->piece, from->piece_len)) return false;
-    free(from->piece);
-    from->piece = NULL;
-    return true;
-  }
-  memcpy(from->piece + from->piece_n, rec->data, rec->len);
-  from->piece_n += rec->len;
-  return true;
-}
-
 /* ---- deaths ----------------------------------------------------------------------------------------------------------- */
 
 void spx_mcast_bury(uint32_t peer)
 {
   spx_shelf_bury(peer);
-  if (!in || !out) return;
-  forget_early(&in[peer]);
-  free(in[peer].piece);
-  in[peer].piece = NULL;
+  spx_mcast_forget(peer);
+  if (!out) return;
   for (entry *e = kept, *next; e; e = next) {
     next = e->next;
-    send_again(e, peer);
+    spx_mcast_head h;
+    uint32_t n = set_of(e, &h);
+    if (is_member(peer, n)) send_again(e, &h, n);
     if (!e->r) continue;
     op *o = e->r->priv;
     if (!strike(o, peer)) continue;

@@ -48,7 +48,8 @@ _Static_assert(sizeof(spx_mcast_head) == 32 && sizeof(spx_mcast_item) == 12, "th
 #define SPX_MCAST_DIRECT UINT32_MAX
 enum {
   SPX_MCAST_ANNOUNCED = 1, /* the data are an spx_mcast_rts: the receiver fetches them */
-  SPX_MCAST_EACH = 2       /* and does so itself: the master wants to know who receives */
+  SPX_MCAST_EACH = 2,      /* and does so itself: the master wants to know who receives */
+  SPX_MCAST_AGAIN = 4      /* the message has gone another way, too, on which it may still come */
 };
 /* Where the data of an announced message are: at the master and, for processes of its host, on its shelf; or for the processes of another host on the shelf
  * of one of them. */
@@ -59,15 +60,24 @@ typedef struct {
   uint32_t keeper, pad; /* whose shelf it is; SPX_NO_PEER: the master's */
 } spx_mcast_rts;
 
+/* In the rank of an acknowledgement: its sender leaves, and may not have handed on all that it had to. */
+#define SPX_MCAST_LAST_WORD 1
+/* What a message of n bytes takes of a member's credit. */
+static inline uint64_t spx_mcast_cost(uint64_t n) { return SPX_REC_BYTES(n + sizeof(spx_mcast_head)); }
+/* Numbers go round, leaving 0 out. */
+static inline uint32_t spx_mcast_after(uint32_t number) { return number + 1 ? number + 1 : 1; }
+static inline bool spx_mcast_is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
+
 /* ---- mcast.c -------------------------------------------------------------------------------------------------------- */
 struct spx_rec;
 struct spx_rec_cts;
 SPX_HIDDEN void spx_mcast_detach(void);
-/* A record of kind SPX_REC_MCAST or SPX_REC_MCAST_ACK; false: no memory, leave it where it is. */
-SPX_HIDDEN bool spx_mcast_arrived(uint32_t peer, const struct spx_rec *rec);
+SPX_HIDDEN bool spx_mcast_prepare(void); /* false: no memory */
+/* A record of kind SPX_REC_MCAST_ACK. */
 SPX_HIDDEN void spx_mcast_acked(uint32_t peer, const struct spx_rec *rec);
-/* A receive has taken a message of n bytes that master has sent with its data. */
-SPX_HIDDEN void spx_mcast_matched(uint32_t master, uint64_t n);
+/* Sends those messages to all their members that have gone to some of them directly, to the others along a tree: those of a member, or
+ * all (SPX_NO_PEER). */
+SPX_HIDDEN void spx_mcast_send_split(uint32_t member);
 /* The multicast r, announced: peer has fetched the data, or asks for them. */
 SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer, int error);
 SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t bytes);
@@ -81,6 +91,18 @@ SPX_HIDDEN void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t
 SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
 /* Hands a message on to n members, whose order changes. */
 SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len);
+
+/* ---- mcast_arrive.c ------------------------------------------------------------------------------------------------- */
+/* A record of kind SPX_REC_MCAST; false: no memory, leave it where it is. */
+SPX_HIDDEN bool spx_mcast_arrived(uint32_t peer, const struct spx_rec *rec);
+/* A receive has taken a message of n bytes that master has sent with its data. */
+SPX_HIDDEN void spx_mcast_matched(uint32_t master, uint64_t n);
+/* This process is about to leave: others get from it, or from the masters whom it tells, what they would get from members that have left. To be
+ * called until nothing is to be sent any more. */
+SPX_HIDDEN void spx_mcast_leave(void);
+/* A master is dead: what it has sent and cannot follow is dropped. All masters: this process leaves the job. */
+SPX_HIDDEN void spx_mcast_forget(uint32_t master);
+SPX_HIDDEN void spx_mcast_forget_all(void);
 
 /* ---- mcast_relay.c -------------------------------------------------------------------------------------------------- */
 /* In a DONE to the master, instead of an error: there are the data for this process, or for which process is it? */

@@ -8,6 +8,7 @@
 #include "check_coll.h"
 #include "dp.h"
 #include "error.h"
+#include "mcast.h"
 #include "runtime.h"
 #include "settings.h"
 #include "shim.h"
@@ -177,6 +178,7 @@ static void drain(void)
     uint32_t ticket = spx_ticket();
     spx_progress();
     spx_lock();
+    spx_mcast_leave();
     int n = undelivered();
     spx_unlock();
     if (n == 0) return;

@@ -1,0 +1,262 @@
+/* mcast_arrive.c - multicasts at a member (mcast.c): handing on, order, acknowledging, and its last word.
+ *
+ * What comes is handed on, whether it is the first of its kind or not: those behind this process may not have it. Then it is delivered in the order
+ * of its numbers, held back until its turn comes, or dropped.
+ */
+#include "mcast.h"
+#include <stdlib.h>
+#include "dp.h"
+#include "far.h"
+
+#define ACK_EVERY 32u   /* messages */
+#define RELAYED   1024u /* numbers that a member remembers: more than a master sends before one of them is acknowledged */
+
+/* A message that came before its turn. */
+typedef struct held {
+  struct held *next;
+  uint32_t len;
+  uint8_t data[];
+} held;
+
+/* What this process has had from a master; piece: a record of any kind of message, from a neighbour, that comes in pieces. */
+typedef struct {
+  uint32_t life, number, acked;
+  uint64_t matched, told; /* bytes */
+  uint32_t due;           /* messages that came directly first, and are still on their way along the tree */
+  held *early;            /* in order */
+  uint32_t *relayed;      /* numbers of messages that its host has one copy of: the last RELAYED */
+  uint8_t *piece;
+  uint32_t piece_n, piece_len;
+} incoming;
+
+static incoming *in;
+static spx_member *members; /* of the message that has come */
+
+static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
+static uint32_t after(uint32_t number) { return spx_mcast_after(number); }
+static bool is_before(uint32_t a, uint32_t b) { return spx_mcast_is_before(a, b); }
+
+static bool prepare(void)
+{
+  uint32_t n = spx_map.nprocs;
+  if (!in) in = calloc(n, sizeof *in);
+  if (!members) members = malloc(n * sizeof *members);
+  return in && members && spx_mcast_prepare();
+}
+
+static void forget_early(incoming *from)
+{
+  while (from->early) {
+    held *h = from->early;
+    from->early = h->next;
+    free(h);
+  }
+}
+
+void spx_mcast_forget(uint32_t master)
+{
+  if (!in) return;
+  forget_early(&in[master]);
+  free(in[master].piece);
+  in[master].piece = NULL;
+}
+
+void spx_mcast_forget_all(void)
+{
+  for (uint32_t i = 0; in && i < spx_map.nprocs; i++) {
+    spx_mcast_forget(i);
+    free(in[i].relayed);
+  }
+  free(in);
+  free(members);
+  in = NULL;
+  members = NULL;
+}
+
+static void acknowledge(uint32_t master, int32_t word)
+{
+  incoming *from = &in[master];
+  from->acked = from->number;
+  from->told = from->matched;
+  spx_tx_put(master, SPX_REC_MCAST_ACK, 0, (int32_t)from->number, word, &from->matched, sizeof from->matched);
+}
+
+void spx_mcast_matched(uint32_t master, uint64_t n)
+{
+  in[master].matched += spx_mcast_cost(n);
+  if (in[master].matched - in[master].told >= spx_set.credit / 4) acknowledge(master, 0);
+}
+
+/* A message whose turn it is; false: no memory. */
+static bool deliver(uint32_t master, const uint8_t *data, uint32_t len)
+{
+  incoming *from = &in[master];
+  spx_mcast_head h;
+  memcpy(&h, data, sizeof h);
+  uint32_t skip = (uint32_t)sizeof h + h.set;
+  if (!spx_deliver_mcast(master, &h, data + skip, len - skip)) return false;
+  from->number = after(from->number);
+  if (from->number - from->acked >= ACK_EVERY) acknowledge(master, 0);
+  return true;
+}
+
+static uint32_t number_of(const held *m)
+{
+  spx_mcast_head h;
+  memcpy(&h, m->data, sizeof h);
+  return h.number;
+}
+
+static bool is_held(const incoming *from, uint32_t number)
+{
+  const held *m = from->early;
+  while (m && is_before(number_of(m), number)) m = m->next;
+  return m && number_of(m) == number;
+}
+
+/* Keeps a message until those before it have come; false: no memory. */
+static bool hold_back(incoming *from, const spx_mcast_head *h, const uint8_t *data, uint32_t len)
+{
+  held **at = &from->early;
+  while (*at && is_before(number_of(*at), h->number)) at = &(*at)->next;
+  held *m = malloc(sizeof *m + len);
+  if (!m) return false;
+  m->len = len;
+  memcpy(m->data, data, len);
+  m->next = *at;
+  *at = m;
+  return true;
+}
+
+/* What was held back and now follows. What there is no memory for waits for the next message. */
+static void deliver_held(uint32_t master)
+{
+  incoming *from = &in[master];
+  while (from->early && !is_before(after(from->number), number_of(from->early))) {
+    held *m = from->early;
+    if (number_of(m) == after(from->number) && !deliver(master, m->data, m->len)) return;
+    from->early = m->next;
+    free(m);
+  }
+}
+
+/* Is this a message? Its master and the number of others that it is to be handed on to, in members. */
+static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h, uint32_t *n)
+{
+  if (len < sizeof *h) return false;
+  memcpy(h, data, sizeof *h);
+  if (h->set > len - sizeof *h || h->number == 0) return false;
+  if ((h->flags & SPX_MCAST_ANNOUNCED) && len - sizeof *h - h->set != sizeof(spx_mcast_rts)) return false;
+  spx_mcast_rts where = {.keeper = SPX_NO_PEER};
+  if (h->flags & SPX_MCAST_ANNOUNCED) memcpy(&where, data + sizeof *h + h->set, sizeof where);
+  if (where.keeper != SPX_NO_PEER && where.keeper >= spx_segment->nprocs) return false;
+  int64_t k = spx_mcast_decode(data + sizeof *h, h->set, spx_segment->nprocs, members);
+  if (k < 0 || (h->master != SPX_MCAST_DIRECT && h->master >= spx_segment->nprocs)) return false;
+  *n = (uint32_t)k;
+  if (h->master == SPX_MCAST_DIRECT) {
+    h->master = peer;
+    return true;
+  }
+  return h->master != spx_me && h->epoch == (uint16_t)life_of(h->master);
+}
+
+/* What this process has had from the master, who may be another process now. */
+static incoming *from_master(uint32_t master)
+{
+  incoming *from = &in[master];
+  uint32_t life = life_of(master);
+  if (from->life == life) return from;
+  forget_early(from);
+  free(from->relayed);
+  uint8_t *piece = from->piece; /* of a record that is still coming */
+  uint32_t piece_n = from->piece_n, piece_len = from->piece_len;
+  *from = (incoming){.life = life, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
+  return from;
+}
+
+/* An announced message whose data another process of this host has; false: no memory. */
+static bool note_relayed(incoming *from, uint32_t number)
+{
+  if (!from->relayed && !(from->relayed = calloc(RELAYED, sizeof *from->relayed))) return false;
+  from->relayed[number % RELAYED] = number;
+  return true;
+}
+
+/* The message has come twice: the master, who may wait for the relay that is dead, is told that nothing is wanted of it. */
+static void had_already(const incoming *from, const spx_mcast_head *h, const spx_mcast_rts *where)
+{
+  if (!(h->flags & SPX_MCAST_ANNOUNCED) || !from->relayed || from->relayed[h->number % RELAYED] != h->number) return;
+  spx_rec_id done = {.index = where->rts.index, .gen = where->rts.gen};
+  spx_tx_put(h->master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
+}
+
+static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
+{
+  spx_mcast_head h;
+  spx_mcast_rts where = {.keeper = SPX_NO_PEER};
+  uint8_t own[sizeof h + sizeof where]; /* the message as this process is to find it */
+  uint32_t n;
+  if (!understand(peer, data, len, &h, &n)) return true;
+  uint32_t skip = (uint32_t)sizeof h + h.set, left = n;
+  incoming *from = from_master(h.master);
+  bool twice = !is_before(from->number, h.number) || is_held(from, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
+  if (announced) memcpy(&where, data + skip, sizeof where);
+  if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where);
+  if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip);
+  if (twice) { /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not have it */
+    if (!(h.flags & SPX_MCAST_AGAIN) && from->due > 0) from->due--;
+    had_already(from, &h, &where);
+    if (where.keeper != SPX_NO_PEER) spx_shelf_pass(h.master, &where);
+    return true;
+  }
+  if (where.keeper != SPX_NO_PEER) {
+    if (!note_relayed(from, h.number)) return false;
+    h.set = 0;
+    memcpy(own, &h, sizeof h);
+    memcpy(own + sizeof h, &where, sizeof where);
+    data = own;
+    len = sizeof own;
+  }
+  if (h.number != after(from->number) && spx_proc_dead(h.master)) return true;
+  if (!(h.number == after(from->number) ? deliver(h.master, data, len) : hold_back(from, &h, data, len))) return false;
+  from->due += (h.flags & SPX_MCAST_AGAIN) != 0;
+  deliver_held(h.master);
+  return true;
+}
+
+bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
+{
+  if (!prepare()) return false;
+  incoming *from = &in[peer];
+  if (SPX_LIKELY(!from->piece && rec->tag == 0)) return message(peer, rec->data, rec->len);
+  if (!from->piece) {
+    from->piece_n = 0;
+    from->piece_len = rec->len + (uint32_t)rec->tag;
+    if (rec->tag < 0 || from->piece_len > SPX_CTRL_MAX || !(from->piece = malloc(from->piece_len))) return false;
+  }
+  if (rec->len > from->piece_len - from->piece_n) return true; /* nonsense */
+  if (from->piece_n + rec->len == from->piece_len) { /* the last: what was put together stays if there is no memory */
+    memcpy(from->piece + from->piece_n, rec->data, rec->len);
+    if (!message(peer, from->piece, from->piece_len)) return false;
+    free(from->piece);
+    from->piece = NULL;
+    return true;
+  }
+  memcpy(from->piece + from->piece_n, rec->data, rec->len);
+  from->piece_n += rec->len;
+  return true;
+}
+
+/* ---- leaving ---------------------------------------------------------------------------------------------------------- */
+
+/* A member that has left hands nothing on. So who leaves before a message has come to it along the tree, which it has had directly, tells the
+ * master, who sends that to all members; a master that leaves does so before. */
+void spx_mcast_leave(void)
+{
+  spx_mcast_send_split(SPX_NO_PEER);
+  for (uint32_t i = 0; in && i < spx_map.nprocs; i++) {
+    if (in[i].due == 0) continue;
+    in[i].due = 0;
+    if (in[i].life == life_of(i) && !spx_proc_left(i)) acknowledge(i, SPX_MCAST_LAST_WORD);
+  }
+}
