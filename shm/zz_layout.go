@@ -17,6 +17,7 @@ const (
 	cDiagStride      = 0x400
 	cDiagQueues      = 0x1000
 	cDiagEntries     = 0x38
+	cDiagCounts      = 0x1e40
 	cDiagChecked     = 0x2000
 	cDiagChecks      = 0x80
 	cDiagRegisters   = 0x8
@@ -189,6 +190,41 @@ const (
 	diagCheckOffBasic   = 48
 	diagCheckOffRequest = 52
 	diagCheckBytes      = 64
+)
+
+// Offsets in spx_counters.
+const (
+	countersOffSent              = 0
+	countersOffSentBytes         = 8
+	countersOffReceived          = 16
+	countersOffReceivedBytes     = 24
+	countersOffCollectives       = 32
+	countersOffFailures          = 40
+	countersOffIdleNs            = 48
+	countersOffAsleep            = 56
+	countersOffSleepNs           = 64
+	countersOffYields            = 72
+	countersOffSleeps            = 80
+	countersOffWakeups           = 88
+	countersOffUnexpected        = 96
+	countersOffUnexpectedBytes   = 104
+	countersOffUnexpectedHigh    = 112
+	countersOffAnnounced         = 120
+	countersOffGets              = 128
+	countersOffGotBytes          = 136
+	countersOffStreams           = 144
+	countersOffStreamedBytes     = 152
+	countersOffConnections       = 160
+	countersOffRings             = 168
+	countersOffNetRefused        = 176
+	countersOffNetOpen           = 184
+	countersOffNetOpened         = 192
+	countersOffNetEvicted        = 200
+	countersOffNetRelayed        = 208
+	countersOffNetAgain          = 216
+	countersOffNetForwarded      = 224
+	countersOffNetForwardedBytes = 232
+	countersBytes                = 240
 )
 
 // Offsets in spx_diag_entry.

@@ -58,6 +58,8 @@ static uint64_t accept(spx_request *r, uint64_t n)
   r->bytes = (int64_t)take;
   r->comm->counts.received++;
   r->comm->counts.received_bytes += take;
+  spx_stat.received++;
+  spx_stat.received_bytes += take;
   r->error = n > cap ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
   return take;
 }

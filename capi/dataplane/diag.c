@@ -23,10 +23,15 @@ int spx_diag_attach(void)
   uint64_t at = spx_segment->diag_off + (uint64_t)spx_me * SPX_DIAG_BYTES;
   if (fallocate(spx_map.fd, 0, (off_t)at, SPX_DIAG_CHECKED) != 0) return errno;
   row = spx_map.base + at;
+  spx_stat_place((spx_counters *)(void *)(row + SPX_DIAG_COUNTS));
   return 0;
 }
 
-void spx_diag_detach(void) { row = NULL; }
+void spx_diag_detach(void)
+{
+  row = NULL;
+  spx_stat_keep();
+}
 
 /* ---- versions ------------------------------------------------------------------------------------------------ */
 

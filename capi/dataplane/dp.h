@@ -88,6 +88,8 @@ static inline void spx_count_sent(const spx_comm *c, uint64_t n)
   spx_counts_of *k = &((spx_comm *)(uintptr_t)c)->counts;
   k->sent++;
   k->sent_bytes += n;
+  spx_stat.sent++;
+  spx_stat.sent_bytes += n;
 }
 
 /* ---- sending side of a pair ---------------------------------------------------------------------------------- */

@@ -111,6 +111,7 @@ static void bury(uint32_t i)
   if (!rx->base) spx_rx_init(i); /* else the next process of this number would be taken for it: spx_rx_stale */
   rx->dead = 1;
   spx_ndead++;
+  spx_stat.failures++;
   spx_harm = 1;
   spx_note(SPX_EV_FAILURE, i, spx_proc_of(i)->world_rank, 0, 0);
   free(rx->ctrl);

@@ -25,6 +25,7 @@
 #define SPX_DIAG_STRIDE     1024 /* bytes from one to the next */
 #define SPX_DIAG_QUEUES     4096 /* where spx_diag_queue is, and spx_diag_entry behind it, a line each */
 #define SPX_DIAG_ENTRIES    56
+#define SPX_DIAG_COUNTS     7744 /* where spx_counters is */
 #define SPX_DIAG_CHECKED    8192 /* where spx_diag_check is, with SPX_CHECK=1 */
 #define SPX_DIAG_CHECKS     128
 #define SPX_DIAG_REGISTERS  8
@@ -214,6 +215,28 @@ typedef struct spx_diag_check {
   uint64_t pad;
 } spx_diag_check;
 
+/* What it has counted since it began, for those who watch (docs/live.md) and for the tool information interface. Written by the process alone, with
+ * plain stores: a reader sees each number whole. The first line is written with every message, the others off the short path. */
+typedef struct spx_counters {
+  uint64_t sent, sent_bytes, received, received_bytes; /* messages, those of collectives included */
+  uint64_t collectives;                                /* begun */
+  uint64_t failures;                                   /* processes whose failure it has noticed */
+  uint64_t idle_ns;                                    /* polled and yielded in waits, but for the first polls of each */
+  uint64_t asleep;                                     /* ns of CLOCK_MONOTONIC: since when it sleeps; 0: it does not */
+  uint64_t sleep_ns;                                   /* of sleeps that are over */
+  uint64_t yields, sleeps, wakeups;                    /* while waiting; other processes woken */
+  uint64_t unexpected, unexpected_bytes;      /* messages that nobody had asked for yet; bytes copied aside for them */
+  uint64_t unexpected_high;                   /* most of them at once, since the last look (shim/tool_pvar.c) */
+  uint64_t announced;                         /* messages sent that are not eager */
+  uint64_t gets, got_bytes;                   /* messages read out of the sender's memory */
+  uint64_t streams, streamed_bytes;           /* messages sent as a stream */
+  uint64_t connections, rings;                /* processes sent to; rings opened */
+  uint64_t net_refused;                       /* connections ended because of what came */
+  uint64_t net_open, net_opened, net_evicted; /* connections open now; made; closed because others were wanted */
+  uint64_t net_relayed, net_again; /* frames of this process that others send on; times that some were sent again */
+  uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
+} spx_counters;
+
 typedef struct spx_diag_entry {
   uint32_t kind;
   uint32_t peer; /* process, UINT32_MAX: any */
@@ -227,7 +250,8 @@ _Static_assert(sizeof(spx_diag_wait) <= SPX_DIAG_STRIDE && SPX_DIAG_WAITS * SPX_
 _Static_assert(sizeof(spx_diag_queue) == SPX_LINE && sizeof(spx_diag_entry) == SPX_LINE, "diag");
 _Static_assert(sizeof(spx_diag_check) == SPX_LINE, "diag");
 _Static_assert(SPX_DIAG_CHECKED + SPX_DIAG_CHECKS * SPX_LINE == SPX_DIAG_BYTES, "diag");
-_Static_assert(SPX_DIAG_QUEUES + (1 + SPX_DIAG_ENTRIES) * SPX_LINE <= SPX_DIAG_CHECKED, "diag");
+_Static_assert(SPX_DIAG_QUEUES + (1 + SPX_DIAG_ENTRIES) * SPX_LINE <= SPX_DIAG_COUNTS, "diag");
+_Static_assert(SPX_DIAG_COUNTS % SPX_LINE == 0 && SPX_DIAG_COUNTS + sizeof(spx_counters) <= SPX_DIAG_CHECKED, "diag");
 _Static_assert(sizeof(spx_proc) == 3 * SPX_LINE, "spx_proc");
 _Static_assert(sizeof(spx_chan) == SPX_CHAN_BYTES, "spx_chan");
 #endif

@@ -151,6 +151,7 @@ int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
   spx_lock();
   spx_run *run = p->idle;
   p->idle = NULL;
+  spx_stat.collectives++;
   spx_unlock();
   if (!run) {
     run = calloc(1, sizeof *run + p->nslots * sizeof(spx_transfer));

@@ -1,26 +1,31 @@
-/* stat.c - counters of the data plane that are not kept where they are counted, and the queue of events for tools. MPI-5.0, 16.3. */
+/* stat.c - where the counters of this process are, which communicators count, and the queue of events for tools. MPI-5.0, 16.3. */
 #include "stat.h"
 #include <time.h>
 #include "dp.h"
 
 #define QUEUE 1024
 
-spx_stats spx_stat;
+static spx_counters own;
+spx_counters *spx_counted = &own;
 uint32_t spx_events_wanted;
 void (*spx_events_due)(void);
 static spx_event queue[QUEUE];
 static uint32_t first, count;
 static uint64_t lost[SPX_EVENTS];
 
-/* ---- messages ------------------------------------------------------------------------------------------------ */
+/* ---- where they are ------------------------------------------------------------------------------------------- */
 
-static void add(spx_counts_of *to, const spx_counts_of *c)
+void spx_stat_place(spx_counters *at)
 {
-  to->sent += c->sent;
-  to->sent_bytes += c->sent_bytes;
-  to->received += c->received;
-  to->received_bytes += c->received_bytes;
+  spx_lock();
+  if (at != spx_counted) *at = *spx_counted;
+  spx_counted = at;
+  spx_unlock();
 }
+
+void spx_stat_keep(void) { spx_stat_place(&own); }
+
+/* ---- communicators --------------------------------------------------------------------------------------------- */
 
 static spx_comm *counted; /* all communicators, with a handle or only in use */
 
@@ -31,14 +36,6 @@ void spx_stat_comm(spx_comm *c)
   c->counted_prev = &counted;
   if (counted) counted->counted_prev = &c->counted_next;
   counted = c;
-  spx_unlock();
-}
-
-void spx_stat_messages(spx_counts_of *sum)
-{
-  spx_lock();
-  *sum = spx_stat.gone;
-  for (const spx_comm *c = counted; c; c = c->counted_next) add(sum, &c->counts);
   spx_unlock();
 }
 
@@ -67,7 +64,6 @@ spx_comm *spx_mark_revoked(const spx_errh *handler)
 void spx_stat_gone(spx_comm *c)
 {
   spx_lock();
-  add(&spx_stat.gone, &c->counts);
   if (c->counted_prev) {
     *c->counted_prev = c->counted_next;
     if (c->counted_next) c->counted_next->counted_prev = c->counted_prev;

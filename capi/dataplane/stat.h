@@ -1,35 +1,23 @@
-/* stat.h - what the data plane counts for the tool information interface (MPI-5.0, 16.3): plain counters of the process, written
- * with spx_lock held. Messages are counted in their communicators (spx_comm.counts), which are at hand on the short path. */
+/* stat.h - what the data plane counts for the tool information interface (MPI-5.0, 16.3) and for those who watch from outside (docs/live.md): plain
+ * counters of the process (spx_counters in layout.h), written with spx_lock held. Messages are counted for their communicators, too. */
 #ifndef SPX_STAT_H
 #define SPX_STAT_H
 #include "spx.h"
 
-typedef struct spx_stats {
-  uint64_t unexpected, unexpected_bytes;      /* messages that nobody had asked for yet; bytes copied aside for them */
-  uint64_t unexpected_high;                   /* most of them at once, since the last look (shim/tool_pvar.c) */
-  uint64_t announced;                         /* messages sent that are not eager */
-  uint64_t gets, got_bytes;                   /* messages read out of the sender's memory */
-  uint64_t streams, streamed_bytes;           /* messages sent as a stream */
-  uint64_t connections, rings;                /* processes sent to; rings opened */
-  uint64_t net_refused;                       /* connections ended because of what came */
-  uint64_t net_open, net_opened, net_evicted; /* connections open now; made; closed because others were wanted */
-  uint64_t net_relayed, net_again; /* frames of this process that others send on; times that some were sent again */
-  uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
-  uint64_t yields, sleeps, wakeups;            /* while waiting; other processes woken */
-  uint64_t sleep_ns;
-  spx_counts_of gone; /* of communicators that are no more */
-} spx_stats;
-SPX_HIDDEN extern spx_stats spx_stat;
+/* The counters of this process: in its row of the memory file, where others can see them, and in memory of its own without one. */
+SPX_HIDDEN extern spx_counters *spx_counted;
+#define spx_stat (*spx_counted)
+/* From now on they are at this place (spx_stat_place), and at one that outlives the memory file (spx_stat_keep), with all that was counted. */
+SPX_HIDDEN void spx_stat_place(spx_counters *at);
+SPX_HIDDEN void spx_stat_keep(void);
 
-/* The sums over all communicators. */
-SPX_HIDDEN void spx_stat_messages(spx_counts_of *sum);
 /* A new communicator counts. */
 SPX_HIDDEN void spx_stat_comm(spx_comm *c);
 /* The communicator with this context, if it is a twin (SPX_C_TWIN) that has not been freed; else NULL. */
 SPX_HIDDEN spx_comm *spx_twin_with_context(uint64_t ctx);
 /* A communicator with this error handler that is not revoked, marked as revoked now; one more reference. NULL: there is none. */
 SPX_HIDDEN spx_comm *spx_mark_revoked(const spx_errh *handler);
-/* A communicator goes: its counts are added to those of the gone. */
+/* A communicator goes. */
 SPX_HIDDEN void spx_stat_gone(spx_comm *c);
 
 /* ---- events: what happened, told to the tool later, with no lock held ------------------------------------------ */

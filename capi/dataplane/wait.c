@@ -295,6 +295,7 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_fu
     spx_event_sleepers++;
   bool on_sockets = looking == 0 && spx_net_take_sleep();
   uint64_t began = spx_now_ns();
+  if (sleepers == 1) spx_stat.asleep = began;
   int d = spx_lock_leave(false);
   bool over = on_sockets ? spx_net_sleep(value, ns) : on_futex(value, ns);
   spx_lock_return(d);
@@ -305,6 +306,7 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_fu
     spx_event_sleepers--;
   __atomic_store_n(&sleepers, sleepers - 1, __ATOMIC_SEQ_CST);
   spx_stat.sleeps++;
+  if (sleepers == 0) spx_stat.asleep = 0;
   spx_stat.sleep_ns += spx_now_ns() - began;
   return over;
 }
@@ -373,7 +375,11 @@ static uint64_t passed(uint64_t start)
 static void relax(spx_idle *w)
 {
   if (w->empty == SETTLE_AFTER) spx_rx_settle();
-  if (w->empty % SPX_IDLE_LOOK == 0) w->looked = w->empty > SPX_IDLE_LOOK ? passed(w->looked) : spx_now_ns();
+  if (w->empty % SPX_IDLE_LOOK == 0) {
+    uint64_t before = w->looked;
+    w->looked = w->empty > SPX_IDLE_LOOK ? passed(before) : spx_now_ns();
+    if (w->empty > SPX_IDLE_LOOK) spx_stat.idle_ns += w->looked - before;
+  }
   let_in(w->empty % PASS_AFTER == 0);
   __builtin_ia32_pause();
 }
@@ -402,7 +408,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     int d = spx_lock_leave(wanted);
     if (!wanted) sched_yield();
     spx_lock_return(d);
-    passed(start);
+    spx_stat.idle_ns += passed(start) - start;
     return;
   }
   if (!w->since) w->since = start;

@@ -17,34 +17,43 @@ typedef struct {
 
 /* ---- what there is ---------------------------------------------------------------------------------------------- */
 
-static uint64_t sent(const spx_comm *c)
-{
-  spx_counts_of n;
-  if (c) return c->counts.sent;
-  spx_stat_messages(&n);
-  return n.sent;
-}
-static uint64_t sent_bytes(const spx_comm *c)
-{
-  spx_counts_of n;
-  if (c) return c->counts.sent_bytes;
-  spx_stat_messages(&n);
-  return n.sent_bytes;
-}
-static uint64_t received(const spx_comm *c)
-{
-  spx_counts_of n;
-  if (c) return c->counts.received;
-  spx_stat_messages(&n);
-  return n.received;
-}
-static uint64_t received_bytes(const spx_comm *c)
-{
-  spx_counts_of n;
-  if (c) return c->counts.received_bytes;
-  spx_stat_messages(&n);
-  return n.received_bytes;
-}
+/* What the process counts; the lock: its counters move when MPI begins and ends. */
+#define COUNTED(field)                                                                                                 \
+  static uint64_t counted_##field(const spx_comm *c)                                                                   \
+  {                                                                                                                    \
+    (void)c;                                                                                                           \
+    spx_lock();                                                                                                        \
+    uint64_t n = spx_stat.field;                                                                                       \
+    spx_unlock();                                                                                                      \
+    return n;                                                                                                          \
+  }
+#define COUNTED_OF(field)                                                                                              \
+  COUNTED(field)                                                                                                       \
+  static uint64_t field(const spx_comm *c) { return c ? c->counts.field : counted_##field(c); }
+COUNTED_OF(sent)
+COUNTED_OF(sent_bytes)
+COUNTED_OF(received)
+COUNTED_OF(received_bytes)
+COUNTED(unexpected)
+COUNTED(unexpected_bytes)
+COUNTED(announced)
+COUNTED(gets)
+COUNTED(got_bytes)
+COUNTED(streams)
+COUNTED(streamed_bytes)
+COUNTED(connections)
+COUNTED(net_open)
+COUNTED(net_opened)
+COUNTED(net_evicted)
+COUNTED(net_relayed)
+COUNTED(net_again)
+COUNTED(net_forwarded)
+COUNTED(net_forwarded_bytes)
+COUNTED(rings)
+COUNTED(yields)
+COUNTED(sleeps)
+COUNTED(sleep_ns)
+COUNTED(wakeups)
 static uint64_t failures(const spx_comm *c) { return c ? (uint64_t)spx_comm_failures(c) : spx_ndead; }
 static uint64_t entries(const spx_comm *c)
 {
@@ -100,14 +109,14 @@ static const variable variables[] = {
      COUNTER,
      BASIC,
      NONE,
-     &spx_stat.unexpected,
-     NULL},
+     NULL,
+     counted_unexpected},
     {{"spx_unexpected_bytes", "matching", "bytes copied aside because their receive had not been posted"},
      AGGREGATE,
      BASIC,
      NONE,
-     &spx_stat.unexpected_bytes,
-     NULL},
+     NULL,
+     counted_unexpected_bytes},
     {{"spx_unexpected_length", "matching", "messages that wait for their receive now"},
      LEVEL,
      BASIC,
@@ -130,110 +139,110 @@ static const variable variables[] = {
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.announced,
-     NULL},
+     NULL,
+     counted_announced},
     {{"spx_gets", "transfer", "messages that this process has read out of their sender's memory"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.gets,
-     NULL},
+     NULL,
+     counted_gets},
     {{"spx_bytes_got", "transfer", "bytes read out of senders' memory"},
      AGGREGATE,
      DETAIL,
      NONE,
-     &spx_stat.got_bytes,
-     NULL},
+     NULL,
+     counted_got_bytes},
     {{"spx_streams", "transfer", "messages sent as a stream of pieces, copied twice"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.streams,
-     NULL},
+     NULL,
+     counted_streams},
     {{"spx_bytes_streamed", "transfer", "bytes in streamed messages"},
      AGGREGATE,
      DETAIL,
      NONE,
-     &spx_stat.streamed_bytes,
-     NULL},
+     NULL,
+     counted_streamed_bytes},
     {{"spx_connections", "transfer", "processes that this one has sent to"},
      COUNTER,
      BASIC,
      NONE,
-     &spx_stat.connections,
-     NULL},
+     NULL,
+     counted_connections},
     {{"spx_connections_open", "transfer", "connections over the network that are open now"},
      LEVEL,
      BASIC,
      NONE,
-     &spx_stat.net_open,
-     NULL},
+     NULL,
+     counted_net_open},
     {{"spx_connections_opened", "transfer", "connections over the network that were made"},
      COUNTER,
      BASIC,
      NONE,
-     &spx_stat.net_opened,
-     NULL},
+     NULL,
+     counted_net_opened},
     {{"spx_connections_evicted", "transfer", "connections that were closed because others were wanted"},
      COUNTER,
      BASIC,
      NONE,
-     &spx_stat.net_evicted,
-     NULL},
+     NULL,
+     counted_net_evicted},
     {{"spx_frames_relayed", "transfer", "frames of messages of this process that others have sent on"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.net_relayed,
-     NULL},
+     NULL,
+     counted_net_relayed},
     {{"spx_frames_again", "transfer", "times that what others were to send on was sent again"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.net_again,
-     NULL},
+     NULL,
+     counted_net_again},
     {{"spx_frames_forwarded", "transfer", "frames of other processes that this one has sent on"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.net_forwarded,
-     NULL},
+     NULL,
+     counted_net_forwarded},
     {{"spx_bytes_forwarded", "transfer", "bytes of other processes that this one has sent on"},
      AGGREGATE,
      DETAIL,
      NONE,
-     &spx_stat.net_forwarded_bytes,
-     NULL},
+     NULL,
+     counted_net_forwarded_bytes},
     {{"spx_rings_opened", "transfer", "rings that this process has opened to send through"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.rings,
-     NULL},
+     NULL,
+     counted_rings},
     {{"spx_yields", "waiting", "times that this process gave its processor to others while it waited"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.yields,
-     NULL},
+     NULL,
+     counted_yields},
     {{"spx_sleeps", "waiting", "times that this process slept while it waited"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.sleeps,
-     NULL},
+     NULL,
+     counted_sleeps},
     {{"spx_sleep_time", "waiting", "seconds that this process has slept while it waited"},
      TIMER,
      BASIC,
      NONE,
-     &spx_stat.sleep_ns,
-     NULL},
+     NULL,
+     counted_sleep_ns},
     {{"spx_wakeups", "waiting", "times that this process has woken another, or a thread of its own"},
      COUNTER,
      DETAIL,
      NONE,
-     &spx_stat.wakeups,
-     NULL},
+     NULL,
+     counted_wakeups},
     {{"spx_engine_entries", "engine", "calls from C into the engine"},
      COUNTER,
      MPI_T_VERBOSITY_MPIDEV_BASIC,

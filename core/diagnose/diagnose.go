@@ -62,6 +62,28 @@ type Proc struct {
 	Stack    []Frame `json:"stack,omitempty"` // of the thread that waits, else of the first; the innermost frame first
 	Missing  string  `json:"stack_missing,omitempty"`
 	Queues   *Queues `json:"queues,omitempty"` // nil: not known
+	Traffic  Traffic `json:"traffic"`
+}
+
+// Traffic is what a process has counted since it began. All is 0 before MPI_Init.
+type Traffic struct {
+	At              float64 `json:"at"`            // seconds of its host's clock, when this was read; 0: it was not
+	Life            uint32  `json:"life"`          // of its number in the job: grows when another process takes that, which counts from 0
+	Sent            uint64  `json:"messages_sent"` // those of collectives included
+	SentBytes       uint64  `json:"bytes_sent"`
+	Received        uint64  `json:"messages_received"`
+	ReceivedBytes   uint64  `json:"bytes_received"`
+	Collectives     uint64  `json:"collectives"`    // begun
+	Waited          float64 `json:"seconds_waited"` // in MPI calls, of all threads
+	Sleeps          uint64  `json:"sleeps"`         // of these waits
+	Failures        uint64  `json:"failures_noticed"`
+	Unexpected      uint64  `json:"unexpected_messages"` // before their receive
+	UnexpectedBytes uint64  `json:"unexpected_bytes"`
+	Peers           uint64  `json:"peers"`       // processes that it has sent to
+	Connections     uint64  `json:"connections"` // to processes of other hosts, open
+	SentAgain       uint64  `json:"frames_sent_again"`
+	HeldMessages    uint64  `json:"messages_held,omitempty"` // an I/O process: what it says that it holds
+	HeldBytes       uint64  `json:"bytes_held,omitempty"`
 }
 
 // A Wait is a call in which a thread sleeps.
@@ -172,3 +194,6 @@ func Ranges(list []int) string {
 	}
 	return b.String()
 }
+
+// Alive: it has not ended, as far as is known.
+func (p *Proc) Alive() bool { return p.State != Ended && p.State != Dead }

@@ -67,6 +67,9 @@ func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []
 			p.Queues = queuesOf(&q)
 		}
 	}
+	for i := range out {
+		out[i].Traffic = traffic(segment, out[i].Proc)
+	}
 	if withStacks {
 		stacks(segment, out, waits)
 	}
@@ -118,6 +121,15 @@ func about(segment *shm.Segment, p Process, host string) diagnose.Proc {
 		out.State = diagnose.Stopped
 	}
 	return out
+}
+
+// traffic is what a process has counted until now.
+func traffic(segment *shm.Segment, proc int) diagnose.Traffic {
+	now := clock()
+	c := segment.Counters(proc, now)
+	return diagnose.Traffic{At: float64(now) / 1e9, Life: segment.Incarnation(proc), Sent: c.Sent, SentBytes: c.SentBytes, Received: c.Received, ReceivedBytes: c.ReceivedBytes,
+		Collectives: c.Collectives, Waited: float64(c.WaitNS) / 1e9, Sleeps: c.Sleeps, Failures: c.Failures, Unexpected: c.Unexpected, UnexpectedBytes: c.UnexpectedBytes,
+		Peers: c.Peers, Connections: c.NetOpen, SentAgain: c.NetAgain, HeldMessages: c.HeldMessages, HeldBytes: c.HeldBytes}
 }
 
 const threadMultiple = 4096 // MPI_THREAD_MULTIPLE
