@@ -221,10 +221,10 @@ typedef struct spx_counters {
   uint64_t sent, sent_bytes, received, received_bytes; /* messages, those of collectives included */
   uint64_t collectives;                                /* begun */
   uint64_t failures;                                   /* processes whose failure it has noticed */
-  uint64_t idle_ns;                                    /* polled and yielded in waits, but for the first polls of each */
-  uint64_t asleep;                                     /* ns of CLOCK_MONOTONIC: since when it sleeps; 0: it does not */
-  uint64_t sleep_ns;                                   /* of sleeps that are over */
-  uint64_t yields, sleeps, wakeups;                    /* while waiting; other processes woken */
+  uint64_t idle_ns;                           /* polled and yielded in waits, but for the first polls of each */
+  uint64_t asleep;                            /* ns of CLOCK_MONOTONIC: since when it sleeps; 0: it does not */
+  uint64_t sleep_ns;                          /* of sleeps that are over */
+  uint64_t yields, sleeps, wakeups;           /* while waiting; other processes woken */
   uint64_t unexpected, unexpected_bytes;      /* messages that nobody had asked for yet; bytes copied aside for them */
   uint64_t unexpected_high;                   /* most of them at once, since the last look (shim/tool_pvar.c) */
   uint64_t announced;                         /* messages sent that are not eager */

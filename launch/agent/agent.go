@@ -105,6 +105,8 @@ type agent struct {
 	asking    asking
 	fenced    bool
 
+	exporter exporter
+
 	inspections map[int]*inspection // under way, by number
 	looks       int                 // so far
 	quitAt      time.Time           // when SIGQUIT last came
@@ -227,6 +229,9 @@ func (a *agent) run() (status int, err error) {
 	if err := a.prepare(); err != nil {
 		return 0, err
 	}
+	if err := a.listenForMetrics(); err != nil {
+		return 0, err
+	}
 	a.listen()
 	if err := a.reach(); err != nil {
 		return 0, err
@@ -240,6 +245,9 @@ func (a *agent) run() (status int, err error) {
 	a.begin()
 	if err := a.openService(); err != nil && a.spec.Verbose { // all else works without
 		a.say(fmt.Sprintf("no processes can be spawned, and no ports opened: %v", err))
+	}
+	if err := a.startExporter(); err != nil { // all else works without
+		a.say(err.Error())
 	}
 	a.start(files)
 	a.loop()
@@ -388,6 +396,8 @@ func (a *agent) messages() {
 			a.hasInspected(e)
 		case released:
 			a.release(e.r)
+		case exporterEnded:
+			a.lostExporter(e)
 		default:
 			a.step(e)
 		}
@@ -427,7 +437,7 @@ func (a *agent) isRank(pid int) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(a.others, func(h *elsewhere) bool { return h.cmd != nil && h.cmd.Process != nil && h.cmd.Process.Pid == pid })
+	return a.isExporter(pid) || slices.ContainsFunc(a.others, func(h *elsewhere) bool { return h.cmd != nil && h.cmd.Process != nil && h.cmd.Process.Pid == pid })
 }
 
 // step hands an event to the machine and carries out what it decides, here and on the other hosts.
@@ -496,6 +506,7 @@ func (a *agent) signal(number int) {
 
 // finish ends what the processes have left behind, drains the output, and returns the exit status.
 func (a *agent) finish() int {
+	a.stopExporter()
 	if a.others != nil {
 		a.dismiss()
 	}

@@ -22,6 +22,7 @@ type Job struct {
 	OutputDir   string        // --output: a file per rank and stream there; empty: spxrun's own output
 	Timeout     time.Duration // --timeout; 0: none
 	Report      bool          // --report-on-timeout
+	Metrics     string        // --metrics: ADDRESS:PORT; empty: none
 	HangAfter   time.Duration // --hang-after; 0: never
 	Bind        Bind          // --bind-to
 	Universe    int           // --usize; 0: not said

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -252,6 +253,9 @@ var otherOptions = []*option{
 	{names: []string{"gdb"}, meta: "RANKS", nargs: 1, group: groupOther,
 		help:  "start gdb for these ranks (0,2 or 4-7), which wait in MPI_Init for it: in windows of tmux or xterm, or one in this terminal",
 		apply: func(p *parser, v []string) (err error) { p.job.Gdb, err = ranks(v[0]); return err }},
+	{names: []string{"metrics"}, meta: "[ADDR:]PORT", nargs: 1, group: groupOther,
+		help:  "give metrics of the job to Prometheus at http://ADDR:PORT/metrics (docs/live.md); without ADDR on the loopback interface; 0: any port, which is printed",
+		apply: func(p *parser, v []string) (err error) { p.job.Metrics, err = metricsAddress(v[0]); return err }},
 	{names: []string{"v", "verbose"}, group: groupOther, help: "say what is done", apply: flag(func(j *Job) { j.Verbose = true })},
 	{names: []string{"V", "version"}, group: groupOther, help: "print the version", apply: flag(func(j *Job) { j.Version = true })},
 	{names: []string{"h", "help", "?"}, group: groupOther, help: "print this", apply: flag(func(j *Job) { j.Help = true })},
@@ -312,6 +316,24 @@ func (p *parser) bindTo(v []string) error {
 		return fmt.Errorf("%q is none of none, core, hwthread, socket, numa", v[0])
 	}
 	return nil
+}
+
+// metricsAddress reads [ADDR:]PORT.
+func metricsAddress(text string) (string, error) {
+	host, port := "127.0.0.1", text
+	if at := strings.LastIndexByte(text, ':'); at >= 0 {
+		var err error
+		if host, port, err = net.SplitHostPort(text); err != nil {
+			return "", fmt.Errorf("%q is neither PORT nor ADDR:PORT: %w", text, err)
+		}
+		if host == "" {
+			host = "127.0.0.1"
+		}
+	}
+	if _, err := number(port, "a port", 0, 1<<16-1); err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(host, port), nil
 }
 
 // ranks reads a list of ranks and of ranges of them.

@@ -51,6 +51,7 @@ type Job struct {
 	OutputDir         string
 	Timeout           time.Duration
 	Report            bool          // --report-on-timeout
+	Metrics           string        // --metrics: address and port; empty: none
 	HangAfter         time.Duration // --hang-after
 	Bind              string
 	OnDeath           string

@@ -100,6 +100,7 @@ func optionsOf(j *command.Job) *control.Job {
 		OutputDir:         j.OutputDir,
 		Timeout:           j.Timeout,
 		Report:            j.Report,
+		Metrics:           j.Metrics,
 		HangAfter:         j.HangAfter,
 		Bind:              string(j.Bind),
 		OnDeath:           string(j.OnDeath),
