@@ -63,6 +63,7 @@ func outputs(t *api.Tables, b *bodies) map[string][]byte {
 	for name, text := range shims(t, b) {
 		out[filepath.Join("capi/shim", name)] = text
 	}
+	out["capi/shim/zz_trace.c"], out["capi/shim/zz_trace.h"] = traces(t)
 	out["capi/shim/zz_functions.h"] = functionsHeader(t)
 	out["capi/shim/zz_functions.c"] = functionsNames(t)
 	out["capi/shim/zz_bodies.h"] = bodiesHeader(t)

@@ -49,9 +49,11 @@ func shim(t *api.Tables, b body, f *api.Function) string {
 		name = "(" + name + ")" // a macro may have the same name
 	}
 	fmt.Fprintf(w, "%s\n{\n", strings.Replace(f.Proto, f.Name+"(", name+"(", 1))
-	switch f.State {
-	case "active":
-		fmt.Fprintf(w, "  SPX_ENTER(SPX_FN_%s);\n", ident(f))
+	switch {
+	case f.State == "active":
+		fmt.Fprintf(w, "  SPX_ENTER(SPX_FN_%s, %s);\n", ident(f), tracedCall(f))
+	case beginsMPI(f):
+		fmt.Fprintf(w, "  SPX_ENTER_ALWAYS(SPX_FN_%s);\n", ident(f))
 	default:
 		fmt.Fprintf(w, "  spx_fn = SPX_FN_%s;\n", ident(f))
 	}

@@ -42,12 +42,14 @@ static void answer(uint32_t peer, spx_rec_kind kind, uint32_t index, uint32_t ge
   spx_tx_put(peer, kind, 0, 0, 0, &id, sizeof id);
 }
 
-static void found(spx_request *r, int32_t src, int32_t tag, uint32_t peer)
+/* What a receive has matched: a message of n bytes, or a multicast. */
+static void found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint64_t n, uint32_t number, bool cast)
 {
   r->src = src;
   r->tag = tag;
   r->peer = peer;
   r->state = SPX_S_NONE;
+  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->got(r, n, number, cast);
 }
 
 /* The lengths of a receive whose message has n bytes. */
@@ -144,7 +146,7 @@ static bool on_eager(uint32_t peer, const spx_rec *rec)
 {
   spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
   if (!r) return keep(peer, rec, SPX_REC_EAGER);
-  found(r, rec->src, rec->tag, peer);
+  found(r, rec->src, rec->tag, peer, rec->len, rec->seq, false);
   spx_receive_whole(r, rec->data, rec->len);
   give_credit(peer, SPX_REC_BYTES(rec->len));
   spx_complete(r, r->error);
@@ -156,7 +158,7 @@ static bool on_eager_sync(uint32_t peer, const spx_rec *rec)
   spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
   if (!r) return keep(peer, rec, SPX_REC_EAGER_SYNC);
   spx_rec_id id = id_of(rec);
-  found(r, rec->src, rec->tag, peer);
+  found(r, rec->src, rec->tag, peer, rec->len - 16, rec->seq, false);
   spx_receive_whole(r, rec->data + 16, rec->len - 16);
   give_credit(peer, SPX_REC_BYTES(rec->len));
   answer(peer, SPX_REC_ACK, id.index, id.gen, 0);
@@ -164,9 +166,9 @@ static bool on_eager_sync(uint32_t peer, const spx_rec *rec)
   return true;
 }
 
-static void fetch(spx_request *r, int32_t src, int32_t tag, uint32_t peer, const spx_rec_rts *rts)
+static void fetch(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint32_t number, const spx_rec_rts *rts)
 {
-  found(r, src, tag, peer);
+  found(r, src, tag, peer, rts->bytes, number, false);
   accept(r, rts->bytes);
   spx_fetch(r, peer, rts);
 }
@@ -177,7 +179,7 @@ static bool on_rts(uint32_t peer, const spx_rec *rec)
   if (!r) return keep(peer, rec, SPX_REC_RTS);
   spx_rec_rts rts;
   memcpy(&rts, rec->data, sizeof rts);
-  fetch(r, rec->src, rec->tag, peer, &rts);
+  fetch(r, rec->src, rec->tag, peer, rec->seq, &rts);
   return true;
 }
 
@@ -220,7 +222,9 @@ bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *dat
 {
   spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
   if (!r) return keep_mcast(master, h, data, n);
-  found(r, h->src, h->tag, master);
+  spx_mcast_rts where = {.rts.bytes = n};
+  if (h->flags & SPX_MCAST_ANNOUNCED) memcpy(&where, data, sizeof where);
+  found(r, h->src, h->tag, master, where.rts.bytes, h->number, true);
   if (h->flags & SPX_MCAST_ANNOUNCED) {
     fetch_mcast(r, master, data);
     return true;
@@ -235,10 +239,10 @@ static void take_announced(spx_request *r, const spx_unex *e)
 {
   spx_rec_rts rts = {.index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes, .type = e->type};
   if (e->kind == SPX_REC_RTS) {
-    fetch(r, e->src, e->tag, e->proc, &rts);
+    fetch(r, e->src, e->tag, e->proc, e->seq, &rts);
     return;
   }
-  found(r, e->src, e->tag, e->proc);
+  found(r, e->src, e->tag, e->proc, e->bytes, e->seq, true);
   fetch_mcast(r, e->proc, e->data);
 }
 
@@ -247,7 +251,7 @@ void spx_take(spx_request *r, spx_unex *e)
   if (e->kind == SPX_REC_RTS || e->kind == SPX_REC_MCAST_RTS)
     take_announced(r, e);
   else {
-    found(r, e->src, e->tag, e->proc);
+    found(r, e->src, e->tag, e->proc, e->bytes, e->seq, e->kind == SPX_REC_MCAST);
     if (e->self)
       spx_local_copy(e->self, r);
     else

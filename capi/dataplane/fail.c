@@ -114,6 +114,7 @@ static void bury(uint32_t i)
   spx_stat.failures++;
   spx_harm = 1;
   spx_note(SPX_EV_FAILURE, i, spx_proc_of(i)->world_rank, 0, 0);
+  if (spx_tracer_now) spx_tracer_now->died(i);
   free(rx->ctrl);
   rx->ctrl = NULL;
   doom d = {.peer = i, .error = MPIX_ERR_PROC_FAILED};

@@ -442,6 +442,8 @@ static int send_out(spx_request *r)
   entry *e = malloc(sizeof *e + sizeof(spx_mcast_head) + o->set->n * sizeof(spx_mcast_item) + len);
   if (!e) return MPI_ERR_NO_MEM;
   uint32_t n = number(o, eager ? cost((uint64_t)r->bytes) : 0);
+  for (uint32_t i = 0; spx_tracer_now && i < n; i++)
+    spx_tracer_now->sent(members[i].proc, r->ctx, r->want_tag, (uint64_t)r->bytes, members[i].number, true);
   spx_mcast_head h = {
       .ctx = r->ctx, .tag = r->want_tag, .src = r->comm->rank, .master = spx_me, .epoch = spx_map.epoch};
   h.flags = eager ? 0 : SPX_MCAST_ANNOUNCED | (r->mode == SPX_M_SYNC ? SPX_MCAST_EACH : 0);

@@ -136,6 +136,7 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
     spx_copy_short(rec->data + prefix, buf, n);
   else
     spx_pack(buf, count, t, 0, (int64_t)n, rec->data + prefix);
+  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent((uint32_t)(tx - spx_txs), ctx, tag, n, tx->seq - 1, false);
   spx_tx_commit(tx, rec, bytes, id ? SPX_REC_EAGER_SYNC : SPX_REC_EAGER);
   tx->sent += bytes;
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
@@ -166,6 +167,7 @@ static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
   r->state = SPX_S_SENT;
   spx_stat.announced++;
   spx_count_sent(r->comm, n);
+  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent(r->peer, r->ctx, r->want_tag, n, r->seq, false);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_RTS);
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
   return true;
@@ -209,11 +211,13 @@ static void send_self(spx_request *r)
   r->bytes = (int64_t)n;
   r->seq = self_seq++;
   spx_count_sent(r->comm, n);
+  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent(spx_me, r->ctx, r->want_tag, n, r->seq, false);
   spx_request *to = spx_match_posted(r->ctx, r->comm->rank, r->want_tag);
   if (to) {
     to->src = r->comm->rank;
     to->tag = r->want_tag;
     to->peer = spx_me;
+    if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->got(to, n, r->seq, false);
     spx_local_copy(r, to);
     spx_complete(to, to->error);
     spx_complete(r, MPI_SUCCESS);

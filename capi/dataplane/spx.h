@@ -163,6 +163,7 @@ typedef struct spx_comm {
   _Atomic uint32_t revoked;
   _Atomic uint32_t failed_seen; /* acknowledged failures: wildcard receives are allowed again (ULFM) */
   uint32_t coll_seq;            /* number of collectives started: their tag */
+  uint32_t traced;              /* blocking ones that were written down (shim/trace.c) */
   spx_counts_of counts;
   struct spx_comm *counted_next, **counted_prev; /* list of those that count (stat.c) */
   struct spx_errh *errh;

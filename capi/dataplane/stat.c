@@ -9,6 +9,7 @@ static spx_counters own;
 spx_counters *spx_counted = &own;
 uint32_t spx_events_wanted;
 void (*spx_events_due)(void);
+const spx_tracer *spx_tracer_now;
 static spx_event queue[QUEUE];
 static uint32_t first, count;
 static uint64_t lost[SPX_EVENTS];

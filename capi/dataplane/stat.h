@@ -42,4 +42,15 @@ static inline void spx_note(spx_event_kind kind, int64_t a, int64_t b, int64_t c
 {
   if (SPX_UNLIKELY(spx_events_wanted & 1u << kind)) spx_event_add(kind, a, b, c, d);
 }
+
+/* ---- traces (shim/trace.c) ---------------------------------------------------------------------------------------
+ * Who is told of every message; NULL: nobody. number: of the message, between the two processes; cast: of a multicast.
+ * Called with spx_lock held. */
+typedef struct spx_tracer {
+  /* before the receiver can see it */
+  void (*sent)(uint32_t peer, uint64_t ctx, int tag, uint64_t bytes, uint32_t number, bool cast);
+  void (*got)(const spx_request *r, uint64_t bytes, uint32_t number, bool cast);
+  void (*died)(uint32_t peer);
+} spx_tracer;
+SPX_HIDDEN extern const spx_tracer *spx_tracer_now;
 #endif

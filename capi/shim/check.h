@@ -3,13 +3,25 @@
 #ifndef SPX_CHECK_H
 #define SPX_CHECK_H
 #include "shim.h"
+#include "trace.h"
+#include "zz_trace.h"
 
-/* Every function but those that may be called at any time begins with this. */
-#define SPX_ENTER(f)                                                                                                   \
+/* Every function but those that may be called at any time begins with this. traced: the same call, which is written down (trace.h). */
+#define SPX_ENTER(f, traced)                                                                                           \
   do {                                                                                                                 \
     spx_fn = (f);                                                                                                      \
-    if (SPX_UNLIKELY(atomic_load_explicit(&spx_state, memory_order_relaxed) != SPX_INITIALIZED || spx_forked))         \
-      return spx_bad_state();                                                                                          \
+    if (SPX_UNLIKELY(atomic_load_explicit(&spx_state, memory_order_relaxed) != SPX_INITIALIZED || spx_aside)) {        \
+      spx_way way_ = spx_find_way();                                                                                   \
+      if (way_ == SPX_WAY_BAD) return spx_bad_state();                                                                 \
+      spx_site = __builtin_return_address(0);                                                                          \
+      if (way_ == SPX_WAY_TRACED) return traced;                                                                       \
+    }                                                                                                                  \
+  } while (0)
+/* The same for those that begin MPI, or need not be traced. */
+#define SPX_ENTER_ALWAYS(f)                                                                                            \
+  do {                                                                                                                 \
+    spx_fn = (f);                                                                                                      \
+    spx_site = __builtin_return_address(0);                                                                            \
   } while (0)
 #define SPX_CHECK(ok, bad)                                                                                             \
   do {                                                                                                                 \

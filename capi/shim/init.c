@@ -12,6 +12,7 @@
 #include "runtime.h"
 #include "settings.h"
 #include "shim.h"
+#include "trace.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ static void set_level(int required)
 /* Starts the engine. */
 static int start(int required)
 {
+  uint64_t began = spx_now_ns();
   int err = spx_join();
   if (err) return err;
   set_level(required);
@@ -56,6 +58,7 @@ static int start(int required)
     spx_detail("SPX_PROGRESS=1: there can be no further thread (ulimit -u)");
     err = MPI_ERR_OTHER;
   }
+  if (err == MPI_SUCCESS) spx_trace_start(began);
   return err;
 }
 
@@ -192,6 +195,7 @@ static void leave(void)
 {
   if (sessions || spx_world_model == SPX_INITIALIZED) return;
   spx_state = SPX_FINALIZED;
+  spx_trace_stop();
   spx_publish_owner(SPX_OWNER_FINALIZED);
 }
 

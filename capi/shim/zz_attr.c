@@ -5,7 +5,7 @@
 #pragma weak MPI_Attr_delete = PMPI_Attr_delete
 int PMPI_Attr_delete(MPI_Comm comm, int keyval)
 {
-  SPX_ENTER(SPX_FN_Attr_delete);
+  SPX_ENTER(SPX_FN_Attr_delete, spx_t_Attr_delete(comm, keyval));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_frame frame = {.fn = SPX_FN_Attr_delete,
     .a = {{.u = (uintptr_t)comm}, {.i = keyval}}};
@@ -15,7 +15,7 @@ int PMPI_Attr_delete(MPI_Comm comm, int keyval)
 #pragma weak MPI_Attr_get = PMPI_Attr_get
 int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
 {
-  SPX_ENTER(SPX_FN_Attr_get);
+  SPX_ENTER(SPX_FN_Attr_get, spx_t_Attr_get(comm, keyval, attribute_val, flag));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(attribute_val, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "attribute_val"));
@@ -26,7 +26,7 @@ int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
 #pragma weak MPI_Attr_put = PMPI_Attr_put
 int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 {
-  SPX_ENTER(SPX_FN_Attr_put);
+  SPX_ENTER(SPX_FN_Attr_put, spx_t_Attr_put(comm, keyval, attribute_val));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_frame frame = {.fn = SPX_FN_Attr_put,
     .a = {{.u = (uintptr_t)comm}, {.i = keyval}, {.u = (uintptr_t)attribute_val}}};
@@ -36,7 +36,7 @@ int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 #pragma weak MPI_Comm_create_keyval = PMPI_Comm_create_keyval
 int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state)
 {
-  SPX_ENTER(SPX_FN_Comm_create_keyval);
+  SPX_ENTER(SPX_FN_Comm_create_keyval, spx_t_Comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state));
   SPX_CHECK(comm_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_keyval"));
   spx_frame frame = {.fn = SPX_FN_Comm_create_keyval,
     .a = {{.u = (uintptr_t)comm_copy_attr_fn}, {.u = (uintptr_t)comm_delete_attr_fn}, {.u = (uintptr_t)comm_keyval}, {.u = (uintptr_t)extra_state}}};
@@ -46,7 +46,7 @@ int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_
 #pragma weak MPI_Comm_delete_attr = PMPI_Comm_delete_attr
 int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
-  SPX_ENTER(SPX_FN_Comm_delete_attr);
+  SPX_ENTER(SPX_FN_Comm_delete_attr, spx_t_Comm_delete_attr(comm, comm_keyval));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_frame frame = {.fn = SPX_FN_Comm_delete_attr,
     .a = {{.u = (uintptr_t)comm}, {.i = comm_keyval}}};
@@ -56,7 +56,7 @@ int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 #pragma weak MPI_Comm_free_keyval = PMPI_Comm_free_keyval
 int PMPI_Comm_free_keyval(int *comm_keyval)
 {
-  SPX_ENTER(SPX_FN_Comm_free_keyval);
+  SPX_ENTER(SPX_FN_Comm_free_keyval, spx_t_Comm_free_keyval(comm_keyval));
   SPX_CHECK(comm_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_keyval"));
   spx_frame frame = {.fn = SPX_FN_Comm_free_keyval,
     .a = {{.u = (uintptr_t)comm_keyval}}};
@@ -66,7 +66,7 @@ int PMPI_Comm_free_keyval(int *comm_keyval)
 #pragma weak MPI_Comm_get_attr = PMPI_Comm_get_attr
 int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
 {
-  SPX_ENTER(SPX_FN_Comm_get_attr);
+  SPX_ENTER(SPX_FN_Comm_get_attr, spx_t_Comm_get_attr(comm, comm_keyval, attribute_val, flag));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(attribute_val, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "attribute_val"));
@@ -77,7 +77,7 @@ int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int 
 #pragma weak MPI_Comm_set_attr = PMPI_Comm_set_attr
 int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
 {
-  SPX_ENTER(SPX_FN_Comm_set_attr);
+  SPX_ENTER(SPX_FN_Comm_set_attr, spx_t_Comm_set_attr(comm, comm_keyval, attribute_val));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_frame frame = {.fn = SPX_FN_Comm_set_attr,
     .a = {{.u = (uintptr_t)comm}, {.i = comm_keyval}, {.u = (uintptr_t)attribute_val}}};
@@ -87,7 +87,7 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
 #pragma weak MPI_Keyval_create = PMPI_Keyval_create
 int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state)
 {
-  SPX_ENTER(SPX_FN_Keyval_create);
+  SPX_ENTER(SPX_FN_Keyval_create, spx_t_Keyval_create(copy_fn, delete_fn, keyval, extra_state));
   SPX_CHECK(keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "keyval"));
   spx_frame frame = {.fn = SPX_FN_Keyval_create,
     .a = {{.u = (uintptr_t)copy_fn}, {.u = (uintptr_t)delete_fn}, {.u = (uintptr_t)keyval}, {.u = (uintptr_t)extra_state}}};
@@ -97,7 +97,7 @@ int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_f
 #pragma weak MPI_Keyval_free = PMPI_Keyval_free
 int PMPI_Keyval_free(int *keyval)
 {
-  SPX_ENTER(SPX_FN_Keyval_free);
+  SPX_ENTER(SPX_FN_Keyval_free, spx_t_Keyval_free(keyval));
   SPX_CHECK(keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "keyval"));
   spx_frame frame = {.fn = SPX_FN_Keyval_free,
     .a = {{.u = (uintptr_t)keyval}}};
@@ -107,7 +107,7 @@ int PMPI_Keyval_free(int *keyval)
 #pragma weak MPI_Type_create_keyval = PMPI_Type_create_keyval
 int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state)
 {
-  SPX_ENTER(SPX_FN_Type_create_keyval);
+  SPX_ENTER(SPX_FN_Type_create_keyval, spx_t_Type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state));
   SPX_CHECK(type_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_keyval"));
   spx_frame frame = {.fn = SPX_FN_Type_create_keyval,
     .a = {{.u = (uintptr_t)type_copy_attr_fn}, {.u = (uintptr_t)type_delete_attr_fn}, {.u = (uintptr_t)type_keyval}, {.u = (uintptr_t)extra_state}}};
@@ -117,7 +117,7 @@ int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_
 #pragma weak MPI_Type_delete_attr = PMPI_Type_delete_attr
 int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 {
-  SPX_ENTER(SPX_FN_Type_delete_attr);
+  SPX_ENTER(SPX_FN_Type_delete_attr, spx_t_Type_delete_attr(datatype, type_keyval));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   spx_frame frame = {.fn = SPX_FN_Type_delete_attr,
     .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}}};
@@ -127,7 +127,7 @@ int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 #pragma weak MPI_Type_free_keyval = PMPI_Type_free_keyval
 int PMPI_Type_free_keyval(int *type_keyval)
 {
-  SPX_ENTER(SPX_FN_Type_free_keyval);
+  SPX_ENTER(SPX_FN_Type_free_keyval, spx_t_Type_free_keyval(type_keyval));
   SPX_CHECK(type_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_keyval"));
   spx_frame frame = {.fn = SPX_FN_Type_free_keyval,
     .a = {{.u = (uintptr_t)type_keyval}}};
@@ -137,7 +137,7 @@ int PMPI_Type_free_keyval(int *type_keyval)
 #pragma weak MPI_Type_get_attr = PMPI_Type_get_attr
 int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
 {
-  SPX_ENTER(SPX_FN_Type_get_attr);
+  SPX_ENTER(SPX_FN_Type_get_attr, spx_t_Type_get_attr(datatype, type_keyval, attribute_val, flag));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(attribute_val, spx_bad_null(0, NULL, MPI_ERR_ARG, "attribute_val"));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
@@ -149,7 +149,7 @@ int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_v
 #pragma weak MPI_Type_set_attr = PMPI_Type_set_attr
 int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
 {
-  SPX_ENTER(SPX_FN_Type_set_attr);
+  SPX_ENTER(SPX_FN_Type_set_attr, spx_t_Type_set_attr(datatype, type_keyval, attribute_val));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   spx_frame frame = {.fn = SPX_FN_Type_set_attr,
     .a = {{.u = (uintptr_t)datatype}, {.i = type_keyval}, {.u = (uintptr_t)attribute_val}}};
@@ -159,7 +159,7 @@ int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_v
 #pragma weak MPI_Win_create_keyval = PMPI_Win_create_keyval
 int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state)
 {
-  SPX_ENTER(SPX_FN_Win_create_keyval);
+  SPX_ENTER(SPX_FN_Win_create_keyval, spx_t_Win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state));
   SPX_CHECK(win_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "win_keyval"));
   spx_frame frame = {.fn = SPX_FN_Win_create_keyval,
     .a = {{.u = (uintptr_t)win_copy_attr_fn}, {.u = (uintptr_t)win_delete_attr_fn}, {.u = (uintptr_t)win_keyval}, {.u = (uintptr_t)extra_state}}};
@@ -169,7 +169,7 @@ int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win
 #pragma weak MPI_Win_delete_attr = PMPI_Win_delete_attr
 int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
 {
-  SPX_ENTER(SPX_FN_Win_delete_attr);
+  SPX_ENTER(SPX_FN_Win_delete_attr, spx_t_Win_delete_attr(win, win_keyval));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_frame frame = {.fn = SPX_FN_Win_delete_attr,
     .a = {{.u = (uintptr_t)win}, {.i = win_keyval}}};
@@ -179,7 +179,7 @@ int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
 #pragma weak MPI_Win_free_keyval = PMPI_Win_free_keyval
 int PMPI_Win_free_keyval(int *win_keyval)
 {
-  SPX_ENTER(SPX_FN_Win_free_keyval);
+  SPX_ENTER(SPX_FN_Win_free_keyval, spx_t_Win_free_keyval(win_keyval));
   SPX_CHECK(win_keyval, spx_bad_null(0, NULL, MPI_ERR_ARG, "win_keyval"));
   spx_frame frame = {.fn = SPX_FN_Win_free_keyval,
     .a = {{.u = (uintptr_t)win_keyval}}};
@@ -189,7 +189,7 @@ int PMPI_Win_free_keyval(int *win_keyval)
 #pragma weak MPI_Win_get_attr = PMPI_Win_get_attr
 int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
 {
-  SPX_ENTER(SPX_FN_Win_get_attr);
+  SPX_ENTER(SPX_FN_Win_get_attr, spx_t_Win_get_attr(win, win_keyval, attribute_val, flag));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(attribute_val, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "attribute_val"));
   SPX_CHECK(flag, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "flag"));
@@ -201,7 +201,7 @@ int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *fla
 #pragma weak MPI_Win_set_attr = PMPI_Win_set_attr
 int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 {
-  SPX_ENTER(SPX_FN_Win_set_attr);
+  SPX_ENTER(SPX_FN_Win_set_attr, spx_t_Win_set_attr(win, win_keyval, attribute_val));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_frame frame = {.fn = SPX_FN_Win_set_attr,
     .a = {{.u = (uintptr_t)win}, {.i = win_keyval}, {.u = (uintptr_t)attribute_val}}};

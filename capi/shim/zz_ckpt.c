@@ -5,7 +5,7 @@
 #pragma weak MPIX_Checkpoint_create = PMPIX_Checkpoint_create
 int PMPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *checkpoint)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_create);
+  SPX_ENTER(SPX_FN_X_Checkpoint_create, spx_t_X_Checkpoint_create(comm, info, checkpoint));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
@@ -16,7 +16,7 @@ int PMPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *check
 #pragma weak MPIX_Checkpoint_attach = PMPIX_Checkpoint_attach
 int PMPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_attach);
+  SPX_ENTER(SPX_FN_X_Checkpoint_attach, spx_t_X_Checkpoint_attach(comm, checkpoint));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(SPX_K_COMM, comm, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
@@ -26,7 +26,7 @@ int PMPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint)
 #pragma weak MPIX_Checkpoint_register = PMPIX_Checkpoint_register
 int PMPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_register);
+  SPX_ENTER(SPX_FN_X_Checkpoint_register, spx_t_X_Checkpoint_register(checkpoint, id, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
@@ -38,7 +38,7 @@ int PMPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI
 #pragma weak MPIX_Checkpoint_unregister = PMPIX_Checkpoint_unregister
 int PMPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_unregister);
+  SPX_ENTER(SPX_FN_X_Checkpoint_unregister, spx_t_X_Checkpoint_unregister(checkpoint, id));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   return spx_c_X_Checkpoint_unregister(checkpoint, id);
 }
@@ -46,7 +46,7 @@ int PMPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id)
 #pragma weak MPIX_Checkpoint_save = PMPIX_Checkpoint_save
 int PMPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_save);
+  SPX_ENTER(SPX_FN_X_Checkpoint_save, spx_t_X_Checkpoint_save(checkpoint, version));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   return spx_c_X_Checkpoint_save(checkpoint, version);
 }
@@ -54,7 +54,7 @@ int PMPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
 #pragma weak MPIX_Checkpoint_commit = PMPIX_Checkpoint_commit
 int PMPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_commit);
+  SPX_ENTER(SPX_FN_X_Checkpoint_commit, spx_t_X_Checkpoint_commit(checkpoint));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   return spx_c_X_Checkpoint_commit(checkpoint);
 }
@@ -62,7 +62,7 @@ int PMPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint)
 #pragma weak MPIX_Checkpoint_get_versions = PMPIX_Checkpoint_get_versions
 int PMPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, int versions[], int *num_versions)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_get_versions);
+  SPX_ENTER(SPX_FN_X_Checkpoint_get_versions, spx_t_X_Checkpoint_get_versions(checkpoint, maxversions, versions, num_versions));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   SPX_CHECK(maxversions >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "maxversions", maxversions));
   SPX_CHECK(num_versions, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_versions"));
@@ -72,7 +72,7 @@ int PMPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, i
 #pragma weak MPIX_Checkpoint_restore = PMPIX_Checkpoint_restore
 int PMPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_restore);
+  SPX_ENTER(SPX_FN_X_Checkpoint_restore, spx_t_X_Checkpoint_restore(checkpoint, version, restored));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   SPX_CHECK(restored, spx_bad_null(0, NULL, MPI_ERR_ARG, "restored"));
   return spx_c_X_Checkpoint_restore(checkpoint, version, restored);
@@ -81,7 +81,7 @@ int PMPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *resto
 #pragma weak MPIX_Checkpoint_restore_begin = PMPIX_Checkpoint_restore_begin
 int PMPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int *restored, int *size)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_restore_begin);
+  SPX_ENTER(SPX_FN_X_Checkpoint_restore_begin, spx_t_X_Checkpoint_restore_begin(checkpoint, version, restored, size));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   SPX_CHECK(restored, spx_bad_null(0, NULL, MPI_ERR_ARG, "restored"));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
@@ -91,7 +91,7 @@ int PMPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int 
 #pragma weak MPIX_Checkpoint_get_bytes = PMPIX_Checkpoint_get_bytes
 int PMPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count *bytes)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_get_bytes);
+  SPX_ENTER(SPX_FN_X_Checkpoint_get_bytes, spx_t_X_Checkpoint_get_bytes(checkpoint, rank, id, bytes));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   SPX_CHECK(bytes, spx_bad_null(0, NULL, MPI_ERR_ARG, "bytes"));
   return spx_c_X_Checkpoint_get_bytes(checkpoint, rank, id, bytes);
@@ -100,7 +100,7 @@ int PMPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI
 #pragma weak MPIX_Checkpoint_fetch = PMPIX_Checkpoint_fetch
 int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count offset, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_fetch);
+  SPX_ENTER(SPX_FN_X_Checkpoint_fetch, spx_t_X_Checkpoint_fetch(checkpoint, rank, id, offset, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
@@ -112,7 +112,7 @@ int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Cou
 #pragma weak MPIX_Checkpoint_restore_end = PMPIX_Checkpoint_restore_end
 int PMPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_restore_end);
+  SPX_ENTER(SPX_FN_X_Checkpoint_restore_end, spx_t_X_Checkpoint_restore_end(checkpoint));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   return spx_c_X_Checkpoint_restore_end(checkpoint);
 }
@@ -120,7 +120,7 @@ int PMPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint)
 #pragma weak MPIX_Checkpoint_delete = PMPIX_Checkpoint_delete
 int PMPIX_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_delete);
+  SPX_ENTER(SPX_FN_X_Checkpoint_delete, spx_t_X_Checkpoint_delete(checkpoint, version));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   return spx_c_X_Checkpoint_delete(checkpoint, version);
 }
@@ -128,7 +128,7 @@ int PMPIX_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version)
 #pragma weak MPIX_Checkpoint_free = PMPIX_Checkpoint_free
 int PMPIX_Checkpoint_free(MPIX_Checkpoint *checkpoint)
 {
-  SPX_ENTER(SPX_FN_X_Checkpoint_free);
+  SPX_ENTER(SPX_FN_X_Checkpoint_free, spx_t_X_Checkpoint_free(checkpoint));
   SPX_CHECK(checkpoint, spx_bad_null(0, NULL, MPI_ERR_ARG, "checkpoint"));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, *checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", *checkpoint));
   return spx_c_X_Checkpoint_free(checkpoint);
@@ -137,7 +137,7 @@ int PMPIX_Checkpoint_free(MPIX_Checkpoint *checkpoint)
 #pragma weak MPIX_Comm_repair = PMPIX_Comm_repair
 int PMPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role)
 {
-  SPX_ENTER(SPX_FN_X_Comm_repair);
+  SPX_ENTER(SPX_FN_X_Comm_repair, spx_t_X_Comm_repair(comm, num_spares, active, role));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -150,7 +150,7 @@ int PMPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role
 #pragma weak MPIX_Comm_dismiss = PMPIX_Comm_dismiss
 int PMPIX_Comm_dismiss(MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Comm_dismiss);
+  SPX_ENTER(SPX_FN_X_Comm_dismiss, spx_t_X_Comm_dismiss(comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   return spx_c_X_Comm_dismiss(c_comm);

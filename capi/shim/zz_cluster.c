@@ -4,33 +4,33 @@
 
 int MPISP_World_count(int *count)
 {
-  SPX_ENTER(SPX_FN_SP_World_count);
+  SPX_ENTER(SPX_FN_SP_World_count, spx_t_SP_World_count(count));
   SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
   return spx_c_SP_World_count(count);
 }
 
 int MPISP_World_get(int index, MPI_Comm *world)
 {
-  SPX_ENTER(SPX_FN_SP_World_get);
+  SPX_ENTER(SPX_FN_SP_World_get, spx_t_SP_World_get(index, world));
   SPX_CHECK(world, spx_bad_null(0, NULL, MPI_ERR_ARG, "world"));
   return spx_c_SP_World_get(index, world);
 }
 
 int MPISP_Bind(int index)
 {
-  SPX_ENTER(SPX_FN_SP_Bind);
+  SPX_ENTER(SPX_FN_SP_Bind, spx_t_SP_Bind(index));
   return spx_c_SP_Bind(index);
 }
 
 int MPISP_Commit(void)
 {
-  SPX_ENTER(SPX_FN_SP_Commit);
+  SPX_ENTER(SPX_FN_SP_Commit, spx_t_SP_Commit());
   return spx_unwritten(0, NULL);
 }
 
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)
 {
-  SPX_ENTER(SPX_FN_SP_Status_get_cluster);
+  SPX_ENTER(SPX_FN_SP_Status_get_cluster, spx_t_SP_Status_get_cluster(status, cluster));
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   SPX_CHECK(cluster, spx_bad_null(0, NULL, MPI_ERR_ARG, "cluster"));
   return spx_c_SP_Status_get_cluster(status, cluster);
@@ -38,7 +38,7 @@ int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)
 
 int MPISP_Status_get_rank(const MPI_Status *status, int *rank)
 {
-  SPX_ENTER(SPX_FN_SP_Status_get_rank);
+  SPX_ENTER(SPX_FN_SP_Status_get_rank, spx_t_SP_Status_get_rank(status, rank));
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   SPX_CHECK(rank, spx_bad_null(0, NULL, MPI_ERR_ARG, "rank"));
   return spx_c_SP_Status_get_rank(status, rank);
@@ -46,14 +46,14 @@ int MPISP_Status_get_rank(const MPI_Status *status, int *rank)
 
 int MPISP_Forward(const MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_SP_Forward);
+  SPX_ENTER(SPX_FN_SP_Forward, spx_t_SP_Forward(status));
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
   return spx_c_SP_Forward(status);
 }
 
 int MPISP_Held(int messages, MPI_Count bytes)
 {
-  SPX_ENTER(SPX_FN_SP_Held);
+  SPX_ENTER(SPX_FN_SP_Held, spx_t_SP_Held(messages, bytes));
   SPX_CHECK(messages >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "messages", messages));
   return spx_c_SP_Held(messages, bytes);
 }

@@ -5,7 +5,7 @@
 #pragma weak MPI_Comm_compare = PMPI_Comm_compare
 int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
-  SPX_ENTER(SPX_FN_Comm_compare);
+  SPX_ENTER(SPX_FN_Comm_compare, spx_t_Comm_compare(comm1, comm2, result));
   SPX_CHECK(spx_get(SPX_K_COMM, comm1), spx_bad_handle(SPX_K_COMM, comm1, SPX_K_COMM, "comm1", comm1));
   SPX_CHECK(spx_get(SPX_K_COMM, comm2), spx_bad_handle(SPX_K_COMM, comm1, SPX_K_COMM, "comm2", comm2));
   SPX_CHECK(result, spx_bad_null(SPX_K_COMM, comm1, MPI_ERR_ARG, "result"));
@@ -17,7 +17,7 @@ int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 #pragma weak MPI_Comm_create = PMPI_Comm_create
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_create);
+  SPX_ENTER(SPX_FN_Comm_create, spx_t_Comm_create(comm, group, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -31,7 +31,7 @@ int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 #pragma weak MPI_Comm_create_from_group = PMPI_Comm_create_from_group
 int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_create_from_group);
+  SPX_ENTER(SPX_FN_Comm_create_from_group, spx_t_Comm_create_from_group(group, stringtag, info, errhandler, newcomm));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(0, NULL, SPX_K_ERRH, "errhandler", errhandler));
@@ -45,7 +45,7 @@ int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
 #pragma weak MPI_Comm_create_group = PMPI_Comm_create_group
 int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_create_group);
+  SPX_ENTER(SPX_FN_Comm_create_group, spx_t_Comm_create_group(comm, group, tag, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -60,7 +60,7 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
 #pragma weak MPI_Comm_dup = PMPI_Comm_dup
 int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_dup);
+  SPX_ENTER(SPX_FN_Comm_dup, spx_t_Comm_dup(comm, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -71,7 +71,7 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 #pragma weak MPI_Comm_dup_with_info = PMPI_Comm_dup_with_info
 int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_dup_with_info);
+  SPX_ENTER(SPX_FN_Comm_dup_with_info, spx_t_Comm_dup_with_info(comm, info, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -85,7 +85,7 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 #pragma weak MPI_Comm_free = PMPI_Comm_free
 int PMPI_Comm_free(MPI_Comm *comm)
 {
-  SPX_ENTER(SPX_FN_Comm_free);
+  SPX_ENTER(SPX_FN_Comm_free, spx_t_Comm_free(comm));
   SPX_CHECK(comm, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm"));
   SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(0, NULL, SPX_K_COMM, "comm", *comm));
   return spx_c_Comm_free(comm);
@@ -94,7 +94,7 @@ int PMPI_Comm_free(MPI_Comm *comm)
 #pragma weak MPI_Comm_get_info = PMPI_Comm_get_info
 int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
-  SPX_ENTER(SPX_FN_Comm_get_info);
+  SPX_ENTER(SPX_FN_Comm_get_info, spx_t_Comm_get_info(comm, info_used));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(info_used, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "info_used"));
   spx_frame frame = {.fn = SPX_FN_Comm_get_info,
@@ -105,7 +105,7 @@ int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 #pragma weak MPI_Comm_get_name = PMPI_Comm_get_name
 int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
-  SPX_ENTER(SPX_FN_Comm_get_name);
+  SPX_ENTER(SPX_FN_Comm_get_name, spx_t_Comm_get_name(comm, comm_name, resultlen));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(comm_name, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "comm_name"));
@@ -116,7 +116,7 @@ int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 #pragma weak MPI_Comm_group = PMPI_Comm_group
 int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
-  SPX_ENTER(SPX_FN_Comm_group);
+  SPX_ENTER(SPX_FN_Comm_group, spx_t_Comm_group(comm, group));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(group, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "group"));
   spx_frame frame = {.fn = SPX_FN_Comm_group,
@@ -127,7 +127,7 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 #pragma weak MPI_Comm_idup = PMPI_Comm_idup
 int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Comm_idup);
+  SPX_ENTER(SPX_FN_Comm_idup, spx_t_Comm_idup(comm, newcomm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -141,7 +141,7 @@ int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 #pragma weak MPI_Comm_idup_with_info = PMPI_Comm_idup_with_info
 int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Comm_idup_with_info);
+  SPX_ENTER(SPX_FN_Comm_idup_with_info, spx_t_Comm_idup_with_info(comm, info, newcomm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -156,7 +156,7 @@ int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MP
 #pragma weak MPI_Comm_rank = PMPI_Comm_rank
 int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 {
-  SPX_ENTER(SPX_FN_Comm_rank);
+  SPX_ENTER(SPX_FN_Comm_rank, spx_t_Comm_rank(comm, rank));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(rank, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rank"));
@@ -166,7 +166,7 @@ int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 #pragma weak MPI_Comm_remote_group = PMPI_Comm_remote_group
 int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
-  SPX_ENTER(SPX_FN_Comm_remote_group);
+  SPX_ENTER(SPX_FN_Comm_remote_group, spx_t_Comm_remote_group(comm, group));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(group, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "group"));
   spx_frame frame = {.fn = SPX_FN_Comm_remote_group,
@@ -177,7 +177,7 @@ int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 #pragma weak MPI_Comm_remote_size = PMPI_Comm_remote_size
 int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
-  SPX_ENTER(SPX_FN_Comm_remote_size);
+  SPX_ENTER(SPX_FN_Comm_remote_size, spx_t_Comm_remote_size(comm, size));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(size, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "size"));
@@ -187,7 +187,7 @@ int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 #pragma weak MPI_Comm_set_info = PMPI_Comm_set_info
 int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
-  SPX_ENTER(SPX_FN_Comm_set_info);
+  SPX_ENTER(SPX_FN_Comm_set_info, spx_t_Comm_set_info(comm, info));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   spx_frame frame = {.fn = SPX_FN_Comm_set_info,
@@ -198,7 +198,7 @@ int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 #pragma weak MPI_Comm_set_name = PMPI_Comm_set_name
 int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
 {
-  SPX_ENTER(SPX_FN_Comm_set_name);
+  SPX_ENTER(SPX_FN_Comm_set_name, spx_t_Comm_set_name(comm, comm_name));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(comm_name, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "comm_name"));
@@ -208,7 +208,7 @@ int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
 #pragma weak MPI_Comm_size = PMPI_Comm_size
 int PMPI_Comm_size(MPI_Comm comm, int *size)
 {
-  SPX_ENTER(SPX_FN_Comm_size);
+  SPX_ENTER(SPX_FN_Comm_size, spx_t_Comm_size(comm, size));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(size, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "size"));
@@ -218,7 +218,7 @@ int PMPI_Comm_size(MPI_Comm comm, int *size)
 #pragma weak MPI_Comm_split = PMPI_Comm_split
 int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_split);
+  SPX_ENTER(SPX_FN_Comm_split, spx_t_Comm_split(comm, color, key, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -231,7 +231,7 @@ int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 #pragma weak MPI_Comm_split_type = PMPI_Comm_split_type
 int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_split_type);
+  SPX_ENTER(SPX_FN_Comm_split_type, spx_t_Comm_split_type(comm, split_type, key, info, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -245,7 +245,7 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
 #pragma weak MPI_Comm_test_inter = PMPI_Comm_test_inter
 int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
-  SPX_ENTER(SPX_FN_Comm_test_inter);
+  SPX_ENTER(SPX_FN_Comm_test_inter, spx_t_Comm_test_inter(comm, flag));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
@@ -255,7 +255,7 @@ int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 #pragma weak MPI_Intercomm_create = PMPI_Intercomm_create
 int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
 {
-  SPX_ENTER(SPX_FN_Intercomm_create);
+  SPX_ENTER(SPX_FN_Intercomm_create, spx_t_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm));
   spx_comm *c_local_comm = (spx_comm *)spx_get(SPX_K_COMM, local_comm);
   SPX_CHECK(c_local_comm, spx_bad_handle(SPX_K_COMM, local_comm, SPX_K_COMM, "local_comm", local_comm));
   SPX_CHECK(c_local_comm->rank >= 0, spx_bad_member(c_local_comm));
@@ -270,7 +270,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 #pragma weak MPI_Intercomm_create_from_groups = PMPI_Intercomm_create_from_groups
 int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm)
 {
-  SPX_ENTER(SPX_FN_Intercomm_create_from_groups);
+  SPX_ENTER(SPX_FN_Intercomm_create_from_groups, spx_t_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm));
   SPX_CHECK(spx_get(SPX_K_GROUP, local_group), spx_bad_handle(0, NULL, SPX_K_GROUP, "local_group", local_group));
   SPX_CHECK(spx_get(SPX_K_GROUP, remote_group), spx_bad_handle(0, NULL, SPX_K_GROUP, "remote_group", remote_group));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
@@ -285,7 +285,7 @@ int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, M
 #pragma weak MPI_Intercomm_merge = PMPI_Intercomm_merge
 int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {
-  SPX_ENTER(SPX_FN_Intercomm_merge);
+  SPX_ENTER(SPX_FN_Intercomm_merge, spx_t_Intercomm_merge(intercomm, high, newintracomm));
   spx_comm *c_intercomm = (spx_comm *)spx_get(SPX_K_COMM, intercomm);
   SPX_CHECK(c_intercomm, spx_bad_handle(SPX_K_COMM, intercomm, SPX_K_COMM, "intercomm", intercomm));
   SPX_CHECK(c_intercomm->rank >= 0, spx_bad_member(c_intercomm));

@@ -61,7 +61,7 @@ int PMPI_Abi_set_fortran_info(MPI_Info info)
 #pragma weak MPI_Abort = PMPI_Abort
 int PMPI_Abort(MPI_Comm comm, int errorcode)
 {
-  SPX_ENTER(SPX_FN_Abort);
+  SPX_ENTER(SPX_FN_Abort, spx_t_Abort(comm, errorcode));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   return spx_c_Abort(c_comm, errorcode);
@@ -70,7 +70,7 @@ int PMPI_Abort(MPI_Comm comm, int errorcode)
 #pragma weak MPI_Alloc_mem = PMPI_Alloc_mem
 int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
-  SPX_ENTER(SPX_FN_Alloc_mem);
+  SPX_ENTER(SPX_FN_Alloc_mem, spx_t_Alloc_mem(size, info, baseptr));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(0, NULL, MPI_ERR_ARG, "baseptr"));
   spx_frame frame = {.fn = SPX_FN_Alloc_mem,
@@ -81,7 +81,7 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 #pragma weak MPI_Finalize = PMPI_Finalize
 int PMPI_Finalize(void)
 {
-  SPX_ENTER(SPX_FN_Finalize);
+  SPX_ENTER(SPX_FN_Finalize, spx_t_Finalize());
   return spx_c_Finalize();
 }
 
@@ -95,7 +95,7 @@ int PMPI_Finalized(int *flag)
 #pragma weak MPI_Free_mem = PMPI_Free_mem
 int PMPI_Free_mem(void *base)
 {
-  SPX_ENTER(SPX_FN_Free_mem);
+  SPX_ENTER(SPX_FN_Free_mem, spx_t_Free_mem(base));
   spx_frame frame = {.fn = SPX_FN_Free_mem,
     .a = {{.u = (uintptr_t)base}}};
   return spx_go(&frame);
@@ -123,7 +123,7 @@ int PMPI_Get_library_version(char *version, int *resultlen)
 #pragma weak MPI_Get_processor_name = PMPI_Get_processor_name
 int PMPI_Get_processor_name(char *name, int *resultlen)
 {
-  SPX_ENTER(SPX_FN_Get_processor_name);
+  SPX_ENTER(SPX_FN_Get_processor_name, spx_t_Get_processor_name(name, resultlen));
   SPX_CHECK(name, spx_bad_null(0, NULL, MPI_ERR_ARG, "name"));
   SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   return spx_c_Get_processor_name(name, resultlen);
@@ -141,14 +141,14 @@ int PMPI_Get_version(int *version, int *subversion)
 #pragma weak MPI_Init = PMPI_Init
 int PMPI_Init(int *argc, char ***argv)
 {
-  spx_fn = SPX_FN_Init;
+  SPX_ENTER_ALWAYS(SPX_FN_Init);
   return spx_c_Init(argc, argv);
 }
 
 #pragma weak MPI_Init_thread = PMPI_Init_thread
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-  spx_fn = SPX_FN_Init_thread;
+  SPX_ENTER_ALWAYS(SPX_FN_Init_thread);
   SPX_CHECK(provided, spx_bad_null(0, NULL, MPI_ERR_ARG, "provided"));
   return spx_c_Init_thread(argc, argv, required, provided);
 }
@@ -163,7 +163,7 @@ int PMPI_Initialized(int *flag)
 #pragma weak MPI_Is_thread_main = PMPI_Is_thread_main
 int PMPI_Is_thread_main(int *flag)
 {
-  SPX_ENTER(SPX_FN_Is_thread_main);
+  SPX_ENTER(SPX_FN_Is_thread_main, spx_t_Is_thread_main(flag));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Is_thread_main(flag);
 }
@@ -178,7 +178,7 @@ int PMPI_Pcontrol(const int level, ...)
 #pragma weak MPI_Query_thread = PMPI_Query_thread
 int PMPI_Query_thread(int *provided)
 {
-  SPX_ENTER(SPX_FN_Query_thread);
+  SPX_ENTER(SPX_FN_Query_thread, spx_t_Query_thread(provided));
   SPX_CHECK(provided, spx_bad_null(0, NULL, MPI_ERR_ARG, "provided"));
   return spx_c_Query_thread(provided);
 }
@@ -243,7 +243,7 @@ int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_I
 #pragma weak MPI_Session_init = PMPI_Session_init
 int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
-  spx_fn = SPX_FN_Session_init;
+  SPX_ENTER_ALWAYS(SPX_FN_Session_init);
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(0, NULL, SPX_K_ERRH, "errhandler", errhandler));
   SPX_CHECK(session, spx_bad_null(0, NULL, MPI_ERR_ARG, "session"));

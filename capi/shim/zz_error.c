@@ -29,7 +29,7 @@ int PMPI_Add_error_string(int errorcode, const char *string)
 #pragma weak MPI_Comm_call_errhandler = PMPI_Comm_call_errhandler
 int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
-  SPX_ENTER(SPX_FN_Comm_call_errhandler);
+  SPX_ENTER(SPX_FN_Comm_call_errhandler, spx_t_Comm_call_errhandler(comm, errorcode));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   return spx_c_Comm_call_errhandler(c_comm, errorcode);
@@ -38,7 +38,7 @@ int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 #pragma weak MPI_Comm_create_errhandler = PMPI_Comm_create_errhandler
 int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
-  SPX_ENTER(SPX_FN_Comm_create_errhandler);
+  SPX_ENTER(SPX_FN_Comm_create_errhandler, spx_t_Comm_create_errhandler(comm_errhandler_fn, errhandler));
   SPX_CHECK(comm_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_errhandler_fn"));
   SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_Comm_create_errhandler(comm_errhandler_fn, errhandler);
@@ -47,7 +47,7 @@ int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn
 #pragma weak MPI_Comm_get_errhandler = PMPI_Comm_get_errhandler
 int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
-  SPX_ENTER(SPX_FN_Comm_get_errhandler);
+  SPX_ENTER(SPX_FN_Comm_get_errhandler, spx_t_Comm_get_errhandler(comm, errhandler));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "errhandler"));
@@ -57,7 +57,7 @@ int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 #pragma weak MPI_Comm_set_errhandler = PMPI_Comm_set_errhandler
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-  SPX_ENTER(SPX_FN_Comm_set_errhandler);
+  SPX_ENTER(SPX_FN_Comm_set_errhandler, spx_t_Comm_set_errhandler(comm, errhandler));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_COMM, comm, SPX_K_ERRH, "errhandler", errhandler));
@@ -93,7 +93,7 @@ int PMPI_Error_string(int errorcode, char *string, int *resultlen)
 #pragma weak MPI_File_call_errhandler = PMPI_File_call_errhandler
 int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
 {
-  SPX_ENTER(SPX_FN_File_call_errhandler);
+  SPX_ENTER(SPX_FN_File_call_errhandler, spx_t_File_call_errhandler(fh, errorcode));
   SPX_CHECK(fh == MPI_FILE_NULL || spx_get(SPX_K_FILE, fh), spx_bad_handle(0, NULL, SPX_K_FILE, "fh", fh));
   return spx_c_File_call_errhandler(fh, errorcode);
 }
@@ -101,7 +101,7 @@ int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
 #pragma weak MPI_File_create_errhandler = PMPI_File_create_errhandler
 int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
 {
-  SPX_ENTER(SPX_FN_File_create_errhandler);
+  SPX_ENTER(SPX_FN_File_create_errhandler, spx_t_File_create_errhandler(file_errhandler_fn, errhandler));
   SPX_CHECK(file_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "file_errhandler_fn"));
   SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_File_create_errhandler(file_errhandler_fn, errhandler);
@@ -110,7 +110,7 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn
 #pragma weak MPI_File_get_errhandler = PMPI_File_get_errhandler
 int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 {
-  SPX_ENTER(SPX_FN_File_get_errhandler);
+  SPX_ENTER(SPX_FN_File_get_errhandler, spx_t_File_get_errhandler(file, errhandler));
   SPX_CHECK(file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file), spx_bad_handle(0, NULL, SPX_K_FILE, "file", file));
   SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_File_get_errhandler(file, errhandler);
@@ -119,7 +119,7 @@ int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 #pragma weak MPI_File_set_errhandler = PMPI_File_set_errhandler
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
-  SPX_ENTER(SPX_FN_File_set_errhandler);
+  SPX_ENTER(SPX_FN_File_set_errhandler, spx_t_File_set_errhandler(file, errhandler));
   SPX_CHECK(file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file), spx_bad_handle(0, NULL, SPX_K_FILE, "file", file));
   SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(0, NULL, SPX_K_ERRH, "errhandler", errhandler));
   return spx_c_File_set_errhandler(file, errhandler);
@@ -184,7 +184,7 @@ int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 #pragma weak MPI_Win_call_errhandler = PMPI_Win_call_errhandler
 int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
 {
-  SPX_ENTER(SPX_FN_Win_call_errhandler);
+  SPX_ENTER(SPX_FN_Win_call_errhandler, spx_t_Win_call_errhandler(win, errorcode));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_call_errhandler(win, errorcode);
 }
@@ -192,7 +192,7 @@ int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
 #pragma weak MPI_Win_create_errhandler = PMPI_Win_create_errhandler
 int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
 {
-  SPX_ENTER(SPX_FN_Win_create_errhandler);
+  SPX_ENTER(SPX_FN_Win_create_errhandler, spx_t_Win_create_errhandler(win_errhandler_fn, errhandler));
   SPX_CHECK(win_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "win_errhandler_fn"));
   SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_Win_create_errhandler(win_errhandler_fn, errhandler);
@@ -201,7 +201,7 @@ int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, M
 #pragma weak MPI_Win_get_errhandler = PMPI_Win_get_errhandler
 int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 {
-  SPX_ENTER(SPX_FN_Win_get_errhandler);
+  SPX_ENTER(SPX_FN_Win_get_errhandler, spx_t_Win_get_errhandler(win, errhandler));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(errhandler, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "errhandler"));
   return spx_c_Win_get_errhandler(win, errhandler);
@@ -210,7 +210,7 @@ int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 #pragma weak MPI_Win_set_errhandler = PMPI_Win_set_errhandler
 int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
-  SPX_ENTER(SPX_FN_Win_set_errhandler);
+  SPX_ENTER(SPX_FN_Win_set_errhandler, spx_t_Win_set_errhandler(win, errhandler));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_WIN, win, SPX_K_ERRH, "errhandler", errhandler));
   return spx_c_Win_set_errhandler(win, errhandler);
@@ -219,7 +219,7 @@ int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 #pragma weak MPI_Errhandler_create = PMPI_Errhandler_create
 int PMPI_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
-  SPX_ENTER(SPX_FN_Errhandler_create);
+  SPX_ENTER(SPX_FN_Errhandler_create, spx_t_Errhandler_create(comm_errhandler_fn, errhandler));
   SPX_CHECK(comm_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_errhandler_fn"));
   SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_Comm_create_errhandler(comm_errhandler_fn, errhandler);
@@ -228,7 +228,7 @@ int PMPI_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhand
 #pragma weak MPI_Errhandler_get = PMPI_Errhandler_get
 int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
-  SPX_ENTER(SPX_FN_Errhandler_get);
+  SPX_ENTER(SPX_FN_Errhandler_get, spx_t_Errhandler_get(comm, errhandler));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(errhandler, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "errhandler"));
@@ -238,7 +238,7 @@ int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 #pragma weak MPI_Errhandler_set = PMPI_Errhandler_set
 int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-  SPX_ENTER(SPX_FN_Errhandler_set);
+  SPX_ENTER(SPX_FN_Errhandler_set, spx_t_Errhandler_set(comm, errhandler));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_get(SPX_K_ERRH, errhandler), spx_bad_handle(SPX_K_COMM, comm, SPX_K_ERRH, "errhandler", errhandler));

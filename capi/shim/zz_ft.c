@@ -5,7 +5,7 @@
 #pragma weak MPIX_Comm_revoke = PMPIX_Comm_revoke
 int PMPIX_Comm_revoke(MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Comm_revoke);
+  SPX_ENTER(SPX_FN_X_Comm_revoke, spx_t_X_Comm_revoke(comm));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_frame frame = {.fn = SPX_FN_X_Comm_revoke,
     .a = {{.u = (uintptr_t)comm}}};
@@ -15,7 +15,7 @@ int PMPIX_Comm_revoke(MPI_Comm comm)
 #pragma weak MPIX_Comm_is_revoked = PMPIX_Comm_is_revoked
 int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag)
 {
-  SPX_ENTER(SPX_FN_X_Comm_is_revoked);
+  SPX_ENTER(SPX_FN_X_Comm_is_revoked, spx_t_X_Comm_is_revoked(comm, flag));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_is_revoked,
@@ -26,7 +26,7 @@ int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag)
 #pragma weak MPIX_Comm_shrink = PMPIX_Comm_shrink
 int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_X_Comm_shrink);
+  SPX_ENTER(SPX_FN_X_Comm_shrink, spx_t_X_Comm_shrink(comm, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -39,7 +39,7 @@ int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
 #pragma weak MPIX_Comm_ishrink = PMPIX_Comm_ishrink
 int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_X_Comm_ishrink);
+  SPX_ENTER(SPX_FN_X_Comm_ishrink, spx_t_X_Comm_ishrink(comm, newcomm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -53,7 +53,7 @@ int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 #pragma weak MPIX_Comm_agree = PMPIX_Comm_agree
 int PMPIX_Comm_agree(MPI_Comm comm, int *flag)
 {
-  SPX_ENTER(SPX_FN_X_Comm_agree);
+  SPX_ENTER(SPX_FN_X_Comm_agree, spx_t_X_Comm_agree(comm, flag));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_agree,
@@ -64,7 +64,7 @@ int PMPIX_Comm_agree(MPI_Comm comm, int *flag)
 #pragma weak MPIX_Comm_iagree = PMPIX_Comm_iagree
 int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_X_Comm_iagree);
+  SPX_ENTER(SPX_FN_X_Comm_iagree, spx_t_X_Comm_iagree(comm, flag, request));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(flag, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "flag"));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
@@ -76,7 +76,7 @@ int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request)
 #pragma weak MPIX_Comm_failure_ack = PMPIX_Comm_failure_ack
 int PMPIX_Comm_failure_ack(MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Comm_failure_ack);
+  SPX_ENTER(SPX_FN_X_Comm_failure_ack, spx_t_X_Comm_failure_ack(comm));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_frame frame = {.fn = SPX_FN_X_Comm_failure_ack,
     .a = {{.u = (uintptr_t)comm}}};
@@ -86,7 +86,7 @@ int PMPIX_Comm_failure_ack(MPI_Comm comm)
 #pragma weak MPIX_Comm_failure_get_acked = PMPIX_Comm_failure_get_acked
 int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp)
 {
-  SPX_ENTER(SPX_FN_X_Comm_failure_get_acked);
+  SPX_ENTER(SPX_FN_X_Comm_failure_get_acked, spx_t_X_Comm_failure_get_acked(comm, failedgrp));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(failedgrp, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "failedgrp"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_failure_get_acked,
@@ -97,7 +97,7 @@ int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp)
 #pragma weak MPIX_Comm_get_failed = PMPIX_Comm_get_failed
 int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp)
 {
-  SPX_ENTER(SPX_FN_X_Comm_get_failed);
+  SPX_ENTER(SPX_FN_X_Comm_get_failed, spx_t_X_Comm_get_failed(comm, failedgrp));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(failedgrp, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "failedgrp"));
   spx_frame frame = {.fn = SPX_FN_X_Comm_get_failed,
@@ -108,7 +108,7 @@ int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp)
 #pragma weak MPIX_Comm_ack_failed = PMPIX_Comm_ack_failed
 int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked)
 {
-  SPX_ENTER(SPX_FN_X_Comm_ack_failed);
+  SPX_ENTER(SPX_FN_X_Comm_ack_failed, spx_t_X_Comm_ack_failed(comm, num_to_ack, num_acked));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(num_to_ack >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "num_to_ack", num_to_ack));
   SPX_CHECK(num_acked, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "num_acked"));

@@ -5,7 +5,7 @@
 #pragma weak MPI_Group_compare = PMPI_Group_compare
 int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 {
-  SPX_ENTER(SPX_FN_Group_compare);
+  SPX_ENTER(SPX_FN_Group_compare, spx_t_Group_compare(group1, group2, result));
   SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(result, spx_bad_null(0, NULL, MPI_ERR_ARG, "result"));
@@ -17,7 +17,7 @@ int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 #pragma weak MPI_Group_difference = PMPI_Group_difference
 int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-  SPX_ENTER(SPX_FN_Group_difference);
+  SPX_ENTER(SPX_FN_Group_difference, spx_t_Group_difference(group1, group2, newgroup));
   SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
@@ -29,7 +29,7 @@ int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgrou
 #pragma weak MPI_Group_excl = PMPI_Group_excl
 int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-  SPX_ENTER(SPX_FN_Group_excl);
+  SPX_ENTER(SPX_FN_Group_excl, spx_t_Group_excl(group, n, ranks, newgroup));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
   SPX_CHECK(n <= 0 || ranks, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranks"));
@@ -42,7 +42,7 @@ int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
 #pragma weak MPI_Group_free = PMPI_Group_free
 int PMPI_Group_free(MPI_Group *group)
 {
-  SPX_ENTER(SPX_FN_Group_free);
+  SPX_ENTER(SPX_FN_Group_free, spx_t_Group_free(group));
   SPX_CHECK(group, spx_bad_null(0, NULL, MPI_ERR_ARG, "group"));
   SPX_CHECK(spx_get(SPX_K_GROUP, *group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", *group));
   spx_frame frame = {.fn = SPX_FN_Group_free,
@@ -65,7 +65,7 @@ int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI
 #pragma weak MPI_Group_incl = PMPI_Group_incl
 int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-  SPX_ENTER(SPX_FN_Group_incl);
+  SPX_ENTER(SPX_FN_Group_incl, spx_t_Group_incl(group, n, ranks, newgroup));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
   SPX_CHECK(n <= 0 || ranks, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranks"));
@@ -78,7 +78,7 @@ int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
 #pragma weak MPI_Group_intersection = PMPI_Group_intersection
 int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-  SPX_ENTER(SPX_FN_Group_intersection);
+  SPX_ENTER(SPX_FN_Group_intersection, spx_t_Group_intersection(group1, group2, newgroup));
   SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));
@@ -90,7 +90,7 @@ int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgr
 #pragma weak MPI_Group_range_excl = PMPI_Group_range_excl
 int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
-  SPX_ENTER(SPX_FN_Group_range_excl);
+  SPX_ENTER(SPX_FN_Group_range_excl, spx_t_Group_range_excl(group, n, ranges, newgroup));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
   SPX_CHECK(n <= 0 || ranges, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranges"));
@@ -103,7 +103,7 @@ int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
 #pragma weak MPI_Group_range_incl = PMPI_Group_range_incl
 int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
-  SPX_ENTER(SPX_FN_Group_range_incl);
+  SPX_ENTER(SPX_FN_Group_range_incl, spx_t_Group_range_incl(group, n, ranges, newgroup));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
   SPX_CHECK(n <= 0 || ranges, spx_bad_null(0, NULL, MPI_ERR_ARG, "ranges"));
@@ -116,7 +116,7 @@ int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
 #pragma weak MPI_Group_rank = PMPI_Group_rank
 int PMPI_Group_rank(MPI_Group group, int *rank)
 {
-  SPX_ENTER(SPX_FN_Group_rank);
+  SPX_ENTER(SPX_FN_Group_rank, spx_t_Group_rank(group, rank));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(rank, spx_bad_null(0, NULL, MPI_ERR_ARG, "rank"));
   spx_frame frame = {.fn = SPX_FN_Group_rank,
@@ -127,7 +127,7 @@ int PMPI_Group_rank(MPI_Group group, int *rank)
 #pragma weak MPI_Group_size = PMPI_Group_size
 int PMPI_Group_size(MPI_Group group, int *size)
 {
-  SPX_ENTER(SPX_FN_Group_size);
+  SPX_ENTER(SPX_FN_Group_size, spx_t_Group_size(group, size));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(0, NULL, SPX_K_GROUP, "group", group));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   spx_frame frame = {.fn = SPX_FN_Group_size,
@@ -138,7 +138,7 @@ int PMPI_Group_size(MPI_Group group, int *size)
 #pragma weak MPI_Group_translate_ranks = PMPI_Group_translate_ranks
 int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[])
 {
-  SPX_ENTER(SPX_FN_Group_translate_ranks);
+  SPX_ENTER(SPX_FN_Group_translate_ranks, spx_t_Group_translate_ranks(group1, n, ranks1, group2, ranks2));
   SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(n >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "n", n));
@@ -151,7 +151,7 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
 #pragma weak MPI_Group_union = PMPI_Group_union
 int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-  SPX_ENTER(SPX_FN_Group_union);
+  SPX_ENTER(SPX_FN_Group_union, spx_t_Group_union(group1, group2, newgroup));
   SPX_CHECK(spx_get(SPX_K_GROUP, group1), spx_bad_handle(0, NULL, SPX_K_GROUP, "group1", group1));
   SPX_CHECK(spx_get(SPX_K_GROUP, group2), spx_bad_handle(0, NULL, SPX_K_GROUP, "group2", group2));
   SPX_CHECK(newgroup, spx_bad_null(0, NULL, MPI_ERR_ARG, "newgroup"));

@@ -5,7 +5,7 @@
 #pragma weak MPI_File_close = PMPI_File_close
 int PMPI_File_close(MPI_File *fh)
 {
-  SPX_ENTER(SPX_FN_File_close);
+  SPX_ENTER(SPX_FN_File_close, spx_t_File_close(fh));
   SPX_CHECK(fh, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "fh"));
   SPX_CHECK(spx_get(SPX_K_FILE, *fh), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_FILE, "fh", *fh));
   spx_frame frame = {.fn = SPX_FN_File_close,
@@ -16,7 +16,7 @@ int PMPI_File_close(MPI_File *fh)
 #pragma weak MPI_File_delete = PMPI_File_delete
 int PMPI_File_delete(const char *filename, MPI_Info info)
 {
-  SPX_ENTER(SPX_FN_File_delete);
+  SPX_ENTER(SPX_FN_File_delete, spx_t_File_delete(filename, info));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(filename, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "filename"));
   spx_frame frame = {.fn = SPX_FN_File_delete,
@@ -27,7 +27,7 @@ int PMPI_File_delete(const char *filename, MPI_Info info)
 #pragma weak MPI_File_get_amode = PMPI_File_get_amode
 int PMPI_File_get_amode(MPI_File fh, int *amode)
 {
-  SPX_ENTER(SPX_FN_File_get_amode);
+  SPX_ENTER(SPX_FN_File_get_amode, spx_t_File_get_amode(fh, amode));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(amode, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "amode"));
   spx_frame frame = {.fn = SPX_FN_File_get_amode,
@@ -38,7 +38,7 @@ int PMPI_File_get_amode(MPI_File fh, int *amode)
 #pragma weak MPI_File_get_atomicity = PMPI_File_get_atomicity
 int PMPI_File_get_atomicity(MPI_File fh, int *flag)
 {
-  SPX_ENTER(SPX_FN_File_get_atomicity);
+  SPX_ENTER(SPX_FN_File_get_atomicity, spx_t_File_get_atomicity(fh, flag));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(flag, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "flag"));
   spx_frame frame = {.fn = SPX_FN_File_get_atomicity,
@@ -49,7 +49,7 @@ int PMPI_File_get_atomicity(MPI_File fh, int *flag)
 #pragma weak MPI_File_get_byte_offset = PMPI_File_get_byte_offset
 int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
 {
-  SPX_ENTER(SPX_FN_File_get_byte_offset);
+  SPX_ENTER(SPX_FN_File_get_byte_offset, spx_t_File_get_byte_offset(fh, offset, disp));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(disp, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "disp"));
   spx_frame frame = {.fn = SPX_FN_File_get_byte_offset,
@@ -60,7 +60,7 @@ int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
 #pragma weak MPI_File_get_group = PMPI_File_get_group
 int PMPI_File_get_group(MPI_File fh, MPI_Group *group)
 {
-  SPX_ENTER(SPX_FN_File_get_group);
+  SPX_ENTER(SPX_FN_File_get_group, spx_t_File_get_group(fh, group));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(group, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "group"));
   spx_frame frame = {.fn = SPX_FN_File_get_group,
@@ -71,7 +71,7 @@ int PMPI_File_get_group(MPI_File fh, MPI_Group *group)
 #pragma weak MPI_File_get_info = PMPI_File_get_info
 int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
 {
-  SPX_ENTER(SPX_FN_File_get_info);
+  SPX_ENTER(SPX_FN_File_get_info, spx_t_File_get_info(fh, info_used));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(info_used, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "info_used"));
   spx_frame frame = {.fn = SPX_FN_File_get_info,
@@ -82,7 +82,7 @@ int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
 #pragma weak MPI_File_get_position = PMPI_File_get_position
 int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset)
 {
-  SPX_ENTER(SPX_FN_File_get_position);
+  SPX_ENTER(SPX_FN_File_get_position, spx_t_File_get_position(fh, offset));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(offset, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "offset"));
   spx_frame frame = {.fn = SPX_FN_File_get_position,
@@ -93,7 +93,7 @@ int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset)
 #pragma weak MPI_File_get_position_shared = PMPI_File_get_position_shared
 int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
 {
-  SPX_ENTER(SPX_FN_File_get_position_shared);
+  SPX_ENTER(SPX_FN_File_get_position_shared, spx_t_File_get_position_shared(fh, offset));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(offset, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "offset"));
   spx_frame frame = {.fn = SPX_FN_File_get_position_shared,
@@ -104,7 +104,7 @@ int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
 #pragma weak MPI_File_get_size = PMPI_File_get_size
 int PMPI_File_get_size(MPI_File fh, MPI_Offset *size)
 {
-  SPX_ENTER(SPX_FN_File_get_size);
+  SPX_ENTER(SPX_FN_File_get_size, spx_t_File_get_size(fh, size));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(size, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "size"));
   spx_frame frame = {.fn = SPX_FN_File_get_size,
@@ -115,7 +115,7 @@ int PMPI_File_get_size(MPI_File fh, MPI_Offset *size)
 #pragma weak MPI_File_get_type_extent = PMPI_File_get_type_extent
 int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
 {
-  SPX_ENTER(SPX_FN_File_get_type_extent);
+  SPX_ENTER(SPX_FN_File_get_type_extent, spx_t_File_get_type_extent(fh, datatype, extent));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_FILE, fh, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(extent, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "extent"));
@@ -127,7 +127,7 @@ int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *exte
 #pragma weak MPI_File_get_type_extent_c = PMPI_File_get_type_extent_c
 int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
 {
-  SPX_ENTER(SPX_FN_File_get_type_extent_c);
+  SPX_ENTER(SPX_FN_File_get_type_extent_c, spx_t_File_get_type_extent_c(fh, datatype, extent));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(SPX_K_FILE, fh, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(extent, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "extent"));
@@ -139,7 +139,7 @@ int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *e
 #pragma weak MPI_File_get_view = PMPI_File_get_view
 int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep)
 {
-  SPX_ENTER(SPX_FN_File_get_view);
+  SPX_ENTER(SPX_FN_File_get_view, spx_t_File_get_view(fh, disp, etype, filetype, datarep));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(disp, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "disp"));
   SPX_CHECK(etype, spx_bad_null(SPX_K_FILE, fh, MPI_ERR_ARG, "etype"));
@@ -153,7 +153,7 @@ int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_D
 #pragma weak MPI_File_iread = PMPI_File_iread
 int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread);
+  SPX_ENTER(SPX_FN_File_iread, spx_t_File_iread(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -166,7 +166,7 @@ int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MP
 #pragma weak MPI_File_iread_all = PMPI_File_iread_all
 int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_all);
+  SPX_ENTER(SPX_FN_File_iread_all, spx_t_File_iread_all(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -181,7 +181,7 @@ int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype
 #pragma weak MPI_File_iread_all_c = PMPI_File_iread_all_c
 int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_all_c);
+  SPX_ENTER(SPX_FN_File_iread_all_c, spx_t_File_iread_all_c(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -196,7 +196,7 @@ int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype 
 #pragma weak MPI_File_iread_at = PMPI_File_iread_at
 int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_at);
+  SPX_ENTER(SPX_FN_File_iread_at, spx_t_File_iread_at(fh, offset, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -209,7 +209,7 @@ int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI
 #pragma weak MPI_File_iread_at_all = PMPI_File_iread_at_all
 int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_at_all);
+  SPX_ENTER(SPX_FN_File_iread_at_all, spx_t_File_iread_at_all(fh, offset, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -224,7 +224,7 @@ int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
 #pragma weak MPI_File_iread_at_all_c = PMPI_File_iread_at_all_c
 int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_at_all_c);
+  SPX_ENTER(SPX_FN_File_iread_at_all_c, spx_t_File_iread_at_all_c(fh, offset, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -239,7 +239,7 @@ int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Coun
 #pragma weak MPI_File_iread_at_c = PMPI_File_iread_at_c
 int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_at_c);
+  SPX_ENTER(SPX_FN_File_iread_at_c, spx_t_File_iread_at_c(fh, offset, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -252,7 +252,7 @@ int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count co
 #pragma weak MPI_File_iread_c = PMPI_File_iread_c
 int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_c);
+  SPX_ENTER(SPX_FN_File_iread_c, spx_t_File_iread_c(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -265,7 +265,7 @@ int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype data
 #pragma weak MPI_File_iread_shared = PMPI_File_iread_shared
 int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_shared);
+  SPX_ENTER(SPX_FN_File_iread_shared, spx_t_File_iread_shared(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -278,7 +278,7 @@ int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datat
 #pragma weak MPI_File_iread_shared_c = PMPI_File_iread_shared_c
 int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iread_shared_c);
+  SPX_ENTER(SPX_FN_File_iread_shared_c, spx_t_File_iread_shared_c(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -291,7 +291,7 @@ int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Dataty
 #pragma weak MPI_File_iwrite = PMPI_File_iwrite
 int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite);
+  SPX_ENTER(SPX_FN_File_iwrite, spx_t_File_iwrite(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -304,7 +304,7 @@ int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datat
 #pragma weak MPI_File_iwrite_all = PMPI_File_iwrite_all
 int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_all);
+  SPX_ENTER(SPX_FN_File_iwrite_all, spx_t_File_iwrite_all(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -319,7 +319,7 @@ int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype d
 #pragma weak MPI_File_iwrite_all_c = PMPI_File_iwrite_all_c
 int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_all_c);
+  SPX_ENTER(SPX_FN_File_iwrite_all_c, spx_t_File_iwrite_all_c(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -334,7 +334,7 @@ int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Da
 #pragma weak MPI_File_iwrite_at = PMPI_File_iwrite_at
 int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_at);
+  SPX_ENTER(SPX_FN_File_iwrite_at, spx_t_File_iwrite_at(fh, offset, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -347,7 +347,7 @@ int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int cou
 #pragma weak MPI_File_iwrite_at_all = PMPI_File_iwrite_at_all
 int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_at_all);
+  SPX_ENTER(SPX_FN_File_iwrite_at_all, spx_t_File_iwrite_at_all(fh, offset, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -362,7 +362,7 @@ int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int
 #pragma weak MPI_File_iwrite_at_all_c = PMPI_File_iwrite_at_all_c
 int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_at_all_c);
+  SPX_ENTER(SPX_FN_File_iwrite_at_all_c, spx_t_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -377,7 +377,7 @@ int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, M
 #pragma weak MPI_File_iwrite_at_c = PMPI_File_iwrite_at_c
 int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_at_c);
+  SPX_ENTER(SPX_FN_File_iwrite_at_c, spx_t_File_iwrite_at_c(fh, offset, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -390,7 +390,7 @@ int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_C
 #pragma weak MPI_File_iwrite_c = PMPI_File_iwrite_c
 int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_c);
+  SPX_ENTER(SPX_FN_File_iwrite_c, spx_t_File_iwrite_c(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -403,7 +403,7 @@ int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Dataty
 #pragma weak MPI_File_iwrite_shared = PMPI_File_iwrite_shared
 int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_shared);
+  SPX_ENTER(SPX_FN_File_iwrite_shared, spx_t_File_iwrite_shared(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -416,7 +416,7 @@ int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatyp
 #pragma weak MPI_File_iwrite_shared_c = PMPI_File_iwrite_shared_c
 int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_File_iwrite_shared_c);
+  SPX_ENTER(SPX_FN_File_iwrite_shared_c, spx_t_File_iwrite_shared_c(fh, buf, count, datatype, request));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -429,7 +429,7 @@ int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI
 #pragma weak MPI_File_open = PMPI_File_open
 int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
 {
-  SPX_ENTER(SPX_FN_File_open);
+  SPX_ENTER(SPX_FN_File_open, spx_t_File_open(comm, filename, amode, info, fh));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_FILE, MPI_FILE_NULL, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -444,7 +444,7 @@ int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info
 #pragma weak MPI_File_preallocate = PMPI_File_preallocate
 int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
 {
-  SPX_ENTER(SPX_FN_File_preallocate);
+  SPX_ENTER(SPX_FN_File_preallocate, spx_t_File_preallocate(fh, size));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_preallocate,
     .a = {{.u = (uintptr_t)fh}, {.i = size}}};
@@ -454,7 +454,7 @@ int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
 #pragma weak MPI_File_read = PMPI_File_read
 int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read);
+  SPX_ENTER(SPX_FN_File_read, spx_t_File_read(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -466,7 +466,7 @@ int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI
 #pragma weak MPI_File_read_all = PMPI_File_read_all
 int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_all);
+  SPX_ENTER(SPX_FN_File_read_all, spx_t_File_read_all(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -478,7 +478,7 @@ int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
 #pragma weak MPI_File_read_all_begin = PMPI_File_read_all_begin
 int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_read_all_begin);
+  SPX_ENTER(SPX_FN_File_read_all_begin, spx_t_File_read_all_begin(fh, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -492,7 +492,7 @@ int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype dat
 #pragma weak MPI_File_read_all_begin_c = PMPI_File_read_all_begin_c
 int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_read_all_begin_c);
+  SPX_ENTER(SPX_FN_File_read_all_begin_c, spx_t_File_read_all_begin_c(fh, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -506,7 +506,7 @@ int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Data
 #pragma weak MPI_File_read_all_c = PMPI_File_read_all_c
 int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_all_c);
+  SPX_ENTER(SPX_FN_File_read_all_c, spx_t_File_read_all_c(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -518,7 +518,7 @@ int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype d
 #pragma weak MPI_File_read_all_end = PMPI_File_read_all_end
 int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_all_end);
+  SPX_ENTER(SPX_FN_File_read_all_end, spx_t_File_read_all_end(fh, buf, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_read_all_end,
     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
@@ -528,7 +528,7 @@ int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
 #pragma weak MPI_File_read_at = PMPI_File_read_at
 int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_at);
+  SPX_ENTER(SPX_FN_File_read_at, spx_t_File_read_at(fh, offset, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -540,7 +540,7 @@ int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_
 #pragma weak MPI_File_read_at_all = PMPI_File_read_at_all
 int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_at_all);
+  SPX_ENTER(SPX_FN_File_read_at_all, spx_t_File_read_at_all(fh, offset, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -552,7 +552,7 @@ int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, 
 #pragma weak MPI_File_read_at_all_begin = PMPI_File_read_at_all_begin
 int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_read_at_all_begin);
+  SPX_ENTER(SPX_FN_File_read_at_all_begin, spx_t_File_read_at_all_begin(fh, offset, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -566,7 +566,7 @@ int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int c
 #pragma weak MPI_File_read_at_all_begin_c = PMPI_File_read_at_all_begin_c
 int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_read_at_all_begin_c);
+  SPX_ENTER(SPX_FN_File_read_at_all_begin_c, spx_t_File_read_at_all_begin_c(fh, offset, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -580,7 +580,7 @@ int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI
 #pragma weak MPI_File_read_at_all_c = PMPI_File_read_at_all_c
 int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_at_all_c);
+  SPX_ENTER(SPX_FN_File_read_at_all_c, spx_t_File_read_at_all_c(fh, offset, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -592,7 +592,7 @@ int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count
 #pragma weak MPI_File_read_at_all_end = PMPI_File_read_at_all_end
 int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_at_all_end);
+  SPX_ENTER(SPX_FN_File_read_at_all_end, spx_t_File_read_at_all_end(fh, buf, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_read_at_all_end,
     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
@@ -602,7 +602,7 @@ int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
 #pragma weak MPI_File_read_at_c = PMPI_File_read_at_c
 int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_at_c);
+  SPX_ENTER(SPX_FN_File_read_at_c, spx_t_File_read_at_c(fh, offset, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -614,7 +614,7 @@ int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count cou
 #pragma weak MPI_File_read_c = PMPI_File_read_c
 int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_c);
+  SPX_ENTER(SPX_FN_File_read_c, spx_t_File_read_c(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -626,7 +626,7 @@ int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datat
 #pragma weak MPI_File_read_ordered = PMPI_File_read_ordered
 int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_ordered);
+  SPX_ENTER(SPX_FN_File_read_ordered, spx_t_File_read_ordered(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -640,7 +640,7 @@ int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datat
 #pragma weak MPI_File_read_ordered_begin = PMPI_File_read_ordered_begin
 int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_read_ordered_begin);
+  SPX_ENTER(SPX_FN_File_read_ordered_begin, spx_t_File_read_ordered_begin(fh, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -654,7 +654,7 @@ int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype
 #pragma weak MPI_File_read_ordered_begin_c = PMPI_File_read_ordered_begin_c
 int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_read_ordered_begin_c);
+  SPX_ENTER(SPX_FN_File_read_ordered_begin_c, spx_t_File_read_ordered_begin_c(fh, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -668,7 +668,7 @@ int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_
 #pragma weak MPI_File_read_ordered_c = PMPI_File_read_ordered_c
 int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_ordered_c);
+  SPX_ENTER(SPX_FN_File_read_ordered_c, spx_t_File_read_ordered_c(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -682,7 +682,7 @@ int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Dataty
 #pragma weak MPI_File_read_ordered_end = PMPI_File_read_ordered_end
 int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_ordered_end);
+  SPX_ENTER(SPX_FN_File_read_ordered_end, spx_t_File_read_ordered_end(fh, buf, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_read_ordered_end,
     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
@@ -692,7 +692,7 @@ int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
 #pragma weak MPI_File_read_shared = PMPI_File_read_shared
 int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_shared);
+  SPX_ENTER(SPX_FN_File_read_shared, spx_t_File_read_shared(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -704,7 +704,7 @@ int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype dataty
 #pragma weak MPI_File_read_shared_c = PMPI_File_read_shared_c
 int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_read_shared_c);
+  SPX_ENTER(SPX_FN_File_read_shared_c, spx_t_File_read_shared_c(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -716,7 +716,7 @@ int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatyp
 #pragma weak MPI_File_seek = PMPI_File_seek
 int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 {
-  SPX_ENTER(SPX_FN_File_seek);
+  SPX_ENTER(SPX_FN_File_seek, spx_t_File_seek(fh, offset, whence));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_seek,
     .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.i = whence}}};
@@ -726,7 +726,7 @@ int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 #pragma weak MPI_File_seek_shared = PMPI_File_seek_shared
 int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 {
-  SPX_ENTER(SPX_FN_File_seek_shared);
+  SPX_ENTER(SPX_FN_File_seek_shared, spx_t_File_seek_shared(fh, offset, whence));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_seek_shared,
     .a = {{.u = (uintptr_t)fh}, {.i = offset}, {.i = whence}}};
@@ -736,7 +736,7 @@ int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 #pragma weak MPI_File_set_atomicity = PMPI_File_set_atomicity
 int PMPI_File_set_atomicity(MPI_File fh, int flag)
 {
-  SPX_ENTER(SPX_FN_File_set_atomicity);
+  SPX_ENTER(SPX_FN_File_set_atomicity, spx_t_File_set_atomicity(fh, flag));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_set_atomicity,
     .a = {{.u = (uintptr_t)fh}, {.i = flag}}};
@@ -746,7 +746,7 @@ int PMPI_File_set_atomicity(MPI_File fh, int flag)
 #pragma weak MPI_File_set_info = PMPI_File_set_info
 int PMPI_File_set_info(MPI_File fh, MPI_Info info)
 {
-  SPX_ENTER(SPX_FN_File_set_info);
+  SPX_ENTER(SPX_FN_File_set_info, spx_t_File_set_info(fh, info));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_FILE, fh, SPX_K_INFO, "info", info));
   spx_frame frame = {.fn = SPX_FN_File_set_info,
@@ -757,7 +757,7 @@ int PMPI_File_set_info(MPI_File fh, MPI_Info info)
 #pragma weak MPI_File_set_size = PMPI_File_set_size
 int PMPI_File_set_size(MPI_File fh, MPI_Offset size)
 {
-  SPX_ENTER(SPX_FN_File_set_size);
+  SPX_ENTER(SPX_FN_File_set_size, spx_t_File_set_size(fh, size));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_set_size,
     .a = {{.u = (uintptr_t)fh}, {.i = size}}};
@@ -767,7 +767,7 @@ int PMPI_File_set_size(MPI_File fh, MPI_Offset size)
 #pragma weak MPI_File_set_view = PMPI_File_set_view
 int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info)
 {
-  SPX_ENTER(SPX_FN_File_set_view);
+  SPX_ENTER(SPX_FN_File_set_view, spx_t_File_set_view(fh, disp, etype, filetype, datarep, info));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_etype = (spx_type *)spx_get(SPX_K_TYPE, etype);
   SPX_CHECK(spx_committed(t_etype), spx_bad_type(SPX_K_FILE, fh, "etype", etype));
@@ -783,7 +783,7 @@ int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Dat
 #pragma weak MPI_File_sync = PMPI_File_sync
 int PMPI_File_sync(MPI_File fh)
 {
-  SPX_ENTER(SPX_FN_File_sync);
+  SPX_ENTER(SPX_FN_File_sync, spx_t_File_sync(fh));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_sync,
     .a = {{.u = (uintptr_t)fh}}};
@@ -793,7 +793,7 @@ int PMPI_File_sync(MPI_File fh)
 #pragma weak MPI_File_write = PMPI_File_write
 int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write);
+  SPX_ENTER(SPX_FN_File_write, spx_t_File_write(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -805,7 +805,7 @@ int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype dataty
 #pragma weak MPI_File_write_all = PMPI_File_write_all
 int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_all);
+  SPX_ENTER(SPX_FN_File_write_all, spx_t_File_write_all(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -817,7 +817,7 @@ int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype da
 #pragma weak MPI_File_write_all_begin = PMPI_File_write_all_begin
 int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_write_all_begin);
+  SPX_ENTER(SPX_FN_File_write_all_begin, spx_t_File_write_all_begin(fh, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -831,7 +831,7 @@ int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datat
 #pragma weak MPI_File_write_all_begin_c = PMPI_File_write_all_begin_c
 int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_write_all_begin_c);
+  SPX_ENTER(SPX_FN_File_write_all_begin_c, spx_t_File_write_all_begin_c(fh, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -845,7 +845,7 @@ int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, M
 #pragma weak MPI_File_write_all_c = PMPI_File_write_all_c
 int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_all_c);
+  SPX_ENTER(SPX_FN_File_write_all_c, spx_t_File_write_all_c(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -857,7 +857,7 @@ int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Dat
 #pragma weak MPI_File_write_all_end = PMPI_File_write_all_end
 int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_all_end);
+  SPX_ENTER(SPX_FN_File_write_all_end, spx_t_File_write_all_end(fh, buf, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_write_all_end,
     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
@@ -867,7 +867,7 @@ int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 #pragma weak MPI_File_write_at = PMPI_File_write_at
 int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_at);
+  SPX_ENTER(SPX_FN_File_write_at, spx_t_File_write_at(fh, offset, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -879,7 +879,7 @@ int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int coun
 #pragma weak MPI_File_write_at_all = PMPI_File_write_at_all
 int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_at_all);
+  SPX_ENTER(SPX_FN_File_write_at_all, spx_t_File_write_at_all(fh, offset, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -891,7 +891,7 @@ int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int 
 #pragma weak MPI_File_write_at_all_begin = PMPI_File_write_at_all_begin
 int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_write_at_all_begin);
+  SPX_ENTER(SPX_FN_File_write_at_all_begin, spx_t_File_write_at_all_begin(fh, offset, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -905,7 +905,7 @@ int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf
 #pragma weak MPI_File_write_at_all_begin_c = PMPI_File_write_at_all_begin_c
 int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_write_at_all_begin_c);
+  SPX_ENTER(SPX_FN_File_write_at_all_begin_c, spx_t_File_write_at_all_begin_c(fh, offset, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -919,7 +919,7 @@ int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *b
 #pragma weak MPI_File_write_at_all_c = PMPI_File_write_at_all_c
 int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_at_all_c);
+  SPX_ENTER(SPX_FN_File_write_at_all_c, spx_t_File_write_at_all_c(fh, offset, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -931,7 +931,7 @@ int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MP
 #pragma weak MPI_File_write_at_all_end = PMPI_File_write_at_all_end
 int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_at_all_end);
+  SPX_ENTER(SPX_FN_File_write_at_all_end, spx_t_File_write_at_all_end(fh, buf, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_write_at_all_end,
     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
@@ -941,7 +941,7 @@ int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 #pragma weak MPI_File_write_at_c = PMPI_File_write_at_c
 int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_at_c);
+  SPX_ENTER(SPX_FN_File_write_at_c, spx_t_File_write_at_c(fh, offset, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -953,7 +953,7 @@ int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Co
 #pragma weak MPI_File_write_c = PMPI_File_write_c
 int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_c);
+  SPX_ENTER(SPX_FN_File_write_c, spx_t_File_write_c(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -965,7 +965,7 @@ int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatyp
 #pragma weak MPI_File_write_ordered = PMPI_File_write_ordered
 int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_ordered);
+  SPX_ENTER(SPX_FN_File_write_ordered, spx_t_File_write_ordered(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -979,7 +979,7 @@ int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatyp
 #pragma weak MPI_File_write_ordered_begin = PMPI_File_write_ordered_begin
 int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_write_ordered_begin);
+  SPX_ENTER(SPX_FN_File_write_ordered_begin, spx_t_File_write_ordered_begin(fh, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -993,7 +993,7 @@ int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_D
 #pragma weak MPI_File_write_ordered_begin_c = PMPI_File_write_ordered_begin_c
 int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_File_write_ordered_begin_c);
+  SPX_ENTER(SPX_FN_File_write_ordered_begin_c, spx_t_File_write_ordered_begin_c(fh, buf, count, datatype));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -1007,7 +1007,7 @@ int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count coun
 #pragma weak MPI_File_write_ordered_c = PMPI_File_write_ordered_c
 int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_ordered_c);
+  SPX_ENTER(SPX_FN_File_write_ordered_c, spx_t_File_write_ordered_c(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -1021,7 +1021,7 @@ int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI
 #pragma weak MPI_File_write_ordered_end = PMPI_File_write_ordered_end
 int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_ordered_end);
+  SPX_ENTER(SPX_FN_File_write_ordered_end, spx_t_File_write_ordered_end(fh, buf, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_frame frame = {.fn = SPX_FN_File_write_ordered_end,
     .a = {{.u = (uintptr_t)fh}, {.u = (uintptr_t)buf}, {.u = (uintptr_t)status}}};
@@ -1031,7 +1031,7 @@ int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status
 #pragma weak MPI_File_write_shared = PMPI_File_write_shared
 int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_shared);
+  SPX_ENTER(SPX_FN_File_write_shared, spx_t_File_write_shared(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -1043,7 +1043,7 @@ int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype
 #pragma weak MPI_File_write_shared_c = PMPI_File_write_shared_c
 int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_File_write_shared_c);
+  SPX_ENTER(SPX_FN_File_write_shared_c, spx_t_File_write_shared_c(fh, buf, count, datatype, status));
   SPX_CHECK(spx_get(SPX_K_FILE, fh), spx_bad_handle(SPX_K_FILE, fh, SPX_K_FILE, "fh", fh));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_FILE, fh, "datatype", datatype));
@@ -1055,7 +1055,7 @@ int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_
 #pragma weak MPI_Register_datarep = PMPI_Register_datarep
 int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
-  SPX_ENTER(SPX_FN_Register_datarep);
+  SPX_ENTER(SPX_FN_Register_datarep, spx_t_Register_datarep(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state));
   SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "datarep"));
   spx_frame frame = {.fn = SPX_FN_Register_datarep,
     .a = {{.u = (uintptr_t)datarep}, {.u = (uintptr_t)read_conversion_fn}, {.u = (uintptr_t)write_conversion_fn}, {.u = (uintptr_t)dtype_file_extent_fn}, {.u = (uintptr_t)extra_state}}};
@@ -1065,7 +1065,7 @@ int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *
 #pragma weak MPI_Register_datarep_c = PMPI_Register_datarep_c
 int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
-  SPX_ENTER(SPX_FN_Register_datarep_c);
+  SPX_ENTER(SPX_FN_Register_datarep_c, spx_t_Register_datarep_c(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state));
   SPX_CHECK(datarep, spx_bad_null(SPX_K_FILE, MPI_FILE_NULL, MPI_ERR_ARG, "datarep"));
   spx_frame frame = {.fn = SPX_FN_Register_datarep_c, .wide = 1,
     .a = {{.u = (uintptr_t)datarep}, {.u = (uintptr_t)read_conversion_fn}, {.u = (uintptr_t)write_conversion_fn}, {.u = (uintptr_t)dtype_file_extent_fn}, {.u = (uintptr_t)extra_state}}};

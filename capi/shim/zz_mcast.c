@@ -5,7 +5,7 @@
 #pragma weak MPIX_Rankset_incl = PMPIX_Rankset_incl
 int PMPIX_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *set)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_incl);
+  SPX_ENTER(SPX_FN_X_Rankset_incl, spx_t_X_Rankset_incl(comm, n, ranks, set));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "n", n));
   SPX_CHECK(n <= 0 || ranks, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "ranks"));
@@ -18,7 +18,7 @@ int PMPIX_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *se
 #pragma weak MPIX_Rankset_range_incl = PMPIX_Rankset_range_incl
 int PMPIX_Rankset_range_incl(MPI_Comm comm, int n, int ranges[][3], MPIX_Rankset *set)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_range_incl);
+  SPX_ENTER(SPX_FN_X_Rankset_range_incl, spx_t_X_Rankset_range_incl(comm, n, ranges, set));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(n >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "n", n));
   SPX_CHECK(n <= 0 || ranges, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "ranges"));
@@ -31,7 +31,7 @@ int PMPIX_Rankset_range_incl(MPI_Comm comm, int n, int ranges[][3], MPIX_Rankset
 #pragma weak MPIX_Rankset_from_group = PMPIX_Rankset_from_group
 int PMPIX_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_from_group);
+  SPX_ENTER(SPX_FN_X_Rankset_from_group, spx_t_X_Rankset_from_group(comm, group, set));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_COMM, comm, SPX_K_GROUP, "group", group));
   SPX_CHECK(set, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "set"));
@@ -43,7 +43,7 @@ int PMPIX_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set)
 #pragma weak MPIX_Rankset_from_bitmap = PMPIX_Rankset_from_bitmap
 int PMPIX_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Rankset *set)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_from_bitmap);
+  SPX_ENTER(SPX_FN_X_Rankset_from_bitmap, spx_t_X_Rankset_from_bitmap(comm, bits, set));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(set, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "set"));
   spx_frame frame = {.fn = SPX_FN_X_Rankset_from_bitmap,
@@ -54,7 +54,7 @@ int PMPIX_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Ra
 #pragma weak MPIX_Rankset_union = PMPIX_Rankset_union
 int PMPIX_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_union);
+  SPX_ENTER(SPX_FN_X_Rankset_union, spx_t_X_Rankset_union(set1, set2, newset));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set1), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set1", set1));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set2), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set2", set2));
   SPX_CHECK(newset, spx_bad_null(0, NULL, MPI_ERR_ARG, "newset"));
@@ -66,7 +66,7 @@ int PMPIX_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *news
 #pragma weak MPIX_Rankset_intersection = PMPIX_Rankset_intersection
 int PMPIX_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_intersection);
+  SPX_ENTER(SPX_FN_X_Rankset_intersection, spx_t_X_Rankset_intersection(set1, set2, newset));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set1), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set1", set1));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set2), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set2", set2));
   SPX_CHECK(newset, spx_bad_null(0, NULL, MPI_ERR_ARG, "newset"));
@@ -78,7 +78,7 @@ int PMPIX_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankse
 #pragma weak MPIX_Rankset_difference = PMPIX_Rankset_difference
 int PMPIX_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_difference);
+  SPX_ENTER(SPX_FN_X_Rankset_difference, spx_t_X_Rankset_difference(set1, set2, newset));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set1), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set1", set1));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set2), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set2", set2));
   SPX_CHECK(newset, spx_bad_null(0, NULL, MPI_ERR_ARG, "newset"));
@@ -90,7 +90,7 @@ int PMPIX_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset 
 #pragma weak MPIX_Rankset_ranks = PMPIX_Rankset_ranks
 int PMPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[])
 {
-  SPX_ENTER(SPX_FN_X_Rankset_ranks);
+  SPX_ENTER(SPX_FN_X_Rankset_ranks, spx_t_X_Rankset_ranks(set, maxranks, ranks));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", set));
   SPX_CHECK(maxranks >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "maxranks", maxranks));
   spx_frame frame = {.fn = SPX_FN_X_Rankset_ranks,
@@ -101,7 +101,7 @@ int PMPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[])
 #pragma weak MPIX_Rankset_compare = PMPIX_Rankset_compare
 int PMPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_compare);
+  SPX_ENTER(SPX_FN_X_Rankset_compare, spx_t_X_Rankset_compare(set1, set2, result));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set1), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set1", set1));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set2), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set2", set2));
   SPX_CHECK(result, spx_bad_null(0, NULL, MPI_ERR_ARG, "result"));
@@ -113,7 +113,7 @@ int PMPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result)
 #pragma weak MPIX_Rankset_size = PMPIX_Rankset_size
 int PMPIX_Rankset_size(MPIX_Rankset set, int *size)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_size);
+  SPX_ENTER(SPX_FN_X_Rankset_size, spx_t_X_Rankset_size(set, size));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", set));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   spx_frame frame = {.fn = SPX_FN_X_Rankset_size,
@@ -124,7 +124,7 @@ int PMPIX_Rankset_size(MPIX_Rankset set, int *size)
 #pragma weak MPIX_Rankset_set_flags = PMPIX_Rankset_set_flags
 int PMPIX_Rankset_set_flags(MPIX_Rankset set, int flags)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_set_flags);
+  SPX_ENTER(SPX_FN_X_Rankset_set_flags, spx_t_X_Rankset_set_flags(set, flags));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", set));
   spx_frame frame = {.fn = SPX_FN_X_Rankset_set_flags,
     .a = {{.u = (uintptr_t)set}, {.i = flags}}};
@@ -134,7 +134,7 @@ int PMPIX_Rankset_set_flags(MPIX_Rankset set, int flags)
 #pragma weak MPIX_Rankset_get_failed = PMPIX_Rankset_get_failed
 int PMPIX_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_get_failed);
+  SPX_ENTER(SPX_FN_X_Rankset_get_failed, spx_t_X_Rankset_get_failed(set, failed));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", set));
   SPX_CHECK(failed, spx_bad_null(0, NULL, MPI_ERR_ARG, "failed"));
   spx_frame frame = {.fn = SPX_FN_X_Rankset_get_failed,
@@ -145,7 +145,7 @@ int PMPIX_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed)
 #pragma weak MPIX_Rankset_free = PMPIX_Rankset_free
 int PMPIX_Rankset_free(MPIX_Rankset *set)
 {
-  SPX_ENTER(SPX_FN_X_Rankset_free);
+  SPX_ENTER(SPX_FN_X_Rankset_free, spx_t_X_Rankset_free(set));
   SPX_CHECK(set, spx_bad_null(0, NULL, MPI_ERR_ARG, "set"));
   SPX_CHECK(spx_get(SPX_K_RANKSET, *set), spx_bad_handle(0, NULL, SPX_K_RANKSET, "set", *set));
   spx_frame frame = {.fn = SPX_FN_X_Rankset_free,
@@ -156,7 +156,7 @@ int PMPIX_Rankset_free(MPIX_Rankset *set)
 #pragma weak MPIX_Mcast = PMPIX_Mcast
 int PMPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Mcast);
+  SPX_ENTER(SPX_FN_X_Mcast, spx_t_X_Mcast(buffer, count, datatype, set, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -171,7 +171,7 @@ int PMPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Ranks
 #pragma weak MPIX_Smcast = PMPIX_Smcast
 int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Smcast);
+  SPX_ENTER(SPX_FN_X_Smcast, spx_t_X_Smcast(buffer, count, datatype, set, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -186,7 +186,7 @@ int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rank
 #pragma weak MPIX_Imcast = PMPIX_Imcast
 int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_X_Imcast);
+  SPX_ENTER(SPX_FN_X_Imcast, spx_t_X_Imcast(buffer, count, datatype, set, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -202,7 +202,7 @@ int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rank
 #pragma weak MPIX_Ismcast = PMPIX_Ismcast
 int PMPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_X_Ismcast);
+  SPX_ENTER(SPX_FN_X_Ismcast, spx_t_X_Ismcast(buffer, count, datatype, set, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -218,7 +218,7 @@ int PMPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Ran
 #pragma weak MPIX_Mcast_init = PMPIX_Mcast_init
 int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_X_Mcast_init);
+  SPX_ENTER(SPX_FN_X_Mcast_init, spx_t_X_Mcast_init(buffer, count, datatype, set, tag, comm, info, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -235,7 +235,7 @@ int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_
 #pragma weak MPIX_Mbarrier = PMPIX_Mbarrier
 int PMPIX_Mbarrier(MPIX_Rankset set, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Mbarrier);
+  SPX_ENTER(SPX_FN_X_Mbarrier, spx_t_X_Mbarrier(set, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_get(SPX_K_RANKSET, set), spx_bad_handle(SPX_K_COMM, comm, SPX_K_RANKSET, "set", set));
@@ -246,7 +246,7 @@ int PMPIX_Mbarrier(MPIX_Rankset set, int tag, MPI_Comm comm)
 #pragma weak MPIX_Mreduce = PMPIX_Mreduce
 int PMPIX_Mreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Mreduce);
+  SPX_ENTER(SPX_FN_X_Mreduce, spx_t_X_Mreduce(sendbuf, recvbuf, count, datatype, op, root, set, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
@@ -268,7 +268,7 @@ int PMPIX_Mreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype da
 #pragma weak MPIX_Mallreduce = PMPIX_Mallreduce
 int PMPIX_Mallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Mallreduce);
+  SPX_ENTER(SPX_FN_X_Mallreduce, spx_t_X_Mallreduce(sendbuf, recvbuf, count, datatype, op, set, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -286,7 +286,7 @@ int PMPIX_Mallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
 #pragma weak MPIX_Mgather = PMPIX_Mgather
 int PMPIX_Mgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Mgather);
+  SPX_ENTER(SPX_FN_X_Mgather, spx_t_X_Mgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
@@ -308,7 +308,7 @@ int PMPIX_Mgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
 #pragma weak MPIX_Mscatter = PMPIX_Mscatter
 int PMPIX_Mscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Mscatter);
+  SPX_ENTER(SPX_FN_X_Mscatter, spx_t_X_Mscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_root_ok(c_comm, root), spx_bad_root(c_comm, root));
@@ -330,7 +330,7 @@ int PMPIX_Mscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
 #pragma weak MPIX_Malltoall = PMPIX_Malltoall
 int PMPIX_Malltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_X_Malltoall);
+  SPX_ENTER(SPX_FN_X_Malltoall, spx_t_X_Malltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, set, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = sendbuf != MPI_IN_PLACE ? (spx_type *)spx_get(SPX_K_TYPE, sendtype) : NULL;

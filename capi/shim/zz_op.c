@@ -5,7 +5,7 @@
 #pragma weak MPI_Op_commutative = PMPI_Op_commutative
 int PMPI_Op_commutative(MPI_Op op, int *commute)
 {
-  SPX_ENTER(SPX_FN_Op_commutative);
+  SPX_ENTER(SPX_FN_Op_commutative, spx_t_Op_commutative(op, commute));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(0, NULL, SPX_K_OP, "op", op));
   SPX_CHECK(commute, spx_bad_null(0, NULL, MPI_ERR_ARG, "commute"));
@@ -15,7 +15,7 @@ int PMPI_Op_commutative(MPI_Op op, int *commute)
 #pragma weak MPI_Op_create = PMPI_Op_create
 int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
 {
-  SPX_ENTER(SPX_FN_Op_create);
+  SPX_ENTER(SPX_FN_Op_create, spx_t_Op_create(user_fn, commute, op));
   SPX_CHECK(user_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "user_fn"));
   SPX_CHECK(op, spx_bad_null(0, NULL, MPI_ERR_ARG, "op"));
   return spx_c_Op_create((spx_fnptr){(void *)(uintptr_t)user_fn, 0}, commute, op);
@@ -24,7 +24,7 @@ int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
 #pragma weak MPI_Op_create_c = PMPI_Op_create_c
 int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
 {
-  SPX_ENTER(SPX_FN_Op_create_c);
+  SPX_ENTER(SPX_FN_Op_create_c, spx_t_Op_create_c(user_fn, commute, op));
   SPX_CHECK(user_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "user_fn"));
   SPX_CHECK(op, spx_bad_null(0, NULL, MPI_ERR_ARG, "op"));
   return spx_c_Op_create((spx_fnptr){(void *)(uintptr_t)user_fn, 1}, commute, op);
@@ -33,7 +33,7 @@ int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
 #pragma weak MPI_Op_free = PMPI_Op_free
 int PMPI_Op_free(MPI_Op *op)
 {
-  SPX_ENTER(SPX_FN_Op_free);
+  SPX_ENTER(SPX_FN_Op_free, spx_t_Op_free(op));
   SPX_CHECK(op, spx_bad_null(0, NULL, MPI_ERR_ARG, "op"));
   SPX_CHECK(spx_get(SPX_K_OP, *op), spx_bad_handle(0, NULL, SPX_K_OP, "op", *op));
   return spx_c_Op_free(op);
@@ -42,7 +42,7 @@ int PMPI_Op_free(MPI_Op *op)
 #pragma weak MPI_Reduce_local = PMPI_Reduce_local
 int PMPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op)
 {
-  SPX_ENTER(SPX_FN_Reduce_local);
+  SPX_ENTER(SPX_FN_Reduce_local, spx_t_Reduce_local(inbuf, inoutbuf, count, datatype, op));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
@@ -56,7 +56,7 @@ int PMPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype
 #pragma weak MPI_Reduce_local_c = PMPI_Reduce_local_c
 int PMPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
-  SPX_ENTER(SPX_FN_Reduce_local_c);
+  SPX_ENTER(SPX_FN_Reduce_local_c, spx_t_Reduce_local_c(inbuf, inoutbuf, count, datatype, op));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);

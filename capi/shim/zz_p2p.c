@@ -5,7 +5,7 @@
 #pragma weak MPI_Bsend = PMPI_Bsend
 int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Bsend);
+  SPX_ENTER(SPX_FN_Bsend, spx_t_Bsend(buf, count, datatype, dest, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -20,7 +20,7 @@ int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
 #pragma weak MPI_Bsend_c = PMPI_Bsend_c
 int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Bsend_c);
+  SPX_ENTER(SPX_FN_Bsend_c, spx_t_Bsend_c(buf, count, datatype, dest, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -35,7 +35,7 @@ int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 #pragma weak MPI_Bsend_init = PMPI_Bsend_init
 int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Bsend_init);
+  SPX_ENTER(SPX_FN_Bsend_init, spx_t_Bsend_init(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -51,7 +51,7 @@ int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 #pragma weak MPI_Bsend_init_c = PMPI_Bsend_init_c
 int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Bsend_init_c);
+  SPX_ENTER(SPX_FN_Bsend_init_c, spx_t_Bsend_init_c(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -67,7 +67,7 @@ int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
 #pragma weak MPI_Buffer_attach = PMPI_Buffer_attach
 int PMPI_Buffer_attach(void *buffer, int size)
 {
-  SPX_ENTER(SPX_FN_Buffer_attach);
+  SPX_ENTER(SPX_FN_Buffer_attach, spx_t_Buffer_attach(buffer, size));
   SPX_CHECK(size >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "size", size));
   return spx_c_Buffer_attach(buffer, size);
 }
@@ -75,7 +75,7 @@ int PMPI_Buffer_attach(void *buffer, int size)
 #pragma weak MPI_Buffer_attach_c = PMPI_Buffer_attach_c
 int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
 {
-  SPX_ENTER(SPX_FN_Buffer_attach_c);
+  SPX_ENTER(SPX_FN_Buffer_attach_c, spx_t_Buffer_attach_c(buffer, size));
   SPX_CHECK(size >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "size", size));
   return spx_c_Buffer_attach(buffer, size);
 }
@@ -83,7 +83,7 @@ int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
 #pragma weak MPI_Buffer_detach = PMPI_Buffer_detach
 int PMPI_Buffer_detach(void *buffer_addr, int *size)
 {
-  SPX_ENTER(SPX_FN_Buffer_detach);
+  SPX_ENTER(SPX_FN_Buffer_detach, spx_t_Buffer_detach(buffer_addr, size));
   SPX_CHECK(buffer_addr, spx_bad_null(0, NULL, MPI_ERR_ARG, "buffer_addr"));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Buffer_detach(buffer_addr, (spx_count_out){size, 0});
@@ -92,7 +92,7 @@ int PMPI_Buffer_detach(void *buffer_addr, int *size)
 #pragma weak MPI_Buffer_detach_c = PMPI_Buffer_detach_c
 int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
 {
-  SPX_ENTER(SPX_FN_Buffer_detach_c);
+  SPX_ENTER(SPX_FN_Buffer_detach_c, spx_t_Buffer_detach_c(buffer_addr, size));
   SPX_CHECK(buffer_addr, spx_bad_null(0, NULL, MPI_ERR_ARG, "buffer_addr"));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
   return spx_c_Buffer_detach(buffer_addr, (spx_count_out){size, 1});
@@ -101,14 +101,14 @@ int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
 #pragma weak MPI_Buffer_flush = PMPI_Buffer_flush
 int PMPI_Buffer_flush(void)
 {
-  SPX_ENTER(SPX_FN_Buffer_flush);
+  SPX_ENTER(SPX_FN_Buffer_flush, spx_t_Buffer_flush());
   return spx_c_Buffer_flush();
 }
 
 #pragma weak MPI_Buffer_iflush = PMPI_Buffer_iflush
 int PMPI_Buffer_iflush(MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Buffer_iflush);
+  SPX_ENTER(SPX_FN_Buffer_iflush, spx_t_Buffer_iflush(request));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
   return spx_c_Buffer_iflush(request);
 }
@@ -116,7 +116,7 @@ int PMPI_Buffer_iflush(MPI_Request *request)
 #pragma weak MPI_Cancel = PMPI_Cancel
 int PMPI_Cancel(MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Cancel);
+  SPX_ENTER(SPX_FN_Cancel, spx_t_Cancel(request));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
   SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Cancel(request);
@@ -125,7 +125,7 @@ int PMPI_Cancel(MPI_Request *request)
 #pragma weak MPI_Comm_attach_buffer = PMPI_Comm_attach_buffer
 int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
 {
-  SPX_ENTER(SPX_FN_Comm_attach_buffer);
+  SPX_ENTER(SPX_FN_Comm_attach_buffer, spx_t_Comm_attach_buffer(comm, buffer, size));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "size", size));
@@ -135,7 +135,7 @@ int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
 #pragma weak MPI_Comm_attach_buffer_c = PMPI_Comm_attach_buffer_c
 int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
 {
-  SPX_ENTER(SPX_FN_Comm_attach_buffer_c);
+  SPX_ENTER(SPX_FN_Comm_attach_buffer_c, spx_t_Comm_attach_buffer_c(comm, buffer, size));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "size", size));
@@ -145,7 +145,7 @@ int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
 #pragma weak MPI_Comm_detach_buffer = PMPI_Comm_detach_buffer
 int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
 {
-  SPX_ENTER(SPX_FN_Comm_detach_buffer);
+  SPX_ENTER(SPX_FN_Comm_detach_buffer, spx_t_Comm_detach_buffer(comm, buffer_addr, size));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "buffer_addr"));
@@ -156,7 +156,7 @@ int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
 #pragma weak MPI_Comm_detach_buffer_c = PMPI_Comm_detach_buffer_c
 int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 {
-  SPX_ENTER(SPX_FN_Comm_detach_buffer_c);
+  SPX_ENTER(SPX_FN_Comm_detach_buffer_c, spx_t_Comm_detach_buffer_c(comm, buffer_addr, size));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "buffer_addr"));
@@ -167,7 +167,7 @@ int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 #pragma weak MPI_Comm_flush_buffer = PMPI_Comm_flush_buffer
 int PMPI_Comm_flush_buffer(MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Comm_flush_buffer);
+  SPX_ENTER(SPX_FN_Comm_flush_buffer, spx_t_Comm_flush_buffer(comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   return spx_c_Comm_flush_buffer(c_comm);
@@ -176,7 +176,7 @@ int PMPI_Comm_flush_buffer(MPI_Comm comm)
 #pragma weak MPI_Comm_iflush_buffer = PMPI_Comm_iflush_buffer
 int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Comm_iflush_buffer);
+  SPX_ENTER(SPX_FN_Comm_iflush_buffer, spx_t_Comm_iflush_buffer(comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
@@ -186,7 +186,7 @@ int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 #pragma weak MPI_Grequest_complete = PMPI_Grequest_complete
 int PMPI_Grequest_complete(MPI_Request request)
 {
-  SPX_ENTER(SPX_FN_Grequest_complete);
+  SPX_ENTER(SPX_FN_Grequest_complete, spx_t_Grequest_complete(request));
   SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   return spx_c_Grequest_complete(request);
 }
@@ -194,7 +194,7 @@ int PMPI_Grequest_complete(MPI_Request request)
 #pragma weak MPI_Grequest_start = PMPI_Grequest_start
 int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Grequest_start);
+  SPX_ENTER(SPX_FN_Grequest_start, spx_t_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_ARG, "request"));
   return spx_c_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
 }
@@ -202,7 +202,7 @@ int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free
 #pragma weak MPI_Ibsend = PMPI_Ibsend
 int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Ibsend);
+  SPX_ENTER(SPX_FN_Ibsend, spx_t_Ibsend(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -218,7 +218,7 @@ int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int
 #pragma weak MPI_Ibsend_c = PMPI_Ibsend_c
 int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Ibsend_c);
+  SPX_ENTER(SPX_FN_Ibsend_c, spx_t_Ibsend_c(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -234,7 +234,7 @@ int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
 #pragma weak MPI_Improbe = PMPI_Improbe
 int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Improbe);
+  SPX_ENTER(SPX_FN_Improbe, spx_t_Improbe(source, tag, comm, flag, message, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
@@ -247,7 +247,7 @@ int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
 #pragma weak MPI_Imrecv = PMPI_Imrecv
 int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Imrecv);
+  SPX_ENTER(SPX_FN_Imrecv, spx_t_Imrecv(buf, count, datatype, message, request));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
@@ -261,7 +261,7 @@ int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *messag
 #pragma weak MPI_Imrecv_c = PMPI_Imrecv_c
 int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Imrecv_c);
+  SPX_ENTER(SPX_FN_Imrecv_c, spx_t_Imrecv_c(buf, count, datatype, message, request));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
@@ -275,7 +275,7 @@ int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message
 #pragma weak MPI_Iprobe = PMPI_Iprobe
 int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Iprobe);
+  SPX_ENTER(SPX_FN_Iprobe, spx_t_Iprobe(source, tag, comm, flag, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
@@ -287,7 +287,7 @@ int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
 #pragma weak MPI_Irecv = PMPI_Irecv
 int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Irecv);
+  SPX_ENTER(SPX_FN_Irecv, spx_t_Irecv(buf, count, datatype, source, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -303,7 +303,7 @@ int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
 #pragma weak MPI_Irecv_c = PMPI_Irecv_c
 int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Irecv_c);
+  SPX_ENTER(SPX_FN_Irecv_c, spx_t_Irecv_c(buf, count, datatype, source, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -319,7 +319,7 @@ int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, 
 #pragma weak MPI_Irsend = PMPI_Irsend
 int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Irsend);
+  SPX_ENTER(SPX_FN_Irsend, spx_t_Irsend(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -335,7 +335,7 @@ int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int
 #pragma weak MPI_Irsend_c = PMPI_Irsend_c
 int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Irsend_c);
+  SPX_ENTER(SPX_FN_Irsend_c, spx_t_Irsend_c(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -351,7 +351,7 @@ int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
 #pragma weak MPI_Isend = PMPI_Isend
 int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Isend);
+  SPX_ENTER(SPX_FN_Isend, spx_t_Isend(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -367,7 +367,7 @@ int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
 #pragma weak MPI_Isend_c = PMPI_Isend_c
 int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Isend_c);
+  SPX_ENTER(SPX_FN_Isend_c, spx_t_Isend_c(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -383,7 +383,7 @@ int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 #pragma weak MPI_Isendrecv = PMPI_Isendrecv
 int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Isendrecv);
+  SPX_ENTER(SPX_FN_Isendrecv, spx_t_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
@@ -405,7 +405,7 @@ int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, in
 #pragma weak MPI_Isendrecv_c = PMPI_Isendrecv_c
 int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Isendrecv_c);
+  SPX_ENTER(SPX_FN_Isendrecv_c, spx_t_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
@@ -427,7 +427,7 @@ int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
 #pragma weak MPI_Isendrecv_replace = PMPI_Isendrecv_replace
 int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Isendrecv_replace);
+  SPX_ENTER(SPX_FN_Isendrecv_replace, spx_t_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -445,7 +445,7 @@ int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest
 #pragma weak MPI_Isendrecv_replace_c = PMPI_Isendrecv_replace_c
 int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Isendrecv_replace_c);
+  SPX_ENTER(SPX_FN_Isendrecv_replace_c, spx_t_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -463,7 +463,7 @@ int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, 
 #pragma weak MPI_Issend = PMPI_Issend
 int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Issend);
+  SPX_ENTER(SPX_FN_Issend, spx_t_Issend(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -479,7 +479,7 @@ int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int
 #pragma weak MPI_Issend_c = PMPI_Issend_c
 int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Issend_c);
+  SPX_ENTER(SPX_FN_Issend_c, spx_t_Issend_c(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -495,7 +495,7 @@ int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
 #pragma weak MPI_Mprobe = PMPI_Mprobe
 int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Mprobe);
+  SPX_ENTER(SPX_FN_Mprobe, spx_t_Mprobe(source, tag, comm, message, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
@@ -507,7 +507,7 @@ int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 #pragma weak MPI_Mrecv = PMPI_Mrecv
 int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Mrecv);
+  SPX_ENTER(SPX_FN_Mrecv, spx_t_Mrecv(buf, count, datatype, message, status));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
@@ -520,7 +520,7 @@ int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message
 #pragma weak MPI_Mrecv_c = PMPI_Mrecv_c
 int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Mrecv_c);
+  SPX_ENTER(SPX_FN_Mrecv_c, spx_t_Mrecv_c(buf, count, datatype, message, status));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(message, spx_bad_null(0, NULL, MPI_ERR_ARG, "message"));
@@ -533,7 +533,7 @@ int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message 
 #pragma weak MPI_Parrived = PMPI_Parrived
 int PMPI_Parrived(MPI_Request request, int partition, int *flag)
 {
-  SPX_ENTER(SPX_FN_Parrived);
+  SPX_ENTER(SPX_FN_Parrived, spx_t_Parrived(request, partition, flag));
   SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Parrived(request, partition, flag);
@@ -542,7 +542,7 @@ int PMPI_Parrived(MPI_Request request, int partition, int *flag)
 #pragma weak MPI_Pready = PMPI_Pready
 int PMPI_Pready(int partition, MPI_Request request)
 {
-  SPX_ENTER(SPX_FN_Pready);
+  SPX_ENTER(SPX_FN_Pready, spx_t_Pready(partition, request));
   SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   return spx_c_Pready(partition, request);
 }
@@ -550,7 +550,7 @@ int PMPI_Pready(int partition, MPI_Request request)
 #pragma weak MPI_Pready_list = PMPI_Pready_list
 int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
 {
-  SPX_ENTER(SPX_FN_Pready_list);
+  SPX_ENTER(SPX_FN_Pready_list, spx_t_Pready_list(length, array_of_partitions, request));
   SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   SPX_CHECK(length >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "length", length));
   SPX_CHECK(length <= 0 || array_of_partitions, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_partitions"));
@@ -560,7 +560,7 @@ int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request re
 #pragma weak MPI_Pready_range = PMPI_Pready_range
 int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
 {
-  SPX_ENTER(SPX_FN_Pready_range);
+  SPX_ENTER(SPX_FN_Pready_range, spx_t_Pready_range(partition_low, partition_high, request));
   SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   return spx_c_Pready_range(partition_low, partition_high, request);
 }
@@ -568,7 +568,7 @@ int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request
 #pragma weak MPI_Precv_init = PMPI_Precv_init
 int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Precv_init);
+  SPX_ENTER(SPX_FN_Precv_init, spx_t_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -585,7 +585,7 @@ int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype dat
 #pragma weak MPI_Probe = PMPI_Probe
 int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Probe);
+  SPX_ENTER(SPX_FN_Probe, spx_t_Probe(source, tag, comm, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   if (SPX_UNLIKELY(!spx_source_ok(c_comm, source))) SPX_TRY(spx_other_source(&c_comm, &source, "source", tag));
@@ -596,7 +596,7 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 #pragma weak MPI_Psend_init = PMPI_Psend_init
 int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Psend_init);
+  SPX_ENTER(SPX_FN_Psend_init, spx_t_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -613,7 +613,7 @@ int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Dataty
 #pragma weak MPI_Recv = PMPI_Recv
 int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Recv);
+  SPX_ENTER(SPX_FN_Recv, spx_t_Recv(buf, count, datatype, source, tag, comm, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -628,7 +628,7 @@ int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, 
 #pragma weak MPI_Recv_c = PMPI_Recv_c
 int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Recv_c);
+  SPX_ENTER(SPX_FN_Recv_c, spx_t_Recv_c(buf, count, datatype, source, tag, comm, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -643,7 +643,7 @@ int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, i
 #pragma weak MPI_Recv_init = PMPI_Recv_init
 int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Recv_init);
+  SPX_ENTER(SPX_FN_Recv_init, spx_t_Recv_init(buf, count, datatype, source, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -659,7 +659,7 @@ int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int 
 #pragma weak MPI_Recv_init_c = PMPI_Recv_init_c
 int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Recv_init_c);
+  SPX_ENTER(SPX_FN_Recv_init_c, spx_t_Recv_init_c(buf, count, datatype, source, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -675,7 +675,7 @@ int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sour
 #pragma weak MPI_Request_free = PMPI_Request_free
 int PMPI_Request_free(MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Request_free);
+  SPX_ENTER(SPX_FN_Request_free, spx_t_Request_free(request));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
   SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Request_free(request);
@@ -684,7 +684,7 @@ int PMPI_Request_free(MPI_Request *request)
 #pragma weak MPI_Request_get_status = PMPI_Request_get_status
 int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Request_get_status);
+  SPX_ENTER(SPX_FN_Request_get_status, spx_t_Request_get_status(request, flag, status));
   SPX_CHECK(request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
   return spx_c_Request_get_status(request, flag, status);
@@ -693,7 +693,7 @@ int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 #pragma weak MPI_Request_get_status_all = PMPI_Request_get_status_all
 int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
-  SPX_ENTER(SPX_FN_Request_get_status_all);
+  SPX_ENTER(SPX_FN_Request_get_status_all, spx_t_Request_get_status_all(count, array_of_requests, flag, array_of_statuses));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
@@ -703,7 +703,7 @@ int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[]
 #pragma weak MPI_Request_get_status_any = PMPI_Request_get_status_any
 int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Request_get_status_any);
+  SPX_ENTER(SPX_FN_Request_get_status_any, spx_t_Request_get_status_any(count, array_of_requests, indx, flag, status));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
   SPX_CHECK(indx, spx_bad_null(0, NULL, MPI_ERR_ARG, "indx"));
@@ -714,7 +714,7 @@ int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[]
 #pragma weak MPI_Request_get_status_some = PMPI_Request_get_status_some
 int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
-  SPX_ENTER(SPX_FN_Request_get_status_some);
+  SPX_ENTER(SPX_FN_Request_get_status_some, spx_t_Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
   SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
   SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
   SPX_CHECK(outcount, spx_bad_null(0, NULL, MPI_ERR_ARG, "outcount"));
@@ -725,7 +725,7 @@ int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_request
 #pragma weak MPI_Rsend = PMPI_Rsend
 int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Rsend);
+  SPX_ENTER(SPX_FN_Rsend, spx_t_Rsend(buf, count, datatype, dest, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -740,7 +740,7 @@ int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
 #pragma weak MPI_Rsend_c = PMPI_Rsend_c
 int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Rsend_c);
+  SPX_ENTER(SPX_FN_Rsend_c, spx_t_Rsend_c(buf, count, datatype, dest, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -755,7 +755,7 @@ int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 #pragma weak MPI_Rsend_init = PMPI_Rsend_init
 int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Rsend_init);
+  SPX_ENTER(SPX_FN_Rsend_init, spx_t_Rsend_init(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -771,7 +771,7 @@ int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 #pragma weak MPI_Rsend_init_c = PMPI_Rsend_init_c
 int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Rsend_init_c);
+  SPX_ENTER(SPX_FN_Rsend_init_c, spx_t_Rsend_init_c(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -787,7 +787,7 @@ int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
 #pragma weak MPI_Send = PMPI_Send
 int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Send);
+  SPX_ENTER(SPX_FN_Send, spx_t_Send(buf, count, datatype, dest, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -802,7 +802,7 @@ int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int t
 #pragma weak MPI_Send_c = PMPI_Send_c
 int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Send_c);
+  SPX_ENTER(SPX_FN_Send_c, spx_t_Send_c(buf, count, datatype, dest, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -817,7 +817,7 @@ int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int des
 #pragma weak MPI_Send_init = PMPI_Send_init
 int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Send_init);
+  SPX_ENTER(SPX_FN_Send_init, spx_t_Send_init(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -833,7 +833,7 @@ int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, 
 #pragma weak MPI_Send_init_c = PMPI_Send_init_c
 int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Send_init_c);
+  SPX_ENTER(SPX_FN_Send_init_c, spx_t_Send_init_c(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -849,7 +849,7 @@ int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, in
 #pragma weak MPI_Sendrecv = PMPI_Sendrecv
 int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Sendrecv);
+  SPX_ENTER(SPX_FN_Sendrecv, spx_t_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
@@ -870,7 +870,7 @@ int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
 #pragma weak MPI_Sendrecv_c = PMPI_Sendrecv_c
 int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Sendrecv_c);
+  SPX_ENTER(SPX_FN_Sendrecv_c, spx_t_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_sendtype = (spx_type *)spx_get(SPX_K_TYPE, sendtype);
@@ -891,7 +891,7 @@ int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 #pragma weak MPI_Sendrecv_replace = PMPI_Sendrecv_replace
 int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Sendrecv_replace);
+  SPX_ENTER(SPX_FN_Sendrecv_replace, spx_t_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -908,7 +908,7 @@ int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
 #pragma weak MPI_Sendrecv_replace_c = PMPI_Sendrecv_replace_c
 int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Sendrecv_replace_c);
+  SPX_ENTER(SPX_FN_Sendrecv_replace_c, spx_t_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -925,7 +925,7 @@ int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
 #pragma weak MPI_Session_attach_buffer = PMPI_Session_attach_buffer
 int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size)
 {
-  SPX_ENTER(SPX_FN_Session_attach_buffer);
+  SPX_ENTER(SPX_FN_Session_attach_buffer, spx_t_Session_attach_buffer(session, buffer, size));
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_SESSION, session, MPI_ERR_ARG, "size", size));
   return spx_c_Session_attach_buffer(session, buffer, size);
@@ -934,7 +934,7 @@ int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size)
 #pragma weak MPI_Session_attach_buffer_c = PMPI_Session_attach_buffer_c
 int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size)
 {
-  SPX_ENTER(SPX_FN_Session_attach_buffer_c);
+  SPX_ENTER(SPX_FN_Session_attach_buffer_c, spx_t_Session_attach_buffer_c(session, buffer, size));
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(size >= 0, spx_bad_negative(SPX_K_SESSION, session, MPI_ERR_ARG, "size", size));
   return spx_c_Session_attach_buffer(session, buffer, size);
@@ -943,7 +943,7 @@ int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count si
 #pragma weak MPI_Session_detach_buffer = PMPI_Session_detach_buffer
 int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size)
 {
-  SPX_ENTER(SPX_FN_Session_detach_buffer);
+  SPX_ENTER(SPX_FN_Session_detach_buffer, spx_t_Session_detach_buffer(session, buffer_addr, size));
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "buffer_addr"));
   SPX_CHECK(size, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "size"));
@@ -953,7 +953,7 @@ int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size
 #pragma weak MPI_Session_detach_buffer_c = PMPI_Session_detach_buffer_c
 int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size)
 {
-  SPX_ENTER(SPX_FN_Session_detach_buffer_c);
+  SPX_ENTER(SPX_FN_Session_detach_buffer_c, spx_t_Session_detach_buffer_c(session, buffer_addr, size));
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(buffer_addr, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "buffer_addr"));
   SPX_CHECK(size, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "size"));
@@ -963,7 +963,7 @@ int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Cou
 #pragma weak MPI_Session_flush_buffer = PMPI_Session_flush_buffer
 int PMPI_Session_flush_buffer(MPI_Session session)
 {
-  SPX_ENTER(SPX_FN_Session_flush_buffer);
+  SPX_ENTER(SPX_FN_Session_flush_buffer, spx_t_Session_flush_buffer(session));
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   return spx_c_Session_flush_buffer(session);
 }
@@ -971,7 +971,7 @@ int PMPI_Session_flush_buffer(MPI_Session session)
 #pragma weak MPI_Session_iflush_buffer = PMPI_Session_iflush_buffer
 int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Session_iflush_buffer);
+  SPX_ENTER(SPX_FN_Session_iflush_buffer, spx_t_Session_iflush_buffer(session, request));
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(request, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "request"));
   return spx_c_Session_iflush_buffer(session, request);
@@ -980,7 +980,7 @@ int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
 #pragma weak MPI_Ssend = PMPI_Ssend
 int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Ssend);
+  SPX_ENTER(SPX_FN_Ssend, spx_t_Ssend(buf, count, datatype, dest, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -995,7 +995,7 @@ int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
 #pragma weak MPI_Ssend_c = PMPI_Ssend_c
 int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Ssend_c);
+  SPX_ENTER(SPX_FN_Ssend_c, spx_t_Ssend_c(buf, count, datatype, dest, tag, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -1010,7 +1010,7 @@ int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 #pragma weak MPI_Ssend_init = PMPI_Ssend_init
 int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Ssend_init);
+  SPX_ENTER(SPX_FN_Ssend_init, spx_t_Ssend_init(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -1026,7 +1026,7 @@ int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 #pragma weak MPI_Ssend_init_c = PMPI_Ssend_init_c
 int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Ssend_init_c);
+  SPX_ENTER(SPX_FN_Ssend_init_c, spx_t_Ssend_init_c(buf, count, datatype, dest, tag, comm, request));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -1042,7 +1042,7 @@ int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
 #pragma weak MPI_Start = PMPI_Start
 int PMPI_Start(MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Start);
+  SPX_ENTER(SPX_FN_Start, spx_t_Start(request));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
   SPX_CHECK(spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Start(request);
@@ -1051,7 +1051,7 @@ int PMPI_Start(MPI_Request *request)
 #pragma weak MPI_Startall = PMPI_Startall
 int PMPI_Startall(int count, MPI_Request array_of_requests[])
 {
-  SPX_ENTER(SPX_FN_Startall);
+  SPX_ENTER(SPX_FN_Startall, spx_t_Startall(count, array_of_requests));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests(count, array_of_requests));
   return spx_c_Startall(count, array_of_requests);
@@ -1120,7 +1120,7 @@ int PMPI_Status_set_tag(MPI_Status *status, int tag)
 #pragma weak MPI_Test = PMPI_Test
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Test);
+  SPX_ENTER(SPX_FN_Test, spx_t_Test(request, flag, status));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
   SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
@@ -1139,7 +1139,7 @@ int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
 #pragma weak MPI_Testall = PMPI_Testall
 int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
-  SPX_ENTER(SPX_FN_Testall);
+  SPX_ENTER(SPX_FN_Testall, spx_t_Testall(count, array_of_requests, flag, array_of_statuses));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
@@ -1149,7 +1149,7 @@ int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Stat
 #pragma weak MPI_Testany = PMPI_Testany
 int PMPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Testany);
+  SPX_ENTER(SPX_FN_Testany, spx_t_Testany(count, array_of_requests, indx, flag, status));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
   SPX_CHECK(indx, spx_bad_null(0, NULL, MPI_ERR_ARG, "indx"));
@@ -1160,7 +1160,7 @@ int PMPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fla
 #pragma weak MPI_Testsome = PMPI_Testsome
 int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
-  SPX_ENTER(SPX_FN_Testsome);
+  SPX_ENTER(SPX_FN_Testsome, spx_t_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
   SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
   SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
   SPX_CHECK(outcount, spx_bad_null(0, NULL, MPI_ERR_ARG, "outcount"));
@@ -1171,7 +1171,7 @@ int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, i
 #pragma weak MPI_Wait = PMPI_Wait
 int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Wait);
+  SPX_ENTER(SPX_FN_Wait, spx_t_Wait(request, status));
   SPX_CHECK(request, spx_bad_null(0, NULL, MPI_ERR_REQUEST, "request"));
   SPX_CHECK(*request == MPI_REQUEST_NULL || spx_get(SPX_K_REQ, *request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", *request));
   return spx_c_Wait(request, status);
@@ -1180,7 +1180,7 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 #pragma weak MPI_Waitall = PMPI_Waitall
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
-  SPX_ENTER(SPX_FN_Waitall);
+  SPX_ENTER(SPX_FN_Waitall, spx_t_Waitall(count, array_of_requests, array_of_statuses));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
   return spx_c_Waitall(count, array_of_requests, array_of_statuses);
@@ -1189,7 +1189,7 @@ int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
 #pragma weak MPI_Waitany = PMPI_Waitany
 int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
 {
-  SPX_ENTER(SPX_FN_Waitany);
+  SPX_ENTER(SPX_FN_Waitany, spx_t_Waitany(count, array_of_requests, indx, status));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_TRY(spx_check_requests_or_null(count, array_of_requests));
   SPX_CHECK(indx, spx_bad_null(0, NULL, MPI_ERR_ARG, "indx"));
@@ -1199,7 +1199,7 @@ int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Stat
 #pragma weak MPI_Waitsome = PMPI_Waitsome
 int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
-  SPX_ENTER(SPX_FN_Waitsome);
+  SPX_ENTER(SPX_FN_Waitsome, spx_t_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
   SPX_CHECK(incount >= 0, spx_bad_count(0, NULL, "incount", incount));
   SPX_TRY(spx_check_requests_or_null(incount, array_of_requests));
   SPX_CHECK(outcount, spx_bad_null(0, NULL, MPI_ERR_ARG, "outcount"));
@@ -1210,7 +1210,7 @@ int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, i
 #pragma weak MPIX_Request_attach = PMPIX_Request_attach
 int PMPIX_Request_attach(MPI_Request request, MPIX_Request_function *start_fn, MPIX_Request_function *complete_fn, MPIX_Request_function *free_fn, void *extra_state)
 {
-  SPX_ENTER(SPX_FN_X_Request_attach);
+  SPX_ENTER(SPX_FN_X_Request_attach, spx_t_X_Request_attach(request, start_fn, complete_fn, free_fn, extra_state));
   SPX_CHECK(spx_get(SPX_K_REQ, request), spx_bad_handle(0, NULL, SPX_K_REQ, "request", request));
   return spx_c_X_Request_attach(request, start_fn, complete_fn, free_fn, extra_state);
 }

@@ -5,7 +5,7 @@
 #pragma weak MPI_Accumulate = PMPI_Accumulate
 int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Accumulate);
+  SPX_ENTER(SPX_FN_Accumulate, spx_t_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -22,7 +22,7 @@ int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype orig
 #pragma weak MPI_Accumulate_c = PMPI_Accumulate_c
 int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Accumulate_c);
+  SPX_ENTER(SPX_FN_Accumulate_c, spx_t_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -39,7 +39,7 @@ int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datat
 #pragma weak MPI_Compare_and_swap = PMPI_Compare_and_swap
 int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Compare_and_swap);
+  SPX_ENTER(SPX_FN_Compare_and_swap, spx_t_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_WIN, win, "datatype", datatype));
@@ -52,7 +52,7 @@ int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, voi
 #pragma weak MPI_Fetch_and_op = PMPI_Fetch_and_op
 int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Fetch_and_op);
+  SPX_ENTER(SPX_FN_Fetch_and_op, spx_t_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(SPX_K_WIN, win, "datatype", datatype));
@@ -65,7 +65,7 @@ int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype d
 #pragma weak MPI_Get = PMPI_Get
 int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Get);
+  SPX_ENTER(SPX_FN_Get, spx_t_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -80,7 +80,7 @@ int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, 
 #pragma weak MPI_Get_accumulate = PMPI_Get_accumulate
 int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Get_accumulate);
+  SPX_ENTER(SPX_FN_Get_accumulate, spx_t_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   spx_type *t_result_datatype = (spx_type *)spx_get(SPX_K_TYPE, result_datatype);
@@ -98,7 +98,7 @@ int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype 
 #pragma weak MPI_Get_accumulate_c = PMPI_Get_accumulate_c
 int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Get_accumulate_c);
+  SPX_ENTER(SPX_FN_Get_accumulate_c, spx_t_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   spx_type *t_result_datatype = (spx_type *)spx_get(SPX_K_TYPE, result_datatype);
@@ -116,7 +116,7 @@ int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_D
 #pragma weak MPI_Get_c = PMPI_Get_c
 int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Get_c);
+  SPX_ENTER(SPX_FN_Get_c, spx_t_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -131,7 +131,7 @@ int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_da
 #pragma weak MPI_Put = PMPI_Put
 int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Put);
+  SPX_ENTER(SPX_FN_Put, spx_t_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -146,7 +146,7 @@ int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_data
 #pragma weak MPI_Put_c = PMPI_Put_c
 int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Put_c);
+  SPX_ENTER(SPX_FN_Put_c, spx_t_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -161,7 +161,7 @@ int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype ori
 #pragma weak MPI_Raccumulate = PMPI_Raccumulate
 int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Raccumulate);
+  SPX_ENTER(SPX_FN_Raccumulate, spx_t_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -179,7 +179,7 @@ int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype ori
 #pragma weak MPI_Raccumulate_c = PMPI_Raccumulate_c
 int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Raccumulate_c);
+  SPX_ENTER(SPX_FN_Raccumulate_c, spx_t_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -197,7 +197,7 @@ int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Data
 #pragma weak MPI_Rget = PMPI_Rget
 int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Rget);
+  SPX_ENTER(SPX_FN_Rget, spx_t_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -213,7 +213,7 @@ int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
 #pragma weak MPI_Rget_accumulate = PMPI_Rget_accumulate
 int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Rget_accumulate);
+  SPX_ENTER(SPX_FN_Rget_accumulate, spx_t_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   spx_type *t_result_datatype = (spx_type *)spx_get(SPX_K_TYPE, result_datatype);
@@ -232,7 +232,7 @@ int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype
 #pragma weak MPI_Rget_accumulate_c = PMPI_Rget_accumulate_c
 int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Rget_accumulate_c);
+  SPX_ENTER(SPX_FN_Rget_accumulate_c, spx_t_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   spx_type *t_result_datatype = (spx_type *)spx_get(SPX_K_TYPE, result_datatype);
@@ -251,7 +251,7 @@ int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_
 #pragma weak MPI_Rget_c = PMPI_Rget_c
 int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Rget_c);
+  SPX_ENTER(SPX_FN_Rget_c, spx_t_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -267,7 +267,7 @@ int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_d
 #pragma weak MPI_Rput = PMPI_Rput
 int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Rput);
+  SPX_ENTER(SPX_FN_Rput, spx_t_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -283,7 +283,7 @@ int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_dat
 #pragma weak MPI_Rput_c = PMPI_Rput_c
 int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-  SPX_ENTER(SPX_FN_Rput_c);
+  SPX_ENTER(SPX_FN_Rput_c, spx_t_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   spx_type *t_origin_datatype = (spx_type *)spx_get(SPX_K_TYPE, origin_datatype);
   SPX_CHECK(spx_committed(t_origin_datatype), spx_bad_type(SPX_K_WIN, win, "origin_datatype", origin_datatype));
@@ -299,7 +299,7 @@ int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype or
 #pragma weak MPI_Win_allocate = PMPI_Win_allocate
 int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
-  SPX_ENTER(SPX_FN_Win_allocate);
+  SPX_ENTER(SPX_FN_Win_allocate, spx_t_Win_allocate(size, disp_unit, info, comm, baseptr, win));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -312,7 +312,7 @@ int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm
 #pragma weak MPI_Win_allocate_c = PMPI_Win_allocate_c
 int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
-  SPX_ENTER(SPX_FN_Win_allocate_c);
+  SPX_ENTER(SPX_FN_Win_allocate_c, spx_t_Win_allocate_c(size, disp_unit, info, comm, baseptr, win));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -325,7 +325,7 @@ int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Co
 #pragma weak MPI_Win_allocate_shared = PMPI_Win_allocate_shared
 int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
-  SPX_ENTER(SPX_FN_Win_allocate_shared);
+  SPX_ENTER(SPX_FN_Win_allocate_shared, spx_t_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -338,7 +338,7 @@ int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
 #pragma weak MPI_Win_allocate_shared_c = PMPI_Win_allocate_shared_c
 int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
-  SPX_ENTER(SPX_FN_Win_allocate_shared_c);
+  SPX_ENTER(SPX_FN_Win_allocate_shared_c, spx_t_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -351,7 +351,7 @@ int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 #pragma weak MPI_Win_attach = PMPI_Win_attach
 int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
-  SPX_ENTER(SPX_FN_Win_attach);
+  SPX_ENTER(SPX_FN_Win_attach, spx_t_Win_attach(win, base, size));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_attach(win, base, size);
 }
@@ -359,7 +359,7 @@ int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 #pragma weak MPI_Win_complete = PMPI_Win_complete
 int PMPI_Win_complete(MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_complete);
+  SPX_ENTER(SPX_FN_Win_complete, spx_t_Win_complete(win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_complete(win);
 }
@@ -367,7 +367,7 @@ int PMPI_Win_complete(MPI_Win win)
 #pragma weak MPI_Win_create = PMPI_Win_create
 int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
-  SPX_ENTER(SPX_FN_Win_create);
+  SPX_ENTER(SPX_FN_Win_create, spx_t_Win_create(base, size, disp_unit, info, comm, win));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -379,7 +379,7 @@ int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI
 #pragma weak MPI_Win_create_c = PMPI_Win_create_c
 int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
-  SPX_ENTER(SPX_FN_Win_create_c);
+  SPX_ENTER(SPX_FN_Win_create_c, spx_t_Win_create_c(base, size, disp_unit, info, comm, win));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -391,7 +391,7 @@ int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info in
 #pragma weak MPI_Win_create_dynamic = PMPI_Win_create_dynamic
 int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
-  SPX_ENTER(SPX_FN_Win_create_dynamic);
+  SPX_ENTER(SPX_FN_Win_create_dynamic, spx_t_Win_create_dynamic(info, comm, win));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -403,7 +403,7 @@ int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 #pragma weak MPI_Win_detach = PMPI_Win_detach
 int PMPI_Win_detach(MPI_Win win, const void *base)
 {
-  SPX_ENTER(SPX_FN_Win_detach);
+  SPX_ENTER(SPX_FN_Win_detach, spx_t_Win_detach(win, base));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_detach(win, base);
 }
@@ -411,7 +411,7 @@ int PMPI_Win_detach(MPI_Win win, const void *base)
 #pragma weak MPI_Win_fence = PMPI_Win_fence
 int PMPI_Win_fence(int assert, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_fence);
+  SPX_ENTER(SPX_FN_Win_fence, spx_t_Win_fence(assert, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_fence(assert, win);
 }
@@ -419,7 +419,7 @@ int PMPI_Win_fence(int assert, MPI_Win win)
 #pragma weak MPI_Win_flush = PMPI_Win_flush
 int PMPI_Win_flush(int rank, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_flush);
+  SPX_ENTER(SPX_FN_Win_flush, spx_t_Win_flush(rank, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_flush(rank, win);
 }
@@ -427,7 +427,7 @@ int PMPI_Win_flush(int rank, MPI_Win win)
 #pragma weak MPI_Win_flush_all = PMPI_Win_flush_all
 int PMPI_Win_flush_all(MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_flush_all);
+  SPX_ENTER(SPX_FN_Win_flush_all, spx_t_Win_flush_all(win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_flush_all(win);
 }
@@ -435,7 +435,7 @@ int PMPI_Win_flush_all(MPI_Win win)
 #pragma weak MPI_Win_flush_local = PMPI_Win_flush_local
 int PMPI_Win_flush_local(int rank, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_flush_local);
+  SPX_ENTER(SPX_FN_Win_flush_local, spx_t_Win_flush_local(rank, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_flush_local(rank, win);
 }
@@ -443,7 +443,7 @@ int PMPI_Win_flush_local(int rank, MPI_Win win)
 #pragma weak MPI_Win_flush_local_all = PMPI_Win_flush_local_all
 int PMPI_Win_flush_local_all(MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_flush_local_all);
+  SPX_ENTER(SPX_FN_Win_flush_local_all, spx_t_Win_flush_local_all(win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_flush_local_all(win);
 }
@@ -451,7 +451,7 @@ int PMPI_Win_flush_local_all(MPI_Win win)
 #pragma weak MPI_Win_free = PMPI_Win_free
 int PMPI_Win_free(MPI_Win *win)
 {
-  SPX_ENTER(SPX_FN_Win_free);
+  SPX_ENTER(SPX_FN_Win_free, spx_t_Win_free(win));
   SPX_CHECK(win, spx_bad_null(0, NULL, MPI_ERR_ARG, "win"));
   SPX_CHECK(spx_get(SPX_K_WIN, *win), spx_bad_handle(0, NULL, SPX_K_WIN, "win", *win));
   return spx_c_Win_free(win);
@@ -460,7 +460,7 @@ int PMPI_Win_free(MPI_Win *win)
 #pragma weak MPI_Win_get_group = PMPI_Win_get_group
 int PMPI_Win_get_group(MPI_Win win, MPI_Group *group)
 {
-  SPX_ENTER(SPX_FN_Win_get_group);
+  SPX_ENTER(SPX_FN_Win_get_group, spx_t_Win_get_group(win, group));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(group, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "group"));
   return spx_c_Win_get_group(win, group);
@@ -469,7 +469,7 @@ int PMPI_Win_get_group(MPI_Win win, MPI_Group *group)
 #pragma weak MPI_Win_get_info = PMPI_Win_get_info
 int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 {
-  SPX_ENTER(SPX_FN_Win_get_info);
+  SPX_ENTER(SPX_FN_Win_get_info, spx_t_Win_get_info(win, info_used));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(info_used, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "info_used"));
   spx_frame frame = {.fn = SPX_FN_Win_get_info,
@@ -480,7 +480,7 @@ int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 #pragma weak MPI_Win_get_name = PMPI_Win_get_name
 int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 {
-  SPX_ENTER(SPX_FN_Win_get_name);
+  SPX_ENTER(SPX_FN_Win_get_name, spx_t_Win_get_name(win, win_name, resultlen));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(win_name, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "win_name"));
   SPX_CHECK(resultlen, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "resultlen"));
@@ -490,7 +490,7 @@ int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 #pragma weak MPI_Win_lock = PMPI_Win_lock
 int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_lock);
+  SPX_ENTER(SPX_FN_Win_lock, spx_t_Win_lock(lock_type, rank, assert, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_lock(lock_type, rank, assert, win);
 }
@@ -498,7 +498,7 @@ int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 #pragma weak MPI_Win_lock_all = PMPI_Win_lock_all
 int PMPI_Win_lock_all(int assert, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_lock_all);
+  SPX_ENTER(SPX_FN_Win_lock_all, spx_t_Win_lock_all(assert, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_lock_all(assert, win);
 }
@@ -506,7 +506,7 @@ int PMPI_Win_lock_all(int assert, MPI_Win win)
 #pragma weak MPI_Win_post = PMPI_Win_post
 int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_post);
+  SPX_ENTER(SPX_FN_Win_post, spx_t_Win_post(group, assert, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_WIN, win, SPX_K_GROUP, "group", group));
   return spx_c_Win_post(group, assert, win);
@@ -515,7 +515,7 @@ int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 #pragma weak MPI_Win_set_info = PMPI_Win_set_info
 int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
 {
-  SPX_ENTER(SPX_FN_Win_set_info);
+  SPX_ENTER(SPX_FN_Win_set_info, spx_t_Win_set_info(win, info));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_WIN, win, SPX_K_INFO, "info", info));
   spx_frame frame = {.fn = SPX_FN_Win_set_info,
@@ -526,7 +526,7 @@ int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
 #pragma weak MPI_Win_set_name = PMPI_Win_set_name
 int PMPI_Win_set_name(MPI_Win win, const char *win_name)
 {
-  SPX_ENTER(SPX_FN_Win_set_name);
+  SPX_ENTER(SPX_FN_Win_set_name, spx_t_Win_set_name(win, win_name));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(win_name, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "win_name"));
   return spx_c_Win_set_name(win, win_name);
@@ -535,7 +535,7 @@ int PMPI_Win_set_name(MPI_Win win, const char *win_name)
 #pragma weak MPI_Win_shared_query = PMPI_Win_shared_query
 int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
 {
-  SPX_ENTER(SPX_FN_Win_shared_query);
+  SPX_ENTER(SPX_FN_Win_shared_query, spx_t_Win_shared_query(win, rank, size, disp_unit, baseptr));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(size, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "size"));
   SPX_CHECK(disp_unit, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "disp_unit"));
@@ -546,7 +546,7 @@ int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit,
 #pragma weak MPI_Win_shared_query_c = PMPI_Win_shared_query_c
 int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr)
 {
-  SPX_ENTER(SPX_FN_Win_shared_query_c);
+  SPX_ENTER(SPX_FN_Win_shared_query_c, spx_t_Win_shared_query_c(win, rank, size, disp_unit, baseptr));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(size, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "size"));
   SPX_CHECK(disp_unit, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "disp_unit"));
@@ -557,7 +557,7 @@ int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *dis
 #pragma weak MPI_Win_start = PMPI_Win_start
 int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_start);
+  SPX_ENTER(SPX_FN_Win_start, spx_t_Win_start(group, assert, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(spx_get(SPX_K_GROUP, group), spx_bad_handle(SPX_K_WIN, win, SPX_K_GROUP, "group", group));
   return spx_c_Win_start(group, assert, win);
@@ -566,7 +566,7 @@ int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 #pragma weak MPI_Win_sync = PMPI_Win_sync
 int PMPI_Win_sync(MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_sync);
+  SPX_ENTER(SPX_FN_Win_sync, spx_t_Win_sync(win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_sync(win);
 }
@@ -574,7 +574,7 @@ int PMPI_Win_sync(MPI_Win win)
 #pragma weak MPI_Win_test = PMPI_Win_test
 int PMPI_Win_test(MPI_Win win, int *flag)
 {
-  SPX_ENTER(SPX_FN_Win_test);
+  SPX_ENTER(SPX_FN_Win_test, spx_t_Win_test(win, flag));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(flag, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "flag"));
   return spx_c_Win_test(win, flag);
@@ -583,7 +583,7 @@ int PMPI_Win_test(MPI_Win win, int *flag)
 #pragma weak MPI_Win_unlock = PMPI_Win_unlock
 int PMPI_Win_unlock(int rank, MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_unlock);
+  SPX_ENTER(SPX_FN_Win_unlock, spx_t_Win_unlock(rank, win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_unlock(rank, win);
 }
@@ -591,7 +591,7 @@ int PMPI_Win_unlock(int rank, MPI_Win win)
 #pragma weak MPI_Win_unlock_all = PMPI_Win_unlock_all
 int PMPI_Win_unlock_all(MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_unlock_all);
+  SPX_ENTER(SPX_FN_Win_unlock_all, spx_t_Win_unlock_all(win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_unlock_all(win);
 }
@@ -599,7 +599,7 @@ int PMPI_Win_unlock_all(MPI_Win win)
 #pragma weak MPI_Win_wait = PMPI_Win_wait
 int PMPI_Win_wait(MPI_Win win)
 {
-  SPX_ENTER(SPX_FN_Win_wait);
+  SPX_ENTER(SPX_FN_Win_wait, spx_t_Win_wait(win));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   return spx_c_Win_wait(win);
 }

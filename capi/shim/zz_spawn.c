@@ -5,7 +5,7 @@
 #pragma weak MPI_Close_port = PMPI_Close_port
 int PMPI_Close_port(const char *port_name)
 {
-  SPX_ENTER(SPX_FN_Close_port);
+  SPX_ENTER(SPX_FN_Close_port, spx_t_Close_port(port_name));
   SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
   spx_frame frame = {.fn = SPX_FN_Close_port,
     .a = {{.u = (uintptr_t)port_name}}};
@@ -15,7 +15,7 @@ int PMPI_Close_port(const char *port_name)
 #pragma weak MPI_Comm_accept = PMPI_Comm_accept
 int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_accept);
+  SPX_ENTER(SPX_FN_Comm_accept, spx_t_Comm_accept(port_name, info, root, comm, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -32,7 +32,7 @@ int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm co
 #pragma weak MPI_Comm_connect = PMPI_Comm_connect
 int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Comm_connect);
+  SPX_ENTER(SPX_FN_Comm_connect, spx_t_Comm_connect(port_name, info, root, comm, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -49,7 +49,7 @@ int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm c
 #pragma weak MPI_Comm_disconnect = PMPI_Comm_disconnect
 int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
-  SPX_ENTER(SPX_FN_Comm_disconnect);
+  SPX_ENTER(SPX_FN_Comm_disconnect, spx_t_Comm_disconnect(comm));
   SPX_CHECK(comm, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm"));
   SPX_CHECK(spx_get(SPX_K_COMM, *comm), spx_bad_handle(0, NULL, SPX_K_COMM, "comm", *comm));
   spx_frame frame = {.fn = SPX_FN_Comm_disconnect,
@@ -60,7 +60,7 @@ int PMPI_Comm_disconnect(MPI_Comm *comm)
 #pragma weak MPI_Comm_get_parent = PMPI_Comm_get_parent
 int PMPI_Comm_get_parent(MPI_Comm *parent)
 {
-  SPX_ENTER(SPX_FN_Comm_get_parent);
+  SPX_ENTER(SPX_FN_Comm_get_parent, spx_t_Comm_get_parent(parent));
   SPX_CHECK(parent, spx_bad_null(0, NULL, MPI_ERR_ARG, "parent"));
   return spx_c_Comm_get_parent(parent);
 }
@@ -68,7 +68,7 @@ int PMPI_Comm_get_parent(MPI_Comm *parent)
 #pragma weak MPI_Comm_join = PMPI_Comm_join
 int PMPI_Comm_join(int fd, MPI_Comm *intercomm)
 {
-  SPX_ENTER(SPX_FN_Comm_join);
+  SPX_ENTER(SPX_FN_Comm_join, spx_t_Comm_join(fd, intercomm));
   SPX_CHECK(intercomm, spx_bad_null(0, NULL, MPI_ERR_ARG, "intercomm"));
   spx_frame frame = {.fn = SPX_FN_Comm_join,
     .a = {{.i = fd}, {.u = (uintptr_t)intercomm}}};
@@ -78,7 +78,7 @@ int PMPI_Comm_join(int fd, MPI_Comm *intercomm)
 #pragma weak MPI_Comm_spawn = PMPI_Comm_spawn
 int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
-  SPX_ENTER(SPX_FN_Comm_spawn);
+  SPX_ENTER(SPX_FN_Comm_spawn, spx_t_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -95,7 +95,7 @@ int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info in
 #pragma weak MPI_Comm_spawn_multiple = PMPI_Comm_spawn_multiple
 int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
-  SPX_ENTER(SPX_FN_Comm_spawn_multiple);
+  SPX_ENTER(SPX_FN_Comm_spawn_multiple, spx_t_Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -109,7 +109,7 @@ int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_
 #pragma weak MPI_Lookup_name = PMPI_Lookup_name
 int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
 {
-  SPX_ENTER(SPX_FN_Lookup_name);
+  SPX_ENTER(SPX_FN_Lookup_name, spx_t_Lookup_name(service_name, info, port_name));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(service_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "service_name"));
   SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
@@ -121,7 +121,7 @@ int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
 #pragma weak MPI_Open_port = PMPI_Open_port
 int PMPI_Open_port(MPI_Info info, char *port_name)
 {
-  SPX_ENTER(SPX_FN_Open_port);
+  SPX_ENTER(SPX_FN_Open_port, spx_t_Open_port(info, port_name));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
   spx_frame frame = {.fn = SPX_FN_Open_port,
@@ -132,7 +132,7 @@ int PMPI_Open_port(MPI_Info info, char *port_name)
 #pragma weak MPI_Publish_name = PMPI_Publish_name
 int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
 {
-  SPX_ENTER(SPX_FN_Publish_name);
+  SPX_ENTER(SPX_FN_Publish_name, spx_t_Publish_name(service_name, info, port_name));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(service_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "service_name"));
   SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));
@@ -144,7 +144,7 @@ int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_
 #pragma weak MPI_Unpublish_name = PMPI_Unpublish_name
 int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name)
 {
-  SPX_ENTER(SPX_FN_Unpublish_name);
+  SPX_ENTER(SPX_FN_Unpublish_name, spx_t_Unpublish_name(service_name, info, port_name));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(service_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "service_name"));
   SPX_CHECK(port_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "port_name"));

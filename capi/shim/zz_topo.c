@@ -5,7 +5,7 @@
 #pragma weak MPI_Cart_coords = PMPI_Cart_coords
 int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
 {
-  SPX_ENTER(SPX_FN_Cart_coords);
+  SPX_ENTER(SPX_FN_Cart_coords, spx_t_Cart_coords(comm, rank, maxdims, coords));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxdims >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxdims", maxdims));
   spx_frame frame = {.fn = SPX_FN_Cart_coords,
@@ -16,7 +16,7 @@ int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
 #pragma weak MPI_Cart_create = PMPI_Cart_create
 int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
 {
-  SPX_ENTER(SPX_FN_Cart_create);
+  SPX_ENTER(SPX_FN_Cart_create, spx_t_Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart));
   spx_comm *c_comm_old = (spx_comm *)spx_get(SPX_K_COMM, comm_old);
   SPX_CHECK(c_comm_old, spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
   SPX_CHECK(c_comm_old->rank >= 0, spx_bad_member(c_comm_old));
@@ -29,7 +29,7 @@ int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int p
 #pragma weak MPI_Cart_get = PMPI_Cart_get
 int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[])
 {
-  SPX_ENTER(SPX_FN_Cart_get);
+  SPX_ENTER(SPX_FN_Cart_get, spx_t_Cart_get(comm, maxdims, dims, periods, coords));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxdims >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxdims", maxdims));
   spx_frame frame = {.fn = SPX_FN_Cart_get,
@@ -40,7 +40,7 @@ int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coo
 #pragma weak MPI_Cart_map = PMPI_Cart_map
 int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank)
 {
-  SPX_ENTER(SPX_FN_Cart_map);
+  SPX_ENTER(SPX_FN_Cart_map, spx_t_Cart_map(comm, ndims, dims, periods, newrank));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(ndims >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_DIMS, "ndims", ndims));
   SPX_CHECK(ndims <= 0 || dims, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "dims"));
@@ -54,7 +54,7 @@ int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[
 #pragma weak MPI_Cart_rank = PMPI_Cart_rank
 int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
 {
-  SPX_ENTER(SPX_FN_Cart_rank);
+  SPX_ENTER(SPX_FN_Cart_rank, spx_t_Cart_rank(comm, coords, rank));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(rank, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rank"));
   spx_frame frame = {.fn = SPX_FN_Cart_rank,
@@ -65,7 +65,7 @@ int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
 #pragma weak MPI_Cart_shift = PMPI_Cart_shift
 int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest)
 {
-  SPX_ENTER(SPX_FN_Cart_shift);
+  SPX_ENTER(SPX_FN_Cart_shift, spx_t_Cart_shift(comm, direction, disp, rank_source, rank_dest));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(rank_source, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rank_source"));
   SPX_CHECK(rank_dest, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rank_dest"));
@@ -77,7 +77,7 @@ int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, in
 #pragma weak MPI_Cart_sub = PMPI_Cart_sub
 int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 {
-  SPX_ENTER(SPX_FN_Cart_sub);
+  SPX_ENTER(SPX_FN_Cart_sub, spx_t_Cart_sub(comm, remain_dims, newcomm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
@@ -90,7 +90,7 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 #pragma weak MPI_Cartdim_get = PMPI_Cartdim_get
 int PMPI_Cartdim_get(MPI_Comm comm, int *ndims)
 {
-  SPX_ENTER(SPX_FN_Cartdim_get);
+  SPX_ENTER(SPX_FN_Cartdim_get, spx_t_Cartdim_get(comm, ndims));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(ndims, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "ndims"));
   spx_frame frame = {.fn = SPX_FN_Cartdim_get,
@@ -101,7 +101,7 @@ int PMPI_Cartdim_get(MPI_Comm comm, int *ndims)
 #pragma weak MPI_Dims_create = PMPI_Dims_create
 int PMPI_Dims_create(int nnodes, int ndims, int dims[])
 {
-  SPX_ENTER(SPX_FN_Dims_create);
+  SPX_ENTER(SPX_FN_Dims_create, spx_t_Dims_create(nnodes, ndims, dims));
   SPX_CHECK(ndims >= 0, spx_bad_negative(0, NULL, MPI_ERR_DIMS, "ndims", ndims));
   spx_frame frame = {.fn = SPX_FN_Dims_create,
     .a = {{.i = nnodes}, {.i = ndims}, {.u = (uintptr_t)dims}}};
@@ -111,7 +111,7 @@ int PMPI_Dims_create(int nnodes, int ndims, int dims[])
 #pragma weak MPI_Dist_graph_create = PMPI_Dist_graph_create
 int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
-  SPX_ENTER(SPX_FN_Dist_graph_create);
+  SPX_ENTER(SPX_FN_Dist_graph_create, spx_t_Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph));
   spx_comm *c_comm_old = (spx_comm *)spx_get(SPX_K_COMM, comm_old);
   SPX_CHECK(c_comm_old, spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
   SPX_CHECK(c_comm_old->rank >= 0, spx_bad_member(c_comm_old));
@@ -125,7 +125,7 @@ int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const 
 #pragma weak MPI_Dist_graph_create_adjacent = PMPI_Dist_graph_create_adjacent
 int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
-  SPX_ENTER(SPX_FN_Dist_graph_create_adjacent);
+  SPX_ENTER(SPX_FN_Dist_graph_create_adjacent, spx_t_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
   spx_comm *c_comm_old = (spx_comm *)spx_get(SPX_K_COMM, comm_old);
   SPX_CHECK(c_comm_old, spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
   SPX_CHECK(c_comm_old->rank >= 0, spx_bad_member(c_comm_old));
@@ -139,7 +139,7 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int s
 #pragma weak MPI_Dist_graph_neighbors = PMPI_Dist_graph_neighbors
 int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[])
 {
-  SPX_ENTER(SPX_FN_Dist_graph_neighbors);
+  SPX_ENTER(SPX_FN_Dist_graph_neighbors, spx_t_Dist_graph_neighbors(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxindegree >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxindegree", maxindegree));
   SPX_CHECK(maxoutdegree >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxoutdegree", maxoutdegree));
@@ -151,7 +151,7 @@ int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int
 #pragma weak MPI_Dist_graph_neighbors_count = PMPI_Dist_graph_neighbors_count
 int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted)
 {
-  SPX_ENTER(SPX_FN_Dist_graph_neighbors_count);
+  SPX_ENTER(SPX_FN_Dist_graph_neighbors_count, spx_t_Dist_graph_neighbors_count(comm, indegree, outdegree, weighted));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(indegree, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "indegree"));
   SPX_CHECK(outdegree, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "outdegree"));
@@ -164,7 +164,7 @@ int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree
 #pragma weak MPI_Graph_create = PMPI_Graph_create
 int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *comm_graph)
 {
-  SPX_ENTER(SPX_FN_Graph_create);
+  SPX_ENTER(SPX_FN_Graph_create, spx_t_Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph));
   spx_comm *c_comm_old = (spx_comm *)spx_get(SPX_K_COMM, comm_old);
   SPX_CHECK(c_comm_old, spx_bad_handle(SPX_K_COMM, comm_old, SPX_K_COMM, "comm_old", comm_old));
   SPX_CHECK(c_comm_old->rank >= 0, spx_bad_member(c_comm_old));
@@ -177,7 +177,7 @@ int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int
 #pragma weak MPI_Graph_get = PMPI_Graph_get
 int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[])
 {
-  SPX_ENTER(SPX_FN_Graph_get);
+  SPX_ENTER(SPX_FN_Graph_get, spx_t_Graph_get(comm, maxindex, maxedges, indx, edges));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxindex >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxindex", maxindex));
   SPX_CHECK(maxedges >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxedges", maxedges));
@@ -189,7 +189,7 @@ int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int ed
 #pragma weak MPI_Graph_map = PMPI_Graph_map
 int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int *newrank)
 {
-  SPX_ENTER(SPX_FN_Graph_map);
+  SPX_ENTER(SPX_FN_Graph_map, spx_t_Graph_map(comm, nnodes, indx, edges, newrank));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(nnodes >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "nnodes", nnodes));
   SPX_CHECK(nnodes <= 0 || indx, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "indx"));
@@ -202,7 +202,7 @@ int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[
 #pragma weak MPI_Graph_neighbors = PMPI_Graph_neighbors
 int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[])
 {
-  SPX_ENTER(SPX_FN_Graph_neighbors);
+  SPX_ENTER(SPX_FN_Graph_neighbors, spx_t_Graph_neighbors(comm, rank, maxneighbors, neighbors));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(maxneighbors >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "maxneighbors", maxneighbors));
   spx_frame frame = {.fn = SPX_FN_Graph_neighbors,
@@ -213,7 +213,7 @@ int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbor
 #pragma weak MPI_Graph_neighbors_count = PMPI_Graph_neighbors_count
 int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
 {
-  SPX_ENTER(SPX_FN_Graph_neighbors_count);
+  SPX_ENTER(SPX_FN_Graph_neighbors_count, spx_t_Graph_neighbors_count(comm, rank, nneighbors));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(nneighbors, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "nneighbors"));
   spx_frame frame = {.fn = SPX_FN_Graph_neighbors_count,
@@ -224,7 +224,7 @@ int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
 #pragma weak MPI_Graphdims_get = PMPI_Graphdims_get
 int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
 {
-  SPX_ENTER(SPX_FN_Graphdims_get);
+  SPX_ENTER(SPX_FN_Graphdims_get, spx_t_Graphdims_get(comm, nnodes, nedges));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(nnodes, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "nnodes"));
   SPX_CHECK(nedges, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "nedges"));
@@ -236,7 +236,7 @@ int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
 #pragma weak MPI_Topo_test = PMPI_Topo_test
 int PMPI_Topo_test(MPI_Comm comm, int *status)
 {
-  SPX_ENTER(SPX_FN_Topo_test);
+  SPX_ENTER(SPX_FN_Topo_test, spx_t_Topo_test(comm, status));
   SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(status, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "status"));
   spx_frame frame = {.fn = SPX_FN_Topo_test,

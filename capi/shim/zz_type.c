@@ -27,7 +27,7 @@ int PMPI_Get_address(const void *location, MPI_Aint *address)
 #pragma weak MPI_Get_count = PMPI_Get_count
 int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
-  SPX_ENTER(SPX_FN_Get_count);
+  SPX_ENTER(SPX_FN_Get_count, spx_t_Get_count(status, datatype, count));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
@@ -38,7 +38,7 @@ int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
 #pragma weak MPI_Get_count_c = PMPI_Get_count_c
 int PMPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
-  SPX_ENTER(SPX_FN_Get_count_c);
+  SPX_ENTER(SPX_FN_Get_count_c, spx_t_Get_count_c(status, datatype, count));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
@@ -49,7 +49,7 @@ int PMPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count 
 #pragma weak MPI_Get_elements = PMPI_Get_elements
 int PMPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
-  SPX_ENTER(SPX_FN_Get_elements);
+  SPX_ENTER(SPX_FN_Get_elements, spx_t_Get_elements(status, datatype, count));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
@@ -60,7 +60,7 @@ int PMPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *coun
 #pragma weak MPI_Get_elements_c = PMPI_Get_elements_c
 int PMPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
-  SPX_ENTER(SPX_FN_Get_elements_c);
+  SPX_ENTER(SPX_FN_Get_elements_c, spx_t_Get_elements_c(status, datatype, count));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
@@ -71,7 +71,7 @@ int PMPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Cou
 #pragma weak MPI_Get_elements_x = PMPI_Get_elements_x
 int PMPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
-  SPX_ENTER(SPX_FN_Get_elements_x);
+  SPX_ENTER(SPX_FN_Get_elements_x, spx_t_Get_elements_x(status, datatype, count));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
@@ -82,7 +82,7 @@ int PMPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Cou
 #pragma weak MPI_Pack = PMPI_Pack
 int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Pack);
+  SPX_ENTER(SPX_FN_Pack, spx_t_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -97,7 +97,7 @@ int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbu
 #pragma weak MPI_Pack_c = PMPI_Pack_c
 int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Pack_c);
+  SPX_ENTER(SPX_FN_Pack_c, spx_t_Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -112,7 +112,7 @@ int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, voi
 #pragma weak MPI_Pack_external = PMPI_Pack_external
 int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position)
 {
-  SPX_ENTER(SPX_FN_Pack_external);
+  SPX_ENTER(SPX_FN_Pack_external, spx_t_Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
@@ -126,7 +126,7 @@ int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_
 #pragma weak MPI_Pack_external_c = PMPI_Pack_external_c
 int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position)
 {
-  SPX_ENTER(SPX_FN_Pack_external_c);
+  SPX_ENTER(SPX_FN_Pack_external_c, spx_t_Pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize, position));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
@@ -140,7 +140,7 @@ int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incou
 #pragma weak MPI_Pack_external_size = PMPI_Pack_external_size
 int PMPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datatype, MPI_Aint *size)
 {
-  SPX_ENTER(SPX_FN_Pack_external_size);
+  SPX_ENTER(SPX_FN_Pack_external_size, spx_t_Pack_external_size(datarep, incount, datatype, size));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
@@ -152,7 +152,7 @@ int PMPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datat
 #pragma weak MPI_Pack_external_size_c = PMPI_Pack_external_size_c
 int PMPI_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count *size)
 {
-  SPX_ENTER(SPX_FN_Pack_external_size_c);
+  SPX_ENTER(SPX_FN_Pack_external_size_c, spx_t_Pack_external_size_c(datarep, incount, datatype, size));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
@@ -164,7 +164,7 @@ int PMPI_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Dataty
 #pragma weak MPI_Pack_size = PMPI_Pack_size
 int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
 {
-  SPX_ENTER(SPX_FN_Pack_size);
+  SPX_ENTER(SPX_FN_Pack_size, spx_t_Pack_size(incount, datatype, comm, size));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -177,7 +177,7 @@ int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
 #pragma weak MPI_Pack_size_c = PMPI_Pack_size_c
 int PMPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size)
 {
-  SPX_ENTER(SPX_FN_Pack_size_c);
+  SPX_ENTER(SPX_FN_Pack_size_c, spx_t_Pack_size_c(incount, datatype, comm, size));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -220,7 +220,7 @@ int PMPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Co
 #pragma weak MPI_Type_commit = PMPI_Type_commit
 int PMPI_Type_commit(MPI_Datatype *datatype)
 {
-  SPX_ENTER(SPX_FN_Type_commit);
+  SPX_ENTER(SPX_FN_Type_commit, spx_t_Type_commit(datatype));
   SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
   SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", *datatype));
   return spx_c_Type_commit(datatype);
@@ -229,7 +229,7 @@ int PMPI_Type_commit(MPI_Datatype *datatype)
 #pragma weak MPI_Type_contiguous = PMPI_Type_contiguous
 int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_contiguous);
+  SPX_ENTER(SPX_FN_Type_contiguous, spx_t_Type_contiguous(count, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
@@ -241,7 +241,7 @@ int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 #pragma weak MPI_Type_contiguous_c = PMPI_Type_contiguous_c
 int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_contiguous_c);
+  SPX_ENTER(SPX_FN_Type_contiguous_c, spx_t_Type_contiguous_c(count, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
@@ -253,7 +253,7 @@ int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *
 #pragma weak MPI_Type_create_darray = PMPI_Type_create_darray
 int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_darray);
+  SPX_ENTER(SPX_FN_Type_create_darray, spx_t_Type_create_darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(ndims <= 0 || array_of_gsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_gsizes"));
   SPX_CHECK(ndims <= 0 || array_of_distribs, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_distribs"));
@@ -268,7 +268,7 @@ int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gs
 #pragma weak MPI_Type_create_darray_c = PMPI_Type_create_darray_c
 int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_darray_c);
+  SPX_ENTER(SPX_FN_Type_create_darray_c, spx_t_Type_create_darray_c(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(ndims <= 0 || array_of_gsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_gsizes"));
   SPX_CHECK(ndims <= 0 || array_of_distribs, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_distribs"));
@@ -283,7 +283,7 @@ int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count arr
 #pragma weak MPI_Type_create_f90_complex = PMPI_Type_create_f90_complex
 int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_f90_complex);
+  SPX_ENTER(SPX_FN_Type_create_f90_complex, spx_t_Type_create_f90_complex(p, r, newtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_f90_complex,
     .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
@@ -293,7 +293,7 @@ int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 #pragma weak MPI_Type_create_f90_integer = PMPI_Type_create_f90_integer
 int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_f90_integer);
+  SPX_ENTER(SPX_FN_Type_create_f90_integer, spx_t_Type_create_f90_integer(r, newtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_f90_integer,
     .a = {{.i = r}, {.u = (uintptr_t)newtype}}};
@@ -303,7 +303,7 @@ int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 #pragma weak MPI_Type_create_f90_real = PMPI_Type_create_f90_real
 int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_f90_real);
+  SPX_ENTER(SPX_FN_Type_create_f90_real, spx_t_Type_create_f90_real(p, r, newtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_f90_real,
     .a = {{.i = p}, {.i = r}, {.u = (uintptr_t)newtype}}};
@@ -313,7 +313,7 @@ int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 #pragma weak MPI_Type_create_hindexed = PMPI_Type_create_hindexed
 int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_hindexed);
+  SPX_ENTER(SPX_FN_Type_create_hindexed, spx_t_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
@@ -327,7 +327,7 @@ int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], cons
 #pragma weak MPI_Type_create_hindexed_block = PMPI_Type_create_hindexed_block
 int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_hindexed_block);
+  SPX_ENTER(SPX_FN_Type_create_hindexed_block, spx_t_Type_create_hindexed_block(count, blocklength, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -341,7 +341,7 @@ int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint a
 #pragma weak MPI_Type_create_hindexed_block_c = PMPI_Type_create_hindexed_block_c
 int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_hindexed_block_c);
+  SPX_ENTER(SPX_FN_Type_create_hindexed_block_c, spx_t_Type_create_hindexed_block_c(count, blocklength, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -355,7 +355,7 @@ int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, co
 #pragma weak MPI_Type_create_hindexed_c = PMPI_Type_create_hindexed_c
 int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_hindexed_c);
+  SPX_ENTER(SPX_FN_Type_create_hindexed_c, spx_t_Type_create_hindexed_c(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
@@ -369,7 +369,7 @@ int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blockl
 #pragma weak MPI_Type_create_hvector = PMPI_Type_create_hvector
 int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_hvector);
+  SPX_ENTER(SPX_FN_Type_create_hvector, spx_t_Type_create_hvector(count, blocklength, stride, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -382,7 +382,7 @@ int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Da
 #pragma weak MPI_Type_create_hvector_c = PMPI_Type_create_hvector_c
 int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_hvector_c);
+  SPX_ENTER(SPX_FN_Type_create_hvector_c, spx_t_Type_create_hvector_c(count, blocklength, stride, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -395,7 +395,7 @@ int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count
 #pragma weak MPI_Type_create_indexed_block = PMPI_Type_create_indexed_block
 int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_indexed_block);
+  SPX_ENTER(SPX_FN_Type_create_indexed_block, spx_t_Type_create_indexed_block(count, blocklength, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -409,7 +409,7 @@ int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_o
 #pragma weak MPI_Type_create_indexed_block_c = PMPI_Type_create_indexed_block_c
 int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_indexed_block_c);
+  SPX_ENTER(SPX_FN_Type_create_indexed_block_c, spx_t_Type_create_indexed_block_c(count, blocklength, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -423,7 +423,7 @@ int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, con
 #pragma weak MPI_Type_create_resized = PMPI_Type_create_resized
 int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_resized);
+  SPX_ENTER(SPX_FN_Type_create_resized, spx_t_Type_create_resized(oldtype, lb, extent, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_resized,
@@ -434,7 +434,7 @@ int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent,
 #pragma weak MPI_Type_create_resized_c = PMPI_Type_create_resized_c
 int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_resized_c);
+  SPX_ENTER(SPX_FN_Type_create_resized_c, spx_t_Type_create_resized_c(oldtype, lb, extent, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_create_resized_c, .wide = 1,
@@ -445,7 +445,7 @@ int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count ext
 #pragma weak MPI_Type_create_struct = PMPI_Type_create_struct
 int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_struct);
+  SPX_ENTER(SPX_FN_Type_create_struct, spx_t_Type_create_struct(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
@@ -459,7 +459,7 @@ int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const 
 #pragma weak MPI_Type_create_struct_c = PMPI_Type_create_struct_c
 int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_struct_c);
+  SPX_ENTER(SPX_FN_Type_create_struct_c, spx_t_Type_create_struct_c(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
@@ -473,7 +473,7 @@ int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklen
 #pragma weak MPI_Type_create_subarray = PMPI_Type_create_subarray
 int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_subarray);
+  SPX_ENTER(SPX_FN_Type_create_subarray, spx_t_Type_create_subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(ndims <= 0 || array_of_sizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_sizes"));
   SPX_CHECK(ndims <= 0 || array_of_subsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_subsizes"));
@@ -487,7 +487,7 @@ int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int a
 #pragma weak MPI_Type_create_subarray_c = PMPI_Type_create_subarray_c
 int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_create_subarray_c);
+  SPX_ENTER(SPX_FN_Type_create_subarray_c, spx_t_Type_create_subarray_c(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(ndims <= 0 || array_of_sizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_sizes"));
   SPX_CHECK(ndims <= 0 || array_of_subsizes, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_subsizes"));
@@ -501,7 +501,7 @@ int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], con
 #pragma weak MPI_Type_dup = PMPI_Type_dup
 int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_dup);
+  SPX_ENTER(SPX_FN_Type_dup, spx_t_Type_dup(oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(newtype, spx_bad_null(0, NULL, MPI_ERR_ARG, "newtype"));
   spx_frame frame = {.fn = SPX_FN_Type_dup,
@@ -512,7 +512,7 @@ int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 #pragma weak MPI_Type_free = PMPI_Type_free
 int PMPI_Type_free(MPI_Datatype *datatype)
 {
-  SPX_ENTER(SPX_FN_Type_free);
+  SPX_ENTER(SPX_FN_Type_free, spx_t_Type_free(datatype));
   SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
   SPX_CHECK(spx_get(SPX_K_TYPE, *datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", *datatype));
   return spx_c_Type_free(datatype);
@@ -521,7 +521,7 @@ int PMPI_Type_free(MPI_Datatype *datatype)
 #pragma weak MPI_Type_get_contents = PMPI_Type_get_contents
 int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[])
 {
-  SPX_ENTER(SPX_FN_Type_get_contents);
+  SPX_ENTER(SPX_FN_Type_get_contents, spx_t_Type_get_contents(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   spx_frame frame = {.fn = SPX_FN_Type_get_contents,
     .a = {{.u = (uintptr_t)datatype}, {.i = max_integers}, {.i = max_addresses}, {.i = max_datatypes}, {.u = (uintptr_t)array_of_integers}, {.u = (uintptr_t)array_of_addresses}, {.u = (uintptr_t)array_of_datatypes}}};
@@ -531,7 +531,7 @@ int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addr
 #pragma weak MPI_Type_get_contents_c = PMPI_Type_get_contents_c
 int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[])
 {
-  SPX_ENTER(SPX_FN_Type_get_contents_c);
+  SPX_ENTER(SPX_FN_Type_get_contents_c, spx_t_Type_get_contents_c(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   spx_frame frame = {.fn = SPX_FN_Type_get_contents_c, .wide = 1,
     .a = {{.u = (uintptr_t)datatype}, {.i = max_integers}, {.i = max_addresses}, {.i = max_large_counts}, {.i = max_datatypes}, {.u = (uintptr_t)array_of_integers}, {.u = (uintptr_t)array_of_addresses}, {.u = (uintptr_t)array_of_large_counts}, {.u = (uintptr_t)array_of_datatypes}}};
@@ -541,7 +541,7 @@ int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_
 #pragma weak MPI_Type_get_envelope = PMPI_Type_get_envelope
 int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner)
 {
-  SPX_ENTER(SPX_FN_Type_get_envelope);
+  SPX_ENTER(SPX_FN_Type_get_envelope, spx_t_Type_get_envelope(datatype, num_integers, num_addresses, num_datatypes, combiner));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(num_integers, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_integers"));
   SPX_CHECK(num_addresses, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_addresses"));
@@ -555,7 +555,7 @@ int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_ad
 #pragma weak MPI_Type_get_envelope_c = PMPI_Type_get_envelope_c
 int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
 {
-  SPX_ENTER(SPX_FN_Type_get_envelope_c);
+  SPX_ENTER(SPX_FN_Type_get_envelope_c, spx_t_Type_get_envelope_c(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(num_integers, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_integers"));
   SPX_CHECK(num_addresses, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_addresses"));
@@ -570,7 +570,7 @@ int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI
 #pragma weak MPI_Type_get_extent = PMPI_Type_get_extent
 int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
 {
-  SPX_ENTER(SPX_FN_Type_get_extent);
+  SPX_ENTER(SPX_FN_Type_get_extent, spx_t_Type_get_extent(datatype, lb, extent));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "lb"));
@@ -581,7 +581,7 @@ int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
 #pragma weak MPI_Type_get_extent_c = PMPI_Type_get_extent_c
 int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
-  SPX_ENTER(SPX_FN_Type_get_extent_c);
+  SPX_ENTER(SPX_FN_Type_get_extent_c, spx_t_Type_get_extent_c(datatype, lb, extent));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "lb"));
@@ -592,7 +592,7 @@ int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
 #pragma weak MPI_Type_get_extent_x = PMPI_Type_get_extent_x
 int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
-  SPX_ENTER(SPX_FN_Type_get_extent_x);
+  SPX_ENTER(SPX_FN_Type_get_extent_x, spx_t_Type_get_extent_x(datatype, lb, extent));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "lb"));
@@ -603,7 +603,7 @@ int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
 #pragma weak MPI_Type_get_name = PMPI_Type_get_name
 int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 {
-  SPX_ENTER(SPX_FN_Type_get_name);
+  SPX_ENTER(SPX_FN_Type_get_name, spx_t_Type_get_name(datatype, type_name, resultlen));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(type_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_name"));
   SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
@@ -615,7 +615,7 @@ int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 #pragma weak MPI_Type_get_true_extent = PMPI_Type_get_true_extent
 int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent)
 {
-  SPX_ENTER(SPX_FN_Type_get_true_extent);
+  SPX_ENTER(SPX_FN_Type_get_true_extent, spx_t_Type_get_true_extent(datatype, true_lb, true_extent));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(true_lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_lb"));
@@ -626,7 +626,7 @@ int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint
 #pragma weak MPI_Type_get_true_extent_c = PMPI_Type_get_true_extent_c
 int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
 {
-  SPX_ENTER(SPX_FN_Type_get_true_extent_c);
+  SPX_ENTER(SPX_FN_Type_get_true_extent_c, spx_t_Type_get_true_extent_c(datatype, true_lb, true_extent));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(true_lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_lb"));
@@ -637,7 +637,7 @@ int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_C
 #pragma weak MPI_Type_get_true_extent_x = PMPI_Type_get_true_extent_x
 int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
 {
-  SPX_ENTER(SPX_FN_Type_get_true_extent_x);
+  SPX_ENTER(SPX_FN_Type_get_true_extent_x, spx_t_Type_get_true_extent_x(datatype, true_lb, true_extent));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(true_lb, spx_bad_null(0, NULL, MPI_ERR_ARG, "true_lb"));
@@ -648,7 +648,7 @@ int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_C
 #pragma weak MPI_Type_get_value_index = PMPI_Type_get_value_index
 int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type)
 {
-  SPX_ENTER(SPX_FN_Type_get_value_index);
+  SPX_ENTER(SPX_FN_Type_get_value_index, spx_t_Type_get_value_index(value_type, index_type, pair_type));
   SPX_CHECK(spx_get(SPX_K_TYPE, value_type), spx_bad_handle(0, NULL, SPX_K_TYPE, "value_type", value_type));
   SPX_CHECK(spx_get(SPX_K_TYPE, index_type), spx_bad_handle(0, NULL, SPX_K_TYPE, "index_type", index_type));
   SPX_CHECK(pair_type, spx_bad_null(0, NULL, MPI_ERR_ARG, "pair_type"));
@@ -660,7 +660,7 @@ int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, 
 #pragma weak MPI_Type_indexed = PMPI_Type_indexed
 int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_indexed);
+  SPX_ENTER(SPX_FN_Type_indexed, spx_t_Type_indexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
@@ -674,7 +674,7 @@ int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int ar
 #pragma weak MPI_Type_indexed_c = PMPI_Type_indexed_c
 int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_indexed_c);
+  SPX_ENTER(SPX_FN_Type_indexed_c, spx_t_Type_indexed_c(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
@@ -688,7 +688,7 @@ int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[]
 #pragma weak MPI_Type_match_size = PMPI_Type_match_size
 int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 {
-  SPX_ENTER(SPX_FN_Type_match_size);
+  SPX_ENTER(SPX_FN_Type_match_size, spx_t_Type_match_size(typeclass, size, datatype));
   SPX_CHECK(datatype, spx_bad_null(0, NULL, MPI_ERR_ARG, "datatype"));
   spx_frame frame = {.fn = SPX_FN_Type_match_size,
     .a = {{.i = typeclass}, {.i = size}, {.u = (uintptr_t)datatype}}};
@@ -698,7 +698,7 @@ int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 #pragma weak MPI_Type_set_name = PMPI_Type_set_name
 int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
 {
-  SPX_ENTER(SPX_FN_Type_set_name);
+  SPX_ENTER(SPX_FN_Type_set_name, spx_t_Type_set_name(datatype, type_name));
   SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(type_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_name"));
   spx_frame frame = {.fn = SPX_FN_Type_set_name,
@@ -709,7 +709,7 @@ int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
 #pragma weak MPI_Type_size = PMPI_Type_size
 int PMPI_Type_size(MPI_Datatype datatype, int *size)
 {
-  SPX_ENTER(SPX_FN_Type_size);
+  SPX_ENTER(SPX_FN_Type_size, spx_t_Type_size(datatype, size));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
@@ -719,7 +719,7 @@ int PMPI_Type_size(MPI_Datatype datatype, int *size)
 #pragma weak MPI_Type_size_c = PMPI_Type_size_c
 int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
 {
-  SPX_ENTER(SPX_FN_Type_size_c);
+  SPX_ENTER(SPX_FN_Type_size_c, spx_t_Type_size_c(datatype, size));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
@@ -729,7 +729,7 @@ int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
 #pragma weak MPI_Type_size_x = PMPI_Type_size_x
 int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 {
-  SPX_ENTER(SPX_FN_Type_size_x);
+  SPX_ENTER(SPX_FN_Type_size_x, spx_t_Type_size_x(datatype, size));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
@@ -739,7 +739,7 @@ int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 #pragma weak MPI_Type_vector = PMPI_Type_vector
 int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_vector);
+  SPX_ENTER(SPX_FN_Type_vector, spx_t_Type_vector(count, blocklength, stride, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -752,7 +752,7 @@ int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtyp
 #pragma weak MPI_Type_vector_c = PMPI_Type_vector_c
 int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_vector_c);
+  SPX_ENTER(SPX_FN_Type_vector_c, spx_t_Type_vector_c(count, blocklength, stride, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -765,7 +765,7 @@ int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
 #pragma weak MPI_Unpack = PMPI_Unpack
 int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Unpack);
+  SPX_ENTER(SPX_FN_Unpack, spx_t_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -780,7 +780,7 @@ int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int 
 #pragma weak MPI_Unpack_c = PMPI_Unpack_c
 int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
-  SPX_ENTER(SPX_FN_Unpack_c);
+  SPX_ENTER(SPX_FN_Unpack_c, spx_t_Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
   SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
@@ -795,7 +795,7 @@ int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void
 #pragma weak MPI_Unpack_external = PMPI_Unpack_external
 int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_Unpack_external);
+  SPX_ENTER(SPX_FN_Unpack_external, spx_t_Unpack_external(datarep, inbuf, insize, position, outbuf, outcount, datatype));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
@@ -809,7 +809,7 @@ int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insiz
 #pragma weak MPI_Unpack_external_c = PMPI_Unpack_external_c
 int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype)
 {
-  SPX_ENTER(SPX_FN_Unpack_external_c);
+  SPX_ENTER(SPX_FN_Unpack_external_c, spx_t_Unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount, datatype));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(datarep, spx_bad_null(0, NULL, MPI_ERR_ARG, "datarep"));
@@ -831,7 +831,7 @@ int PMPI_Address(void *location, MPI_Aint *address)
 #pragma weak MPI_Type_extent = PMPI_Type_extent
 int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 {
-  SPX_ENTER(SPX_FN_Type_extent);
+  SPX_ENTER(SPX_FN_Type_extent, spx_t_Type_extent(datatype, extent));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(extent, spx_bad_null(0, NULL, MPI_ERR_ARG, "extent"));
@@ -841,7 +841,7 @@ int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 #pragma weak MPI_Type_hindexed = PMPI_Type_hindexed
 int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_hindexed);
+  SPX_ENTER(SPX_FN_Type_hindexed, spx_t_Type_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
@@ -855,7 +855,7 @@ int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of
 #pragma weak MPI_Type_hvector = PMPI_Type_hvector
 int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_hvector);
+  SPX_ENTER(SPX_FN_Type_hvector, spx_t_Type_hvector(count, blocklength, stride, oldtype, newtype));
   SPX_CHECK(spx_get(SPX_K_TYPE, oldtype), spx_bad_handle(0, NULL, SPX_K_TYPE, "oldtype", oldtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(blocklength >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "blocklength", blocklength));
@@ -868,7 +868,7 @@ int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype 
 #pragma weak MPI_Type_lb = PMPI_Type_lb
 int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 {
-  SPX_ENTER(SPX_FN_Type_lb);
+  SPX_ENTER(SPX_FN_Type_lb, spx_t_Type_lb(datatype, displacement));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(displacement, spx_bad_null(0, NULL, MPI_ERR_ARG, "displacement"));
@@ -878,7 +878,7 @@ int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 #pragma weak MPI_Type_struct = PMPI_Type_struct
 int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
-  SPX_ENTER(SPX_FN_Type_struct);
+  SPX_ENTER(SPX_FN_Type_struct, spx_t_Type_struct(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype));
   SPX_CHECK(count >= 0, spx_bad_negative(0, NULL, MPI_ERR_COUNT, "count", count));
   SPX_CHECK(count <= 0 || array_of_blocklengths, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_blocklengths"));
   SPX_CHECK(count <= 0 || array_of_displacements, spx_bad_null(0, NULL, MPI_ERR_ARG, "array_of_displacements"));
@@ -892,7 +892,7 @@ int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_d
 #pragma weak MPI_Type_ub = PMPI_Type_ub
 int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
 {
-  SPX_ENTER(SPX_FN_Type_ub);
+  SPX_ENTER(SPX_FN_Type_ub, spx_t_Type_ub(datatype, displacement));
   spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
   SPX_CHECK(t_datatype, spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(displacement, spx_bad_null(0, NULL, MPI_ERR_ARG, "displacement"));

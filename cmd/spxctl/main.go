@@ -2,6 +2,7 @@
 // MPI starts (docs/tuning.md); jobs, resize, kill, drill and hook ask the agents of running jobs (launch/steer, docs/malleability.md);
 // ps, waits, stacks and queues say what their processes do (core/diagnose, docs/diagnosis.md);
 // top and serve show it as it changes (launch/live, docs/live.md);
+// report makes a page of what one has done (launch/trace/report, docs/tracing.md);
 // topology shows and measures networks (launch/probe, docs/connections.md); system checks system files and shows systems (launch/system, docs/systems.md). It starts
 // programs by spxrun and touches no job's memory.
 package main
@@ -17,7 +18,7 @@ import (
 func main() {
 	root := &cobra.Command{Use: "spxctl", Short: "libspx on this machine: running jobs, tuning", SilenceUsage: true, SilenceErrors: true}
 	root.CompletionOptions.HiddenDefaultCmd = true // spxctl completion bash
-	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), topCommand(), serveCommand(), exportCommand(), resizeCommand(), killCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand())
+	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), reportCommand(), topCommand(), serveCommand(), exportCommand(), resizeCommand(), killCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand())
 	root.AddCommand(manualCommand(root))
 	if err := root.Execute(); err != nil {
 		if !errors.Is(err, errSaid) {

@@ -13,6 +13,7 @@ import (
 
 	"libspx/launch/hosts"
 	"libspx/launch/probe"
+	"libspx/launch/progress"
 )
 
 // topologyOptions are what the command line says.
@@ -80,8 +81,14 @@ func (o *topologyOptions) run() error {
 		return err
 	}
 	o.probe.Program = filepath.Join(filepath.Dir(here), "spxrun")
-	o.probe.Say = func(text string) { fmt.Fprintln(os.Stderr, "spxctl:", text) }
+	bar := progress.Start("measuring the network", 0)
+	o.probe.Progress = bar.Say
+	o.probe.Say = func(text string) {
+		bar.Clear()
+		fmt.Fprintln(os.Stderr, "spxctl:", text)
+	}
 	n, err := probe.Find(o.probe, o.again)
+	bar.End()
 	if n == nil {
 		return err
 	}

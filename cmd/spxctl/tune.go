@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"libspx/launch/progress"
 )
 
 // A knob is a setting that tune tries out: the rows of the measuring program that it acts on, and the values beside the preset.
@@ -39,6 +41,7 @@ type tuner struct {
 	crowd   int     // ranks of the crowded measurements
 	out     io.Writer
 	measure func(ranks int, rows string, env []string) (map[string]float64, error)
+	bar     *progress.Bar // nil: nobody looks
 }
 
 // A choice is a line of the table.
@@ -67,7 +70,13 @@ a variable in the environment overrides it, SPX_TUNING=none leaves it out.`,
 			t.measure = func(ranks int, expression string, env []string) (map[string]float64, error) {
 				return measure(run, rows, ranks, expression, env)
 			}
+			steps := 0
+			for _, k := range knobs {
+				steps += t.rounds * (len(k.values) + 1)
+			}
+			t.bar = progress.Start("measuring", steps)
 			choices, err := t.tune(knobs)
+			t.bar.End()
 			if err != nil {
 				return err
 			}
@@ -142,6 +151,7 @@ func (t *tuner) try(k knob, env []string) (string, float64, error) {
 				e = append(slices.Clone(env), k.name+"="+k.values[i-1])
 			}
 			us, err := t.measure(ranks, k.rows, e)
+			t.bar.Step()
 			if err != nil {
 				return "", 0, err
 			}
@@ -153,6 +163,7 @@ func (t *tuner) try(k knob, env []string) (string, float64, error) {
 	best, least := "", 1-t.gain
 	for i, value := range k.values {
 		r := ratio(times[i+1], times[0])
+		t.bar.Clear()
 		fmt.Fprintf(t.out, "%-16s %-8s %2d ranks: %.3f of the preset's time\n", k.name, value, ranks, r)
 		if r < least {
 			best, least = value, r

@@ -107,6 +107,8 @@ type agent struct {
 
 	exporter exporter
 
+	tracing     tracing
+	cores       cores
 	inspections map[int]*inspection // under way, by number
 	looks       int                 // so far
 	quitAt      time.Time           // when SIGQUIT last came
@@ -230,6 +232,12 @@ func (a *agent) run() (status int, err error) {
 		return 0, err
 	}
 	if err := a.listenForMetrics(); err != nil {
+		return 0, err
+	}
+	if err := a.tracing.begin(a); err != nil {
+		return 0, err
+	}
+	if err := a.cores.begin(a); err != nil {
 		return 0, err
 	}
 	a.listen()
@@ -442,6 +450,7 @@ func (a *agent) isRank(pid int) bool {
 
 // step hands an event to the machine and carries out what it decides, here and on the other hosts.
 func (a *agent) step(e job.Event) {
+	a.tracing.note(e)
 	for _, action := range a.machine.Step(e, time.Since(a.began)) {
 		switch action.(type) {
 		case job.Say, job.Finish, job.RestartPart, job.Report, job.Look:
@@ -516,6 +525,7 @@ func (a *agent) finish() int {
 	if a.beating != nil && a.spec.Verbose {
 		a.say(fmt.Sprintf("host %s: for at most %v nothing was heard of another host (%s is %v)", a.host, time.Duration(a.beating.longest.Load())*time.Microsecond, service.EnvHeartbeatLimit, a.beating.limit))
 	}
+	a.cores.end(a) // gdb is a descendant, too
 	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {
 		a.say(fmt.Sprintf("%d processes that the job has left behind cannot be ended", left))
 	}

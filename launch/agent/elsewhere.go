@@ -10,11 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"libspx/launch/control"
 	"libspx/launch/hosts"
@@ -44,6 +47,8 @@ type elsewhere struct {
 
 	window *window // of standard input
 	askers map[uint64]*remote
+
+	asked atomic.Int32 // comparisons of its clock that are still to come
 }
 
 // fromHost is a message, or the end, of another host's agent.
@@ -54,8 +59,9 @@ type fromHost struct {
 
 // Limits on the end of other hosts, in time.
 const (
-	surveyLimit  = time.Second      // for an answer; who has none is left aside
-	dismissLimit = 15 * time.Second // between Finish and their ends
+	readyPatience = 5 * time.Second  // for hosts to be ready, before a terminal is told which are not
+	surveyLimit   = time.Second      // for an answer; who has none is left aside
+	dismissLimit  = 15 * time.Second // between Finish and their ends
 )
 
 // reach starts the agents of the other hosts and waits until all are ready, or one is not.
@@ -83,8 +89,23 @@ func newElsewhere(number int, name string) *elsewhere {
 
 // awaitReady waits until all other hosts are ready, or the job is being ended because one is not.
 func (a *agent) awaitReady() {
+	slow := time.Now().Add(readyPatience)
+	said := !term.IsTerminal(2)
 	for a.waitsFor(func(h *elsewhere) bool { return !h.ready }) && !a.machine.Ending() {
 		a.poll(a.timeout())
+		if said || time.Now().Before(slow) {
+			continue
+		}
+		said = true
+		var names []string
+		for _, h := range a.others {
+			if !h.gone && !h.ready {
+				names = append(names, h.name)
+			}
+		}
+		if len(names) > 0 {
+			a.say("waiting for " + strings.Join(names, ", "))
+		}
 	}
 }
 
@@ -172,6 +193,10 @@ func (a *agent) hearFrom(h *elsewhere) {
 			(*p).put(m.Output.Text)
 		case m.Taken != nil:
 			h.window.allow(m.Taken.Bytes)
+		case m.Clock != nil:
+			a.tracing.compare(h, m.Clock)
+		case m.Trace != nil:
+			a.tracing.take(h, m.Trace)
 		default:
 			a.inbox.put(fromHost{h, m})
 		}
@@ -284,6 +309,7 @@ func (a *agent) isReady(h *elsewhere, r *control.Ready) {
 		return
 	}
 	h.ready, h.beat = true, r.Beat
+	a.tracing.ask(h)
 	for _, addr := range r.Addresses {
 		if a.isAt(addr.Proc, h) {
 			a.segment.SetAddress(addr.Proc, addr.At)
@@ -467,9 +493,17 @@ func (a *agent) meet(list []control.Address) {
 // dismiss ends the agents of the other hosts, and waits for what they still have to say.
 func (a *agent) dismiss() {
 	a.dismissed = true
+	for _, h := range a.others {
+		if !h.gone && h.ready {
+			a.tracing.ask(h)
+		}
+	}
 	a.toAll(job.Finish{})
 	limit, hurry := time.Now().Add(dismissLimit), a.machine.Hurried()
 	for a.waitsFor(func(*elsewhere) bool { return true }) && time.Now().Before(limit) {
+		if at := a.tracing.latest(); at.Add(dismissLimit).After(limit) && !hurry {
+			limit = at.Add(dismissLimit) // what they have written down is still coming
+		}
 		if hurry {
 			limit, hurry = time.Now().Add(drainHurry), false
 		}

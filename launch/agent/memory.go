@@ -77,6 +77,7 @@ func (a *agent) ended(i int) {
 		a.guestEnded(i)
 		return
 	}
+	a.cores.died(a, i, wait)
 	spawning := r.spawned && !a.segment.Met(i)
 	state := owner(a.segment.OwnerState(i))
 	claimed, _, code := a.segment.AbortCode()

@@ -221,7 +221,7 @@ func (a *agent) spawnEnvironment(b *batch, k, here int) []string {
 	if a.spec.InitialErrhandler != "" {
 		env = append(env, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}
-	return env
+	return append(env, a.tracing.environment()...)
 }
 
 // abandon ends the processes of a world on this host that its parents have not met.

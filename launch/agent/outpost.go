@@ -16,6 +16,7 @@ import (
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
+	"libspx/launch/trace"
 )
 
 // The agent of a host that is not spxrun's. It holds what every agent holds, the memory file, the processes, their output; but it decides nothing:
@@ -54,6 +55,7 @@ func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func(
 	a.up, a.machine, a.self = up, up, a.spec.Self
 	a.input.more.L = &a.input.mu
 	status := a.part(settle, begin)
+	a.tracing.ship(a)
 	up.box.put(&control.Message{Done: &control.Done{Status: status}})
 	up.box.close()
 	if a.fenced {
@@ -196,7 +198,13 @@ func (a *agent) settle() (files []string, err error) {
 	if err := a.shut(); err != nil {
 		return nil, err
 	}
-	return files, a.prepare()
+	if err := a.tracing.beginElsewhere(a); err != nil {
+		return nil, err
+	}
+	if err := a.prepare(); err != nil {
+		return nil, err
+	}
+	return files, a.cores.begin(a)
 }
 
 // ownVariables are those that say where somebody is.
@@ -231,6 +239,8 @@ func (a *agent) hearUp() {
 			a.up.window.allow(m.Taken.Bytes)
 		case m.Input != nil:
 			a.input.put(m.Input.Text)
+		case m.Clock != nil:
+			a.up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before, There: trace.Now()}})
 		default:
 			a.inbox.put(decided{m})
 		}

@@ -17,6 +17,7 @@ import (
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
+	"libspx/launch/progress"
 	"libspx/launch/service"
 )
 
@@ -28,6 +29,8 @@ func (a *agent) start(files []string) {
 		a.step(job.NotStarted{Text: fmt.Sprintf("cannot open /dev/null: %v", err), Status: job.StatusFailed})
 	}
 	started := 0
+	bar := a.startBar()
+	defer bar.End()
 	for i := range a.ranks {
 		if a.machine.Ending() {
 			break
@@ -45,8 +48,10 @@ func (a *agent) start(files []string) {
 			break
 		}
 		started++
+		bar.Step()
 		a.poll(0)
 	}
+	bar.End()
 	a.made = true
 	if a.up != nil {
 		a.step(job.AllStarted{})
@@ -58,6 +63,28 @@ func (a *agent) start(files []string) {
 	if a.spec.Verbose {
 		a.say(fmt.Sprintf("%d processes started in %.0f ms", started, float64(a.now().Microseconds())/1000))
 	}
+}
+
+// manyRanks take long enough to start that somebody may look.
+const manyRanks = 32
+
+// startBar shows how many ranks of this host have been started, until the first of them writes something.
+func (a *agent) startBar() *progress.Bar {
+	n := 0
+	for i := range a.ranks {
+		if a.ranks[i].host == a.self {
+			n++
+		}
+	}
+	if a.up != nil || a.spec.Verbose || n < manyRanks {
+		return nil
+	}
+	bar := progress.Start("spxrun: starting ranks", n)
+	if bar != nil {
+		a.out.Before(bar.End)
+		a.err.Before(bar.End)
+	}
+	return bar
 }
 
 // onHost says where, if that is not where spxrun is.
@@ -317,6 +344,7 @@ func newEnvironment(a *agent) *environment {
 	if a.spec.InitialErrhandler != "" {
 		e.common = append(e.common, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}
+	e.common = append(e.common, a.tracing.environment()...)
 	for n, p := range a.spec.Programs {
 		base := append(append([]string(nil), p.Env...), e.common...)
 		size, here := e.sizes(p.World)

@@ -35,6 +35,12 @@ type Job struct {
 	WithFT      bool          // --with-ft
 	Stdin       Stdin         // --stdin
 
+	Cores       string // --cores: a directory; empty: core files are left alone
+	Trace       string // --trace: file of the timeline; empty: none
+	TraceLimit  int    // --trace-limit: bytes of every process; 0: not said
+	Profile     bool   // --profile
+	ProfileJSON string // --profile-json: a file; empty: none
+
 	InitialErrhandler string // -initial-errhandler, a predefined info value of MPI-5.0, 11.5, or empty
 	Verbose           bool
 	Help, Version     bool     // asked for: nothing is to be started

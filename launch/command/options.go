@@ -45,6 +45,7 @@ const (
 	groupWhere  = "Where"
 	groupOutput = "Input and output"
 	groupEnd    = "Failures and the end"
+	groupSee    = "What happens"
 	groupOther  = "Other"
 	groupIgnore = "Accepted from scripts for other launchers, without effect here"
 )
@@ -61,6 +62,7 @@ func init() {
 	table = append(table, whereOptions...)
 	table = append(table, outputOptions...)
 	table = append(table, endOptions...)
+	table = append(table, traceOptions...)
 	table = append(table, otherOptions...)
 }
 
@@ -249,6 +251,37 @@ var endOptions = []*option{
 		apply: func(p *parser, _ []string) error { p.job.OnDeath, p.onDeathGiven = DeathKill, true; return nil }},
 }
 
+var traceOptions = []*option{
+	{names: []string{"trace"}, meta: "FILE", nargs: 1, group: groupSee,
+		help: "write a timeline of all ranks, with their MPI calls and messages, for ui.perfetto.dev, chrome://tracing and spxctl report; FILE.gz: compressed",
+		apply: func(p *parser, v []string) error {
+			if v[0] == "" {
+				return fmt.Errorf("needs the name of a file")
+			}
+			p.job.Trace = v[0]
+			return nil
+		}},
+	{names: []string{"trace-limit"}, meta: "MB", nargs: 1, group: groupSee,
+		help: "how much --trace keeps of every rank, in MB: what came last (default: 32; a call takes 128 bytes, a message 256)",
+		apply: func(p *parser, v []string) error {
+			n, err := number(v[0], "a number of MB", 1, 1<<20)
+			p.job.TraceLimit = n << 20
+			return err
+		}},
+	{names: []string{"profile"}, group: groupSee,
+		help:  "say at the end how much time each rank has spent in MPI, where, and what it has sent",
+		apply: flag(func(j *Job) { j.Profile = true })},
+	{names: []string{"profile-json"}, meta: "FILE", nargs: 1, group: groupSee,
+		help: "write the same into FILE, for programs",
+		apply: func(p *parser, v []string) error {
+			if v[0] == "" {
+				return fmt.Errorf("needs the name of a file")
+			}
+			p.job.ProfileJSON = v[0]
+			return nil
+		}},
+}
+
 var otherOptions = []*option{
 	{names: []string{"gdb"}, meta: "RANKS", nargs: 1, group: groupOther,
 		help:  "start gdb for these ranks (0,2 or 4-7), which wait in MPI_Init for it: in windows of tmux or xterm, or one in this terminal",
@@ -256,6 +289,15 @@ var otherOptions = []*option{
 	{names: []string{"metrics"}, meta: "[ADDR:]PORT", nargs: 1, group: groupOther,
 		help:  "give metrics of the job to Prometheus at http://ADDR:PORT/metrics (docs/live.md); without ADDR on the loopback interface; 0: any port, which is printed",
 		apply: func(p *parser, v []string) (err error) { p.job.Metrics, err = metricsAddress(v[0]); return err }},
+	{names: []string{"cores"}, meta: "DIR", nargs: 1, group: groupOther,
+		help: "collect in DIR the core files of ranks that die of a signal, with the stacks of their threads (by gdb)",
+		apply: func(p *parser, v []string) error {
+			if v[0] == "" {
+				return fmt.Errorf("needs the name of a directory")
+			}
+			p.job.Cores = v[0]
+			return nil
+		}},
 	{names: []string{"v", "verbose"}, group: groupOther, help: "say what is done", apply: flag(func(j *Job) { j.Verbose = true })},
 	{names: []string{"V", "version"}, group: groupOther, help: "print the version", apply: flag(func(j *Job) { j.Version = true })},
 	{names: []string{"h", "help", "?"}, group: groupOther, help: "print this", apply: flag(func(j *Job) { j.Help = true })},

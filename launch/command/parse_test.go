@@ -64,6 +64,10 @@ func TestParse(t *testing.T) {
 			j.Programs = []Program{{Procs: 2, Argv: []string{"./a", "x"}, Env: plainEnv}, {Argv: []string{"./b"}, Env: append(append([]string(nil), plainEnv...), "B=2")}}
 			return j
 		}()},
+		{"--trace t.json --trace-limit 2 --profile --profile-json p.json --cores c ./a", with(func(j *Job) {
+			j.Cores = "c"
+			j.Trace, j.TraceLimit, j.Profile, j.ProfileJSON = "t.json", 2<<20, true, "p.json"
+		})},
 		{"--version", func() *Job { j := base(); j.Version = true; return j }()},
 		{"-n 2 --help -nonsense", func() *Job { j := base(); j.Help = true; return j }()},
 	} {
@@ -106,6 +110,10 @@ func TestMistakes(t *testing.T) {
 		{"-initial-errhandler mine ./a", `"mine" is none of mpi_errors_are_fatal`},
 		{"-configfile /nonexistent", "option -configfile: cannot read it"},
 		{"--output= ./a", "needs the name of a directory"},
+		{"--trace= ./a", "needs the name of a file"},
+		{"--cores= ./a", "needs the name of a directory"},
+		{"--profile-json= ./a", "needs the name of a file"},
+		{"--trace-limit 0 ./a", "0 is not a number of MB between 1 and"},
 	} {
 		_, err := Parse(strings.Fields(c.line), environ)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

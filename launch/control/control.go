@@ -78,6 +78,10 @@ type Job struct {
 	Iface  string       // name of the interface, or network, whose addresses are used; empty: chosen
 	Near   []netip.Addr // addresses of spxrun's host
 
+	Cores     string // --cores: directory for core files; empty: they are left alone
+	Trace     string // directory on spxrun's host for what the processes do; empty: nothing is written down
+	TraceRoom int    // records that each of them keeps
+
 	Hold bool // a debugger is to see the processes in MPI_Init: they wait there until a Release
 }
 
@@ -131,6 +135,19 @@ type Message struct {
 
 	Table   []Process // from the agent, when all processes of a job with Hold have been made: they wait, by rank
 	Release *Release  // to the agent, and to another host: they may go on
+
+	Clock *Clock     // to another host, and back: what time is it there?
+	Trace *TracePart // from it: a part of a file of Job.Trace
+}
+
+// Clock asks for the time of another host: Before is when it was asked; the answer says There. Both are ns of CLOCK_MONOTONIC.
+type Clock struct{ Before, There uint64 }
+
+// TracePart is a part of a file; what lies between the parts is empty.
+type TracePart struct {
+	Name string
+	At   int64
+	Data []byte
 }
 
 // Inspect asks what the processes of a host do; numbers are not given twice.

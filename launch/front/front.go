@@ -60,7 +60,12 @@ func Main(args []string) int {
 	if err != nil {
 		return complain(statusUsage, err)
 	}
+	tracing, err := newTracing(j, spec)
+	if err != nil {
+		return complain(statusUsage, err)
+	}
 	status, err := run(spec, debug)
+	tracing.ended()
 	if err != nil {
 		return complain(statusFailed, err)
 	}
@@ -111,6 +116,7 @@ func optionsOf(j *command.Job) *control.Job {
 		InitialErrhandler: j.InitialErrhandler,
 		Universe:          j.Universe,
 		Verbose:           j.Verbose,
+		Cores:             j.Cores,
 	}
 }
 

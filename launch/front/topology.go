@@ -10,6 +10,7 @@ import (
 	"libspx/launch/command"
 	"libspx/launch/control"
 	"libspx/launch/probe"
+	"libspx/launch/progress"
 )
 
 // tellTopology puts what is known of the network between the hosts of a job into the environment of its programs (SPX_TOPOLOGY), unless the user has
@@ -69,8 +70,13 @@ func network(names []string, spec *control.Job, j *command.Job) (*probe.Network,
 	if err != nil {
 		return nil, err
 	}
-	say := func(text string) { fmt.Fprintf(os.Stderr, "spxrun: --probe: %s\n", text) }
-	n, err := probe.Find(probe.Config{Hosts: names, Self: spec.Hosts[0], Rsh: spec.Rsh, Program: program, Prefix: spec.Prefix, Iface: spec.Iface, Say: say}, false)
+	bar := progress.Start("measuring the network", 0)
+	defer bar.End()
+	say := func(text string) {
+		bar.Clear()
+		fmt.Fprintf(os.Stderr, "spxrun: --probe: %s\n", text)
+	}
+	n, err := probe.Find(probe.Config{Hosts: names, Self: spec.Hosts[0], Rsh: spec.Rsh, Program: program, Prefix: spec.Prefix, Iface: spec.Iface, Say: say, Progress: bar.Say}, false)
 	if err != nil {
 		say(err.Error())
 	}

@@ -17,19 +17,24 @@ import (
 
 // The programs and libraries of processes: which is where, and what their addresses are called.
 
-// mapping is a part of a process's memory that holds code.
-type mapping struct {
+// A Mapping is a part of a process's memory that holds code.
+type Mapping struct {
 	from, to, offset uint64
 	path             string
 }
 
 // mappings are those of a process.
-func mappings(pid int) (out []mapping, err error) {
+func mappings(pid int) (out []Mapping, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range strings.Split(string(text), "\n") {
+	return Mappings(string(text)), nil
+}
+
+// Mappings reads the text of /proc/PID/maps.
+func Mappings(text string) (out []Mapping) {
+	for _, line := range strings.Split(text, "\n") {
 		f := strings.Fields(line)
 		if len(f) < 6 || !strings.Contains(f[1], "x") {
 			continue
@@ -39,10 +44,10 @@ func mappings(pid int) (out []mapping, err error) {
 		to, err2 := strconv.ParseUint(b, 16, 64)
 		offset, err3 := strconv.ParseUint(f[2], 16, 64)
 		if err1 == nil && err2 == nil && err3 == nil {
-			out = append(out, mapping{from, to, offset, strings.Join(f[5:], " ")})
+			out = append(out, Mapping{from, to, offset, strings.Join(f[5:], " ")})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // file is a program or library.
@@ -61,7 +66,7 @@ type files struct{ by map[string]*file }
 func newFiles() *files { return &files{by: map[string]*file{}} }
 
 // open is the file behind a mapping; nil: it cannot be read.
-func (s *files) open(pid int, m mapping, read func([]byte, uint64) bool) *file {
+func (s *files) open(pid int, m Mapping, read func([]byte, uint64) bool) *file {
 	key := m.path
 	if f, known := s.by[key]; known {
 		return f
@@ -114,7 +119,7 @@ func (f *file) load() {
 }
 
 // address is that in the file of one in a process; false: the mapping is none of the file's.
-func (f *file) address(m mapping, pc uint64) (uint64, bool) {
+func (f *file) address(m Mapping, pc uint64) (uint64, bool) {
 	for _, p := range f.elf.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && m.offset < p.Off+p.Filesz && m.offset+(m.to-m.from) > p.Off {
 			return pc - m.from + m.offset - p.Off + p.Vaddr, true

@@ -123,13 +123,13 @@ func (s *files) follow(pid int, r *registers) (out []diagnose.Frame, missing str
 	return trim(out), missing
 }
 
-func (s *files) find(pid int, maps []mapping, pc uint64, read func([]byte, uint64) bool) (mapping, *file) {
+func (s *files) find(pid int, maps []Mapping, pc uint64, read func([]byte, uint64) bool) (Mapping, *file) {
 	for _, m := range maps {
 		if pc >= m.from && pc < m.to {
 			return m, s.open(pid, m, read)
 		}
 	}
-	return mapping{}, nil
+	return Mapping{}, nil
 }
 
 // trim takes away what is within libspx, but for the MPI function that was called, and what has called main.

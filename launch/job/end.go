@@ -190,7 +190,7 @@ func (m *Machine) describe(e Ended) string {
 	case e.Owner == OwnerNone && e.OtherMPI:
 		b.WriteString(" before MPI_Init")
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), ",")
 }
 
 // others names processes that have ended as well: what stands behind the first one.

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +40,7 @@ type Mux struct {
 	epoll  int
 	wake   int // eventfd: said, closing or streams have changed
 	done   chan struct{}
+	before atomic.Pointer[func()]
 
 	mu      sync.Mutex // guards the following
 	alone   bool       // there is only one pipe, whose lines nobody can disturb
@@ -382,8 +384,14 @@ func (m *Mux) flushIdle() {
 	}
 }
 
+// Before has fn called before anything is written from now on: whoever shows something on the same terminal takes it away.
+func (m *Mux) Before(fn func()) { m.before.Store(&fn) }
+
 // flush writes the batch, waiting for a slow reader.
 func (m *Mux) flush() {
+	if fn := m.before.Load(); fn != nil && len(m.batch) > 0 {
+		(*fn)()
+	}
 	for b := m.batch; len(b) > 0 && m.err == nil; {
 		n, err := unix.Write(m.target, b)
 		switch {

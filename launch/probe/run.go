@@ -35,6 +35,7 @@ type Config struct {
 	Limit    time.Duration // for all; 0: two minutes
 	Known    *Network      // what is known already; nil: nothing
 	Say      func(text string)
+	Progress func(text string) // how far it has come, again and again; nil: nobody looks
 }
 
 // Presets, and what a flow may send.
@@ -99,6 +100,9 @@ func Run(c Config) (*Network, error) {
 	c.Parallel, c.Bytes, c.Limit = cmp.Or(c.Parallel, presetParallel), cmp.Or(c.Bytes, presetBytes), cmp.Or(c.Limit, presetLimit)
 	if c.Say == nil {
 		c.Say = func(string) {}
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
 	}
 	began := time.Now()
 	r := &run{Config: c, events: make(chan event, 64), pings: map[int]int{}, deadline: began.Add(c.Limit)}
@@ -272,6 +276,7 @@ func (r *run) measure() error {
 		select {
 		case e := <-r.events:
 			r.heard(e)
+			r.Progress(fmt.Sprintf("%d round-trip times, %d throughputs", r.machine.Cost.Pings, r.machine.Cost.Streams))
 		case <-timer.C:
 			r.giveUp()
 		}
