@@ -3,6 +3,7 @@ package main
 /*
 #include <stdlib.h>
 #include "dp.h"
+#include "mcast.h"
 #include "settings.h"
 */
 import "C"
@@ -45,6 +46,13 @@ func startPolicy() error {
 	text = C.GoString(C.spx_setting_text(C.SPX_SET_TOPOLOGY))
 	if err := p.parseTopology(text); err != nil {
 		return fail(C.MPI_ERR_ARG, "SPX_TOPOLOGY=%s: %v", text, err)
+	}
+	if len(p.switches) > 0 {
+		of := make([]C.uint32_t, len(p.switches))
+		for i, s := range p.switches {
+			of[i] = C.uint32_t(s)
+		}
+		C.spx_mcast_switches(&of[0], C.uint32_t(len(of)))
 	}
 	most := C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, C.uint64_t(descriptorsForConnections()), 1<<24)
 	C.spx_net_policy(C.bool(p.relays), C.uint32_t(p.cache), C.uint32_t(most))

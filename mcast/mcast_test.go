@@ -95,13 +95,58 @@ func FuzzDecode(f *testing.F) {
 }
 
 // spread hands a message on along Children from a process on host home, and returns how often each member got it and the depth.
-func spread(rest []Member, home uint32, host func(uint32) uint32, width int, got map[Member]int) int {
+func spread(rest []Member, home uint32, host, sw func(uint32) uint32, width int, got map[Member]int) int {
 	depth := 0
-	for i, b := range Children(rest, home, host, width) {
+	for i, b := range Children(rest, home, host, sw, width) {
 		got[b.Lead()]++
-		depth = max(depth, i+1+spread(b[1:], host(b.Lead().Proc), host, width, got))
+		depth = max(depth, i+1+spread(b[1:], host(b.Lead().Proc), host, sw, width, got))
 	}
 	return depth
+}
+
+// switches deals hosts out to n switches; 0: nobody knows.
+func switches(n uint32) func(uint32) uint32 {
+	if n == 0 {
+		return nil
+	}
+	return func(host uint32) uint32 { return host % n }
+}
+
+// S2.8: a message crosses to each switch once, and to each host once, also when the hosts of a switch have no consecutive numbers.
+func TestTreeCrossesToASwitchOnce(t *testing.T) {
+	host, sw := func(p uint32) uint32 { return p / 3 }, switches(4)
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		members := randomMembers(rng, 200)
+		toSwitch, toHost := map[uint32]int{}, map[uint32]int{}
+		var follow func(rest []Member, home uint32)
+		follow = func(rest []Member, home uint32) {
+			for _, b := range Children(rest, home, host, sw, 0) {
+				to := host(b.Lead().Proc)
+				if !slices.IsSortedFunc(b, func(x, y Member) int { return int(x.Proc) - int(y.Proc) }) {
+					t.Fatalf("seed %d: %v is not in order", seed, b)
+				}
+				if to != home {
+					toHost[to]++
+				}
+				if sw(to) != sw(home) {
+					toSwitch[sw(to)]++
+				}
+				follow(b[1:], to)
+			}
+		}
+		follow(members, 1)
+		for s, n := range toSwitch {
+			if n > 1 || s == sw(1) {
+				t.Fatalf("seed %d: %d messages cross to switch %d", seed, n, s)
+			}
+		}
+		for h, n := range toHost {
+			if n > 1 {
+				t.Fatalf("seed %d: %d messages to host %d", seed, n, h)
+			}
+		}
+	}
 }
 
 func TestTreeReachesEverybodyOnce(t *testing.T) {
@@ -111,7 +156,7 @@ func TestTreeReachesEverybodyOnce(t *testing.T) {
 		host := func(p uint32) uint32 { return p / per }
 		members := randomMembers(rng, 1+rng.Uint32N(200))
 		got := map[Member]int{}
-		spread(members, rng.Uint32N(5), host, rng.IntN(7), got)
+		spread(members, rng.Uint32N(5), host, switches(rng.Uint32N(4)), rng.IntN(7), got)
 		for _, m := range members {
 			if got[m] != 1 {
 				t.Fatalf("seed %d: %v got it %d times", seed, m, got[m])
@@ -130,7 +175,7 @@ func TestTreeIsFlatAndCrossesOnce(t *testing.T) {
 		for i := range n {
 			members = append(members, Member{uint32(i), 1})
 		}
-		if depth := spread(members, 0, func(uint32) uint32 { return 0 }, 0, map[Member]int{}); depth != steps {
+		if depth := spread(members, 0, func(uint32) uint32 { return 0 }, nil, 0, map[Member]int{}); depth != steps {
 			t.Errorf("%d members have it after %d steps, want %d", n, depth, steps)
 		}
 	}
@@ -138,7 +183,7 @@ func TestTreeIsFlatAndCrossesOnce(t *testing.T) {
 	host := func(p uint32) uint32 { return p / 8 }
 	var follow func(rest []Member, home uint32)
 	follow = func(rest []Member, home uint32) {
-		for _, b := range Children(rest, home, host, 0) {
+		for _, b := range Children(rest, home, host, nil, 0) {
 			if h := host(b.Lead().Proc); h != home {
 				crossed[h]++
 			}
@@ -287,7 +332,7 @@ func TestWideTreeIsFlat(t *testing.T) {
 	var levels func(rest []Member) int
 	levels = func(rest []Member) int {
 		deep := 0
-		for _, b := range Children(rest, 0, host, 16) {
+		for _, b := range Children(rest, 0, host, nil, 16) {
 			deep = max(deep, 1+levels(b[1:]))
 		}
 		return deep
@@ -315,12 +360,13 @@ func TestCasesForC(t *testing.T) {
 			members = members[:40]
 		}
 		home, width := rng.Uint32N(4), int(seed%3)*rng.IntN(6)
-		fmt.Fprintf(&b, "    {%d, %d, %d, %d, %d, {", procs, per, home, width, len(members))
+		on := uint32(seed) % 5
+		fmt.Fprintf(&b, "    {%d, %d, %d, %d, %d, %d, {", procs, per, home, on, width, len(members))
 		for _, m := range members {
 			fmt.Fprintf(&b, "{%d, %d}, ", m.Proc, m.Number)
 		}
 		fmt.Fprintf(&b, "{0, 0}}, \"%x\", {", Encode(nil, members))
-		for _, c := range Children(members, home, func(p uint32) uint32 { return p / per }, width) {
+		for _, c := range Children(members, home, func(p uint32) uint32 { return p / per }, switches(on), width) {
 			fmt.Fprintf(&b, "{%d, %d}, ", c.Lead().Proc, len(c))
 		}
 		b.WriteString("{0, 0}}},\n")

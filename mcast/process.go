@@ -77,6 +77,7 @@ type Process struct {
 	me    uint32
 	procs uint32
 	host  func(uint32) uint32
+	sw    func(uint32) uint32
 	width int
 	dead  map[uint32]bool // or gone
 	out   map[uint32]*outgoing
@@ -99,9 +100,9 @@ const (
 	NoLastWord             // a master does
 )
 
-// NewProcess makes process me of procs processes; host tells where each is. width: as for Children.
-func NewProcess(me, procs uint32, host func(uint32) uint32, width int) *Process {
-	return &Process{me: me, procs: procs, host: host, width: width, dead: map[uint32]bool{}, out: map[uint32]*outgoing{}, in: map[uint32]*incoming{}}
+// NewProcess makes process me of procs processes; host tells where each is. sw, width: as for Children.
+func NewProcess(me, procs uint32, host, sw func(uint32) uint32, width int) *Process {
+	return &Process{me: me, procs: procs, host: host, sw: sw, width: width, dead: map[uint32]bool{}, out: map[uint32]*outgoing{}, in: map[uint32]*incoming{}}
 }
 
 func (p *Process) to(member uint32) *outgoing {
@@ -146,11 +147,16 @@ func (p *Process) Send(id uint64, members []uint32, announced, ordered bool) Res
 	return res
 }
 
-// handOver gives the message to one member, the first on this host if there is one, who looks after all others.
+// handOver gives the message to one member, the first on this host if there is one, or on this switch, who looks after all others.
 func (p *Process) handOver(res *Result, k *kept) {
 	k.tree = true
 	rest := slices.Clone(k.members)
-	at := max(0, slices.IndexFunc(rest, func(m Member) bool { return p.host(m.Proc) == p.host(p.me) }))
+	home := p.host(p.me)
+	at := slices.IndexFunc(rest, func(m Member) bool { return p.host(m.Proc) == home })
+	if at < 0 && p.sw != nil {
+		at = slices.IndexFunc(rest, func(m Member) bool { return p.sw(p.host(m.Proc)) == p.sw(home) })
+	}
+	at = max(at, 0)
 	lead := rest[at]
 	rest = slices.Delete(rest, at, at+1)
 	res.put(lead.Proc, Record{Kind: k.kind, Master: p.me, Number: lead.Number, ID: k.id, Set: Encode(nil, rest)})
@@ -213,7 +219,7 @@ func (p *Process) message(res *Result, rec Record) {
 		p.in[rec.Master] = from
 	}
 	members = slices.DeleteFunc(members, func(m Member) bool { return p.dead[m.Proc] })
-	for _, b := range Children(members, p.host(p.me), p.host, p.width) {
+	for _, b := range Children(members, p.host(p.me), p.host, p.sw, p.width) {
 		res.put(b.Lead().Proc, Record{Kind: rec.Kind, Master: rec.Master, Number: b.Lead().Number, ID: rec.ID, Set: Encode(nil, b[1:])})
 	}
 	rec.Set = nil

@@ -1,5 +1,11 @@
 package mcast
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
 // A Branch is a part of a set: its first member gets the message and takes care of the others.
 type Branch []Member
 
@@ -10,22 +16,37 @@ func (b Branch) Lead() Member { return b[0] }
 // host gets the message once: its first member has the rest of the host. Both the hosts and the members of a host form a
 // binomial tree, so that n members have it after log2(n) steps. Where processes outnumber processors, each step means that another
 // one has to get its turn to run: then the members of a host are cut into `width` equal branches instead; 0: they are not.
-// Processes of one host have consecutive numbers.
-func Children(rest []Member, home uint32, host func(proc uint32) uint32, width int) []Branch {
+// Processes of one host have consecutive numbers. Where sw tells the switch of each host (nil: it is not known), a switch gets the message once, too: its first
+// member has the hosts of that switch, and first of all half of the other switches.
+func Children(rest []Member, home uint32, host, sw func(uint32) uint32, width int) []Branch {
 	var out []Branch
 	var mine []Member
-	var hosts []Branch // of the other hosts
+	var hosts []Branch           // of the other hosts, on this switch
+	far := map[uint32][]Member{} // by switch
 	for i := 0; i < len(rest); {
 		k := i + 1
 		for k < len(rest) && host(rest[k].Proc) == host(rest[i].Proc) {
 			k++
 		}
-		if host(rest[i].Proc) == home && mine == nil {
+		switch h := host(rest[i].Proc); {
+		case h == home && mine == nil:
 			mine = rest[i:k]
-		} else {
+		case sw != nil && sw(h) != sw(home):
+			far[sw(h)] = append(far[sw(h)], rest[i:k]...)
+		default:
 			hosts = append(hosts, rest[i:k])
 		}
 		i = k
+	}
+	for switches := slices.Sorted(maps.Keys(far)); len(switches) > 0; {
+		at := len(switches) / 2
+		var b Branch
+		for _, s := range switches[at:] {
+			b = append(b, far[s]...)
+		}
+		slices.SortFunc(b, func(x, y Member) int { return cmp.Compare(x.Proc, y.Proc) })
+		out = append(out, b)
+		switches = switches[:at]
 	}
 	for len(hosts) > 0 { // the upper half of what is left to the first of that half
 		at := len(hosts) / 2

@@ -10,6 +10,7 @@ import (
 // Mcast is a case of multicasts: masters send to random sets, which overlap, while processes die, and leave. All of it follows from a seed.
 type Mcast struct {
 	Procs, PerHost, Width, Masters int
+	Switches                       int // 0: not known
 	Messages                       int // of all masters together; every fourth is a plain send to one process
 	Deaths                         int
 	Leave                          bool // each process leaves as soon as it has all that is for it, and has sent all; masters if nobody dies
@@ -256,8 +257,12 @@ func (m *mcastRun) send(id uint64) {
 func RunMcast(c Mcast, seed uint64) (McastStats, error) {
 	m := &mcastRun{World: NewWorld(c.Procs, seed), c: c, model: map[[2]int][]sent{}, got: map[[2]int]map[uint64]bool{}, open: map[uint64]int{}, unread: map[[2]uint64]int{}}
 	host := func(p uint32) uint32 { return p / uint32(c.PerHost) }
+	var sw func(uint32) uint32
+	if c.Switches > 0 {
+		sw = func(host uint32) uint32 { return host % uint32(c.Switches) }
+	}
 	for p := range c.Procs {
-		process := mcast.NewProcess(uint32(p), uint32(c.Procs), host, c.Width)
+		process := mcast.NewProcess(uint32(p), uint32(c.Procs), host, sw, c.Width)
 		process.Defect = c.Defect
 		m.procs = append(m.procs, process)
 		m.knows = append(m.knows, make([]bool, c.Procs))

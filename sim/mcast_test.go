@@ -11,7 +11,7 @@ import (
 func mcastCase(seed uint64) Mcast {
 	r := rand.New(rand.NewPCG(seed, 8))
 	n := 2 + r.IntN(15)
-	return Mcast{Procs: n, PerHost: 1 + r.IntN(6), Width: r.IntN(5), Masters: 1 + r.IntN(min(n, 4)), Messages: 1 + r.IntN(120), Deaths: max(0, r.IntN(5)-1), Leave: r.IntN(2) == 0}
+	return Mcast{Procs: n, PerHost: 1 + r.IntN(6), Width: r.IntN(5), Masters: 1 + r.IntN(min(n, 4)), Messages: 1 + r.IntN(120), Deaths: max(0, r.IntN(5)-1), Leave: r.IntN(2) == 0, Switches: r.IntN(4)}
 }
 
 // TestMulticasts compares random cases with the naive model. Their number is that of -schedules, as far as -limit allows.

@@ -1,7 +1,9 @@
 // Command mcast measures how long a message from a master to r of 256 other ranks takes (programs/mcast.c): by MPIX_Mcast, by MPI_Bcast over a communicator that was made before,
-// and by one that is made for it, under libspx and the peers. It writes a table, plots and the figures into docs/bench. Another call goes on where the last one ended.
+// and by one that is made for it, under libspx and the peers. It writes a table, plots and the figures into docs/bench. Another call goes on where the last one ended, also within
+// a cell: all runs are kept. It says how many cells lack runs, or "complete".
 //
 //	go run ./bench/mcast
+//	go run ./bench/mcast -for 40s -seconds 15 -limit 60s       a piece; repeat it until it says "complete"
 //	go run ./bench/mcast -impls mpich -sizes 81920 -seconds 3 -for 70s
 //	go run ./bench/mcast -hosts 8 -members "8 64"
 //	go run ./bench/mcast -sim
@@ -11,6 +13,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,21 +24,77 @@ import (
 	"time"
 )
 
-// cell is what one run of the program has told of one way and one number of members.
+// cell is what runs of the program have told of one way and one number of members.
 type cell struct {
 	Impl, How  string
 	Bytes, R   int
 	Hosts      int `json:",omitempty"` // namespaces that the ranks are on; 0: one host
 	Runs       int
-	Us, FreeUs float64 // until the last member has the data; until the master's call returns
+	Us, FreeUs float64 // until the last member has the data; until the master's call returns: means without a tenth at each end
 	Why        string  `json:",omitempty"` // it did not come to its end
+	Each       []run   `json:",omitempty"`
+}
+
+// run is one message: until the last member has the data; until the master's call returns.
+type run [2]float64
+
+// trimmed is the mean of one of the two without a tenth of the runs at each end.
+func trimmed(runs []run, which int) float64 {
+	var all []float64
+	for _, r := range runs {
+		all = append(all, r[which])
+	}
+	slices.Sort(all)
+	cut := len(all) / 10
+	all = all[cut : len(all)-cut]
+	sum := 0.0
+	for _, v := range all {
+		sum += v
+	}
+	return math.Round(100*sum/float64(len(all))) / 100
+}
+
+// add appends runs to their cell, which is made if it is not there or has means alone.
+func add(cells []cell, c cell) []cell {
+	i := slices.IndexFunc(cells, func(o cell) bool {
+		return o.Impl == c.Impl && o.How == c.How && o.Bytes == c.Bytes && o.R == c.R && o.Hosts == c.Hosts
+	})
+	if i < 0 {
+		cells = append(cells, cell{})
+		i = len(cells) - 1
+	} else {
+		c.Each = append(slices.Clone(cells[i].Each), c.Each...)
+	}
+	if c.Runs = len(c.Each); c.Runs > 0 {
+		c.Us, c.FreeUs = trimmed(c.Each, 0), trimmed(c.Each, 1)
+	}
+	cells[i] = c
+	return cells
+}
+
+// lacks is how many runs the cells of an implementation, a size and a number of members want to have the number of runs; none when they came to no end.
+func (o *options) lacks(cells []cell, impl, size, r string) int {
+	have, known := o.runs, false
+	for _, c := range cells {
+		if c.Impl == impl && c.Hosts == o.hosts && strconv.Itoa(c.Bytes) == size && strconv.Itoa(c.R) == r {
+			if c.Why != "" {
+				return 0
+			}
+			known = true
+			have = min(have, max(len(c.Each), c.Runs/o.runs*o.runs))
+		}
+	}
+	if !known {
+		return o.runs
+	}
+	return o.runs - have
 }
 
 type options struct {
 	impls, sizes, members, out string
 	runs, seconds, hosts       int
 	limit, budget              time.Duration
-	render, sim                bool
+	render, sim, again         bool
 }
 
 func main() {
@@ -49,6 +109,7 @@ func main() {
 	flag.DurationVar(&o.budget, "for", 0, "begin no program after this time; 0: until all are done")
 	flag.IntVar(&o.hosts, "hosts", 0, "libspx alone, with the ranks on so many hosts, which are network namespaces (as root)")
 	flag.BoolVar(&o.render, "render", false, "only write the table and the plots again")
+	flag.BoolVar(&o.again, "again", false, "forget first what was measured of these implementations, sizes and members")
 	flag.BoolVar(&o.sim, "sim", false, "only simulate the plans on the paper's network, and write mcast-sim.md and its plots")
 	flag.Parse()
 	if err := o.run(); err != nil {
@@ -62,6 +123,12 @@ func (o *options) run() error {
 		return simulate(o.out)
 	}
 	cells, err := o.load()
+	if o.again {
+		cells = slices.DeleteFunc(cells, func(c cell) bool {
+			return c.Hosts == o.hosts && slices.Contains(strings.Fields(o.impls), c.Impl) && slices.Contains(strings.Fields(o.sizes), strconv.Itoa(c.Bytes)) &&
+				slices.Contains(strings.Fields(o.members), strconv.Itoa(c.R))
+		})
+	}
 	if err == nil && !o.render {
 		cells, err = o.measure(cells)
 	}
@@ -90,7 +157,7 @@ func (o *options) measure(cells []cell) ([]cell, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	began := time.Now()
+	began, open := time.Now(), 0
 	if o.hosts > 0 {
 		o.impls = "spx"
 	}
@@ -108,22 +175,24 @@ func (o *options) measure(cells []cell) ([]cell, error) {
 		}
 		for _, size := range strings.Fields(o.sizes) {
 			for _, r := range strings.Fields(o.members) {
-				done := slices.ContainsFunc(cells, func(c cell) bool {
-					return c.Impl == impl && c.Hosts == o.hosts && strconv.Itoa(c.Bytes) == size && strconv.Itoa(c.R) == r
-				})
-				if done || o.budget > 0 && time.Since(began) > o.budget {
-					continue
+				lacks := o.lacks(cells, impl, size, r)
+				if lacks > 0 && (o.budget == 0 || time.Since(began) < o.budget) {
+					cells = o.more(cells, append(slices.Clone(launcher), "-n", o.ranks(impl, r), program), impl, size, r, lacks)
+					if err := o.save(cells); err != nil {
+						return nil, err
+					}
+					lacks = o.lacks(cells, impl, size, r)
 				}
-				got := o.one(append(slices.Clone(launcher), "-n", o.ranks(impl, r), program), impl, size, r)
-				cells = append(cells, got...)
-				for _, c := range got {
-					fmt.Printf("%+v\n", c)
-				}
-				if err := o.save(cells); err != nil {
-					return nil, err
+				if lacks > 0 {
+					open++
 				}
 			}
 		}
+	}
+	if open > 0 {
+		fmt.Printf("%d combinations of implementation, size and members lack runs\n", open)
+	} else {
+		fmt.Println("complete")
 	}
 	return cells, nil
 }
@@ -196,25 +265,36 @@ func onHosts(spxrun string, n int) (launcher []string, down func(), err error) {
 	return []string{script, "on", name + "1", spxrun, "--rsh", script + " rsh", "-host", strings.Join(list, ",")}, down, nil
 }
 
-func (o *options) one(args []string, impl, size, r string) []cell {
+// more adds up to n runs of each way.
+func (o *options) more(cells []cell, args []string, impl, size, r string, n int) []cell {
 	how := "bcast,create"
 	if impl == "spx" {
 		how = "mcast,bcast,create"
 	}
-	args = append(args, how, size, strconv.Itoa(o.runs), strconv.Itoa(o.seconds), r)
+	args = append(args, how, size, strconv.Itoa(n), strconv.Itoa(o.seconds), r)
 	out, err := exec.Command("timeout", append([]string{"-k", "2", fmt.Sprint(o.limit.Seconds())}, args...)...).Output()
-	var cells []cell
+	got := map[string]*cell{}
 	for line := range strings.Lines(string(out)) {
+		var v run
 		c := cell{Impl: impl, Hosts: o.hosts}
-		if n, _ := fmt.Sscanf(line, "%s %d %d %d %g %g", &c.How, &c.Bytes, &c.R, &c.Runs, &c.Us, &c.FreeUs); n == 6 {
-			cells = append(cells, c)
+		if n, _ := fmt.Sscanf(line, "%s %d %d %g %g", &c.How, &c.Bytes, &c.R, &v[0], &v[1]); n != 5 {
+			continue
 		}
+		if got[c.How] == nil {
+			got[c.How] = &c
+		}
+		got[c.How].Each = append(got[c.How].Each, v)
 	}
-	if len(cells) == 0 {
+	if len(got) == 0 {
 		c := cell{Impl: impl, Hosts: o.hosts, How: "bcast", Why: fmt.Sprint(err)}
 		c.Bytes, _ = strconv.Atoi(size) // they are numbers that flags have given
 		c.R, _ = strconv.Atoi(r)
-		cells = append(cells, c)
+		got[c.How] = &c
+	}
+	for _, how := range slices.Sorted(maps.Keys(got)) {
+		cells = add(cells, *got[how])
+		c := got[how]
+		fmt.Printf("%s %s: %d bytes to %d, %d runs more %s\n", impl, how, c.Bytes, c.R, len(c.Each), c.Why)
 	}
 	return cells
 }

@@ -24,3 +24,32 @@ func TestTableAndPlots(t *testing.T) {
 		t.Errorf("another plot:\n%s", plot)
 	}
 }
+
+// Pieces add up: all runs are kept, means are taken of all, and what was measured without them is replaced.
+func TestPieces(t *testing.T) {
+	o := options{runs: 20}
+	piece := func(from, to int) cell {
+		c := cell{Impl: "spx", How: "mcast", Bytes: 8, R: 4}
+		for i := from; i < to; i++ {
+			c.Each = append(c.Each, run{float64(i), 1})
+		}
+		return c
+	}
+	cells := []cell{{Impl: "spx", How: "mcast", Bytes: 8, R: 4, Runs: 12, Us: 77}, {Impl: "mpich", How: "bcast", Bytes: 8, R: 4, Why: "status 124"}, {Impl: "openmpi", How: "bcast", Bytes: 8, R: 4, Runs: 20}}
+	for _, step := range []struct {
+		from, to, lacks int
+		us              float64
+	}{{0, 5, 15, 2}, {5, 15, 5, 7}, {15, 20, 0, 9.5}} {
+		cells = add(cells, piece(step.from, step.to))
+		if got := o.lacks(cells, "spx", "8", "4"); got != step.lacks || cells[0].Us != step.us || cells[0].Runs != step.to || len(cells) != 3 {
+			t.Errorf("after runs %d to %d: %d are lacking, %+v", step.from, step.to, got, cells[0])
+		}
+	}
+	cells[0].Each[0][0] = 1e9 // cut off
+	if got := trimmed(cells[0].Each, 0); got != 10.5 {
+		t.Errorf("mean %v", got)
+	}
+	if o.lacks(cells, "mpich", "8", "4") != 0 || o.lacks(cells, "openmpi", "8", "4") != 0 || o.lacks(cells, "openmpi", "8", "9") != 20 {
+		t.Error("other cells")
+	}
+}

@@ -25,7 +25,7 @@ const head = `# Multicast to r of 256 ranks
 
 The experiment of the paper on dynamic multicast: a master sends to the ranks 0, 256/r, 2 * 256/r ... of 256 others, all of which wait, on a machine with 2 processors: one host, through shared memory; and hosts that are network
 namespaces of it, through TCP, with 64 others, as many on each host; the master is on the last one.
-Microseconds until the last member has the data: mean of the runs (their number in parentheses; 100 where the time of a cell allowed it) that are left when a tenth is cut off at each end.
+Microseconds until the last member has the data: mean of the runs (their number in parentheses; 100 when all pieces of the experiment have run) that are left when a tenth is cut off at each end.
 *MPI_Bcast*: over a communicator of the master and the members that was made before. *New communicator*: MPI_Comm_create_group, MPI_Bcast, MPI_Comm_free, as a set that
 changes each time needs without multicast. The ways of one implementation take turns within one job.
 The peers' idle processes poll, which libspx's do not where ranks outnumber processors: with MPICH's among 256 of them no message came through in a minute. So the peers have ranks for the master and the

@@ -14,7 +14,7 @@
 #include "dp.h"
 #include "far.h"
 
-#define WIDE       16u         /* branches on a host whose processes outnumber its processors */
+#define WIDE       16u         /* branches on a host whose processes outnumber its processors, also of the master */
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
 
 /* What this process has sent to another one as a master. */
@@ -117,23 +117,49 @@ static uint32_t living(spx_member *m, uint32_t n)
   return k;
 }
 
+static uint32_t *switches, switched; /* of the first hosts */
+static uint32_t switch_of(uint32_t host) { return host < switched ? switches[host] : (1u << 21) + host; }
+
+void spx_mcast_switches(const uint32_t *of, uint32_t n)
+{
+  free(switches);
+  switches = n ? malloc(n * sizeof *switches) : NULL;
+  switched = switches ? n : 0;
+  if (switches) memcpy(switches, of, n * sizeof *switches);
+}
+
 void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
 {
-  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, spx_crowded ? WIDE : 0);
+  spx_mcast_place *known = switches ? switch_of : NULL;
+  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, known, spx_crowded ? WIDE : 0);
   for (spx_member *b; (b = spx_mcast_branch(&t, &n));) {
     h.number = b[0].number;
     put(b[0].proc, h, b + 1, n - 1, data, len);
   }
 }
 
-/* The master is free after one record: the first member on its host looks after all others. */
+/* Are all of them on this host, so few that handing each its record is less than waiting for the turn of one that does? */
+static bool are_few(const spx_member *m, uint32_t n)
+{
+  if (!spx_crowded || n > WIDE) return false;
+  while (n > 0 && host_of(m[n - 1].proc) == host_of(spx_me)) n--;
+  return n == 0;
+}
+
+/* The master is free after one record: the first member on its host, or else on its switch, looks after all others. */
 static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
 {
-  uint32_t first = 0;
+  uint32_t first = 0, home = switch_of(host_of(spx_me));
   o->lead = SPX_NO_PEER;
   n = living(m, n);
   if (n == 0) return;
+  if (are_few(m, n)) {
+    o->direct = true;
+    spx_mcast_hand_on(h, m, n, data, len);
+    return;
+  }
   while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
+  for (first = first == n ? 0 : first; switches && first < n && switch_of(host_of(m[first].proc)) != home;) first++;
   if (first == n) first = 0;
   spx_member lead = m[first];
   memmove(m + first, m + first + 1, (n - first - 1) * sizeof *m);
@@ -569,6 +595,8 @@ void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void
 {
   const op *o = r->priv;
   if (o->waits && !o->direct && !o->fetched) fn(o->lead, arg);
+  for (uint32_t i = 0; o->waits && o->direct && !o->fetched && i < o->set->n; i++)
+    if (spx_txs[o->set->procs[i]].pend) fn(o->set->procs[i], arg);
   for (uint32_t i = 0; o->fetched && i < o->set->n; i++)
     if (o->fetched[i] != FETCHED && o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i]))
       fn(o->set->procs[i], arg);

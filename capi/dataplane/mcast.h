@@ -20,16 +20,18 @@ SPX_HIDDEN uint32_t spx_mcast_encode(void *to, const spx_member *members, uint32
 /* Reads it; to has room for procs members. Returns how many, or -1 when it is no set of processes below procs. */
 SPX_HIDDEN int64_t spx_mcast_decode(const void *from, uint32_t bytes, uint32_t procs, spx_member *to);
 
-/* What a process has to hand on: the members of its own host stand first. */
+typedef uint32_t spx_mcast_place(uint32_t);
+/* What a process has to hand on: the members of its own host stand first, then those of its switch. */
 typedef struct {
   spx_member *rest;
-  uint32_t n, mine;
-  uint32_t (*host)(uint32_t proc);
+  uint32_t n, mine, near; /* all, on this host, on this switch */
+  spx_mcast_place *host, *sw;
   uint32_t width;
 } spx_mcast_tree;
-/* Puts the members of host home first. They will be cut into so many equal branches, or form a binomial tree (width 0). */
-SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, uint32_t (*host)(uint32_t),
-                                            uint32_t width);
+/* Puts the members of host home first. They will be cut into so many equal branches, or form a binomial tree (width 0). host: of a process; sw: the switch of a host,
+ * NULL: not known. */
+SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, spx_mcast_place *host,
+                                            spx_mcast_place *sw, uint32_t width);
 /* Takes a branch off, whose first member gets the message and looks after the others; NULL: there is nothing left. */
 SPX_HIDDEN spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n);
 
@@ -73,6 +75,8 @@ struct spx_rec;
 struct spx_rec_cts;
 SPX_HIDDEN void spx_mcast_detach(void);
 SPX_HIDDEN bool spx_mcast_prepare(void); /* false: no memory */
+/* The switches of the first n hosts of the job; the others are on switches of their own. 0: nothing is known. */
+SPX_HIDDEN void spx_mcast_switches(const uint32_t *of, uint32_t n);
 /* A record of kind SPX_REC_MCAST_ACK. */
 SPX_HIDDEN void spx_mcast_acked(uint32_t peer, const struct spx_rec *rec);
 /* Sends those messages to all their members that have gone to some of them directly, to the others along a tree: those of a member, or

@@ -1,6 +1,7 @@
 /* mcast_wire.c - how a set travels with a message, and the tree along which it does: package mcast (Go) in C, on memory of the
  * caller's. Pure: it knows no process. */
 #include "mcast.h"
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t spx_mcast_encode(void *to, const spx_member *members, uint32_t n)
@@ -47,10 +48,45 @@ static void reverse(spx_member *m, uint32_t n)
   }
 }
 
-spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, uint32_t (*host)(uint32_t),
-                                 uint32_t width)
+static spx_mcast_place *sort_host, *sort_sw; /* for qsort: the lock is held */
+static uint32_t sort_home;
+
+static int by_number(const void *a, const void *b)
+{
+  uint32_t x = ((const spx_member *)a)->proc, y = ((const spx_member *)b)->proc;
+  return (x > y) - (x < y);
+}
+
+/* 0: this host, 1: this switch, then the other switches. */
+static uint64_t place(uint32_t proc)
+{
+  uint32_t h = sort_host(proc);
+  if (h == sort_home) return 0;
+  return sort_sw(h) == sort_sw(sort_home) ? 1 : 2 + (uint64_t)sort_sw(h);
+}
+
+static int by_place(const void *a, const void *b)
+{
+  uint64_t x = place(((const spx_member *)a)->proc), y = place(((const spx_member *)b)->proc);
+  return x != y ? (x > y) - (x < y) : by_number(a, b);
+}
+
+static spx_mcast_tree by_switch(spx_mcast_tree t, uint32_t home)
+{
+  sort_host = t.host;
+  sort_sw = t.sw;
+  sort_home = home;
+  qsort(t.rest, t.n, sizeof *t.rest, by_place);
+  while (t.mine < t.n && place(t.rest[t.mine].proc) == 0) t.mine++;
+  for (t.near = t.mine; t.near < t.n && place(t.rest[t.near].proc) == 1;) t.near++;
+  return t;
+}
+
+spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, spx_mcast_place *host,
+                                 spx_mcast_place *sw, uint32_t width)
 {
   uint32_t from = 0, to;
+  if (sw) return by_switch((spx_mcast_tree){rest, n, 0, 0, host, sw, width}, home);
   while (from < n && host(rest[from].proc) != home) from++;
   for (to = from; to < n && host(rest[to].proc) == home;) to++;
   if (from > 0 && to > from) { /* the two parts change places */
@@ -58,17 +94,24 @@ spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home, ui
     reverse(rest + from, to - from);
     reverse(rest, to);
   }
-  return (spx_mcast_tree){rest, n, to - from, host, width};
+  return (spx_mcast_tree){rest, n, to - from, n, host, NULL, width};
 }
 
-/* Where the upper half of the hosts of the n members begins. */
-static uint32_t upper_hosts(const spx_mcast_tree *t, const spx_member *m, uint32_t n)
+/* The host of a member, or its switch. */
+static uint32_t group_of(const spx_mcast_tree *t, spx_member m, bool far)
 {
-  uint32_t hosts = 0, at = 0;
-  for (uint32_t i = 0; i < n; i++) hosts += i == 0 || t->host(m[i].proc) != t->host(m[i - 1].proc);
-  for (uint32_t k = hosts / 2; k > 0; k--) do
+  uint32_t h = t->host(m.proc);
+  return far ? t->sw(h) : h;
+}
+
+/* Where the upper half of the hosts, or switches, of the n members begins. */
+static uint32_t upper(const spx_mcast_tree *t, const spx_member *m, uint32_t n, bool far)
+{
+  uint32_t groups = 0, at = 0;
+  for (uint32_t i = 0; i < n; i++) groups += i == 0 || group_of(t, m[i], far) != group_of(t, m[i - 1], far);
+  for (uint32_t k = groups / 2; k > 0; k--) do
       at++;
-    while (t->host(m[at].proc) == t->host(m[at - 1].proc));
+    while (group_of(t, m[at], far) == group_of(t, m[at - 1], far));
   return at;
 }
 
@@ -76,8 +119,11 @@ spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n)
 {
   uint32_t at;
   if (t->n == 0) return NULL;
-  if (t->n > t->mine)
-    at = t->mine + upper_hosts(t, t->rest + t->mine, t->n - t->mine);
+  if (t->n > t->near) {
+    at = t->near + upper(t, t->rest + t->near, t->n - t->near, true);
+    qsort(t->rest + at, t->n - at, sizeof *t->rest, by_number);
+  } else if (t->n > t->mine)
+    at = t->mine + upper(t, t->rest + t->mine, t->n - t->mine, false);
   else {
     at = t->mine = t->width ? t->n - (t->n + t->width - 1) / t->width : t->n / 2;
     if (t->width) t->width--;

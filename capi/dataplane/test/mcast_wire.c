@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct {
-  uint32_t procs, per_host, home, width, n;
+  uint32_t procs, per_host, home, switches, width, n; /* switches 0: not known */
   spx_member members[41];
   const char *wire;
   struct {
@@ -17,8 +17,9 @@ typedef struct {
 } wire_case;
 #include "zz_mcast_cases.h"
 
-static uint32_t per_host;
+static uint32_t per_host, switches;
 static uint32_t host_of(uint32_t proc) { return proc / per_host; }
+static uint32_t switch_of(uint32_t host) { return host % switches; }
 
 static void fail(int i, const char *what)
 {
@@ -70,7 +71,8 @@ int main(void)
     if (spx_mcast_decode(want, bytes, c->procs, m) != c->n || memcmp(m, c->members, c->n * sizeof *m))
       fail(i, "decoded otherwise");
     per_host = c->per_host;
-    spx_mcast_tree t = spx_mcast_tree_of(m, c->n, c->home, host_of, c->width);
+    switches = c->switches;
+    spx_mcast_tree t = spx_mcast_tree_of(m, c->n, c->home, host_of, switches ? switch_of : NULL, c->width);
     int k = 0;
     for (; (b = spx_mcast_branch(&t, &len)); k++)
       if (b[0].proc != c->branches[k].lead || len != c->branches[k].n) fail(i, "another tree");
