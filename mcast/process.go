@@ -147,11 +147,18 @@ func (p *Process) Send(id uint64, members []uint32, announced, ordered bool) Res
 	return res
 }
 
-// handOver gives the message to one member, the first on this host if there is one, or on this switch, who looks after all others.
+// handOver gives the message to one member, the first on this host if there is one, or on this switch, who looks after all others. Where processes outnumber
+// processors, few members that are all on this host get it at once.
 func (p *Process) handOver(res *Result, k *kept) {
 	k.tree = true
 	rest := slices.Clone(k.members)
 	home := p.host(p.me)
+	if p.width > 0 && len(rest) <= p.width && !slices.ContainsFunc(rest, func(m Member) bool { return p.host(m.Proc) != home }) {
+		for _, m := range rest {
+			res.put(m.Proc, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id})
+		}
+		return
+	}
 	at := slices.IndexFunc(rest, func(m Member) bool { return p.host(m.Proc) == home })
 	if at < 0 && p.sw != nil {
 		at = slices.IndexFunc(rest, func(m Member) bool { return p.sw(p.host(m.Proc)) == p.sw(home) })
