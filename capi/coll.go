@@ -44,6 +44,7 @@ var (
 	_ = [1]int{}[C.SPX_PB_CELL-int(coll.BufCell)]
 	_ = [1]int{}[C.SPX_PB_PART-int(coll.BufPart)]
 	_ = [1]int{}[C.SPX_SHARE_CELL-int(coll.CellBytes)]
+	_ = [1]int{}[C.SPX_SHARE_SLIP-int(coll.SlipBytes)]
 	_ = [1]int{}[C.SPX_SHARE_PARTS-int(coll.Parts)]
 	_ = [1]int{}[C.SPX_PB_RECV-int(coll.BufRecv)]
 	_ = [1]int{}[C.SPX_PB_TEMP-int(coll.BufTemp)]
@@ -188,6 +189,7 @@ func storePlan(p *coll.Plan, nprefix int) (*C.spx_plan, error) {
 		return nil, fail(int(mpierr.NoMem), "no memory for a plan of %d steps", len(p.Steps))
 	}
 	out.ticks, out.signature, out.limit = C.uint32_t(p.Ticks), C.uint32_t(p.Signature), C.int64_t(p.Limit)
+	out.slips = C.bool(p.Slips)
 	out.unit, out.nprefix = C.int64_t(p.Unit), C.uint32_t(nprefix)
 	for i, b := range []byte(p.Algorithm) {
 		if i < len(out.algorithm)-1 {

@@ -65,8 +65,11 @@ static spx_piece shared(const spx_run *run, const spx_operand *f)
   const spx_share *sh = run->c->comm->share;
   uint32_t tick = run->tick + (uint32_t)f->b;
   spx_type *t = f->type == SPX_PT_BYTE ? spx_byte_type() : f->type == SPX_PT_SEND ? run->c->stype : run->c->rtype;
-  if (f->buf == SPX_PB_CELL)
-    return (spx_piece){(char *)spx_share_cell(sh, (uint32_t)f->a, tick)->data + f->off, f->count, t};
+  if (f->buf == SPX_PB_CELL) {
+    char *data = run->plan->slips ? (char *)spx_share_slip(sh, (uint32_t)f->a, tick)->data
+                                  : (char *)spx_share_cell(sh, (uint32_t)f->a, tick)->data;
+    return (spx_piece){data + f->off, f->count, t};
+  }
   spx_piece p = {spx_share_part(sh, tick) + f->off, f->count, t};
   if (f->mode == SPX_PM_PREFIX) p.at += run->prefix[f->a] * run->plan->unit;
   return p;
@@ -324,7 +327,9 @@ static void copy(spx_run *run, const spx_step *s)
   spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
   bool from_shared = spx_is_shared(&s->x), to_shared = spx_is_shared(&s->y);
   int64_t n = spx_piece_bytes(from_shared ? to : from);
-  if (n >= 0 && n <= 32 && from_shared && to.type->flags & SPX_T_CONTIG && !s->flags) {
+  bool plain =
+      to.type->flags & SPX_T_CONTIG && (from_shared || (from.type->flags & SPX_T_CONTIG && n == spx_piece_bytes(to)));
+  if (plain && n >= 0 && n <= 32 && !s->flags) {
     spx_copy_short(to.at, from.at, (uint64_t)n);
     return;
   }

@@ -77,9 +77,13 @@ static bool all_through(spx_share *sh, uint32_t tick)
   return !is_before(low, tick);
 }
 
-static bool has_room(spx_share *sh, uint32_t tick, bool bulk)
+/* The tick that all ranks have to be through with before the place of this one is written again. Who has found no room waits for more of
+ * it, so that it does not ask the others after each tick. */
+static uint32_t wanted(const spx_run *run, const spx_share *sh, const spx_step *s, uint32_t tick)
 {
-  return all_through(sh, tick - (bulk ? SPX_SHARE_PARTS : sh->depth));
+  if (s->y.buf == SPX_PB_PART) return tick - SPX_SHARE_PARTS;
+  uint32_t depth = run->plan->slips ? sh->slip_depth : sh->depth;
+  return tick - (run->waited ? depth / 2 : depth);
 }
 
 /* Wakes those that there is room for now, unless some rank is behind: then that one will. */
@@ -100,6 +104,24 @@ static void set_through(spx_run *run, spx_share *sh, uint32_t tick)
   __atomic_store_n(&sh->lines[sh->me].through, tick, __ATOMIC_RELEASE);
   if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (SPX_UNLIKELY(load(&sh->head->asking))) wake_for_room(run->c->comm, sh);
+}
+
+/* Tells others what this process has read, when it has not yet. */
+static void say_through(spx_run *run, spx_share *sh)
+{
+  uint32_t done = atomic_load_explicit(&sh->finished, memory_order_relaxed);
+  if (is_before(sh->through, done)) set_through(run, sh, done);
+}
+
+static bool has_room(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
+{
+  if (SPX_LIKELY(all_through(sh, wanted(run, sh, s, tick)))) {
+    run->waited = 0;
+    return true;
+  }
+  if (!run->waited) say_through(run, sh);
+  run->waited = 1;
+  return false;
 }
 
 /* ---- calls that do not match ------------------------------------------------------------------------------------
@@ -192,11 +214,23 @@ void spx_share_look_back(spx_comm *c)
 
 /* ---- posts --------------------------------------------------------------------------------------------------- */
 
+static bool has_posted(const spx_share *sh, uint32_t rank, uint32_t tick, bool slips)
+{
+  if (slips) return __atomic_load_n(&spx_share_slip(sh, rank, tick)->head, __ATOMIC_ACQUIRE) >> 32 == tick;
+  return load(&spx_share_cell(sh, rank, tick)->tick) == tick;
+}
+
+/* A rank has posted, but in the other kind of place. */
+static bool has_posted_otherwise(const spx_run *run, const spx_share *sh, uint32_t rank, uint32_t tick)
+{
+  return rank != sh->me && has_posted(sh, rank, tick, !run->plan->slips);
+}
+
 /* Everybody but the one who waits has posted. */
-static bool all_posted(const spx_share *sh, uint32_t tick, uint32_t but)
+static bool all_posted(const spx_run *run, const spx_share *sh, uint32_t tick, uint32_t but)
 {
   for (uint32_t i = 0; i < sh->n; i++)
-    if (i != but && load(&spx_share_cell(sh, i, tick)->tick) != tick) return false;
+    if (i != but && !has_posted(sh, i, tick, run->plan->slips)) return false;
   return true;
 }
 
@@ -214,15 +248,18 @@ static void wake(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   else if (s->flags & (SPX_PF_WAKE_ROOT | SPX_PF_WAKE_ONE)) {
     uint32_t proc = c->peer[s->peer];
     if (__atomic_load_n(&spx_proc_of(proc)->sleeping, __ATOMIC_RELAXED) &&
-        (s->flags & SPX_PF_WAKE_ONE || all_posted(sh, tick, (uint32_t)s->peer)))
+        (s->flags & SPX_PF_WAKE_ONE || all_posted(run, sh, tick, (uint32_t)s->peer)))
       spx_ring_bell(proc);
   }
 }
 
+enum { LINE_SLIPS = SPX_LINE / sizeof(spx_slip), AHEAD = 2 * LINE_SLIPS };
+static bool is_first_of_line(uint32_t tick) { return tick % LINE_SLIPS == 0; }
+
 static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 {
   bool bulk = s->y.buf == SPX_PB_PART;
-  if (SPX_UNLIKELY(!has_room(sh, tick, bulk))) return not_yet(run);
+  if (SPX_UNLIKELY(!has_room(run, sh, s, tick))) return not_yet(run);
   if (spx_is_shared(&s->y)) {
     spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
     int64_t n = to.count = spx_piece_bytes(from);
@@ -235,10 +272,16 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     else
       spx_piece_copy(from, to);
   }
-  spx_cell *cell = spx_share_cell(sh, sh->me, tick);
-  cell->signature = run->plan->signature;
-  cell->through = sh->through;
-  __atomic_store_n(&cell->tick, tick, __ATOMIC_RELEASE);
+  if (run->plan->slips) {
+    spx_slip *slip = spx_share_slip(sh, sh->me, tick);
+    __atomic_store_n(&slip->head, spx_slip_head(tick, sh->through, run->plan->signature), __ATOMIC_RELEASE);
+    if (is_first_of_line(tick)) __builtin_prefetch(spx_share_slip(sh, sh->me, tick + AHEAD), 1);
+  } else {
+    spx_cell *cell = spx_share_cell(sh, sh->me, tick);
+    cell->signature = run->plan->signature;
+    cell->through = sh->through;
+    __atomic_store_n(&cell->tick, tick, __ATOMIC_RELEASE);
+  }
   if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (SPX_UNLIKELY(load(&sh->head->asleep))) wake(run, sh, s, tick);
   return true;
@@ -264,27 +307,61 @@ static void fetch_next(const spx_share *sh, const spx_step *s, uint32_t tick)
     __builtin_prefetch(spx_share_cell(sh, (uint32_t)i, tick + 1));
 }
 
+/* The same for slips: the next line, when this one is written already. */
+static void fetch_next_line(const spx_share *sh, const spx_step *s, uint32_t tick)
+{
+  enum { MOST = 8 };
+  for (int32_t i = s->first; i < s->first + s->n && i < s->first + MOST; i++)
+    if (has_posted(sh, (uint32_t)i, tick + LINE_SLIPS - 1, true))
+      __builtin_prefetch(spx_share_slip(sh, (uint32_t)i, tick + LINE_SLIPS));
+}
+
+/* What a rank has posted in a tick: false: nothing yet. */
+static bool read_post(const spx_run *run, const spx_share *sh, uint32_t rank, uint32_t tick, uint32_t *through,
+                      bool *matches)
+{
+  uint32_t signature = run->plan->signature;
+  if (run->plan->slips) {
+    uint64_t head = __atomic_load_n(&spx_share_slip(sh, rank, tick)->head, __ATOMIC_ACQUIRE);
+    *through = tick - (head >> 16 & 0xffff);
+    *matches = (uint16_t)(head ^ spx_slip_head(tick, tick, signature)) == 0;
+    return head >> 32 == tick;
+  }
+  const spx_cell *cell = spx_share_cell(sh, rank, tick);
+  if (load(&cell->tick) != tick) return false;
+  *through = cell->through;
+  *matches = cell->signature == signature;
+  return true;
+}
+
 static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 {
   uint32_t i = (uint32_t)s->first + run->seen, end = (uint32_t)(s->first + s->n);
   if (run->seen == 0) run->low = sh->through;
   for (; i < end; i++) {
     if (i == sh->me) continue;
-    const spx_cell *cell = spx_share_cell(sh, i, tick);
-    if (load(&cell->tick) != tick) {
-      if (SPX_UNLIKELY(run->waited && is_outside(&sh->lines[i], (uint32_t)run->tag))) return mismatch(run, sh, i), true;
+    uint32_t through;
+    bool matches;
+    if (!read_post(run, sh, i, tick, &through, &matches)) {
+      if (SPX_UNLIKELY(run->waited &&
+                       (is_outside(&sh->lines[i], (uint32_t)run->tag) || has_posted_otherwise(run, sh, i, tick))))
+        return mismatch(run, sh, i), true;
+      if (!run->waited) say_through(run, sh);
       run->seen = i - (uint32_t)s->first;
       run->waited = 1;
       return not_yet(run);
     }
-    if (SPX_UNLIKELY(cell->signature != run->plan->signature)) return mismatch(run, sh, i), true;
-    if (is_before(cell->through, run->low)) run->low = cell->through;
+    if (SPX_UNLIKELY(!matches)) return mismatch(run, sh, i), true;
+    if (is_before(through, run->low)) run->low = through;
   }
   if (end - (uint32_t)s->first == sh->n) {
     if (is_before(sh->safe, run->low)) sh->safe = run->low;
     if (SPX_UNLIKELY(!run->waited && load(&sh->head->asleep))) wake_all(run->c->comm, sh); /* nobody was later */
   }
-  if (!run->waited && spx_share_cell(sh, sh->me, tick)->tick != tick) fetch_next(sh, s, tick);
+  if (run->plan->slips) {
+    if (!run->waited && is_first_of_line(tick)) fetch_next_line(sh, s, tick);
+  } else if (!run->waited && spx_share_cell(sh, sh->me, tick)->tick != tick)
+    fetch_next(sh, s, tick);
   run->seen = 0;
   run->waited = 0;
   return true;
@@ -303,6 +380,8 @@ static column column_of(const spx_run *run, const spx_operand *x)
 {
   const spx_share *sh = run->c->comm->share;
   uint32_t tick = run->tick + (uint32_t)x->b;
+  if (x->buf == SPX_PB_CELL && run->plan->slips)
+    return (column){(char *)spx_share_slip(sh, 0, tick)->data + x->off, (int64_t)(sh->slip_depth * sizeof(spx_slip))};
   if (x->buf == SPX_PB_CELL)
     return (column){(char *)spx_share_cell(sh, 0, tick)->data + x->off, (int64_t)(sh->depth * sizeof(spx_cell))};
   column c = {spx_share_part(sh, tick) + x->off, x->count};
@@ -387,7 +466,7 @@ static void fold(spx_run *run, const spx_step *s)
 static bool room(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 {
   bool bulk = s->y.buf == SPX_PB_PART;
-  if (SPX_UNLIKELY(!has_room(sh, tick, bulk))) return not_yet(run);
+  if (SPX_UNLIKELY(!has_room(run, sh, s, tick))) return not_yet(run);
   if (!bulk || s->y.count == 0) return true;
   int err = spx_share_allocate(run->c->comm, sh, tick, (uint64_t)s->y.off, (uint64_t)s->y.count);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) give_up(run, err);
@@ -416,7 +495,7 @@ bool spx_share_end(spx_run *run)
   spx_share *sh = run->c->comm->share;
   if (!is_turn(run, sh)) return false;
   uint32_t last = run->tick + run->plan->ticks - 1;
-  if (sh->through != last) set_through(run, sh, last);
+  if (sh->through != last && (!run->plan->slips || last - sh->through >= SPX_SHARE_SAYS)) set_through(run, sh, last);
   atomic_store_explicit(&sh->finished, last, memory_order_release);
   run->ended = 1;
   return true;
@@ -437,8 +516,8 @@ bool spx_share_ready(spx_run *run)
   if (!is_turn(run, sh)) return false;
   if (!s || run->poisoned || spx_share_trouble(c, sh) != MPI_SUCCESS) return true;
   uint32_t tick = run->tick + (uint32_t)s->slot, next = (uint32_t)s->first + run->seen;
-  if (s->op != SPX_P_AWAIT) return has_room(sh, tick, s->y.buf == SPX_PB_PART);
-  return next == sh->me || load(&spx_share_cell(sh, next, tick)->tick) == tick; /* it does not wait for itself */
+  if (s->op != SPX_P_AWAIT) return all_through(sh, wanted(run, sh, s, tick));
+  return next == sh->me || has_posted(sh, next, tick, run->plan->slips); /* it does not wait for itself */
 }
 
 /* Whom the run waits for has gone another way. */
@@ -448,13 +527,8 @@ bool spx_share_is_parted(const spx_run *run)
   const spx_step *s = step_of(run);
   uint32_t next = s ? (uint32_t)s->first + run->seen : 0;
   return s && s->op == SPX_P_AWAIT && run->waited && next < sh->n && is_turn(run, sh) &&
-         is_outside(&sh->lines[next], (uint32_t)run->tag);
-}
-
-/* For how many ticks there has to be room before a sleeper is woken: not for each one anew. */
-static uint32_t wanted(const spx_share *sh, const spx_step *s, uint32_t tick)
-{
-  return tick - (s->y.buf == SPX_PB_PART ? (uint32_t)SPX_SHARE_PARTS : sh->depth / 2);
+         (is_outside(&sh->lines[next], (uint32_t)run->tag) ||
+          has_posted_otherwise(run, sh, next, run->tick + (uint32_t)s->slot));
 }
 
 bool spx_share_asleep(spx_run *run)
@@ -464,7 +538,7 @@ bool spx_share_asleep(spx_run *run)
   if (s && !run->asks && is_turn(run, sh) && (s->op == SPX_P_POST || s->op == SPX_P_ROOM)) {
     spx_share_line *mine = &sh->lines[sh->me];
     run->asks = 1;
-    __atomic_store_n(&mine->wants, wanted(sh, s, run->tick + (uint32_t)s->slot), __ATOMIC_RELAXED);
+    __atomic_store_n(&mine->wants, wanted(run, sh, s, run->tick + (uint32_t)s->slot), __ATOMIC_RELAXED);
     __atomic_store_n(&mine->asks, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&sh->head->asking, 1, __ATOMIC_SEQ_CST);
   }

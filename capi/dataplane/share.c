@@ -7,16 +7,17 @@ enum { PAGE = 4096, NEAR = 4 /* entries that a context may have */, BROKEN = 1, 
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
 
 typedef struct {
-  uint64_t lines, cells, bulk, bytes;
-  uint32_t depth;
+  uint64_t lines, cells, slips, bulk, bytes;
+  uint32_t depth, slip_depth;
 } shape;
 
 static shape shape_of(uint32_t n)
 {
-  shape s = {.depth = n <= 64 ? 64 : 16};
+  shape s = {.depth = n <= 64 ? 64 : 16, .slip_depth = n <= 64 ? 256 : 64};
   s.lines = ROUND(sizeof(spx_share_head) + n, PAGE);
   s.cells = s.lines + ROUND((uint64_t)n * sizeof(spx_share_line), PAGE);
-  s.bulk = s.cells + ROUND((uint64_t)n * s.depth * sizeof(spx_cell), PAGE);
+  s.slips = s.cells + ROUND((uint64_t)n * s.depth * sizeof(spx_cell), PAGE);
+  s.bulk = s.slips + ROUND((uint64_t)n * s.slip_depth * sizeof(spx_slip), PAGE);
   s.bytes = s.bulk + (uint64_t)SPX_SHARE_PARTS * SPX_SHARE_PART;
   return s;
 }
@@ -123,10 +124,12 @@ int spx_share_attach(spx_comm *c)
   sh->head = (spx_share_head *)sh->map;
   sh->lines = (spx_share_line *)(sh->map + s.lines);
   sh->cells = (spx_cell *)(sh->map + s.cells);
+  sh->slips = (spx_slip *)(sh->map + s.slips);
   sh->bulk = sh->map + s.bulk;
   sh->n = (uint32_t)c->size;
   sh->me = (uint32_t)c->rank;
   sh->depth = s.depth;
+  sh->slip_depth = s.slip_depth;
   sh->next = 1;
   c->share = sh;
   return MPI_SUCCESS;

@@ -26,7 +26,19 @@ static unsigned hash(const spx_plan_key *k)
 }
 _Static_assert(sizeof(spx_plan_key) % 8 == 0, "hashed by words");
 
-static int same(const spx_plan_key *a, const spx_plan_key *b) { return memcmp(a, b, sizeof *a) == 0; }
+/* The key of a call has just been filled in, in pieces of the sizes of its members, and only loads of these sizes get them without waiting
+ * for the stores to end: memcmp took 20 ns. */
+static int same(const spx_plan_key *a, const spx_plan_key *b)
+{
+  if (a->kind != b->kind || a->in_place != b->in_place || a->commute != b->commute || a->persistent != b->persistent)
+    return 0;
+  if (a->s_contig != b->s_contig || a->r_contig != b->r_contig || a->size_class != b->size_class || a->root != b->root)
+    return 0;
+  if (a->scount != b->scount || a->rcount != b->rcount) return 0;
+  for (int i = 0; i < 4; i++)
+    if (a->s[i] != b->s[i] || a->r[i] != b->r[i]) return 0;
+  return 1;
+}
 
 static int compile(spx_comm *c, const spx_plan_key *key, spx_plan **out)
 {

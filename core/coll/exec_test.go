@@ -51,6 +51,7 @@ type cell struct {
 	tick      int32
 	open      int32 // the tick for which it is being written
 	signature uint32
+	slip      bool
 	data      []byte
 }
 

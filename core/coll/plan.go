@@ -106,6 +106,7 @@ type Plan struct {
 	Ticks     int32  // of shared memory
 	Limit     int64  // see FlagShort
 	Signature uint32 // ranks whose posts have another take part in another operation
+	Slips     bool   // posts carry up to SlipBytes each, and nothing lies in parts: cells are slips
 }
 
 // builder collects the steps of a plan.

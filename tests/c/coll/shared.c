@@ -116,6 +116,51 @@ static void ahead(void)
   }
 }
 
+/* Runs of operations with one word, in which some ranks are ahead of others by as many as there is room for, or must not be; a longer one now and then. */
+static void words(void)
+{
+  enum { ROUNDS = 6000, LONG = 500 };
+  int64_t v[LONG], all[16];
+  for (int k = 0; k < ROUNDS; k++) {
+    static int root, what;
+    if (k % 400 == 0) root = (int)rnd((unsigned)size), what = (int)rnd(6);
+    int n = rnd(200) ? 1 : LONG;
+    if (n > 1) {
+      set(v, rank, k, n);
+      MPI_Bcast(v, n, MPI_INT64_T, root, MPI_COMM_WORLD);
+      CHECK(is(v, root, k, n));
+    }
+    int64_t mine = value(rank, k, 0), got = -1;
+    for (int r = 0; r < size && r < 16; r++) all[r] = rank == root ? value(r, k, 0) : -1;
+    switch (what) {
+    case 0:
+      MPI_Scan(&mine, &got, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+      CHECK(is_sum(&got, rank + 1, k, 1));
+      break;
+    case 1:
+      MPI_Exscan(&mine, &got, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+      CHECK(rank == 0 || is_sum(&got, rank, k, 1));
+      break;
+    case 2:
+      MPI_Reduce(&mine, &got, 1, MPI_INT64_T, MPI_SUM, root, MPI_COMM_WORLD);
+      CHECK(rank != root || is_sum(&got, size, k, 1));
+      break;
+    case 3:
+      MPI_Gather(&mine, 1, MPI_INT64_T, all, 1, MPI_INT64_T, root, MPI_COMM_WORLD);
+      for (int r = 0; r < size && rank == root; r++) CHECK(is(all + r, r, k, 1));
+      break;
+    case 4:
+      MPI_Scatter(all, 1, MPI_INT64_T, &got, 1, MPI_INT64_T, root, MPI_COMM_WORLD);
+      CHECK(is(&got, rank, k, 1));
+      break;
+    default:
+      if (rank == root) got = value(root, k, 0);
+      MPI_Bcast(&got, 1, MPI_INT64_T, root, MPI_COMM_WORLD);
+      CHECK(is(&got, root, k, 1));
+    }
+  }
+}
+
 /* Operations under way at once, on one communicator and on its twin, completed in another order than they were started. */
 static void overlapping(void)
 {
@@ -217,6 +262,7 @@ int main(int argc, char **argv)
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   mixed(MPI_COMM_WORLD, 150);
   ahead();
+  words();
   overlapping();
   many();
   unequal();
