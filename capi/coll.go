@@ -91,7 +91,7 @@ func planCollective(c *call) error {
 		CPUs:      processors(),
 		Force:     forced(coll.Kind(key.kind)),
 	}
-	a.Levels = levelsOf(comm)
+	a.Levels = knownLevels(comm)
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
 	} else if key.persistent == 0 && C.spx_share_offered(comm) != 0 {
@@ -131,6 +131,16 @@ func processors() int {
 		return int(seg.ncpus)
 	}
 	return 1
+}
+
+// knownLevels is levelsOf, looked up once for a communicator that the engine knows.
+func knownLevels(c *C.spx_comm) [][]int32 {
+	o := comms.get(uint32(c.o._go))
+	if o == nil || o.c != c {
+		return levelsOf(c)
+	}
+	o.levels.Do(func() { o.near = levelsOf(c) })
+	return o.near
 }
 
 // levelsOf is which ranks are near each other: on one host; on one host without more ranks than processors, those bound to one memory or one

@@ -29,6 +29,9 @@ type commObject struct {
 	c     *C.spx_comm
 	attrs *attr.List
 
+	levels sync.Once
+	near   [][]int32 // see knownLevels
+
 	mu    sync.Mutex
 	hints *info.Info    // guarded by mu; see hints
 	topo  topo.Topology // virtual topology or nil, see setTopo; copied by MPI_Comm_dup

@@ -38,6 +38,7 @@ import (
 	"libspx/core/mpierr"
 	"libspx/ft/agree"
 	"libspx/ft/member"
+	"libspx/ft/place"
 	"libspx/ft/rankset"
 )
 
@@ -52,12 +53,12 @@ type ftComm struct {
 	ctx     uint64
 	obj     *commObject // nil once the communicator has been freed
 	m       *member.Machine
-	procs   []uint32       // process index by member
-	rankOf  map[uint32]int // member by process index
-	state   []uint8        // of each member: SPX_FT_*
-	failed  []int          // those known dead, in the order of learning it (MPIX_Comm_get_failed)
-	acked   int            // of these, how many have been acknowledged
-	waiting []*ftCall      // agreements called; the first is running
+	procs   []uint32  // process index by member
+	rankOf  []int32   // member by process index; -1: none
+	state   []uint8   // of each member: SPX_FT_*
+	failed  []int     // those known dead, in the order of learning it (MPIX_Comm_get_failed)
+	acked   int       // of these, how many have been acknowledged
+	waiting []*ftCall // agreements called; the first is running
 }
 
 // ftCall is an agreement that was called here and has not returned.
@@ -124,12 +125,13 @@ func ftOf(o *commObject) *ftComm {
 		return f
 	}
 	procs, self := ftMembers(o)
-	f := &ftComm{ctx: ctx, obj: o, procs: procs, state: make([]uint8, len(procs)), rankOf: make(map[uint32]int, len(procs))}
+	f := &ftComm{ctx: ctx, obj: o, procs: procs, state: make([]uint8, len(procs))}
+	f.rankOf = slices.Repeat([]int32{-1}, int(slices.Max(procs))+1)
 	for k, p := range procs {
-		f.rankOf[p] = k
+		f.rankOf[p] = int32(k)
 	}
 	C.spx_ft_hold((*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]), C.uint32_t(len(procs)), C.uint32_t(self))
-	f.m = member.New(len(procs), self, f.ended())
+	f.m = member.New(place.New(len(procs), ftHosts(procs), 0, 0), self, f.ended())
 	ft.comms[ctx] = f
 	sweep()
 	kept := ft.early[:0]
@@ -142,6 +144,19 @@ func ftOf(o *commObject) *ftComm {
 	}
 	ft.early = kept
 	return f
+}
+
+// ftHosts names the host of each process; nil when hosts have not the same numbers for all of them: some are of another job.
+func ftHosts(procs []uint32) []int {
+	hosts := make([]int, len(procs))
+	for k, i := range procs {
+		p := procOf(i)
+		if p.home_job != 0 {
+			return nil
+		}
+		hosts[k] = int(p.host)
+	}
+	return hosts
 }
 
 // ended takes in the members that have ended since the last time, and returns them. Who has called MPI_Finalize had returned from
@@ -285,11 +300,10 @@ func commWithContext(ctx uint64) *commObject {
 
 // receive hands a control message to the machine. What strangers send, and what is malformed, has no effect.
 func (f *ftComm) receive(from uint32, data []byte) {
-	rank, ok := f.rankOf[from]
-	if !ok {
+	if int(from) >= len(f.rankOf) || f.rankOf[from] < 0 {
 		return
 	}
-	if out, err := f.m.Receive(rank, data); err == nil {
+	if out, err := f.m.Receive(int(f.rankOf[from]), data); err == nil {
 		f.act(out)
 	}
 }

@@ -55,7 +55,7 @@ func startPolicy() error {
 		C.spx_mcast_switches(&of[0], C.uint32_t(len(of)))
 	}
 	most := C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, C.uint64_t(descriptorsForConnections()), 1<<24)
-	C.spx_net_policy(C.bool(p.relays), C.uint32_t(p.cache), C.uint32_t(most))
+	C.spx_net_policy(C.bool(p.all || p.relays), C.bool(p.relays), C.uint32_t(p.cache), C.uint32_t(most))
 	reroute()
 	return nil
 }

@@ -6,6 +6,7 @@
 // actions out in order and hands in the next event. Ranks are those of the communicator that the machine serves.
 //
 //   - rankset: sparse sets of ranks, and their wire form
+//   - place: who talks to whom, so that of each host one member alone talks to other hosts
 //   - agree: uniform agreement among the living members of a communicator; it carries MPIX_Comm_agree and MPIX_Comm_shrink
 //   - revoke: reliable broadcast of a revocation, MPIX_Comm_revoke
 //   - detect: which hosts are silent, who goes on then, and who has to end; its members are hosts, and its shell is launch/agent

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"libspx/ft/place"
 	"libspx/ft/rankset"
 )
 
@@ -11,6 +12,7 @@ import (
 // but its consequences.
 type Job struct {
 	Hosts, Ranks int // rank i begins on host i*Hosts/Ranks
+	Width        int // of the trees in which agreements go; 0: as in the library. With few ranks only narrow ones are deep
 	Detach       bool
 	Seed         uint64
 	Ops          []Op
@@ -135,9 +137,11 @@ func RunJob(job Job) (Outcome, error) {
 	for i := range world {
 		world[i] = i
 	}
-	g := r.newGroup(1, world)
 	for i := range world {
-		p := r.start(i*job.Hosts/job.Ranks, 0)
+		r.start(i*job.Hosts/job.Ranks, 0)
+	}
+	g := r.newGroup(1, world)
+	for i, p := range r.procs {
 		p.cur = r.join(p, g)
 		r.later(p, Time(r.fate(1, i, 0)%30)-r.Now, func() { r.next(p) })
 	}
@@ -283,13 +287,17 @@ type group struct {
 	name  int // communicators are numbered as they come
 	procs []int
 	rank  map[int]int // by process
+	where *place.Map
 }
 
 func (r *jobRun) newGroup(ctx uint64, procs []int) *group {
 	g := &group{ctx: ctx, name: len(r.groups), procs: procs, rank: make(map[int]int, len(procs))}
+	hosts := make([]int, len(procs))
 	for rank, p := range procs {
 		g.rank[p] = rank
+		hosts[rank] = r.procs[p].host
 	}
+	g.where = place.New(len(procs), hosts, r.job.Width, r.job.Width)
 	r.groups[ctx] = g
 	return g
 }

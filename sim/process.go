@@ -70,7 +70,7 @@ func (r *jobRun) join(p *proc, g *group) *part {
 	if c := p.comms[g.ctx]; c != nil {
 		return c
 	}
-	c := &part{group: g, m: member.New(len(g.procs), g.rank[p.id], g.ranksOf(p.told))}
+	c := &part{group: g, m: member.New(g.where, g.rank[p.id], g.ranksOf(p.told))}
 	p.comms[g.ctx] = c
 	p.order = append(p.order, c)
 	early := p.early[g.ctx]

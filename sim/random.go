@@ -17,6 +17,9 @@ func RandomJob(seed uint64) Job {
 		j.Ops = append(j.Ops, randomOp(r, j.Ranks))
 	}
 	j.Faults = randomFaults(r, &j)
+	if r.IntN(3) > 0 {
+		j.Width = 1 + r.IntN(3)
+	}
 	return j
 }
 

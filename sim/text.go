@@ -12,6 +12,7 @@ import (
 //	hosts 3
 //	ranks 12
 //	seed 7
+//	width 2                    of the trees of agreements
 //	detach
 //	op grow 4
 //	at 120 kill 3              a process dies
@@ -29,6 +30,9 @@ import (
 func (j Job) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "hosts %d\nranks %d\nseed %d\n", j.Hosts, j.Ranks, j.Seed)
+	if j.Width > 0 {
+		fmt.Fprintf(&b, "width %d\n", j.Width)
+	}
 	if j.Detach {
 		b.WriteString("detach\n")
 	}
@@ -92,6 +96,8 @@ func (j *Job) parse(words []string) (err error) {
 		j.Ranks = number(1)
 	case "seed":
 		j.Seed = uint64(number(1))
+	case "width":
+		j.Width = number(1)
 	case "detach":
 		j.Detach = true
 	case "op":
@@ -153,6 +159,9 @@ func (f *Fault) parse(words []string) (err error) {
 
 // valid refuses what RunJob cannot carry out.
 func (j *Job) valid() error {
+	if j.Width < 0 {
+		return fmt.Errorf("trees of width %d", j.Width)
+	}
 	if j.Hosts < 1 || j.Ranks < j.Hosts {
 		return fmt.Errorf("%d ranks on %d hosts", j.Ranks, j.Hosts)
 	}

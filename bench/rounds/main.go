@@ -129,7 +129,7 @@ follow one another, until the last member has returned. A death is known on the 
 TABLE
 ![rounds beside log2 of the members](rounds.svg)
 
-An agreement goes through a binary tree four times: 4(n-1) messages, 4 log2 n rounds. Shrink is one agreement. A dead root costs the members one message each to tell the next root what they have, and no rounds but the time until its death is known.
+All members are on one host here. An agreement goes through a tree of width 8 four times: 4(n-1) messages, 4 log8 n rounds. Shrink is one agreement. A dead root costs the members one message each to tell the next root what they have, and no rounds but the time until its death is known.
 When every second member dies, those below them belong to the nearest living member above them: no round more. Those who have nobody left above them belong to the root, which then has more messages to send itself.
 A revocation goes to log4 n others by each member.
 

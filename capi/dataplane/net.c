@@ -161,7 +161,7 @@ void spx_net_tell(uint32_t word)
 
 void spx_net_news(void)
 {
-  if (spx_net_on) spx_net_tell(SPX_NET_NEWS);
+  if (spx_net_on && spx_net.heeds) spx_net_tell(SPX_NET_NEWS);
 }
 
 void spx_net_adopt(int fd, uint32_t peer, uint32_t life)

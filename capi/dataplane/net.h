@@ -67,9 +67,9 @@ typedef struct {
   uint32_t n;
   spx_route to[];
 } spx_routes;
-/* relays: messages go through others where no connection is kept; cache: connections beside those, at most; most: of all, 0: no limit.
+/* heeds: the engine wants to hear of processes that come or go. relays: messages go through others where no connection is kept; cache: connections beside those, at most; most: of all, 0: no limit.
  * Before spx_net_start. */
-SPX_HIDDEN void spx_net_policy(bool relays, uint32_t cache, uint32_t most);
+SPX_HIDDEN void spx_net_policy(bool heeds, bool relays, uint32_t cache, uint32_t most);
 /* A new table, from malloc: the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_route(spx_routes *r);
 /* Processes have come or gone: the engine is told. */

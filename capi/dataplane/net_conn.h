@@ -87,6 +87,7 @@ typedef struct {
   int gathering;                 /* what is written waits: one system call sends all that goes to a process */
   uint64_t next_shortcut, pause; /* ns: none is asked for before; how long that was */
   uint64_t trip;                 /* ns: from a question how far a receiver is to its answer, smoothed */
+  bool heeds;                    /* the engine makes other connections when processes come or go */
   bool relays;                   /* SPX_CONNECTIONS=topology or random: messages go through others */
   uint32_t cache;                /* connections beside those that are kept */
   uint32_t most;                 /* connections at all; 0: no limit */

@@ -55,8 +55,9 @@ static uint64_t n_held; /* frames in queues of hops */
 static spx_routes *_Atomic new_routes;
 static spx_routes *routes;
 
-void spx_net_policy(bool relays, uint32_t cache, uint32_t most)
+void spx_net_policy(bool heeds, bool relays, uint32_t cache, uint32_t most)
 {
+  spx_net.heeds = heeds;
   spx_net.relays = relays;
   spx_net.cache = cache;
   spx_net.most = most;

@@ -169,19 +169,33 @@ static int next_stride(void)
   return want < 1 ? 1 : want > STRIDE_MAX ? STRIDE_MAX : (int)want;
 }
 
+/* Tells orders apart. */
+static int64_t print_of(const spx_dyprc_orders *o)
+{
+  const unsigned char *at = (const unsigned char *)o;
+  uint64_t h = 14695981039346656037u;
+  for (size_t i = 0; i < sizeof *o; i++) h = (h ^ at[i]) * 1099511628211u;
+  return (int64_t)(h >> 1);
+}
+
 /* All processes meet, and carry out what there is to do. *restart in: this one comes after a change; out: some do. Returns true when
  * there is another communicator now. */
 static bool meet(bool *restart)
 {
-  int64_t news[3] = {*restart, 0, 0}; /* somebody restarts; there is a command; calls until the next meeting */
+  /* somebody restarts; there is a command; calls until the next meeting; the greatest and the least of the orders that they know */
+  int64_t news[5] = {*restart};
   if (d.rank == 0) {
     spx_dyprc_look();
     news[1] = d.order.source && !d.order.killing && d.order.text[d.order.at];
     news[2] = next_stride();
   }
-  int err = PMPI_Allreduce(MPI_IN_PLACE, news, 3, MPI_INT64_T, MPI_MAX, d.world);
-  if (d.rank == 0 && news[0]) d.order.epoch++;
-  if (err == MPI_SUCCESS && (news[0] || news[1])) err = PMPI_Bcast(&d.order, sizeof d.order, MPI_BYTE, 0, d.world);
+  news[3] = print_of(&d.order);
+  news[4] = -news[3];
+  int err = PMPI_Allreduce(MPI_IN_PLACE, news, 5, MPI_INT64_T, MPI_MAX, d.world);
+  bool known = news[3] == -news[4]; /* by all, as after most failures: nobody has to be told */
+  if (news[0] && (known || d.rank == 0)) d.order.epoch++;
+  if (err == MPI_SUCCESS && !known && (news[0] || news[1]))
+    err = PMPI_Bcast(&d.order, sizeof d.order, MPI_BYTE, 0, d.world);
   if (err != MPI_SUCCESS) {
     spx_dyprc_recover();
     return true;

@@ -3,10 +3,13 @@
 //
 // # Protocol
 //
-// Ranks form a fixed binary tree (the parent of i is (i-1)/2). A dead rank is bypassed: its children belong to its nearest
-// living ancestor, and where there is none, to the root. The root is the lowest living rank, and its rank is the ballot: when
+// Ranks, which are places of package place, form fixed trees, one on each host, and one of the hosts. A dead rank is bypassed: its children belong to its nearest
+// living ancestor, and where there is none, to the lowest living rank of the host. The root is the lowest living rank of all, and its rank is the ballot: when
 // it dies, the next lowest becomes root of a higher ballot. Because failure knowledge is certain (package ft), everybody who
 // learns that all ranks below b are dead has promised to take no proposal of a ballot below b.
+//
+// Who has told its parent that its subtree has contributed, or accepted, has spoken for all who live below it, also those that come to it later: they were below
+// one below it that has died. Who moves to another parent says it again there; the next head of a host has another parent than before.
 //
 //	Gather   up    contributions of a whole subtree
 //	Propose  down  the root's decision: the proposal that it has accepted before if there is any, else the merged contributions
@@ -30,6 +33,7 @@ import (
 	"fmt"
 	"slices"
 
+	"libspx/ft/place"
 	"libspx/ft/rankset"
 )
 
@@ -72,6 +76,7 @@ type gather struct {
 
 // Machine is one member's part in one agreement.
 type Machine struct {
+	places  *place.Map
 	n, self int
 	failed  rankset.Set
 	ballot  int // lowest rank not known dead: proposals below are refused
@@ -95,12 +100,12 @@ type Machine struct {
 	out Output
 }
 
-// New makes the machine of member self of a communicator of n ranks, of which failed are known dead.
-func New(n, self int, failed rankset.Set) *Machine {
-	m := &Machine{n: n, self: self, gathers: map[int]gather{}, accepts: map[int]int{},
+// New makes the machine of the rank at place self of a communicator, of which failed are known dead.
+func New(places *place.Map, self int, failed rankset.Set) *Machine {
+	m := &Machine{places: places, n: places.Len(), self: self, gathers: map[int]gather{}, accepts: map[int]int{},
 		acceptedBallot: none, sentGather: none, sentAcpt: none, failed: failed}
 	m.ballot = failed.FirstAbsent()
-	m.parent, m.children = m.relatives()
+	m.parent, m.children = m.places.Relatives(m.self, m.failed)
 	return m
 }
 
@@ -213,7 +218,7 @@ func (m *Machine) learn(dead rankset.Set) {
 	m.failed = m.failed.Union(dead)
 	m.ballot = m.failed.FirstAbsent()
 	oldParent, oldChildren := m.parent, m.children
-	m.parent, m.children = m.relatives()
+	m.parent, m.children = m.places.Relatives(m.self, m.failed)
 	if m.parent != oldParent {
 		m.sentGather, m.sentAcpt = none, none
 		if m.committed && m.parent != none {

@@ -3,6 +3,7 @@ package agree
 import (
 	"testing"
 
+	"libspx/ft/place"
 	"libspx/ft/rankset"
 )
 
@@ -41,7 +42,7 @@ func FuzzReceive(f *testing.F) {
 				t.Fatalf("%+v does not survive the wire: %+v, %v", msg, back, err)
 			}
 		}
-		m := New(n, 0, rankset.Set{})
+		m := New(place.New(n, nil, 0, 0), 0, rankset.Set{})
 		m.Call(Contribution{Flags: 1})
 		m.Receive(from, data) // must not panic
 		m.Failed(rankset.Of(1, 2, 3, 4))

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"libspx/ft/agree"
+	"libspx/ft/place"
 	"libspx/ft/rankset"
 	"libspx/ft/revoke"
 )
@@ -33,20 +34,22 @@ type Output struct {
 
 // Machine is the member's state.
 type Machine struct {
-	n, self int
+	places  *place.Map
+	self    int // place of this member, as everything in here counts places
 	failed  rankset.Set
 	running uint64 // number of the running or last agreement, 0: there was none
 	agrees  map[uint64]*agree.Machine
 	revoke  *revoke.Machine
 }
 
-// New makes the machine of rank self of a communicator of n ranks, of which failed are known dead.
-func New(n, self int, failed rankset.Set) *Machine {
-	return &Machine{n: n, self: self, failed: failed, agrees: map[uint64]*agree.Machine{}, revoke: revoke.New(n, self, failed)}
+// New makes the machine of rank self of a communicator whose ranks are where places says, of which failed are known dead. What goes in and comes out names ranks.
+func New(places *place.Map, self int, failed rankset.Set) *Machine {
+	self, failed = places.Place(self), places.Places(failed)
+	return &Machine{places: places, self: self, failed: failed, agrees: map[uint64]*agree.Machine{}, revoke: revoke.New(places, self, failed)}
 }
 
 // FailedSet is the set of ranks known dead.
-func (m *Machine) FailedSet() rankset.Set { return m.failed }
+func (m *Machine) FailedSet() rankset.Set { return m.places.Members(m.failed) }
 
 // Agree starts the next agreement. One at a time.
 func (m *Machine) Agree(c agree.Contribution) Output {
@@ -56,13 +59,14 @@ func (m *Machine) Agree(c agree.Contribution) Output {
 			delete(m.agrees, num)
 		}
 	}
+	c.Acked = m.places.Places(c.Acked)
 	return m.wrap(m.running, m.agreement(m.running).Call(c))
 }
 
 func (m *Machine) agreement(num uint64) *agree.Machine {
 	a := m.agrees[num]
 	if a == nil {
-		a = agree.New(m.n, m.self, m.failed)
+		a = agree.New(m.places, m.self, m.failed)
 		m.agrees[num] = a
 	}
 	return a
@@ -70,19 +74,21 @@ func (m *Machine) agreement(num uint64) *agree.Machine {
 
 func (m *Machine) wrap(num uint64, in agree.Output) Output {
 	out := Output{}
-	if num == m.running {
-		out.Done = in.Done
+	if num == m.running && in.Done != nil {
+		done := *in.Done
+		done.Acked, done.Failed = m.places.Members(done.Acked), m.places.Members(done.Failed)
+		out.Done = &done
 	}
 	for _, s := range in.Sends {
 		data := binary.AppendUvarint([]byte{kindAgree}, num)
-		out.Sends = append(out.Sends, agree.Send{To: s.To, Data: append(data, s.Data...)})
+		out.Sends = append(out.Sends, agree.Send{To: m.places.Member(s.To), Data: append(data, s.Data...)})
 	}
 	return out
 }
 
-func revocations(ranks []int) (sends []agree.Send) {
-	for _, r := range ranks {
-		sends = append(sends, agree.Send{To: r, Data: []byte{kindRevoke}})
+func (m *Machine) revocations(places []int) (sends []agree.Send) {
+	for _, p := range places {
+		sends = append(sends, agree.Send{To: m.places.Member(p), Data: []byte{kindRevoke}})
 	}
 	return sends
 }
@@ -95,16 +101,17 @@ func (m *Machine) Revoke() Output {
 	if m.revoke.Revoked() {
 		return Output{}
 	}
-	return Output{Sends: revocations(m.revoke.Revoke()), Revoked: true}
+	return Output{Sends: m.revocations(m.revoke.Revoke()), Revoked: true}
 }
 
 // Failed takes in deaths.
 func (m *Machine) Failed(dead rankset.Set) Output {
+	dead = m.places.Places(dead)
 	if m.failed.Contains(dead) {
 		return Output{}
 	}
 	m.failed = m.failed.Union(dead)
-	out := Output{Sends: revocations(m.revoke.Failed(dead))}
+	out := Output{Sends: m.revocations(m.revoke.Failed(dead))}
 	first := uint64(1)
 	if m.running >= keep {
 		first = m.running - keep + 1
@@ -125,13 +132,17 @@ var errMalformed = errors.New("member: malformed message")
 
 // Receive handles a message of another member. An error means that it was malformed or out of place, and had no effect.
 func (m *Machine) Receive(from int, data []byte) (Output, error) {
-	if from < 0 || from >= m.n || from == m.self || len(data) == 0 {
+	if from < 0 || from >= m.places.Len() || len(data) == 0 {
+		return Output{}, errMalformed
+	}
+	from = m.places.Place(from)
+	if from == m.self {
 		return Output{}, errMalformed
 	}
 	switch data[0] {
 	case kindRevoke:
 		was := m.revoke.Revoked()
-		return Output{Sends: revocations(m.revoke.Receive(from)), Revoked: !was}, nil
+		return Output{Sends: m.revocations(m.revoke.Receive(from)), Revoked: !was}, nil
 	case kindAgree:
 		num, k := binary.Uvarint(data[1:])
 		switch {

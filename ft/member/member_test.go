@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"libspx/ft/agree"
+	"libspx/ft/place"
 	"libspx/ft/rankset"
 )
 
@@ -12,7 +13,8 @@ import (
 // nobody makes the machine grow.
 func FuzzReceive(f *testing.F) {
 	const n = 4
-	other := New(n, 1, rankset.Set{})
+	places := place.New(n, []int{0, 1, 0, 1}, 0, 0)
+	other := New(places, 1, rankset.Set{})
 	for _, s := range append(other.Agree(agree.Contribution{Flags: 1}).Sends, other.Revoke().Sends...) {
 		f.Add(s.Data, 1, uint8(1))
 	}
@@ -20,7 +22,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(binary.AppendUvarint([]byte{kindAgree}, 1<<63), 2, uint8(5))
 	f.Add([]byte{}, -1, uint8(0))
 	f.Fuzz(func(t *testing.T, data []byte, from int, calls uint8) {
-		m := New(n, 0, rankset.Set{})
+		m := New(places, 0, rankset.Set{})
 		for range calls % 4 {
 			m.Agree(agree.Contribution{Flags: 1})
 		}

@@ -46,7 +46,13 @@ func appendRun(runs []run, r run) []run {
 
 // Has reports whether rank r is in the set.
 func (s Set) Has(r int) bool {
-	_, found := slices.BinarySearchFunc(s.runs, r, func(x run, r int) int {
+	_, found := s.find(r)
+	return found
+}
+
+// find gives the run that has rank r.
+func (s Set) find(r int) (k int, found bool) {
+	return slices.BinarySearchFunc(s.runs, r, func(x run, r int) int {
 		switch {
 		case x.hi < r:
 			return -1
@@ -55,7 +61,6 @@ func (s Set) Has(r int) bool {
 		}
 		return 0
 	})
-	return found
 }
 
 // Len is the number of ranks in the set.
@@ -155,6 +160,14 @@ func (s Set) FirstAbsent() int {
 		return s.runs[0].hi + 1
 	}
 	return 0
+}
+
+// FirstAbsentFrom is the lowest rank from r on that is not in the set.
+func (s Set) FirstAbsentFrom(r int) int {
+	if k, found := s.find(r); found {
+		return s.runs[k].hi + 1
+	}
+	return r
 }
 
 // String shows the set as its runs, as in {0-3,7}.

@@ -1,27 +1,29 @@
 // Package revoke is a reliable broadcast: once a living member knows that a communicator is revoked, every living member
 // gets to know it (MPIX_Comm_revoke), whoever dies on the way.
 //
-// Members flood along a circulant graph over the living ranks: from each to those 1, 4, 16, ... places behind it. When
-// ranks die the graph closes over them, and everybody who knows of the revocation sends it to the neighbours that are
-// new: the ring of distance 1 alone then reaches all who live. A member sends at most once to each rank, and to at most
+// Members flood along circles of the living (place.Neighbours): on a host from each to those 1, 4, 16, ... places behind it, and the same from head to head
+// of the hosts. When ranks die the circles close over them, and everybody who knows of the revocation sends it to the neighbours that are
+// new: the rings of distance 1 alone then reach all who live. A member sends at most once to each rank, and to at most
 // log4 n while nobody dies: where ranks outnumber processors, each message is a turn at a processor for its receiver.
 package revoke
 
 import (
+	"libspx/ft/place"
 	"libspx/ft/rankset"
 )
 
 // Machine is one member's part in the revocation of one communicator.
 type Machine struct {
-	n, self int
+	places  *place.Map
+	self    int
 	failed  rankset.Set
 	revoked bool
 	told    map[int]bool // ranks that have been sent the revocation, or have sent it
 }
 
-// New makes the machine of member self of a communicator of n ranks.
-func New(n, self int, failed rankset.Set) *Machine {
-	return &Machine{n: n, self: self, failed: failed, told: map[int]bool{}}
+// New makes the machine of the rank at place self of a communicator, of which failed are known dead.
+func New(places *place.Map, self int, failed rankset.Set) *Machine {
+	return &Machine{places: places, self: self, failed: failed, told: map[int]bool{}}
 }
 
 // Revoked reports whether the revocation is known here.
@@ -58,19 +60,8 @@ func (m *Machine) Failed(dead rankset.Set) []int {
 // spread lists the neighbours that have not been told yet, and counts them as told.
 func (m *Machine) spread() []int {
 	var out []int
-	living := make([]int, 0, m.n-m.failed.Len())
-	place := 0
-	for r := range m.n {
-		if r == m.self {
-			place = len(living)
-		}
-		if r == m.self || !m.failed.Has(r) {
-			living = append(living, r)
-		}
-	}
-	n := len(living)
-	for d := 1; d < n; d *= 4 {
-		if r := living[(place+d)%n]; !m.told[r] {
+	for _, r := range m.places.Neighbours(m.self, m.failed) {
+		if !m.told[r] {
 			m.told[r] = true
 			out = append(out, r)
 		}

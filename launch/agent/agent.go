@@ -431,6 +431,7 @@ func (a *agent) periodic() {
 	if now := time.Now(); !now.Before(a.nextStray) {
 		a.nextStray = now.Add(strayPoll)
 		process.ReapStrays(a.isRank)
+		hurryAll()
 	}
 	if a.watchJoin && a.anyMPI(-1) {
 		a.watchJoin = false

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -141,32 +140,9 @@ func (h *heartbeat) hasGone(host int) {
 	unix.Write(h.bell, one[:]) //nolint:errcheck // a full counter wakes as well
 }
 
-// Where ranks outnumber processors, the thread is not to wait behind all of them: it asks for short turns, which come soon (Linux 6.12), and for
-// priority, where that is allowed. Nor is it to wait for the Go runtime, whose processors may belong to threads that wait for their turns.
-const (
-	beatNice  = -10
-	beatTurn  = 100_000 // ns
-	beatProcs = 8
-)
-
-func hurry() {
-	runtime.LockOSThread()
-	runtime.GOMAXPROCS(max(beatProcs, runtime.GOMAXPROCS(0)))
-	attr, err := unix.SchedGetAttr(0, 0)
-	if err != nil || attr.Policy != unix.SCHED_NORMAL {
-		return
-	}
-	for _, nice := range []int32{min(beatNice, attr.Nice), attr.Nice} {
-		attr.Nice, attr.Runtime = nice, beatTurn
-		if unix.SchedSetAttr(0, attr, 0) == nil {
-			return
-		}
-	}
-}
-
 // run is the thread. It ends with the process.
 func (h *heartbeat) run() {
-	hurry()
+	hurryBeat()
 	fds := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}, {Fd: int32(h.bell), Events: unix.POLLIN}}
 	for {
 		unix.Poll(fds, h.timeout()) //nolint:errcheck // the loop looks again

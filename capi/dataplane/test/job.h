@@ -181,7 +181,7 @@ static void job_routes(uint32_t n, uint32_t me)
       t->needs[t->n++] = (uint8_t)way;
     }
   }
-  spx_net_policy(true, 0, 0);
+  spx_net_policy(true, true, 0, 0);
   spx_net_route(r);
 }
 

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where ranks outnumber processors, an agent is not to wait behind all of them before it tells of a death or is heard of by others: it asks for short turns, which
+// come soon (Linux 6.12), and for priority, where that is allowed. It has little to do, so that nobody misses the time.
+const (
+	hurryNice = -10
+	hurryTurn = 100_000 // ns
+)
+
+// hurryBeat is for the thread of the heartbeats. It is not to wait for the Go runtime either, whose processors may belong to threads that wait for their turns.
+func hurryBeat() {
+	const processors = 8
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(max(processors, runtime.GOMAXPROCS(0)))
+	hurry(0, 0)
+}
+
+// hurryAll is for all threads that there are. What is started by them, ranks above all, is as it would be otherwise.
+func hurryAll() {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return // it takes longer, that is all
+	}
+	for _, t := range tasks {
+		if tid, err := strconv.Atoi(t.Name()); err == nil {
+			hurry(tid, unix.SCHED_FLAG_RESET_ON_FORK)
+		}
+	}
+}
+
+// hurry is for one thread, unless it has been done or somebody has given it a higher priority: that is for the ranks to inherit.
+func hurry(tid int, flags uint64) {
+	attr, err := unix.SchedGetAttr(tid, 0)
+	if err != nil || attr.Policy != unix.SCHED_NORMAL || attr.Nice < 0 || attr.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 {
+		return
+	}
+	given := attr.Nice
+	attr.Flags |= flags
+	attr.Runtime = hurryTurn
+	if given == 0 || flags == 0 {
+		attr.Nice = hurryNice
+	}
+	if unix.SchedSetAttr(tid, attr, 0) != nil {
+		attr.Nice = given
+		_ = unix.SchedSetAttr(tid, attr, 0) // an older kernel
+	}
+}
