@@ -4,6 +4,7 @@
 //
 //	go run ./bench/recovery
 //	go run ./bench/recovery -random 1000 -ranks "4 7 12 24"
+//	go run ./bench/recovery -random 1000 -seed 201 -for 60s      in pieces: it says with which seed to go on
 package main
 
 import (
@@ -74,7 +75,7 @@ func (o *options) run() error {
 		defer r.clean()
 		r.limit = o.limit
 		if o.random > 0 {
-			return r.schedules(o.random, o.seed, ranks)
+			return r.schedules(o.random, o.seed, ranks, o.budget)
 		}
 		if samples, err = o.measure(r, ranks, samples); err != nil {
 			return err

@@ -40,7 +40,7 @@ func TestRecovery(t *testing.T) {
 			t.Errorf("%s: %s", c.name, s.Why)
 		}
 	}
-	if err := r.schedules(20, os.Getpid(), []int{3, 4, 7, 12}); err != nil {
+	if err := r.schedules(20, os.Getpid(), []int{3, 4, 7, 12}, 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -122,22 +122,20 @@ func firstLine(text string) string {
 	return line
 }
 
-// schedules runs random deaths under libspx, each at one of the numbers of ranks. A schedule is made again by its seed, but for the moment's chance.
-func (r *runner) schedules(n, first int, ranks []int) error {
-	failed := 0
-	for i := range n {
-		seed, size := first+i, ranks[(first+i)%len(ranks)]
+// schedules runs random deaths under libspx, each at one of the numbers of ranks, and begins none after the budget, unless that is 0. A schedule is made again by its seed,
+// but for the moment's chance.
+func (r *runner) schedules(n, first int, ranks []int, budget time.Duration) error {
+	failed, done := 0, 0
+	for began := time.Now(); done < n && (budget == 0 || time.Since(began) < budget); done++ {
+		seed, size := first+done, ranks[(first+done)%len(ranks)]
 		if s := r.one("spx", size, "random", strconv.Itoa(seed)); s.Why != "" {
 			failed++
 			fmt.Printf("seed %d, %d ranks: %s\n", seed, size, s.Why)
 		}
-		if (i+1)%100 == 0 {
-			fmt.Printf("%d schedules, %d failed\n", i+1, failed)
-		}
 	}
+	fmt.Printf("%d schedules, seeds %d to %d: %d did not come to their end\n", done, first, first+done-1, failed)
 	if failed > 0 {
-		return fmt.Errorf("%d of %d schedules did not come to their end", failed, n)
+		return fmt.Errorf("%d of %d schedules did not come to their end", failed, done)
 	}
-	fmt.Printf("%d schedules, all came to their end\n", n)
 	return nil
 }
