@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,6 +111,54 @@ program is told, and they kill themselves at its next poll.`,
 		return tell(steer.Kill(job, list, *limit))
 	}
 	return c
+}
+
+func waitCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "wait JOB",
+		Short: "waits for the end of a running job, and ends with its exit status",
+		Long: `Returns when the job has ended and its output is written, with the exit status that spxrun has, or would have without --detach. Says so, with
+status 1, when the job is not there, or its agent was killed and nobody knows.`,
+		Args: cobra.ExactArgs(1),
+	}
+	limit := c.Flags().Duration("limit", 0, "how long to wait; 0: for ever")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		_, status, err := ended(args[0], 0, *limit)
+		if err == nil && status != 0 {
+			os.Exit(status)
+		}
+		return err
+	}
+	return c
+}
+
+func endCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "end JOB",
+		Short: "ends a running job",
+		Long: `Sends SIGTERM to the whole job, as a signal to spxrun would, and SIGKILL 3 s later to what has not ended by then; waits for the end. Single
+processes are killed by spxctl kill.`,
+		Args: cobra.ExactArgs(1),
+	}
+	limit := limitFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		job, status, err := ended(args[0], int(unix.SIGTERM), *limit)
+		if err == nil {
+			fmt.Printf("job %016x has ended, exit status %d\n", job, status)
+		}
+		return err
+	}
+	return c
+}
+
+// longest is how long somebody may wait who waits for ever.
+const longest = 1 << 62
+
+func ended(name string, signal int, limit time.Duration) (job uint64, status int, err error) {
+	if job, err = steer.Find(name); err == nil {
+		status, err = steer.AwaitEnd(job, signal, cmp.Or(limit, longest))
+	}
+	return job, status, err
 }
 
 func hookCommand() *cobra.Command {

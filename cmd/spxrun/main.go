@@ -20,6 +20,9 @@ func main() {
 	if filepath.Base(os.Args[0]) == agent.Name || len(os.Args) == 2 && os.Args[1] == control.HostWord {
 		os.Exit(agent.Main())
 	}
+	if len(os.Args) == 2 && os.Args[1] == control.KeeperWord {
+		os.Exit(front.Keep())
+	}
 	if len(os.Args) == 2 && os.Args[1] == probe.HostWord {
 		os.Exit(probe.Main())
 	}

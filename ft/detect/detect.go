@@ -26,6 +26,10 @@
 // the machine itself was not run is held against nobody: neither a suspended machine nor an agent that waits for a
 // processor takes its own absence for that of others.
 //
+// Hosts may be added while the machines run (Grow), with the next number each time. Host 0's side decides, and only that one can go on, so that the others may
+// learn of it at any time: one that does not know a host beats for nobody there, and who was not heard is not suspected. That a host is out may come before.
+// Numbers are not given again.
+//
 // # What the caller must do
 //
 //  1. Hand in messages that are proved to come from a host of the job, then call Tick when Deadline has come; messages before Tick, if both wait.
@@ -204,6 +208,20 @@ func (m *Machine) Gone(host int, now Time) Output {
 	m.excuse(now)
 	if m.root() && !m.ended && host > 0 && host < len(m.peers) && !m.out.Has(host) {
 		m.exclude([]int{host}, now)
+	}
+	return m.take(now)
+}
+
+// Grow takes note that the job has so many hosts now.
+func (m *Machine) Grow(hosts int, now Time) Output {
+	m.excuse(now)
+	if hosts > len(m.peers) {
+		m.peers = append(m.peers, make([]peer, hosts-len(m.peers))...)
+		m.cfg.Hosts = hosts
+		m.retree(now)
+		if m.root() && m.tick > 0 && !m.ended {
+			m.beat(now)
+		}
 	}
 	return m.take(now)
 }

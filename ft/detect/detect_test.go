@@ -93,7 +93,7 @@ func (f *field) run(span Time) {
 				continue
 			}
 			o, err := f.hosts[p.to].Receive(p.from, p.data, f.now)
-			if err != nil {
+			if err != nil && p.from < f.hosts[p.to].cfg.Hosts {
 				f.t.Fatalf("host %d from %d: %v", p.to, p.from, err)
 			}
 			f.carryOut(p.to, o)
@@ -300,6 +300,58 @@ func TestRandomDeaths(t *testing.T) {
 		f.run(4 * limit)
 		if !f.lost.Equal(rankset.Of(dead...)) || f.split != nil || slices.ContainsFunc(f.fenced, func(r Reason) bool { return r != NotFenced }) {
 			t.Fatalf("seed %d: %v of %d died; out %v, split %v, fenced %v", seed, dead, n, f.lost, f.split, f.fenced)
+		}
+	}
+}
+
+// join adds a host. Host 0 and the new one know of it at once, the others later, in their own time.
+func (f *field) join() {
+	n := len(f.hosts) + 1
+	f.hosts = append(f.hosts, New(Config{Self: n - 1, Hosts: n, Period: period, Limit: limit}, f.now))
+	f.dead, f.paused, f.side = append(f.dead, false), append(f.paused, 0), append(f.side, 0)
+	f.fenced, f.fenceAt = append(f.fenced, NotFenced), append(f.fenceAt, 0)
+	f.carryOut(0, f.hosts[0].Grow(n, f.now))
+}
+
+// Hosts are added, one after another or several at a time, while others die and messages are lost. Each host learns of the new ones late, some not before hosts
+// have gone that it never knew. Who lives is given up by nobody, and who dies, whether it was there from the beginning or not, is found.
+func TestGrow(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		f := newField(t, 1+r.IntN(12), seed)
+		f.loss = r.IntN(3)
+		f.run(2 * period)
+		var dead []int
+		for range 1 + r.IntN(30) {
+			f.join()
+			f.run(Time(r.IntN(int(2 * period))))
+			for h := range f.hosts {
+				if r.IntN(3) == 0 && !f.dead[h] {
+					f.carryOut(h, f.hosts[h].Grow(len(f.hosts), f.now))
+				}
+			}
+			if h := r.IntN(len(f.hosts)); h > 0 && !f.dead[h] && r.IntN(4) == 0 && 2*(len(dead)+2) < len(f.hosts) {
+				f.dead[h] = true
+				f.carryOut(0, f.hosts[0].Gone(h, f.now))
+				dead = append(dead, h)
+			}
+		}
+		for h := range f.hosts {
+			f.carryOut(h, f.hosts[h].Grow(len(f.hosts), f.now))
+		}
+		f.run(4 * limit)
+		f.quiet(fmt.Sprintf("seed %d, %d hosts, of which %v died with a word", seed, len(f.hosts), dead))
+		if !f.hosts[0].out.Equal(rankset.Of(dead...)) {
+			t.Fatalf("seed %d: out are %v, dead %v", seed, f.hosts[0].out, dead)
+		}
+		last := len(f.hosts) - 1
+		if f.dead[last] || 2*(len(dead)+1) >= len(f.hosts) {
+			continue
+		}
+		f.dead[last] = true
+		f.run(4 * limit)
+		if !f.lost.Equal(rankset.Of(last)) || f.split != nil {
+			t.Fatalf("seed %d: host %d, the last to come, died; out %v, split %v", seed, last, f.lost, f.split)
 		}
 	}
 }

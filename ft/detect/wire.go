@@ -74,7 +74,10 @@ func (r *reader) number(most uint64) uint64 {
 // most is more than any number of messages, ticks, epochs or microseconds.
 const most = 1 << 62
 
-// decode reads a message in a job of n hosts.
+// mostHosts is more than any job has.
+const mostHosts = 1 << 20
+
+// decode reads a message in a job of n hosts, as far as this one knows: others may be out already.
 func decode(src []byte, n int) (msg message, err error) {
 	if len(src) == 0 || src[0] < kindBeat || src[0] > kindOut {
 		return message{}, errMalformed
@@ -84,7 +87,7 @@ func decode(src []byte, n int) (msg message, err error) {
 	switch msg.kind {
 	case kindBeat:
 		msg.tick, msg.epoch = r.number(most), r.number(most)
-		if msg.out, r.src, err = rankset.Decode(r.src, n); err != nil || msg.out.Has(0) {
+		if msg.out, r.src, err = rankset.Decode(r.src, max(n, mostHosts)); err != nil || msg.out.Has(0) {
 			return message{}, errMalformed
 		}
 	case kindEcho:

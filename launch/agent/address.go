@@ -20,7 +20,7 @@ func (a *agent) chooseAddress() (netip.Addr, error) {
 	if a.spec.Iface != "" {
 		return named(a.spec.Iface, local)
 	}
-	if len(a.spec.Hosts) < 2 {
+	if !a.several() {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
 	}
 	if fields := strings.Fields(os.Getenv("SSH_CONNECTION")); a.self > 0 && len(fields) == 4 { // client, its port, this host, its port

@@ -2,7 +2,8 @@
 // output. It carries out what the pure machine of launch/job decides (MPI-5.0, 11.5; docs/running.md).
 //
 // In a job of several hosts each has its agent. That of spxrun's host decides for all: it starts the others and hears what happens there
-// (elsewhere.go), has processes spawned on all hosts in steps that each takes (newcomers.go), and answers what the processes of other hosts ask (relay.go).
+// (elsewhere.go), has processes spawned on all hosts in steps that each takes (newcomers.go), adds and removes hosts while the job runs (growth.go), and answers
+// what the processes of other hosts ask (relay.go).
 // The others decide nothing (outpost.go), and end their processes when they lose the one that does. How the processes reach each other is not
 // the agents' matter, but where they listen is (address.go).
 //
@@ -94,6 +95,9 @@ type agent struct {
 	surveys   int // so far
 	dismissed bool
 	beating   *heartbeat
+	beats     *control.Beats // as all hosts were told; nil: there are none
+	growth    growth
+	waiters   []*question // for the end of the job
 
 	// on another host than spxrun's
 	up        *uplink
@@ -305,7 +309,7 @@ func (a *agent) prepare() (err error) {
 		return err
 	}
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT, Timeout: a.spec.Timeout, Report: a.spec.Report, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts}
+	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT || a.spec.Detached, Timeout: a.spec.Timeout, Report: a.spec.Report, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts}
 	if a.joined != nil {
 		config.Grace = launcherGrace
 	}
@@ -335,6 +339,9 @@ func (a *agent) listen() {
 			if m.Release != nil {
 				a.inbox.put(released{m.Release})
 			}
+			if m.Ping != 0 {
+				a.inbox.put(pinged(m.Ping))
+			}
 		}
 	}()
 	signals := make(chan os.Signal, 8)
@@ -349,6 +356,11 @@ func (a *agent) listen() {
 		}
 	}()
 }
+
+// pinged: spxrun asks whether the main thread runs.
+type pinged int
+
+func (a *agent) answerPing(e pinged) { a.tell(&control.Message{Ping: int(e)}) }
 
 // loop waits for events and steps the machine until the job is over.
 func (a *agent) loop() {
@@ -398,6 +410,8 @@ func (a *agent) messages() {
 			a.obey(e.m)
 		case silence:
 			a.fellSilent(e)
+		case unanswered:
+			a.unanswered(e.from)
 		case fenced:
 			a.fence(e)
 		case inspected:
@@ -406,6 +420,8 @@ func (a *agent) messages() {
 			a.release(e.r)
 		case exporterEnded:
 			a.lostExporter(e)
+		case pinged:
+			a.answerPing(e)
 		default:
 			a.step(e)
 		}
@@ -446,7 +462,8 @@ func (a *agent) isRank(pid int) bool {
 			return true
 		}
 	}
-	return a.isExporter(pid) || slices.ContainsFunc(a.others, func(h *elsewhere) bool { return h.cmd != nil && h.cmd.Process != nil && h.cmd.Process.Pid == pid })
+	is := func(h *elsewhere) bool { return h.cmd != nil && h.cmd.Process != nil && h.cmd.Process.Pid == pid }
+	return a.isExporter(pid) || slices.ContainsFunc(a.others, is) || slices.ContainsFunc(a.growth.callers, is)
 }
 
 // step hands an event to the machine and carries out what it decides, here and on the other hosts.
@@ -517,6 +534,8 @@ func (a *agent) signal(number int) {
 // finish ends what the processes have left behind, drains the output, and returns the exit status.
 func (a *agent) finish() int {
 	a.stopExporter()
+	a.endGrowth()
+	a.tellEnd(true)
 	if a.others != nil {
 		a.dismiss()
 	}
@@ -551,6 +570,7 @@ func (a *agent) finish() int {
 	for _, fd := range a.targets {
 		unix.Close(fd)
 	}
+	a.tellEnd(false)
 	return a.status
 }
 
@@ -575,9 +595,11 @@ func (a *agent) waitDrained(drained <-chan struct{}) {
 		}
 		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, timeout) //nolint:errcheck // the loop looks again
 		for _, e := range a.inbox.take() {
-			switch e.(type) {
+			switch e := e.(type) {
 			case job.Signalled, job.FrontLost:
 				hurry = true
+			case pinged:
+				a.answerPing(e)
 			}
 		}
 	}

@@ -45,6 +45,10 @@ type elsewhere struct {
 	made   bool // all its processes have been made
 	gone   bool
 
+	joining *addition // it is to be added to the running job, and is not yet
+	removed bool      // it was sent away, and has gone or is going
+	leaving *removal  // it is going
+
 	window *window // of standard input
 	askers map[uint64]*remote
 
@@ -161,6 +165,9 @@ func (a *agent) send(h *elsewhere) error {
 func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 	spec := *a.spec
 	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), key, ownAddresses()
+	if spec.Late = h.joining != nil; spec.Late {
+		spec.Hosts, spec.Slots = append(slices.Clone(spec.Hosts), h.name), append(slices.Clone(spec.Slots), h.joining.slots)
+	}
 	h.box.start(h.conn)
 	h.box.put(&control.Message{Job: &spec})
 	go a.hearFrom(h)
@@ -304,12 +311,20 @@ func (a *agent) heard(h *elsewhere, m *control.Message) {
 }
 
 func (a *agent) isReady(h *elsewhere, r *control.Ready) {
+	if r.Text != "" && h.joining != nil {
+		a.cannotJoin(h, r.Text)
+		return
+	}
 	if r.Text != "" {
 		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, r.Text), Status: cmp.Or(r.Status, job.StatusFailed)})
 		return
 	}
 	h.ready, h.beat = true, r.Beat
 	a.tracing.ask(h)
+	if h.joining != nil {
+		a.mayJoin(h)
+		return
+	}
 	for _, addr := range r.Addresses {
 		if a.isAt(addr.Proc, h) {
 			a.segment.SetAddress(addr.Proc, addr.At)
@@ -339,8 +354,10 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 			a.step(e)
 		}
 	case job.AllStarted:
-		h.made = true
-		a.allMade()
+		if !h.made {
+			h.made = true
+			a.allMade()
+		}
 	case job.Ended:
 		if a.isAt(e.Proc, h) && a.ranks[e.Proc].alive {
 			a.ranks[e.Proc].alive = false
@@ -361,11 +378,22 @@ func (a *agent) allMade() {
 	if a.made && !a.waitsFor(func(h *elsewhere) bool { return !h.made }) {
 		a.step(job.AllStarted{})
 		a.tellTable()
+		if !a.machine.Ending() {
+			a.tell(&control.Message{Running: true})
+		}
 	}
 }
 
 // lost: the agent of a host has gone. Its processes have died with it.
 func (a *agent) lost(h *elsewhere) {
+	if h.joining != nil {
+		a.cannotJoin(h, h.how)
+		return
+	}
+	if h.removed {
+		a.hasLeft(h)
+		return
+	}
 	if h.gone { // it had fallen silent before
 		return
 	}
@@ -516,6 +544,8 @@ func (a *agent) dismiss() {
 				a.fellSilent(e)
 			case job.Signalled, job.FrontLost:
 				hurry = true
+			case pinged:
+				a.answerPing(e)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -61,12 +62,13 @@ type heartbeat struct {
 	longest atomic.Int64 // silence so far, in microseconds
 
 	mu   sync.Mutex
-	gone []int // guarded by mu; hosts that have certainly ended, and the machine does not know yet
+	gone []int            // guarded by mu; hosts that have certainly ended, and the machine does not know yet
+	more []netip.AddrPort // guarded by mu; all hosts, when there are more than the machine knows
 }
 
 // openHeartbeat makes the socket. Without one this host is never heard, and never suspected.
 func (a *agent) openHeartbeat() error {
-	if len(a.spec.Hosts) < 2 {
+	if !a.several() {
 		return nil
 	}
 	if !a.address.IsValid() {
@@ -136,6 +138,18 @@ func (h *heartbeat) hasGone(host int) {
 	h.mu.Lock()
 	h.gone = append(h.gone, host)
 	h.mu.Unlock()
+	h.ring()
+}
+
+// hasGrown tells that hosts have been added.
+func (h *heartbeat) hasGrown(peers []netip.AddrPort) {
+	h.mu.Lock()
+	h.more = slices.Clone(peers)
+	h.mu.Unlock()
+	h.ring()
+}
+
+func (h *heartbeat) ring() {
 	one := [8]byte{1}
 	unix.Write(h.bell, one[:]) //nolint:errcheck // a full counter wakes as well
 }
@@ -148,12 +162,16 @@ func (h *heartbeat) run() {
 		unix.Poll(fds, h.timeout()) //nolint:errcheck // the loop looks again
 		h.receive()
 		h.mu.Lock()
-		gone := h.gone
-		h.gone = nil
+		gone, more := h.gone, h.more
+		h.gone, h.more = nil, nil
 		h.mu.Unlock()
-		if len(gone) > 0 {
+		if len(gone) > 0 || more != nil {
 			var count [8]byte
 			unix.Read(h.bell, count[:]) //nolint:errcheck // nothing to read is fine
+		}
+		if len(more) > len(h.peers) {
+			h.peers = more
+			h.carryOut(h.machine.Grow(len(more), h.now()))
 		}
 		for _, host := range gone {
 			h.carryOut(h.machine.Gone(host, h.now()))

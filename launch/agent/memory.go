@@ -42,12 +42,17 @@ func (a *agent) makeSegment() (err error) {
 	}
 	a.segment.SetUniverse(a.spec.Universe)
 	a.segment.SetHost(a.self)
-	if a.self > 0 {
+	if a.self > 0 || a.spec.Detached {
 		a.segment.SetJobID(a.spec.ID)
+	}
+	if a.self > 0 {
 		a.segment.SetKey(a.spec.Key)
 	}
 	a.shareOut()
 	for i := range a.ranks {
+		if a.spec.Late { // they come by Present
+			break
+		}
 		if err := a.segment.AddProc(i, shm.Member{World: a.ranks[i].world, Rank: uint32(a.ranks[i].in), Serial: uint32(i), Host: uint32(a.ranks[i].host), Near: a.near(i, a.ranks[i].host)}); err != nil {
 			return err
 		}

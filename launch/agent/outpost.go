@@ -255,6 +255,11 @@ func (a *agent) obey(m *control.Message) {
 	case m.Start != nil:
 		a.meet(m.Start)
 		a.met = true
+	case m.Hosts != nil:
+		a.takeHosts(m.Hosts)
+	case m.Present != nil:
+		a.enterPresent(m.Present)
+		a.met = true
 	case m.Survey != 0:
 		a.up.box.put(&control.Message{Facts: &control.Facts{Survey: m.Survey, Returns: a.anyReturns(), MPI: a.anyMPI(-1)}})
 	case m.Answer != nil:

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"libspx/core/mpierr"
@@ -121,6 +122,12 @@ func (a *agent) serve(q *question) {
 	case service.KillRanks:
 		a.killRanks(q)
 		return
+	case service.Hosts, service.AddHosts, service.RemoveHosts:
+		a.changeHosts(q)
+		return
+	case service.AwaitEnd:
+		a.awaitEnd(q)
+		return
 	case service.Inspect:
 		a.inspectFor(q)
 		return
@@ -132,17 +139,35 @@ func (a *agent) serve(q *question) {
 	q.reply(answer)
 }
 
+// awaitEnd keeps who waits for the end of the job, perhaps having asked for it.
+func (a *agent) awaitEnd(q *question) {
+	a.waiters = append(a.waiters, q)
+	if q.Number != 0 {
+		a.step(job.Signalled{Signal: int(q.Number)})
+	}
+}
+
+// tellEnd tells those who wait: first those on other hosts, whose agents leave; in the end, when all of the job is done, those here.
+func (a *agent) tellEnd(elsewhere bool) {
+	for _, q := range a.waiters {
+		if _, remote := q.conn.(*remote); remote == elsewhere {
+			q.reply(&service.Message{Number: uint64(a.status), FD: -1})
+		}
+	}
+}
+
 func (a *agent) hungUp(conn client) {
 	if a.up != nil {
 		a.hungUpHere(conn)
 	}
 	a.ports.forget(conn)
 	a.steering.forget(conn)
+	a.waiters = slices.DeleteFunc(a.waiters, func(q *question) bool { return q.conn == conn })
 	conn.Close()
 }
 
-// several: the job has more than one host.
-func (a *agent) several() bool { return len(a.spec.Hosts) > 1 }
+// several: the job has more than one host, or may come to have.
+func (a *agent) several() bool { return len(a.spec.Hosts) > 1 || a.spec.MoreHosts }
 
 // foreign refuses what a job of several hosts cannot answer: its processes have no one memory file in which those of another job could be guests.
 func (a *agent) foreign(q *question) *service.Message {

@@ -44,6 +44,7 @@ func (a *agent) beginBeats() {
 			h.box.put(&control.Message{Beats: &b})
 		}
 	}
+	a.beats = &b
 	a.beating.start(&b)
 	for _, h := range a.others {
 		if h.gone {

@@ -56,6 +56,7 @@ func (a *agent) beginSpawning() {
 		a.spawnings = a.spawnings[1:]
 		s.question.reply(refuse(mpierr.Spawn, "%v", err))
 	}
+	a.joinNow()
 }
 
 var errEnding = errors.New("the job is being ended")
@@ -178,10 +179,9 @@ func (a *agent) hostCalled(name string, who client) (int, error) {
 		return 0, nil
 	}
 	found := -1
-	for n, host := range a.spec.Hosts {
-		if n == 0 && hosts.Self().Local(name) || n > 0 && (host == name || (hosts.Names{Host: host}).Local(name)) {
+	for n := range a.spec.Hosts {
+		if a.isCalled(n, name) && (found < 0 || a.isLost(found)) { // one that was lost may have been added again
 			found = n
-			break
 		}
 	}
 	if (hosts.Names{}).Local(name) { // localhost: that of the process which asks
@@ -194,9 +194,18 @@ func (a *agent) hostCalled(name string, who client) (int, error) {
 	case found < 0:
 		return 0, fmt.Errorf("host %s is none of this job's hosts (%s)", name, strings.Join(a.spec.Hosts, ", "))
 	case a.isLost(found):
-		return 0, fmt.Errorf("host %s is lost", name)
+		return 0, fmt.Errorf("host %s is lost, or was removed", name)
 	}
 	return found, nil
+}
+
+// isCalled: the name is that of host n.
+func (a *agent) isCalled(n int, name string) bool {
+	if n == 0 {
+		return hosts.Self().Local(name)
+	}
+	host := a.spec.Hosts[n]
+	return host == name || (hosts.Names{Host: host}).Local(name)
 }
 
 // takeStep has all hosts take a step.
@@ -322,6 +331,7 @@ func (a *agent) undo(s *spawning) {
 func (a *agent) spawned(s *spawning, answer *service.Message) {
 	a.spawnings = a.spawnings[1:]
 	s.question.reply(answer)
+	a.joinNow() // between two worlds, each of which is made by the same hosts from its first step to its last
 	a.beginSpawning()
 }
 

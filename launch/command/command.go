@@ -16,6 +16,7 @@ type Job struct {
 	Rsh       []string  // --rsh: the command that reaches other hosts, in words; nil: ssh
 	Prefix    string    // --prefix: where libspx is installed on other hosts; empty: where it is here
 	Probe     bool      // --probe: measure the network between the hosts, where it is not known
+	MoreHosts bool      // --more-hosts: hosts may be added while the job runs, also when there is only one
 	Iface     string    // --iface: the interface or network that hosts talk over; empty: chosen
 
 	Tag         bool          // -l: every line of output starts with [rank]
@@ -33,6 +34,7 @@ type Job struct {
 	OnDeath     OnDeath       // --on-death
 	CountDeaths bool          // -disable-auto-cleanup: deaths that survivors are told of count in the exit status
 	WithFT      bool          // --with-ft
+	Detach      bool          // --detach
 	Stdin       Stdin         // --stdin
 
 	Cores       string // --cores: a directory; empty: core files are left alone

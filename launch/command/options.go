@@ -177,6 +177,9 @@ var whereOptions = []*option{
 	{names: []string{"iface"}, meta: "NAME", nargs: 1, group: groupWhere,
 		help:  "the interface that hosts talk over, by its name or as a network (10.0.0.0/8); default: the one that leads to the others",
 		apply: func(p *parser, v []string) error { p.job.Iface = v[0]; return nil }},
+	{names: []string{"more-hosts"}, group: groupWhere,
+		help:  "let hosts be added while the job runs (spxctl hosts) although it begins on one",
+		apply: flag(func(j *Job) { j.MoreHosts = true })},
 	{names: []string{"probe"}, group: groupWhere,
 		help:  "measure which hosts share a switch first, where that is not known (spxctl topology; for SPX_CONNECTIONS=topology:K)",
 		apply: flag(func(j *Job) { j.Probe = true })},
@@ -231,6 +234,9 @@ var endOptions = []*option{
 			}
 			return fmt.Errorf("%q is none of auto, kill, continue", v[0])
 		}},
+	{names: []string{"detach"}, group: groupEnd,
+		help:  "return as soon as the job runs, which goes on; its name and its file of output are printed (spxctl wait, end, ps)",
+		apply: flag(func(j *Job) { j.Detach = true })},
 	{names: []string{"with-ft"}, meta: "[ulfm|none]", optional: isFTMode, group: groupEnd,
 		help: "tell survivors of deaths, whatever their error handlers; implies --on-death=continue",
 		apply: func(p *parser, v []string) error {

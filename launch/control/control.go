@@ -7,7 +7,8 @@
 // In the same form the agent of spxrun's host, which decides, talks with those of the job's other hosts, over the standard input and
 // output of the command that has started them (ssh). Theirs begins with the Job too; they answer Ready; Start tells all addresses.
 // Then Events go up and Actions come down, until Finish (an Action) and Done. What processes ask (package service) goes up as Questions, and
-// is answered by Answers. Processes are spawned in steps (World), each of which all hosts have Made before the next one begins.
+// is answered by Answers. Processes are spawned in steps (World), each of which all hosts have Made before the next one begins. A host that is added to a
+// running job gets Hosts and Present in place of Start; the others get Hosts.
 package control
 
 import (
@@ -29,10 +30,13 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 3
+const Version = 4
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
+
+// KeeperWord is the argument of the spxrun that runs a job with --detach.
+const KeeperWord = "spx-keeper"
 
 // MemoryFD is the number under which a rank inherits the memory file: out of the way of shells and of programs that count from 3.
 const MemoryFD = 62
@@ -57,6 +61,7 @@ type Job struct {
 	OnDeath           string
 	CountDeaths       bool // -disable-auto-cleanup
 	WithFT            bool
+	Detached          bool // --detach; the ID is given
 	StdinAll          bool
 	StdinRank         int // -1: nobody
 	InitialErrhandler string
@@ -81,6 +86,8 @@ type Job struct {
 	Cores     string // --cores: directory for core files; empty: they are left alone
 	Trace     string // directory on spxrun's host for what the processes do; empty: nothing is written down
 	TraceRoom int    // records that each of them keeps
+	MoreHosts bool   // hosts may be added although there is only one so far
+	Late      bool   // the reader's host has been added to the running job
 
 	Hold bool // a debugger is to see the processes in MPI_Init: they wait there until a Release
 }
@@ -108,19 +115,24 @@ type Program struct {
 type Message struct {
 	Job     *Job  // to the agent, first
 	Signal  int   // to the agent: spxrun has got this signal
+	Ping    int   // to the agent, and back: a sign of life
+	Running bool  // from the agent, and from the keeper to spxrun: all processes of the job have been made
+	Leave   bool  // to the keeper: spxrun has told its user what there is to tell, and leaves
 	Stopped int   // from the agent: the signal that stops has been passed on
 	Done    *Done // from the agent, last
 
-	Ready  *Ready     // from another host: its part of the job can start, or cannot
-	Beats  *Beats     // to it: how the agents will hear of each other
-	Start  []Address  // to it: all are ready; where every process listens
-	Event  job.Event  // from it: what has happened to its processes
-	Action job.Action // to it: what has been decided
-	Survey int        // to it: how are things? Numbers are not given twice
-	Facts  *Facts     // from it: the answer
-	Output *Output    // from it: what its processes have written
-	Input  *Input     // to it: standard input
-	Taken  *Taken     // both ways: so much of it was passed on
+	Ready   *Ready     // from another host: its part of the job can start, or cannot
+	Beats   *Beats     // to it: how the agents will hear of each other
+	Start   []Address  // to it: all are ready; where every process listens
+	Hosts   *Hosts     // to it: hosts have been added
+	Present []Entry    // to one that was added: who is there
+	Event   job.Event  // from it: what has happened to its processes
+	Action  job.Action // to it: what has been decided
+	Survey  int        // to it: how are things? Numbers are not given twice
+	Facts   *Facts     // from it: the answer
+	Output  *Output    // from it: what its processes have written
+	Input   *Input     // to it: standard input
+	Taken   *Taken     // both ways: so much of it was passed on
 
 	Hello *Hello // from it, before the Job: who has come (jobs of other launchers)
 
@@ -195,6 +207,22 @@ type Beats struct {
 	At            []netip.AddrPort // where they are heard, by host; not valid: nowhere
 	Period, Limit time.Duration    // the limit is at least 5 periods
 	Alone         bool             // the side of host 0 goes on without a majority
+}
+
+// Hosts are those of a job that has got more: names, slots and, as in Beats, where their heartbeats are heard; nil: nowhere.
+type Hosts struct {
+	Names []string
+	Slots []int
+	At    []netip.AddrPort
+}
+
+// An Entry is a process in the memory file of every host, as one that is added has to enter it.
+type Entry struct {
+	Proc, Host          int
+	World, Rank, Serial uint32
+	Life                uint32
+	State, Status       uint32         // AgentStarted, AgentDead or AgentExited of package shm, and the wait status
+	At                  netip.AddrPort // where it listens
 }
 
 // An Address is where a process listens.

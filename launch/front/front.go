@@ -20,6 +20,7 @@ import (
 	"libspx/launch/agent"
 	"libspx/launch/command"
 	"libspx/launch/control"
+	"libspx/launch/cpus"
 	"libspx/launch/hosts"
 	"libspx/launch/job"
 	"libspx/launch/process"
@@ -56,6 +57,13 @@ func Main(args []string) int {
 	if err := tellTopology(spec, j); err != nil {
 		return complain(statusFailed, err)
 	}
+	if j.Detach {
+		status, err := detach(spec, j)
+		if err != nil {
+			return complain(status, err)
+		}
+		return status
+	}
 	debug, err := newDebugging(j, spec)
 	if err != nil {
 		return complain(statusUsage, err)
@@ -64,7 +72,7 @@ func Main(args []string) int {
 	if err != nil {
 		return complain(statusUsage, err)
 	}
-	status, err := run(spec, debug)
+	status, err := run(spec, debug, nil)
 	tracing.ended()
 	if err != nil {
 		return complain(statusFailed, err)
@@ -91,6 +99,9 @@ func version() string {
 
 // specFor makes the agent's job of the command line's, or of a system file.
 func specFor(j *command.Job) (*control.Job, error) {
+	if j.MoreHosts && (j.System != "" || j.Layout != "") {
+		return nil, errors.New("--more-hosts: the hosts of a system of clusters stay the same")
+	}
 	if j.System != "" {
 		return systemOf(j)
 	}
@@ -148,9 +159,14 @@ func specOf(j *command.Job) (*control.Job, error) {
 		}
 		spec.Programs = append(spec.Programs, control.Program{Procs: n, Argv: p.Argv, Dir: p.Dir, Path: p.Path, Env: p.Env})
 	}
+	var place *hosts.Layout
 	if len(list) > 0 {
-		err = spread(spec, hosts.Place(list, self, total, j.PerHost), j)
+		place = hosts.Place(list, self, total, j.PerHost)
 	}
+	if spec.MoreHosts = j.MoreHosts; place == nil && j.MoreHosts {
+		place = &hosts.Layout{Hosts: []string{self.Host}, Slots: []int{cmp.Or(slots, cpus.Usable())}, Where: make([]int, total)}
+	}
+	err = spread(spec, place, j)
 	if err == nil && j.Layout != "" {
 		err = attach(spec, j.Layout)
 	}
@@ -192,14 +208,20 @@ type front struct {
 	signals  chan os.Signal
 
 	debugging *debugging // nil: no debugger is wanted
+	keeper    *keeper    // nil: this is spxrun, and no keeper
+	dog       watchdog
+	hung      bool // the agent was given up
 }
 
 // run starts the agent and waits for the end of the job.
-func run(spec *control.Job, debug *debugging) (status int, err error) {
+func run(spec *control.Job, debug *debugging, keeper *keeper) (status int, err error) {
 	if err := process.Subreaper(); err != nil {
 		return 0, err
 	}
-	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16), debugging: debug}
+	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16), debugging: debug, keeper: keeper}
+	if f.dog.limit, err = watchLimit(os.Getenv); err != nil {
+		return 0, err
+	}
 	f.catch()
 	in, err := openInput(spec)
 	if err != nil {
@@ -213,6 +235,7 @@ func run(spec *control.Job, debug *debugging) (status int, err error) {
 		return 0, fmt.Errorf("agent: %w", err)
 	}
 	go f.receive()
+	keeper.listen()
 	f.serve()
 	status = f.end()
 	debug.ended(status)
@@ -261,8 +284,22 @@ func (f *front) receive() {
 
 // serve hands signals on until the agent has closed its end, which it does by ending.
 func (f *front) serve() {
+	look, stop := f.watch()
+	defer stop()
 	for {
 		select {
+		case now := <-look:
+			ask, hangs := f.dog.look(now)
+			if ask {
+				f.conn.Send(&control.Message{Ping: f.dog.asked}) //nolint:errcheck // the agent is ending then
+			}
+			if hangs && !f.hung {
+				f.hangs()
+			}
+		case left := <-f.keeper.leaving():
+			if f.keeper.alone, f.keeper.left = true, left; !left {
+				f.conn.Send(&control.Message{Signal: int(syscall.SIGTERM)}) //nolint:errcheck // the agent is ending then
+			}
 		case s := <-f.signals:
 			if !f.debugging.keeps(s) {
 				f.conn.Send(&control.Message{Signal: int(s.(syscall.Signal))}) //nolint:errcheck // the agent is ending then
@@ -273,6 +310,10 @@ func (f *front) serve() {
 				return
 			case m.Stopped != 0:
 				unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck // the ranks have stopped; SIGCONT is caught and handed on
+			case m.Ping != 0:
+				f.dog.answered(m.Ping)
+			case m.Running:
+				f.keeper.running()
 			case m.Table != nil:
 				f.attach(m.Table)
 			case m.Done != nil:
@@ -302,7 +343,10 @@ func (f *front) end() int {
 	left := process.EndDescendants(orphanGrace, orphanLimit)
 	status := job.StatusFailed
 	how := fmt.Sprintf("exited with status %d", ws.ExitStatus())
-	if ws.Signaled() {
+	if f.hung {
+		status = 128 + int(unix.SIGKILL)
+		how = fmt.Sprintf("has not answered for %v (%s), because it hangs or was stopped, and was killed", f.dog.limit, service.EnvAgentLimit)
+	} else if ws.Signaled() {
 		status = 128 + int(ws.Signal())
 		how = fmt.Sprintf("was killed by signal %d", ws.Signal())
 	}

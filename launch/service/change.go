@@ -45,6 +45,14 @@ type About struct {
 	System   *System `json:"system,omitempty"` // it is a system of clusters
 }
 
+// Host describes a host of a job.
+type Host struct {
+	Name  string `json:"name"`
+	Slots int    `json:"slots"`           // for processes that are spawned
+	Procs int    `json:"procs"`           // that run there
+	State string `json:"state,omitempty"` // lost or removed; empty: it is there
+}
+
 // System describes a system of clusters: how its parts are, the clusters and then the I/O processes, as the table says who they are.
 type System struct {
 	Layout json.RawMessage `json:"layout"` // of package cluster/layout

@@ -37,6 +37,7 @@ const (
 	EnvOnDeath        = "SPX_ON_DEATH"        // --on-death
 	EnvHeartbeat      = "SPX_HEARTBEAT"       // milliseconds between the heartbeats of hosts
 	EnvHeartbeatLimit = "SPX_HEARTBEAT_LIMIT" // milliseconds of silence after which a host is given up
+	EnvAgentLimit     = "SPX_AGENT_LIMIT"     // milliseconds after which an agent that does not answer spxrun is given up
 	EnvPartition      = "SPX_PARTITION"       // majority, launcher: who goes on when a network is cut in two
 	EnvJoinTimeout    = "SPX_JOIN_TIMEOUT"    // seconds that processes wait in MPI_Init for the others of the job
 )

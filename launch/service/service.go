@@ -49,6 +49,12 @@ const (
 	Settle   // when all processes have joined: Text (the Offer that rank 0 was given); the answer, when the job begins: Slots[0], the memory file, Number (1: Listener follows)
 	Listener // to a process: the socket on which it listens
 
+	Hosts       // the answer: Text (a list of Host, in JSON)
+	AddHosts    // Text (as of -host); the answer, when they are there: as of Hosts
+	RemoveHosts // Text (names, with commas); the answer, when they are gone: as of Hosts
+
+	AwaitEnd // Number (a signal for the whole job first; 0: none); the answer, when the job has ended: Number (its exit status)
+
 	Inspect // what the processes do: Number (1: with their stacks); the answer: Text (diagnose.Proc, in JSON)
 )
 

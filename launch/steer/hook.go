@@ -21,10 +21,11 @@ import (
 // A Request is what a resource manager asks for.
 type Request struct {
 	ID    json.RawMessage `json:"id,omitempty"`    // any value; the answer has it too
-	Op    string          `json:"op"`              // jobs, resize, give, take, kill
+	Op    string          `json:"op"`              // jobs, resize, give, take, kill, hosts, add-hosts, remove-hosts
 	Job   string          `json:"job,omitempty"`   // the beginning of its number; "." is the only one
 	Procs int             `json:"procs,omitempty"` // resize: processes afterwards; give, take: how many fewer or more
 	Ranks []uint32        `json:"ranks,omitempty"` // kill
+	Hosts []string        `json:"hosts,omitempty"` // add-hosts: NAME or NAME:SLOTS; remove-hosts: names
 	Limit float64         `json:"limit,omitempty"` // seconds to wait for the end; 600 if it is not given
 }
 
@@ -38,6 +39,7 @@ type Answer struct {
 	Procs   int             `json:"procs,omitempty"`   // and now
 	Seconds float64         `json:"seconds,omitempty"` // that the change took
 	Jobs    []service.About `json:"jobs,omitempty"`
+	Hosts   []service.Host  `json:"hosts,omitempty"` // of the job, after the change
 }
 
 // Bounds of a connection.
@@ -72,8 +74,13 @@ func ParseRequest(line []byte) (r Request, err error) {
 		if len(r.Ranks) == 0 {
 			err = errors.New("ranks: there must be one at least")
 		}
+	case "hosts":
+	case "add-hosts", "remove-hosts":
+		if len(r.Hosts) == 0 {
+			err = errors.New("hosts: there must be one at least")
+		}
 	default:
-		err = fmt.Errorf("op is %.40q: there are jobs, resize, give, take, kill", r.Op)
+		err = fmt.Errorf("op is %.40q: there are jobs, resize, give, take, kill, hosts, add-hosts, remove-hosts", r.Op)
 	}
 	if err == nil && r.Job == "" {
 		err = errors.New("job is missing")
@@ -136,9 +143,21 @@ func Do(r Request) Answer {
 	job, err := Find(r.Job)
 	if err == nil {
 		a.Job = fmt.Sprintf("%016x", job)
-		var c service.Change
-		c, err = r.change(job)
-		a.From, a.Procs, a.Seconds = c.From, c.To, c.Seconds
+		began := time.Now()
+		switch r.Op {
+		case "hosts":
+			a.Hosts, err = Hosts(job)
+		case "add-hosts":
+			a.Hosts, err = AddHosts(job, r.Hosts, r.limit())
+			a.Seconds = time.Since(began).Seconds()
+		case "remove-hosts":
+			a.Hosts, err = RemoveHosts(job, r.Hosts, r.limit())
+			a.Seconds = time.Since(began).Seconds()
+		default:
+			var c service.Change
+			c, err = r.change(job)
+			a.From, a.Procs, a.Seconds = c.From, c.To, c.Seconds
+		}
 	}
 	a.OK = err == nil
 	if err != nil {
@@ -147,11 +166,15 @@ func Do(r Request) Answer {
 	return a
 }
 
-func (r Request) change(job uint64) (c service.Change, err error) {
-	limit := 10 * time.Minute
+func (r Request) limit() time.Duration {
 	if r.Limit > 0 {
-		limit = time.Duration(r.Limit * float64(time.Second))
+		return time.Duration(r.Limit * float64(time.Second))
 	}
+	return 10 * time.Minute
+}
+
+func (r Request) change(job uint64) (c service.Change, err error) {
+	limit := r.limit()
 	m := r.Procs
 	switch r.Op {
 	case "kill":

@@ -43,6 +43,9 @@ func TestBadRequests(t *testing.T) {
 		`{"op":"resize","job":".","procs":3,"colour":"red"}`: "colour",
 		`{"op":"jobs"} {"op":"jobs"}`:                        "goes on",
 		`{"op":"resize","job":".","procs":3,"limit":-1}`:     "limit",
+		`{"op":"add-hosts","job":"."}`:                       "hosts: there must be",
+		`{"op":"remove-hosts","job":".","hosts":"b"}`:        "no request",
+		`{"op":"hosts"}`:                                     "job is missing",
 		`{"op":"resize","job":"no such job","procs":3}`:      "is none of the",
 	} {
 		answers := serve(t, line+"\n\n{\"op\":\"jobs\",\"id\":[7]}\n")
@@ -77,7 +80,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"op":"kill","job":".","ranks":[1,2]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		r, err := ParseRequest(line)
-		if err == nil && r.Op != "jobs" && (r.Job == "" || r.Procs < 1 && len(r.Ranks) == 0) {
+		if err == nil && r.Op != "jobs" && (r.Job == "" || r.Procs < 1 && len(r.Ranks) == 0 && len(r.Hosts) == 0 && r.Op != "hosts") {
 			t.Errorf("%q is taken for %+v", line, r)
 		}
 	})

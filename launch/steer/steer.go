@@ -84,6 +84,15 @@ func Find(name string) (uint64, error) {
 	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, len(list))
 }
 
+// AwaitEnd waits for the end of a job, having sent it a signal (0: none), and returns its exit status.
+func AwaitEnd(job uint64, signal int, limit time.Duration) (int, error) {
+	answer, err := ask(job, &service.Message{Kind: service.AwaitEnd, Number: uint64(signal), FD: -1}, limit)
+	if err != nil {
+		return 0, err
+	}
+	return int(answer.Number), nil
+}
+
 // Command has a job carry out a command of ulfm_dyprc ("8", "k1,2"), and waits until that is done.
 func Command(job uint64, command string, limit time.Duration) (service.Change, error) {
 	return change(job, &service.Message{Kind: service.Order, Text: command, FD: -1}, limit)
@@ -92,6 +101,29 @@ func Command(job uint64, command string, limit time.Duration) (service.Change, e
 // Kill ends processes by SIGKILL, and waits until the others have recovered, if they do.
 func Kill(job uint64, ranks []uint32, limit time.Duration) (service.Change, error) {
 	return change(job, &service.Message{Kind: service.KillRanks, Slots: ranks, FD: -1}, limit)
+}
+
+// Hosts lists the hosts of a job.
+func Hosts(job uint64) ([]service.Host, error) {
+	return changeHosts(job, &service.Message{Kind: service.Hosts, FD: -1}, 30*time.Second)
+}
+
+// AddHosts adds hosts (NAME or NAME:SLOTS) to a running job. The error tells which of them could not be added; the others are.
+func AddHosts(job uint64, list []string, limit time.Duration) ([]service.Host, error) {
+	return changeHosts(job, &service.Message{Kind: service.AddHosts, Text: strings.Join(list, ","), FD: -1}, limit)
+}
+
+// RemoveHosts takes hosts on which nothing runs from a running job: all of them, or none.
+func RemoveHosts(job uint64, list []string, limit time.Duration) ([]service.Host, error) {
+	return changeHosts(job, &service.Message{Kind: service.RemoveHosts, Text: strings.Join(list, ","), FD: -1}, limit)
+}
+
+func changeHosts(job uint64, m *service.Message, limit time.Duration) (list []service.Host, err error) {
+	answer, err := ask(job, m, limit)
+	if err == nil {
+		err = json.Unmarshal([]byte(answer.Text), &list)
+	}
+	return list, err
 }
 
 func change(job uint64, m *service.Message, limit time.Duration) (c service.Change, err error) {

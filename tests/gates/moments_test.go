@@ -14,7 +14,7 @@ import (
 )
 
 // A job whose processes may be killed: spxrun, its agent, a rank; each of them at random moments from before MPI_Init to after MPI_Finalize. With --with-ft the
-// job outlives spxrun and ranks, else it ends; whatever it was, nothing hangs and nothing stays.
+// job outlives spxrun and ranks, with --detach spxrun and its keeper, else it ends; whatever it was, nothing hangs and nothing stays.
 func TestDeathAtRandomMoments(t *testing.T) {
 	program := harness.Compile(t, "examples/farm", []string{filepath.Join(harness.Root(), "examples/farm.c")}, "-O2", "-lm")
 	seed := uint64(time.Now().UnixNano())
@@ -29,6 +29,10 @@ func TestDeathAtRandomMoments(t *testing.T) {
 		{"agent", nil, agents},
 		{"agent of a job with failures", []string{"--with-ft"}, agents},
 		{"rank", nil, ranks},
+		{"spxrun of a detached job", []string{"--detach"}, func(spxrun int, _ string) []int { return []int{spxrun} }},
+		{"keeper of a detached job", []string{"--detach"}, keepers},
+		{"agent of a detached job", []string{"--detach"}, agents},
+		{"rank of a detached job", []string{"--detach", "--with-ft"}, ranks},
 		{"rank of a job that outlives it", []string{"--with-ft"}, ranks},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,7 +64,11 @@ func agents(spxrun int, mark string) []int {
 	return slices.DeleteFunc(harness.Marked(mark, "spx-agent"), func(pid int) bool { return pid == spxrun })
 }
 
+func keepers(_ int, mark string) []int { return harness.Marked(mark, "spx-keeper") }
+
 func ranks(spxrun int, mark string) []int {
-	agents := agents(spxrun, mark)
-	return slices.DeleteFunc(harness.Marked(mark, ""), func(pid int) bool { return pid == spxrun || slices.Contains(agents, pid) })
+	agents, keepers := agents(spxrun, mark), keepers(spxrun, mark)
+	return slices.DeleteFunc(harness.Marked(mark, ""), func(pid int) bool {
+		return pid == spxrun || slices.Contains(agents, pid) || slices.Contains(keepers, pid)
+	})
 }

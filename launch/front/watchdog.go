@@ -1,0 +1,86 @@
+package front
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"libspx/launch/service"
+)
+
+// The agent's main thread, which decides all, is asked for a sign of life. One that is dead says so by its end; one that hangs, or was stopped, would leave
+// all of the job waiting, and a user who cannot tell why.
+
+// agentLimit is the preset of SPX_AGENT_LIMIT.
+const agentLimit = 30 * time.Second
+
+// watchParts is how many times in the limit the agent is looked after.
+const watchParts = 8
+
+// A watchdog says when the agent has been asked in vain for too long. It knows no clock: the time is told.
+type watchdog struct {
+	limit time.Duration // 0: it does not watch
+	asked int           // questions so far, of which the last is open
+	open  bool
+	since time.Time // it was asked
+	last  time.Time // look
+}
+
+// watchLimit reads the setting.
+func watchLimit(getenv func(string) string) (time.Duration, error) {
+	text := getenv(service.EnvAgentLimit)
+	if text == "" {
+		return agentLimit, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%s: a number of milliseconds is expected (0: the agent is not watched)", service.EnvAgentLimit, text)
+	}
+	return time.Duration(n) * time.Millisecond, nil
+}
+
+// every is how often look is to be called.
+func (w *watchdog) every() time.Duration { return max(w.limit/watchParts, time.Millisecond) }
+
+// look says what is to be done now: ask (with the number w.asked), or give the agent up. Time in which spxrun itself was not run (Ctrl-Z, a machine that
+// sleeps) is not held against the agent.
+func (w *watchdog) look(now time.Time) (ask, hangs bool) {
+	late := !w.last.IsZero() && now.Sub(w.last) > 2*w.every()
+	w.last = now
+	switch {
+	case !w.open:
+		w.asked++
+		w.open, w.since = true, now
+		return true, false
+	case late:
+		w.since = now
+	case now.Sub(w.since) >= w.limit:
+		return false, true
+	}
+	return false, false
+}
+
+// answered takes the agent's sign of life.
+func (w *watchdog) answered(number int) {
+	if number == w.asked {
+		w.open = false
+	}
+}
+
+// watch begins to look after the agent: the channel tells when.
+func (f *front) watch() (<-chan time.Time, func()) {
+	if f.dog.limit == 0 {
+		return nil, func() {}
+	}
+	t := time.NewTicker(f.dog.every())
+	return t.C, t.Stop
+}
+
+// hangs gives the agent up: its processes end with it.
+func (f *front) hangs() {
+	f.hung = true
+	if p, err := os.FindProcess(f.pid); err == nil { // it is this process's child, and not waited for yet
+		p.Kill() //nolint:errcheck // it has ended then
+	}
+}
