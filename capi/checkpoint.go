@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -28,6 +29,7 @@ func init() {
 	internals[C.SPX_IN_CKPT_MISSING] = ckptMissing
 	internals[C.SPX_IN_CKPT_SCAN] = ckptScan
 	internals[C.SPX_IN_CKPT_WRITE] = ckptWrite
+	internals[C.SPX_IN_CKPT_WRITTEN] = ckptWritten
 	internals[C.SPX_IN_CKPT_READ] = ckptRead
 	internals[C.SPX_IN_CKPT_REMOVE] = ckptRemove
 }
@@ -196,19 +198,39 @@ func ckptHeadFits(path string, want ckpt.Item) bool {
 	return err == nil && got == want
 }
 
-// ckptWrite writes the part that is at a[2], of a[3] bytes, to directory a[0] under the name a[1] and what a[4] says. When it returns the
-// file is on the device, whole, under its name.
+// ckptWriting has what comes of each part that is being written, by its address.
+var ckptWriting sync.Map
+
+// ckptWrite begins to write the part that is at a[2], of a[3] bytes, to directory a[0] under the name a[1] and what a[4] says. Until ckptWritten has returned the
+// part must stay, as it is now.
 func ckptWrite(c *call) error {
 	part := cslice[byte](c.addr(2), c.int(3))
 	ckpt.Seal(part)
-	path := filepath.Join(c.str(0), ckpt.FileName(c.str(1), ckptItem(*at[C.spx_ckpt_item](c.addr(4)))))
+	dir := c.str(0)
+	path := filepath.Join(dir, ckpt.FileName(c.str(1), ckptItem(*at[C.spx_ckpt_item](c.addr(4)))))
+	done := make(chan error, 1)
+	ckptWriting.Store(c.addr(2), done)
+	go func() { done <- ckptPut(dir, path, part) }()
+	return nil
+}
+
+// ckptWritten waits until the part at a[0] is written: its file is on the device, whole, under its name.
+func ckptWritten(c *call) error {
+	done, ok := ckptWriting.LoadAndDelete(c.addr(0))
+	if !ok {
+		return mpierr.New(mpierr.Intern, "this part is not being written")
+	}
+	return <-done.(chan error)
+}
+
+func ckptPut(dir, path string, part []byte) error {
 	temporary := path + ckpt.Temporary
 	err := ckptStore(temporary, part)
 	if err == nil {
 		err = os.Rename(temporary, path)
 	}
 	if err == nil {
-		err = ckptSyncDir(c.str(0))
+		err = ckptSyncDir(dir)
 	}
 	if err != nil {
 		os.Remove(temporary)

@@ -334,6 +334,7 @@ enum {
   SPX_IN_CKPT_MISSING,
   SPX_IN_CKPT_SCAN,
   SPX_IN_CKPT_WRITE,
+  SPX_IN_CKPT_WRITTEN,
   SPX_IN_CKPT_READ,
   SPX_IN_CKPT_REMOVE,
   SPX_IN_SYSTEM_PLAN /* how IOPs are chosen may have changed */

@@ -53,6 +53,24 @@ typedef struct {
   int32_t rank, from, to, unused;
 } spx_ckpt_copy;
 
+/* Sends and receives on the object's communicator. */
+typedef struct {
+  struct spx_checkpoint *k;
+  spx_request **r;
+  int64_t n;
+  int err; /* of the first that has failed */
+} spx_ckpt_batch;
+
+/* A version on its way to where its parts are kept. */
+typedef struct {
+  spx_ckpt_item is;
+  char *part; /* this process's; NULL: no memory */
+  int64_t bytes;
+  spx_ckpt_part *in;    /* a part for each of from, data NULL where none comes */
+  spx_ckpt_batch batch; /* of the copies */
+  bool writing;         /* into a file */
+} spx_ckpt_save;
+
 typedef struct spx_checkpoint {
   /* what was asked for */
   int copies, versions;
@@ -77,6 +95,7 @@ typedef struct spx_checkpoint {
   int saved;  /* version that was saved and not committed; -1: none */
   int status; /* why this process could not keep all of it; MPI_SUCCESS: it could */
   char why[256];
+  spx_ckpt_save *pending; /* what was begun to be saved; NULL: nothing */
   /* a restore between its begin and its end */
   bool restoring;
   spx_ckpt_item chosen;
@@ -88,14 +107,6 @@ typedef struct spx_checkpoint {
   spx_ckpt_want *wants;
   int64_t nwants, room;
 } spx_checkpoint;
-
-/* Sends and receives on the object's communicator. */
-typedef struct {
-  spx_checkpoint *k;
-  spx_request **r;
-  int64_t n;
-  int err; /* of the first that has failed */
-} spx_ckpt_batch;
 
 /* c was revoked. Called from the engine: it raises nothing. */
 SPX_HIDDEN void spx_ckpt_revoked(const spx_comm *c);
@@ -117,6 +128,10 @@ SPX_HIDDEN void spx_ckpt_forget(spx_checkpoint *k);
 SPX_HIDDEN int spx_ckpt_ask(uint32_t what, int n, const spx_word *a);
 #define SPX_CKPT_ASK(what, ...)                                                                                        \
   spx_ckpt_ask(what, sizeof((spx_word[]){__VA_ARGS__}) / sizeof(spx_word), (spx_word[]){__VA_ARGS__})
+
+/* ---- ckpt_save.c ---- */
+/* Waits for what was begun to be saved. */
+SPX_HIDDEN int spx_ckpt_settle(spx_checkpoint *k);
 
 /* ---- ckpt_meet.c ---- */
 /* The processes of comm come together with k. Returns an error code: then k is attached to none. */

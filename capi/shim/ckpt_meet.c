@@ -279,6 +279,7 @@ int spx_ckpt_meet(spx_checkpoint *k, spx_comm *comm)
 void spx_ckpt_part_ways(spx_checkpoint *k)
 {
   spx_ckpt_forget(k);
+  spx_ckpt_settle(k); /* partners have their ends of the messages under way, or have revoked the communicator */
   if (k->own != MPI_COMM_NULL) {
     delist(k);
     PMPI_Comm_free(&k->own);

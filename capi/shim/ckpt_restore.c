@@ -167,7 +167,8 @@ static const spx_ckpt_entry *entry_of(const spx_checkpoint *k, int rank, int id)
 
 static int begin(spx_checkpoint *k, int version)
 {
-  int err, bad, worst;
+  int bad, worst = 0, err = spx_ckpt_settle(k);
+  if (err != MPI_SUCCESS) return err;
   do {
     err = spx_ckpt_take_stock(k, MPI_SUCCESS);
     if (err == MPI_SUCCESS) err = choose(k, version);

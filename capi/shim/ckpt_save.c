@@ -50,10 +50,10 @@ static char *packed(const spx_checkpoint *k, spx_ckpt_item is, int64_t *bytes)
 
 enum { SIZES = 1, VERDICTS, DATA }; /* tags */
 
-/* Those that keep copies of this part hear how large it is and say whether they have room; theirs come here. in: a part for each of
- * k->from, data NULL where none comes. */
-static int exchange(spx_checkpoint *k, const void *part, int64_t bytes, spx_ckpt_part *in)
+/* Those that keep copies of this part hear how large it is and say whether they have room; then it is on its way, and theirs to here. */
+static int exchange(spx_checkpoint *k, spx_ckpt_save *s)
 {
+  spx_ckpt_part *in = s->in;
   int64_t *yes = calloc((size_t)(k->nto + k->nfrom + 1), sizeof *yes), *mine = yes + k->nto;
   spx_ckpt_batch b;
   /* A few bytes for each buddy: a process that has not even these cannot go on, and its partners wait for it. */
@@ -63,7 +63,7 @@ static int exchange(spx_checkpoint *k, const void *part, int64_t bytes, spx_ckpt
   }
   for (int64_t i = 0; i < k->nfrom; i++)
     spx_ckpt_receive(&b, &in[i].bytes, sizeof in[i].bytes, spx_ckpt_bytes(), k->from[i], SIZES);
-  for (int64_t i = 0; i < k->nto; i++) spx_ckpt_send(&b, &bytes, sizeof bytes, k->to[i], SIZES);
+  for (int64_t i = 0; i < k->nto; i++) spx_ckpt_send(&b, &s->bytes, sizeof s->bytes, k->to[i], SIZES);
   int err = spx_ckpt_batch_close(&b);
   for (int64_t i = 0; err == MPI_SUCCESS && i < k->nfrom; i++) {
     in[i].data = in[i].bytes > 0 ? malloc((size_t)in[i].bytes) : NULL;
@@ -78,41 +78,47 @@ static int exchange(spx_checkpoint *k, const void *part, int64_t bytes, spx_ckpt
     err = spx_ckpt_batch_close(&b);
   } else if (err == MPI_SUCCESS)
     err = spx_ckpt_check(k, spx_ckpt_no_memory(64));
-  go = err == MPI_SUCCESS && spx_ckpt_batch_open(&b, k, k->nto + k->nfrom);
+  go = err == MPI_SUCCESS && spx_ckpt_batch_open(&s->batch, k, k->nto + k->nfrom);
   if (go) {
     for (int64_t i = 0; i < k->nfrom; i++)
-      if (mine[i]) spx_ckpt_receive(&b, in[i].data, in[i].bytes, spx_ckpt_bytes(), k->from[i], DATA);
+      if (mine[i]) spx_ckpt_receive(&s->batch, in[i].data, in[i].bytes, spx_ckpt_bytes(), k->from[i], DATA);
     for (int64_t i = 0; i < k->nto; i++)
-      if (yes[i]) spx_ckpt_send(&b, part, bytes, k->to[i], DATA);
-    err = spx_ckpt_batch_close(&b);
+      if (yes[i]) spx_ckpt_send(&s->batch, s->part, s->bytes, k->to[i], DATA);
   } else if (err == MPI_SUCCESS)
     err = spx_ckpt_check(k, spx_ckpt_no_memory(64));
   free(yes);
   return err;
 }
 
-/* Copies of others' parts, as `is` but for the rank. They count for nothing when the exchange has failed. */
-static int copies(spx_checkpoint *k, spx_ckpt_item is, const void *part, int64_t bytes)
+/* Copies of others' parts. They count for nothing when the exchange has failed. */
+static void keep_copies(spx_checkpoint *k, spx_ckpt_save *s, int err)
 {
-  spx_ckpt_part *in = calloc((size_t)(k->nfrom + 1), sizeof *in);
-  if (!in) return spx_ckpt_check(k, spx_ckpt_no_memory(k->nfrom));
-  int err = exchange(k, part, bytes, in);
-  for (int64_t i = 0; i < k->nfrom; i++) {
+  for (int64_t i = 0; s->in && i < k->nfrom; i++) {
+    spx_ckpt_item is = s->is;
     is.rank = k->from[i];
     if (err != MPI_SUCCESS)
-      free(in[i].data);
-    else if (in[i].data && !spx_ckpt_keep(k, is, in[i].data, in[i].bytes))
-      cannot(k, spx_ckpt_no_memory(in[i].bytes));
+      free(s->in[i].data);
+    else if (s->in[i].data && !spx_ckpt_keep(k, is, s->in[i].data, s->in[i].bytes))
+      cannot(k, spx_ckpt_no_memory(s->in[i].bytes));
   }
-  free(in);
-  return err;
+  free(s->in);
 }
 
-static void into_file(spx_checkpoint *k, spx_ckpt_item is, void *part, int64_t bytes)
+static void begin_file(spx_checkpoint *k, spx_ckpt_save *s)
 {
-  int err = SPX_CKPT_ASK(SPX_IN_CKPT_WRITE, {.p = k->directory}, {.p = k->name}, {.p = part}, {.i = bytes}, {.p = &is});
+  int err = SPX_CKPT_ASK(SPX_IN_CKPT_WRITE, {.p = k->directory}, {.p = k->name}, {.p = s->part}, {.i = s->bytes},
+                         {.p = &s->is});
+  s->writing = err == MPI_SUCCESS;
+  if (err != MPI_SUCCESS) cannot(k, err);
+}
+
+static void end_file(spx_checkpoint *k, spx_ckpt_save *s)
+{
+  if (!s->writing) return;
+  int err = SPX_CKPT_ASK(SPX_IN_CKPT_WRITTEN, {.p = s->part});
+  spx_ckpt_item is = s->is;
   is.kind = SPX_CKPT_FILE;
-  if (err == MPI_SUCCESS && !spx_ckpt_keep(k, is, NULL, bytes)) err = spx_ckpt_no_memory(sizeof is);
+  if (err == MPI_SUCCESS && !spx_ckpt_keep(k, is, NULL, s->bytes)) err = spx_ckpt_no_memory(sizeof is);
   if (err != MPI_SUCCESS) cannot(k, err);
 }
 
@@ -121,25 +127,53 @@ static bool is_uncommitted(const spx_checkpoint *k, const spx_ckpt_part *p)
   return p->is.generation == k->generation && p->is.version == k->saved;
 }
 
-static int save(spx_checkpoint *k, int version)
+/* The end of what begin has begun; err: of its part. */
+static int finish(spx_checkpoint *k, int err)
 {
-  int64_t bytes;
-  if (k->saved >= 0) spx_ckpt_drop(k, is_uncommitted);
-  k->saved = version;
-  k->status = MPI_SUCCESS;
-  spx_ckpt_item is = {k->generation, version, k->rank, k->size, k->rank, SPX_CKPT_MEMORY, 0};
-  char *part = packed(k, is, &bytes);
-  if (!part) cannot(k, spx_ckpt_no_memory(bytes));
-  if (part && k->directory) into_file(k, is, part, bytes);
-  int err = copies(k, is, part, bytes);
-  if (part && k->directory && k->copies == 0)
-    free(part); /* the file is enough */
-  else if (part && !spx_ckpt_keep(k, is, part, bytes))
-    cannot(k, spx_ckpt_no_memory(bytes));
+  spx_ckpt_save *s = k->pending;
+  k->pending = NULL;
+  if (s->batch.r) {
+    int rc = spx_ckpt_batch_close(&s->batch);
+    if (err == MPI_SUCCESS) err = rc;
+  }
+  char text[256];
+  strncpy(text, spx_detail_text(), sizeof text - 1);
+  text[sizeof text - 1] = 0;
+  end_file(k, s);
+  keep_copies(k, s, err);
+  if (s->part && k->directory && k->copies == 0)
+    free(s->part); /* the file is enough */
+  else if (s->part && !spx_ckpt_keep(k, s->is, s->part, s->bytes))
+    cannot(k, spx_ckpt_no_memory(s->bytes));
+  free(s);
+  if (err != MPI_SUCCESS) spx_detail("%s", text);
   return err;
 }
 
-int spx_c_X_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
+int spx_ckpt_settle(spx_checkpoint *k) { return k->pending ? finish(k, MPI_SUCCESS) : MPI_SUCCESS; }
+
+/* From here on the program may change what is saved: it is in a buffer, from which the copies and the file are made. */
+static int begin(spx_checkpoint *k, int version)
+{
+  int err = spx_ckpt_settle(k);
+  if (err != MPI_SUCCESS) return err;
+  if (k->saved >= 0) spx_ckpt_drop(k, is_uncommitted);
+  k->saved = version;
+  k->status = MPI_SUCCESS;
+  spx_ckpt_save *s = calloc(1, sizeof *s);
+  if (!s) return spx_ckpt_check(k, spx_ckpt_no_memory(sizeof *s));
+  k->pending = s;
+  s->is = (spx_ckpt_item){k->generation, version, k->rank, k->size, k->rank, SPX_CKPT_MEMORY, 0};
+  s->part = packed(k, s->is, &s->bytes);
+  s->in = calloc((size_t)(k->nfrom + 1), sizeof *s->in);
+  if (!s->part) cannot(k, spx_ckpt_no_memory(s->bytes));
+  if (s->part && k->directory) begin_file(k, s);
+  err = s->in ? exchange(k, s) : spx_ckpt_check(k, spx_ckpt_no_memory(k->nfrom));
+  return err == MPI_SUCCESS ? err : finish(k, err);
+}
+
+/* whole: it waits for the end. */
+static int save(MPIX_Checkpoint checkpoint, int version, bool whole)
 {
   spx_checkpoint *k = spx_ckpt_of(checkpoint);
   int err = spx_ckpt_ready(k, false);
@@ -152,10 +186,15 @@ int spx_c_X_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
   }
   if (err != MPI_SUCCESS) return spx_ckpt_fail(k, err);
   uint32_t fn = spx_mute_enter();
-  err = save(k, version);
+  err = begin(k, version);
+  if (err == MPI_SUCCESS && whole) err = spx_ckpt_settle(k);
   spx_mute_leave(fn);
   return err == MPI_SUCCESS ? err : spx_ckpt_fail(k, err);
 }
+
+int spx_c_X_Checkpoint_save(MPIX_Checkpoint checkpoint, int version) { return save(checkpoint, version, true); }
+
+int spx_c_X_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version) { return save(checkpoint, version, false); }
 
 /* ---- committing ------------------------------------------------------------------------------------------------ */
 
@@ -206,7 +245,8 @@ int spx_c_X_Checkpoint_commit(MPIX_Checkpoint checkpoint)
   }
   if (err != MPI_SUCCESS) return spx_ckpt_fail(k, err);
   uint32_t fn = spx_mute_enter();
-  err = commit(k);
+  err = spx_ckpt_settle(k);
+  if (err == MPI_SUCCESS) err = commit(k);
   spx_mute_leave(fn);
   return err == MPI_SUCCESS ? err : spx_ckpt_fail(k, err);
 }

@@ -317,6 +317,7 @@ var envRules = []rule{
 	{names: "MPIX_Comm_revoke", pre: "MPI_Comm dup = dup_of(comm);", set: "comm=dup", post: "MUST(MPI_Comm_free(&dup));", undo: "MUST(MPI_Comm_free(&dup));"},
 	{names: "MPIX_Comm_ack_failed", set: "num_to_ack=0"},
 	{names: "MPIX_Checkpoint_(register|unregister|save|commit|restore|restore_begin|delete|attach)", pre: "MPIX_Checkpoint made = point_made();", set: "checkpoint=made; id=0; count=8; version=4", classes: "version: MPI_ERR_ARG MPIX_ERR_CHECKPOINT; id: MPI_ERR_ARG", post: "MUST(MPIX_Checkpoint_free(&made));", undo: "MUST(MPIX_Checkpoint_free(&made));"},
+	{names: "MPIX_Checkpoint_save_begin", set: "version=5", skip: "version=12345", more: []attempt{bad("version", "a_version = 4", "MPI_ERR_ARG"), bad("version", "a_version = -1", "MPI_ERR_ARG"), bad("checkpoint", "int v, n; MUST(MPIX_Checkpoint_restore_begin(a_checkpoint, 4, &v, &n))", "MPI_ERR_ARG")}},
 	{names: "MPIX_Checkpoint_save", set: "version=5", skip: "version=12345", more: []attempt{bad("version", "a_version = 4", "MPI_ERR_ARG"), bad("version", "a_version = -1", "MPI_ERR_ARG"), bad("checkpoint", "int v, n; MUST(MPIX_Checkpoint_restore_begin(a_checkpoint, 4, &v, &n))", "MPI_ERR_ARG")}},
 	{names: "MPIX_Checkpoint_commit", pre: "MUST(MPIX_Checkpoint_save(made, 5));", more: []attempt{bad("checkpoint", "MUST(MPIX_Checkpoint_commit(a_checkpoint))", "MPI_ERR_ARG")}},
 	{names: "MPIX_Checkpoint_(restore|restore_begin|delete)", more: []attempt{bad("version", "a_version = 6", "MPIX_ERR_CHECKPOINT")}},

@@ -1,5 +1,6 @@
 /* Processes end themselves at random moments, in a save, a commit, a restore, while others recover: those that are left always go on from a
- * version that is complete, and end with the right numbers. argv: seed, how many may die, "spares", "files" or "shrink". The state of a
+ * version that is complete, and end with the right numbers. argv: seed, how many may die, "spares", "files" or "shrink"; "begin": what is saved is
+ * committed a step later. The state of a
  * rank is a function of the step, so that what is restored can be judged; with "shrink" the blocks of all original ranks are dealt out to
  * those that are left. */
 // run: n=6 spxrun="--with-ft" args="1 3 spares" timeout=60
@@ -8,6 +9,10 @@
 // run: n=8 spxrun="--with-ft" args="4 6 shrink" timeout=60
 // run: n=7 spxrun="--with-ft" args="5 4 files" timeout=60
 // run: n=6 spxrun="--with-ft" args="6 3 spares" env=SPX_TRANSPORTS=tcp timeout=60
+// run: n=6 spxrun="--with-ft" args="7 3 spares begin" timeout=60
+// run: n=8 spxrun="--with-ft" args="8 6 shrink begin" timeout=60
+// run: n=7 spxrun="--with-ft" args="9 4 files begin" timeout=60
+// run: n=6 spxrun="--with-ft" args="10 3 spares begin" env=SPX_TRANSPORTS=tcp timeout=60
 #include <mpi-ext.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -20,7 +25,7 @@
 enum { STEPS = 500, EVERY = 5, WORDS = 20000, BLOCKS = 8 };
 
 static int me, size, deaths; /* in the world as it began */
-static int shrinks, files;
+static int shrinks, files, begins;
 static unsigned long long seed;
 static MPI_Comm work = MPI_COMM_NULL; /* those that work */
 static MPIX_Checkpoint point = MPIX_CHECKPOINT_NULL;
@@ -106,6 +111,7 @@ static void deal(void)
 static void compute(void)
 {
   long sum = 0, all;
+  int begun = 0;
   for (; step < STEPS; step++) {
     for (int b = 0; b < nblocks; b++)
       for (int i = 0; block[b] && i < WORDS; i++) {
@@ -113,11 +119,16 @@ static void compute(void)
         sum += (*block[b])[i] & 1;
       }
     MPI_Allreduce(&sum, &all, 1, MPI_LONG, MPI_SUM, work);
-    if (step % EVERY == EVERY - 1) {
+    if (begun) MPIX_Checkpoint_commit(point);
+    begun = begins && step % EVERY == EVERY - 1;
+    if (begun)
+      MPIX_Checkpoint_save_begin(point, step + 1);
+    else if (step % EVERY == EVERY - 1) {
       MPIX_Checkpoint_save(point, step + 1);
       MPIX_Checkpoint_commit(point);
     }
   }
+  if (begun) MPIX_Checkpoint_commit(point);
 }
 
 /* Those that live, on a communicator of their own. Returns 0 at a spare that was not needed. */
@@ -171,6 +182,7 @@ int main(int argc, char **argv)
   deaths = atoi(argv[2]);
   shrinks = strcmp(argv[3], "spares") != 0;
   files = strcmp(argv[3], "files") == 0;
+  begins = argc > 4;
   nblocks = shrinks ? BLOCKS : size - deaths;
   draw();
   MPI_Info info;
