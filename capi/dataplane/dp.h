@@ -41,6 +41,7 @@ typedef struct {
   uint32_t fragment;    /* bytes of a DATA record */
   uint64_t stream_max;  /* bytes: messages up to this size are streamed rather than got */
   uint64_t stream_both; /* the same while this process has an announced message of its own */
+  uint64_t direct_min;  /* bytes: streams of this size on go to sockets from the user's buffer */
   uint64_t past_cache;  /* bytes: messages from this size on are stored past the caches */
   uint32_t cma;         /* 0: never process_vm_readv */
   uint32_t progress;    /* 1: a thread of its own carries on what is under way (shim/background.c) */
@@ -375,7 +376,13 @@ SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *
 SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts);
 /* Sends as much of r as there is room for; true when all has been sent. */
 SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);
+/* Fills and publishes a DATA record at rec: n bytes of r from at on. */
+SPX_HIDDEN void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n);
 SPX_HIDDEN void spx_stream_data(const spx_rec *rec);
+/* The receive with this descriptor, if a stream comes for it; else NULL. */
+SPX_HIDDEN spx_request *spx_stream_to(uint32_t index, uint32_t gen);
+/* n more bytes of its stream are in its buffer. */
+SPX_HIDDEN void spx_stream_came(spx_request *r, uint64_t n);
 /* Receives that have asked for DATA of which nothing has come yet; spx_get_impatient, called when there are some, gets those
  * that have waited long enough; at_once: all, since we are about to sleep. */
 SPX_HIDDEN extern spx_request *spx_asked;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include "dp.h"
 #include "far.h"
+#include "net_long.h"
 #include "rma.h"
 
 #define CHUNK       (4u << 20) /* bytes between looks at the sender's word */
@@ -323,26 +324,36 @@ void spx_stream_start(spx_request *r, const spx_rec_cts *cts)
   spx_tx_drain();
 }
 
+void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n)
+{
+  rec->ctx = 0;
+  rec->tag = (int32_t)(uint32_t)r->aux[2];
+  rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
+  rec->seq = tx->seq++;
+  rec->len = n;
+  spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
+  spx_tx_commit(tx, rec, SPX_REC_BYTES(n), SPX_REC_DATA);
+}
+
 bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
 {
   uint64_t end = r->aux[3];
   while (r->aux[1] < end) {
+    spx_long_result way = tx->conn ? spx_long_more(tx, r) : SPX_LONG_NOT;
+    if (way == SPX_LONG_WAITS) return false;
+    if (way == SPX_LONG_MOVED) {
+      ++*moved;
+      continue;
+    }
     if (tx->ring < 0) spx_tx_open_ring(tx);
     uint64_t at = r->aux[1], n = end - at,
              most = tx->conn       ? SPX_NET_FRAGMENT
                     : tx->ring < 0 ? SPX_REC_INLINE
                                    : spx_set.fragment;
     if (n > most) n = most;
-    uint32_t bytes = SPX_REC_BYTES(n);
-    spx_rec *rec = spx_tx_room(tx, bytes);
+    spx_rec *rec = spx_tx_room(tx, SPX_REC_BYTES(n));
     if (!rec) return false;
-    rec->ctx = 0;
-    rec->tag = (int32_t)(uint32_t)r->aux[2];
-    rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
-    rec->seq = tx->seq++;
-    rec->len = (uint32_t)n;
-    spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
-    spx_tx_commit(tx, rec, bytes, SPX_REC_DATA);
+    spx_tx_data(tx, rec, r, at, (uint32_t)n);
     if (!tx->conn || r->aux[1] + n == end)
       spx_bell_if_sleeping(tx->proc, r->peer); /* else: when there is no more room */
     r->aux[1] += n;
@@ -351,21 +362,33 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
   return true;
 }
 
-void spx_stream_data(const spx_rec *rec)
+spx_request *spx_stream_to(uint32_t index, uint32_t gen)
 {
-  spx_request *r = spx_id_find((uint32_t)rec->tag, (uint32_t)rec->src);
-  if (!r || (r->state != SPX_S_DATA && r->state != SPX_S_ASKED)) return; /* it has failed, or we got it ourselves */
+  spx_request *r = spx_id_find(index, gen);
+  if (!r || (r->state != SPX_S_DATA && r->state != SPX_S_ASKED)) return NULL; /* it has failed, or we got it ourselves */
   if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
-  uint64_t at = r->aux[1];
-  if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at)) return; /* more than was asked for */
+  return r;
+}
+
+void spx_stream_came(spx_request *r, uint64_t n)
+{
   spx_rxs[r->peer].pieces++;
-  if ((uint64_t)r->bytes >= spx_set.past_cache && r->type->flags & SPX_T_CONTIG)
-    spx_copy_past_cache((char *)r->buf + at, rec->data, rec->len);
-  else
-    spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
-  r->aux[1] += rec->len;
+  r->aux[1] += n;
   if (r->aux[1] < (uint64_t)r->bytes) return;
   spx_id_drop(r);
   r->state = SPX_S_NONE;
   spx_complete(r, r->error);
+}
+
+void spx_stream_data(const spx_rec *rec)
+{
+  spx_request *r = spx_stream_to((uint32_t)rec->tag, (uint32_t)rec->src);
+  if (!r) return;
+  uint64_t at = r->aux[1];
+  if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at)) return; /* more than was asked for */
+  if ((uint64_t)r->bytes >= spx_set.past_cache && r->type->flags & SPX_T_CONTIG)
+    spx_copy_past_cache((char *)r->buf + at, rec->data, rec->len);
+  else
+    spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
+  spx_stream_came(r, rec->len);
 }

@@ -235,6 +235,7 @@ typedef struct spx_counters {
   uint64_t net_open, net_opened, net_evicted; /* connections open now; made; closed because others were wanted */
   uint64_t net_relayed, net_again; /* frames of this process that others send on; times that some were sent again */
   uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
+  uint64_t net_direct;                         /* bytes written to sockets straight from the buffers of messages */
 } spx_counters;
 
 typedef struct spx_diag_entry {

@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -186,6 +187,8 @@ static void broken(spx_conn *c)
   spx_net_disconnect(c);
   c->over = true;
   c->asked = false;
+  c->long_out = (spx_long_out){.left = 0};
+  spx_txs[c->peer].full = 0; /* what waited for the socket goes on */
 }
 
 /* False: what there was with an earlier process of the number, or a connection that ends, is not forgotten yet. */
@@ -288,19 +291,52 @@ void spx_net_done(spx_conn *c, uint32_t n)
   c->done += n;
   if (c->sent < c->flushed) c->sent = c->flushed;
   if (c->reached < c->sent) c->reached = c->sent;
-  if (c->flushed == tx->pos) tx->pos = c->flushed = c->sent = c->reached = 0;
+  if (c->flushed == tx->pos) tx->pos = c->flushed = c->sent = c->reached = c->long_out.at = 0;
   tx->tail = tx->head - (tx->pos - c->flushed);
   c->out_chan.tail = tx->tail;
+}
+
+/* Writes the next n bytes of the stream, or some of them: those of a long message lie in its buffer. */
+static ssize_t write_some(spx_conn *c, uint32_t n)
+{
+  spx_long_out *o = &c->long_out;
+  if (SPX_LIKELY(o->left == 0)) return send(c->fd, c->out + c->flushed, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+  struct iovec v[SPX_LONG_IOVECS];
+  uint32_t before = o->at - c->flushed, runs = 0;
+  uint64_t covered;
+  if (before) v[runs++] = (struct iovec){c->out + c->flushed, before};
+  runs += (uint32_t)spx_long_source(o, v + runs, &covered);
+  if (covered == o->left && n > before + o->left) v[runs++] = (struct iovec){c->out + o->at, n - before - o->left};
+  struct msghdr m = {.msg_iov = v, .msg_iovlen = runs};
+  ssize_t sent = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent >= 0 || errno != EFAULT || o->copies) return sent;
+  o->copies = true;
+  errno = EINTR; /* again, in another way */
+  return -1;
+}
+
+static void count_written(spx_conn *c, uint32_t n)
+{
+  spx_long_out *o = &c->long_out;
+  uint32_t before = o->left ? o->at - c->flushed : n, part = n - before < o->left ? n - before : o->left;
+  if (n <= before) {
+    spx_net_done(c, n);
+    return;
+  }
+  spx_net_done(c, before);
+  c->done += part;
+  spx_long_written(o, part);
+  spx_net_done(c, n - before - part);
+  if (o->left == 0) spx_txs[c->peer].full = 0; /* the message goes on, or is sent */
 }
 
 /* Writes what waits to the socket, up to an end that is being closed. */
 static void write_out(spx_conn *c)
 {
-  const spx_tx *tx = &spx_txs[c->peer];
   for (;;) {
-    uint32_t n = c->closing ? c->stop - c->done : tx->pos - c->flushed;
+    uint32_t n = (c->closing ? c->stop : spx_net_end(c)) - c->done;
     if (n == 0) break;
-    ssize_t sent = send(c->fd, c->out + c->flushed, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t sent = write_some(c, n);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)) {
       if (!c->full) watch(c->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, c->peer);
@@ -312,10 +348,12 @@ static void write_out(spx_conn *c)
       broken(c);
       return;
     }
-    spx_net_done(c, (uint32_t)sent);
+    count_written(c, (uint32_t)sent);
   }
-  if (c->full) watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
+  if (!c->full) return;
   c->full = false;
+  watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
+  if (spx_txs[c->peer].active) spx_ring_self(); /* another thread, which sleeps, may wait for the room */
 }
 
 void spx_net_push(spx_conn *c)
@@ -342,6 +380,7 @@ spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
     c->flushed -= aligned;
     c->sent -= aligned;
     c->reached -= aligned;
+    if (c->long_out.left) c->long_out.at -= aligned;
   }
   return tx->pos + bytes <= tx->size ? (spx_rec *)(c->out + tx->pos) : NULL;
 }
@@ -409,11 +448,20 @@ void spx_net_rx_init(uint32_t peer)
 /* A record that has arrived whole; false: no memory for it. */
 static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
 {
+  if (rec->kind == SPX_REC_LONG) return true;
   if (rec->kind != SPX_REC_CREDIT) return spx_deliver(c->peer, rx, rec, rec->kind);
   uint64_t matched;
   memcpy(&matched, rec->data, sizeof matched);
   if (rec->len == sizeof matched) c->out_chan.matched = matched;
   return true;
+}
+
+/* A record's head, behind what is left of a long message. */
+static bool has_record(spx_conn *c)
+{
+  if (SPX_UNLIKELY(c->long_in.left))
+    c->in_at += spx_long_take(&c->long_in, c->peer, c->in + c->in_at, c->in_end - c->in_at);
+  return c->in_end - c->in_at >= SPX_REC_HEADER;
 }
 
 /* Is the payload as long as its kind needs? Of other kinds a line has all that is read. */
@@ -433,13 +481,15 @@ bool spx_net_deliver(spx_conn *c, int *n)
   if (SPX_UNLIKELY(!rx->base)) spx_rx_init(c->peer);
   c->stalled = false;
   c->delivering = true;
-  while (c->in_end - c->in_at >= SPX_REC_HEADER) {
+  while (has_record(c)) {
     const spx_rec *rec = (const spx_rec *)(c->in + c->in_at);
-    if (SPX_UNLIKELY(!fits(rx, rec))) {
+    bool whole = c->in_end - c->in_at >= rec->valid;
+    if (SPX_UNLIKELY(!fits(rx, rec) ||
+                     (rec->kind == SPX_REC_LONG && whole && !spx_long_begins(&c->long_in, c->peer, rec)))) {
       c->delivering = false;
       return false;
     }
-    if (c->in_end - c->in_at < rec->valid) break;
+    if (!whole) break;
     uint32_t bytes = rec->valid;
     if (!take(c, rx, rec)) {
       c->stalled = true;
@@ -489,6 +539,44 @@ static void hear_greeting(spx_conn *c)
     broken(c);
 }
 
+/* Reads what has come: of a long message into its receive's buffer, the rest behind what is in c->in. *room: for how much there was
+ * room; *direct: the first of them belong to the message. */
+static ssize_t read_some(spx_conn *c, uint32_t *room, bool *direct)
+{
+  spx_long_in *l = &c->long_in;
+  struct iovec v[SPX_LONG_IOVECS];
+  uint64_t covered = 0;
+  int runs = 0;
+  if (SPX_UNLIKELY(l->left)) { /* all that was read before is delivered */
+    runs = spx_long_target(l, c->peer, v, &covered);
+    if (runs == 0) c->in_at = c->in_end = (0 - l->left) % SPX_LINE; /* records lie on lines */
+  }
+  *room = IN_BYTES - c->in_end;
+  *direct = runs > 0;
+  if (SPX_LIKELY(runs == 0)) return recv(c->fd, c->in + c->in_end, *room, MSG_DONTWAIT);
+  if (covered == l->left)
+    v[runs++] = (struct iovec){c->in, *room};
+  else
+    *room = 0;
+  *room += (uint32_t)covered;
+  struct msghdr m = {.msg_iov = v, .msg_iovlen = (size_t)runs};
+  ssize_t got = recvmsg(c->fd, &m, MSG_DONTWAIT);
+  if (got < 0 && errno == EFAULT) {
+    l->copies = true;
+    errno = EINTR; /* again, in another way */
+  }
+  return got;
+}
+
+/* got bytes have come. */
+static void count_read(spx_conn *c, uint32_t got, bool direct)
+{
+  uint32_t part = !direct ? 0 : got < c->long_in.left ? got : c->long_in.left;
+  c->got += got;
+  c->in_end += got - part;
+  if (part) spx_long_read(&c->long_in, c->peer, part);
+}
+
 static void pull(spx_conn *c, int *n)
 {
   if (SPX_UNLIKELY(c->greets && c->greeting_n < sizeof c->greeting)) {
@@ -497,7 +585,8 @@ static void pull(spx_conn *c, int *n)
   }
   for (int rounds = 0; rounds < 4 && c->fd >= 0; rounds++) {
     uint32_t room = IN_BYTES - c->in_end;
-    ssize_t got = c->stalled ? 0 : recv(c->fd, c->in + c->in_end, room, MSG_DONTWAIT);
+    bool direct = false;
+    ssize_t got = c->stalled ? 0 : read_some(c, &room, &direct);
     if (got < 0) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) ended(c);
@@ -507,8 +596,7 @@ static void pull(spx_conn *c, int *n)
       ended(c);
       return;
     }
-    c->in_end += (uint32_t)got;
-    c->got += (uint32_t)got;
+    count_read(c, (uint32_t)got, direct);
     c->used = ++spx_net.clock;
     if (!spx_net_deliver(c, n)) {
       spx_stat.net_refused++;
@@ -636,7 +724,7 @@ uint64_t spx_net_unsent(void)
     int queued = 0;
     if (!c || c->over || spx_txs[i].conn != c || !spx_net_may_read(i)) continue;
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
-    n += spx_txs[i].pos - c->flushed + (uint64_t)queued;
+    n += spx_net_end(c) - c->done + (uint64_t)queued;
   }
   if (spx_net_on) n += spx_net_relay_unsent();
   return n;

@@ -27,13 +27,11 @@ static bool has_room(const spx_conn *c, uint64_t now)
   return !spx_net.relays || is_kept(c) || beside < (spx_net.cache ? spx_net.cache : 1);
 }
 
-static uint32_t end_of(const spx_conn *c) { return c->done + spx_txs[c->peer].pos - c->flushed; }
-
 /* Writes the last record of this end. False: there is no room for it now. */
 static bool say(spx_conn *c, int32_t closed)
 {
   if (!spx_net_ready(c->peer) || !spx_tx_write(c->peer, SPX_REC_CLOSE, 0, closed, 0, NULL, 0)) return false;
-  c->stop = end_of(c);
+  c->stop = spx_net_end(c);
   return true;
 }
 

@@ -2,6 +2,7 @@
 #ifndef SPX_NET_CONN_H
 #define SPX_NET_CONN_H
 #include "dp.h"
+#include "net_long.h"
 
 #define SPX_NET_OUT            (256u << 10) /* what waits to be written, or to be acknowledged */
 #define SPX_NET_IN             (256u << 10)
@@ -36,6 +37,8 @@ struct spx_conn {
   uint64_t asked_at;  /* ns */
   uint64_t opened_at; /* ns */
   uint64_t used;      /* spx_net.clock at the last use */
+  spx_long_out long_out;
+  spx_long_in long_in;
   /* closing */
   uint8_t closing;
   bool must_answer; /* CLOSE has come, and there was no room for the answer */
@@ -110,6 +113,11 @@ SPX_HIDDEN bool spx_net_may_read(uint32_t peer);
 SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* it has ended, or died */
 /* n bytes of what is in out are done with. */
 SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
+/* The position behind all that is to be written. */
+static inline uint32_t spx_net_end(const spx_conn *c)
+{
+  return c->done + spx_txs[c->peer].pos - c->flushed + c->long_out.left;
+}
 
 /* Sends what was written while gathering. */
 SPX_HIDDEN void spx_net_spread(void);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include "dp.h"
+#include "net_long.h"
 
 #define CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
 #define RETRY_RING 16 /* records between searches for a ring when there is none */
@@ -364,6 +365,7 @@ int spx_tx_unqueue(uint32_t peer, spx_request *r)
   for (spx_request **p = &tx->stream; *p; p = &(*p)->next)
     if (*p == r) {
       *p = r->next;
+      spx_long_recall(tx, r);
       return 1;
     }
   spx_txitem *before = NULL;

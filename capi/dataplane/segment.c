@@ -25,6 +25,7 @@ uint32_t spx_ranks_here;
 /* How many processes of this host share a processor: nobody has to, few, many. */
 typedef enum { ALONE, FEW, MANY } crowd;
 enum { FEW_MOST = 4 };
+#define DIRECT_MIN  (64u << 10)
 #define STREAM_BOTH (2u << 20) /* bytes, with up to two processes for each processor */
 static crowd crowded_by;
 static uint64_t cache_part; /* of each process, when it was first asked for */
@@ -59,6 +60,7 @@ static void read_settings(void)
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
       .stream_max = stream_max,
+      .direct_min = spx_setting_begin(SPX_SET_DIRECT_MIN, DIRECT_MIN, UINT64_MAX),
       .stream_both = spx_setting_begin(SPX_SET_STREAM_BOTH, both, UINT64_MAX),
       .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),

@@ -49,6 +49,7 @@ COUNTED(net_relayed)
 COUNTED(net_again)
 COUNTED(net_forwarded)
 COUNTED(net_forwarded_bytes)
+COUNTED(net_direct)
 COUNTED(rings)
 COUNTED(yields)
 COUNTED(sleeps)
@@ -213,6 +214,12 @@ static const variable variables[] = {
      NONE,
      NULL,
      counted_net_forwarded_bytes},
+     {{"spx_bytes_direct", "transfer", "bytes written to sockets straight from the buffers of messages"},
+     AGGREGATE,
+     DETAIL,
+     NONE,
+     NULL,
+     counted_net_direct},
     {{"spx_rings_opened", "transfer", "rings that this process has opened to send through"},
      COUNTER,
      DETAIL,

@@ -15,6 +15,8 @@
 // run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=few status=13 stderr~"SPX_CONNECTIONS=few: there are demand, all, topology:K"
 // run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:-1 status=13 stderr~"is no number of connections"
 // run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_TOPOLOGY=groups:x status=13 stderr~"is no number of groups"
+// run: n=8 args="soak 3000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=3 env=SPX_EAGER_MAX=300 env=SPX_DIRECT_MIN=500 timeout=120
+// run: n=8 args="soak 3000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 env=SPX_EAGER_MAX=300 env=SPX_DIRECT_MIN=500 timeout=120
 #include <dirent.h>
 #include <signal.h>
 #include <stdint.h>

@@ -1,0 +1,172 @@
+/* net_long.c - long messages over a connection of their pair, without a copy in this process.
+ *
+ * A LONG record says how many bytes of a message follow it in the connection's stream, outside of records: a multiple of the line, so that the
+ * records behind them are where they would be without. The sender writes them from the user's buffer, behind the records that have to go before and before those
+ * that were written meanwhile, all by one system call. The receiver reads them into the buffer of the receive, and what follows into its own.
+ *
+ * - The last bytes of a message always go in a DATA record: a receive is complete only when that has come. If the send is over before all is
+ *   written (revoked, or the receiver does not want it any more), zeros take the place of what was announced, and that record is spoilt: the receive
+ *   is never complete by bytes that the message did not have.
+ * - If the receive is over, what comes for it is read and dropped.
+ * - Only over a connection that is neither being closed nor greeted: what goes through others is cut into records by net_relay.c. Once begun, the
+ *   announced bytes belong to the connection's stream as records do: a CLOSE record stands behind them.
+ * - Data in short pieces of memory, and memory that the kernel can not reach, are copied: by the sender into DATA records, by the receiver out of
+ *   the connection's buffer. Each end decides for itself.
+ */
+#include <sys/uio.h>
+#include "far.h"
+#include "net_conn.h"
+
+#define BOUNCE    (32u << 10)
+#define SHORT_RUN 1024 /* mean run in bytes below which a receive is filled by copying */
+
+static uint8_t bounce[BOUNCE];
+static const uint8_t zeros[BOUNCE];
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* ---- sending --------------------------------------------------------------------------------------------------- */
+
+static bool may_begin(const spx_conn *c, const spx_request *r)
+{
+  if (c->fd < 0 || c->closing || c->must_answer || c->must_hear) return false;
+  return (r->type->flags & SPX_T_CONTIG) || spx_has_long_runs(r);
+}
+
+/* The rest of the message, up to a line, as a DATA record behind the bytes that are to be written. False: no room for it now. */
+static bool write_end(spx_tx *tx, const spx_request *r, uint64_t at)
+{
+  uint64_t n = r->aux[3] - at;
+  uint32_t bytes = SPX_REC_BYTES(n);
+  spx_rec *rec = tx->pos + bytes <= tx->size ? (spx_rec *)(tx->base + tx->pos) : NULL;
+  if (!rec) return false;
+  spx_tx_data(tx, rec, r, at, (uint32_t)n);
+  return true;
+}
+
+static bool begin(spx_tx *tx, spx_request *r)
+{
+  spx_conn *c = tx->conn;
+  spx_rec *rec = spx_tx_room(tx, SPX_LINE);
+  if (!rec || !may_begin(c, r)) return false; /* making room may have ended the connection */
+  uint64_t left = r->aux[3] - r->aux[1];
+  uint32_t n = (uint32_t)(least(left - 1, SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
+  rec->ctx = n;
+  rec->tag = (int32_t)(uint32_t)r->aux[2];
+  rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
+  rec->seq = tx->seq++;
+  rec->len = 0;
+  spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_LONG);
+  c->long_out = (spx_long_out){.r = r, .left = n, .at = tx->pos};
+  c->long_out.ends = left - n <= SPX_LINE && write_end(tx, r, r->aux[1] + n);
+  return true;
+}
+
+spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
+{
+  spx_conn *c = tx->conn;
+  uint64_t before = r->aux[1];
+  if (c->long_out.left == 0) {
+    uint64_t left = r->aux[3] - r->aux[1];
+    if (left <= SPX_LINE || left < spx_set.direct_min || !may_begin(c, r)) return SPX_LONG_NOT;
+    if (!begin(tx, r)) return c->fd < 0 ? SPX_LONG_NOT : SPX_LONG_WAITS;
+  }
+  spx_net_push(c);
+  return r->aux[1] > before || c->fd < 0 ? SPX_LONG_MOVED : SPX_LONG_WAITS;
+}
+
+void spx_long_recall(spx_tx *tx, const spx_request *r)
+{
+  spx_conn *c = tx->conn;
+  if (!c || c->long_out.r != r) return;
+  spx_long_out *o = &c->long_out;
+  o->r = NULL;
+  if (o->ends) ((spx_rec *)(c->out + o->at))->tag = -1; /* of no request */
+  o->ends = false;
+}
+
+int spx_long_source(spx_long_out *o, struct iovec *v, uint64_t *covered)
+{
+  const spx_request *r = o->r;
+  uint64_t n = o->left, at = r ? r->aux[1] : 0;
+  int64_t done = 0;
+  if (r && !o->copies && !(r->type->flags & SPX_T_CONTIG)) {
+    int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), v, SPX_LONG_RUNS, &done);
+    *covered = (uint64_t)done;
+    if (runs > 0) return runs;
+  }
+  if (r && !o->copies && (r->type->flags & SPX_T_CONTIG)) {
+    *v = (struct iovec){(char *)r->buf + at, n};
+    *covered = n;
+    return 1;
+  }
+  n = least(n, BOUNCE);
+  if (r) spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), bounce);
+  *v = (struct iovec){r ? bounce : (uint8_t *)(uintptr_t)zeros, n};
+  *covered = n;
+  return 1;
+}
+
+void spx_long_written(spx_long_out *o, uint32_t n)
+{
+  spx_request *r = o->r;
+  o->left -= n;
+  if (!r) return;
+  r->aux[1] += n;
+  spx_stat.net_direct += n;
+  if (o->left == 0) {
+    if (o->ends) r->aux[1] = r->aux[3];
+    o->r = NULL;
+  }
+}
+
+/* ---- receiving ------------------------------------------------------------------------------------------------- */
+
+static spx_request *receive_of(const spx_long_in *in, uint32_t peer)
+{
+  spx_request *r = spx_stream_to(in->index, in->gen);
+  return r && r->peer == peer ? r : NULL;
+}
+
+bool spx_long_begins(spx_long_in *in, uint32_t peer, const spx_rec *rec)
+{
+  if (rec->ctx == 0 || rec->ctx > SPX_LONG_MOST || rec->ctx % SPX_LINE) return false;
+  *in = (spx_long_in){.index = (uint32_t)rec->tag, .gen = (uint32_t)rec->src, .left = (uint32_t)rec->ctx};
+  const spx_request *r = receive_of(in, peer);
+  return !r || rec->ctx <= (uint64_t)r->bytes - r->aux[1];
+}
+
+int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *covered)
+{
+  const spx_request *r = in->copies ? NULL : receive_of(in, peer);
+  int64_t done = 0;
+  *covered = 0;
+  if (!r) return 0;
+  uint64_t at = r->aux[1];
+  if (r->type->flags & SPX_T_CONTIG) {
+    *v = (struct iovec){(char *)r->buf + at, in->left};
+    *covered = in->left;
+    return 1;
+  }
+  int runs =
+      spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + in->left), v, SPX_LONG_RUNS, &done);
+  if (runs == 0 || done / runs < SHORT_RUN) return 0;
+  *covered = (uint64_t)done;
+  return runs;
+}
+
+void spx_long_read(spx_long_in *in, uint32_t peer, uint32_t n)
+{
+  in->left -= n;
+  spx_request *r = receive_of(in, peer);
+  if (r) spx_stream_came(r, n);
+}
+
+uint32_t spx_long_take(spx_long_in *in, uint32_t peer, const uint8_t *bytes, uint32_t n)
+{
+  n = (uint32_t)least(n, in->left);
+  spx_request *r = n ? receive_of(in, peer) : NULL;
+  if (r) spx_unpack(r->buf, r->count, r->type, (int64_t)r->aux[1], (int64_t)(r->aux[1] + n), bytes);
+  spx_long_read(in, peer, n);
+  return n;
+}
