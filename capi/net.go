@@ -3,6 +3,7 @@ package main
 /*
 #include "dp.h"
 #include "net_conn.h"
+#include "runtime.h"
 static uint32_t net_word(uint32_t i, int what)
 {
   spx_proc *p = spx_proc_of(i);
@@ -67,6 +68,10 @@ func startNet(info *startInfo) (err error) {
 	s.id = tcp.Identity{Job: info.JobID, Self: tcp.Process{Number: info.Proc, Life: lifeOf(info.Proc)}}
 	copy(s.id.Key[:], unsafe.Slice((*byte)(unsafe.Pointer(&C.spx_segment.key)), len(s.id.Key)))
 	s.pairs, s.stop = map[tcp.Process]*pairState{}, make(chan struct{})
+	if err := readPolicy(); err != nil {
+		return err
+	}
+	s.id.Ways = s.policy.String()
 	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: func(c net.Conn, from tcp.Process) { handOver(c, from) }, Failed: forgetPair}
 	if s.listener, err = inheritedListener(); err != nil {
 		return fail(C.MPI_ERR_OTHER, "%v", err)
@@ -79,9 +84,7 @@ func startNet(info *startInfo) (err error) {
 	for i, fd := range ends {
 		s.want[i] = os.NewFile(uintptr(fd), "connections")
 	}
-	if err := startPolicy(); err != nil {
-		return err
-	}
+	startPolicy()
 	C.spx_net_start(C.int(ends[1]))
 	go s.server.Serve(s.listener) //nolint:errcheck // it ends when the listener is closed
 	go heed(s.want[0])
@@ -183,7 +186,7 @@ func socketOf(c net.Conn) (fd int, err error) {
 	var failed error
 	err = raw.Control(func(of uintptr) {
 		if fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3); failed == nil {
-			failed = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+			failed = tcp.Tune(fd, c.LocalAddr(), c.RemoteAddr())
 		}
 	})
 	if err == nil {
@@ -232,6 +235,9 @@ func callUntil(p tcp.Process) {
 			return
 		}
 		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), &s.id, p)
+		if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {
+			endDiffering(p, differ.Theirs)
+		}
 		s.mu.Lock()
 		pair.calling = false
 		if err == nil && verdict == tcp.Taken {
@@ -254,6 +260,13 @@ func callUntil(p tcp.Process) {
 		}
 		pause = min(2*pause, 500*time.Millisecond)
 	}
+}
+
+// endDiffering ends the job: messages between these two would not arrive.
+func endDiffering(p tcp.Process, theirs string) {
+	text := C.CString(fmt.Sprintf("the processes of a job must have the same SPX_CONNECTIONS and SPX_TOPOLOGY; this one has %s, but %s has %s",
+		netState.id.Ways, describe(p), theirs))
+	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
 func cause(err error) string {

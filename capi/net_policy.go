@@ -36,9 +36,10 @@ type policy struct {
 
 const defaultCache = 16
 
-// startPolicy reads the settings and hands over the first table.
-func startPolicy() error {
+// readPolicy reads the settings.
+func readPolicy() error {
 	p := &netState.policy
+	*p = policy{}
 	text := C.GoString(C.spx_setting_text(C.SPX_SET_CONNECTIONS))
 	if err := p.parse(text); err != nil {
 		return fail(C.MPI_ERR_ARG, "SPX_CONNECTIONS=%s: %v", text, err)
@@ -47,6 +48,12 @@ func startPolicy() error {
 	if err := p.parseTopology(text); err != nil {
 		return fail(C.MPI_ERR_ARG, "SPX_TOPOLOGY=%s: %v", text, err)
 	}
+	return nil
+}
+
+// startPolicy hands the policy over, and the first table.
+func startPolicy() {
+	p := &netState.policy
 	if len(p.switches) > 0 {
 		of := make([]C.uint32_t, len(p.switches))
 		for i, s := range p.switches {
@@ -57,7 +64,27 @@ func startPolicy() error {
 	most := C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, C.uint64_t(descriptorsForConnections()), 1<<24)
 	C.spx_net_policy(C.bool(p.all || p.relays), C.bool(p.relays), C.uint32_t(p.cache), C.uint32_t(most))
 	reroute()
-	return nil
+}
+
+// String says what decides the ways of messages, as the settings would: what all processes have to agree about.
+func (p *policy) String() string {
+	how := "demand"
+	switch {
+	case p.all:
+		how = "all"
+	case p.random > 0:
+		return fmt.Sprintf("SPX_CONNECTIONS=random:%d:%d", p.random, p.cache)
+	case p.relays:
+		how = fmt.Sprintf("topology:%d", p.cache)
+	}
+	text := "SPX_CONNECTIONS=" + how
+	switch {
+	case p.groups > 0:
+		text += fmt.Sprintf(" SPX_TOPOLOGY=groups:%d", p.groups)
+	case len(p.switches) > 0:
+		text += " SPX_TOPOLOGY=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(p.switches), " ", ","), "[]")
+	}
+	return text
 }
 
 // descriptorsForConnections is how many this process may use: not all, since the program has files.

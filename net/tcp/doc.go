@@ -1,10 +1,11 @@
 // Package tcp makes connections between the processes of a job, over any stream: both ends prove that they hold the job's key before
 // a byte of data is believed.
 //
-//	from -> to   hello: job, who I am, whom I mean, a nonce
+//	from -> to   hello: job, who I am, whom I mean, a nonce, a digest of the ways that messages take
 //	to -> from   challenge: a nonce, and HMAC-SHA-256(key, "to" hello nonce)
 //	from -> to   proof: HMAC-SHA-256(key, "from" hello nonce)
-//	to -> from   verdict: taken, or a connection of this pair exists already or is being made by the other end
+//	to -> from   verdict: taken, or a connection of this pair exists already or is being made by the other end, or messages
+//	             take other ways here: which
 //
 // It owns the handshake and what strangers may cost: a bounded number of connections that have not proved anything, for a bounded
 // time, the oldest given up first. Bytes that follow the verdict are not touched: the socket is handed on as it is. It knows no

@@ -18,6 +18,7 @@ type Identity struct {
 	Job  [16]byte
 	Key  [32]byte
 	Self Process
+	Ways string // which ways messages take, in words: the same in all processes of a job, or they would not arrive
 }
 
 // A Verdict is how the end that was called answers.
@@ -27,7 +28,15 @@ type Verdict byte
 const (
 	Taken     Verdict = 1 // the connection is in use from now on
 	Elsewhere Verdict = 2 // there is one already, or the other end's own call is the one that counts
+	Differs   Verdict = 3 // the two ends' messages take other ways: a WaysError
 )
+
+// A WaysError says which ways the messages of the end that was called take.
+type WaysError struct{ Theirs string }
+
+func (e *WaysError) Error() string {
+	return fmt.Sprintf("messages take other ways there (%q)", e.Theirs)
+}
 
 // What is wrong with who calls, or with whom was called.
 var (
@@ -39,16 +48,25 @@ var (
 
 const (
 	magic      = 0x54585053 // "SPXT"
-	version    = 1
+	version    = 2
 	nonceBytes = 32
 	macBytes   = sha256.Size
-	helloBytes = 4 + 2 + 2 + 16 + 4*4 + nonceBytes
+	waysBytes  = 16
+	helloBytes = 4 + 2 + 2 + 16 + 4*4 + nonceBytes + waysBytes
+	mostWays   = 1000 // bytes of Ways that are told
 )
 
 type hello struct {
 	job      [16]byte
 	from, to Process
 	nonce    [nonceBytes]byte
+	ways     [waysBytes]byte // of a digest
+}
+
+func digest(ways string) (d [waysBytes]byte) {
+	sum := sha256.Sum256([]byte(ways))
+	copy(d[:], sum[:])
+	return d
 }
 
 func (h *hello) encode() []byte {
@@ -60,7 +78,8 @@ func (h *hello) encode() []byte {
 	for _, v := range []uint32{h.from.Number, h.from.Life, h.to.Number, h.to.Life} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
-	return append(b, h.nonce[:]...)
+	b = append(b, h.nonce[:]...)
+	return append(b, h.ways[:]...)
 }
 
 func decodeHello(b []byte) (h hello, ok bool) {
@@ -72,6 +91,7 @@ func decodeHello(b []byte) (h hello, ok bool) {
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[24+4*i:]) }
 	h.from, h.to = Process{word(0), word(1)}, Process{word(2), word(3)}
 	copy(h.nonce[:], b[40:])
+	copy(h.ways[:], b[40+nonceBytes:])
 	return h, true
 }
 
@@ -83,10 +103,10 @@ func mac(key *[32]byte, role string, hello, nonce []byte) []byte {
 	return m.Sum(nil)
 }
 
-// Call is the handshake of the end that has connected, with the process to. The error is that of the stream, ErrKey or ErrTongue; an end
-// that is not to closes the stream.
+// Call is the handshake of the end that has connected, with the process to. The error is that of the stream, ErrKey, ErrTongue, or a
+// *WaysError; an end that is not to closes the stream.
 func Call(s io.ReadWriter, id *Identity, to Process) (Verdict, error) {
-	h := hello{job: id.Job, from: id.Self, to: to}
+	h := hello{job: id.Job, from: id.Self, to: to, ways: digest(id.Ways)}
 	rand.Read(h.nonce[:])
 	said := h.encode()
 	if _, err := s.Write(said); err != nil {
@@ -107,10 +127,32 @@ func Call(s io.ReadWriter, id *Identity, to Process) (Verdict, error) {
 	if _, err := io.ReadFull(s, verdict[:]); err != nil {
 		return 0, fmt.Errorf("no verdict: %w", err)
 	}
-	if v := Verdict(verdict[0]); v == Taken || v == Elsewhere {
+	switch v := Verdict(verdict[0]); v {
+	case Taken, Elsewhere:
 		return v, nil
+	case Differs:
+		return v, readWays(s)
 	}
 	return 0, ErrTongue
+}
+
+func readWays(s io.Reader) error {
+	var length [2]byte
+	if _, err := io.ReadFull(s, length[:]); err != nil {
+		return err
+	}
+	text := make([]byte, min(int(binary.LittleEndian.Uint16(length[:])), mostWays))
+	if _, err := io.ReadFull(s, text); err != nil {
+		return err
+	}
+	return &WaysError{Theirs: string(text)}
+}
+
+func writeWays(s io.Writer, ways string) error {
+	ways = ways[:min(len(ways), mostWays)]
+	b := binary.LittleEndian.AppendUint16([]byte{byte(Differs)}, uint16(len(ways)))
+	_, err := s.Write(append(b, ways...))
+	return err
 }
 
 // Answer is the handshake of the end that was called. decide is asked once it is proved who calls. Errors: that of the stream,
@@ -138,6 +180,9 @@ func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (f
 	}
 	if !hmac.Equal(proof[:], mac(&id.Key, "from", said[:], nonce[:])) {
 		return from, 0, ErrKey
+	}
+	if h.ways != digest(id.Ways) {
+		return h.from, Differs, writeWays(s, id.Ways)
 	}
 	v = decide(h.from)
 	_, err = s.Write([]byte{byte(v)})

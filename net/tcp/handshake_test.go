@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 )
 
@@ -50,6 +51,27 @@ func TestBothEndsAgree(t *testing.T) {
 		if v != want || err != nil || a != (answer{alice, want, nil}) {
 			t.Errorf("caller: %v %v; called: %v, want %v on both ends", v, err, a, want)
 		}
+	}
+}
+
+// Ends whose messages take other ways find out, once they have proved who they are; the caller is told the other's.
+func TestWaysDiffer(t *testing.T) {
+	for _, theirs := range []string{"SPX_CONNECTIONS=topology:4", strings.Repeat("0,", 2*mostWays), ""} {
+		caller, called := identity(alice, 1), identity(bob, 1)
+		caller.Ways, called.Ways = "SPX_CONNECTIONS=demand", theirs
+		v, err, a := meet(t, caller, called, bob, func(Process) Verdict { t.Error("asked to decide"); return Taken })
+		var differ *WaysError
+		if !errors.As(err, &differ) || v != Differs || a != (answer{alice, Differs, nil}) {
+			t.Fatalf("caller: %v %v; called: %v, want %v on both ends", v, err, a, Differs)
+		}
+		if want := theirs[:min(len(theirs), mostWays)]; differ.Theirs != want {
+			t.Errorf("the caller was told %q, want %q", differ.Theirs, want)
+		}
+	}
+	caller, called := identity(alice, 2), identity(bob, 1)
+	called.Ways = "secret"
+	if _, err, a := meet(t, caller, called, bob, always(Taken)); err != ErrKey || a.err == nil {
+		t.Errorf("who has not proved itself is told of ways: %v, %v", err, a)
 	}
 }
 
