@@ -64,7 +64,7 @@ type page struct {
 func open(t *testing.T, address string) *page {
 	t.Helper()
 	harness.Need(t, "browser", "chromium")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.UserDataDir(t.TempDir()))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(limit), chromedp.UserDataDir(t.TempDir()))
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -109,6 +109,13 @@ func (p *page) do(actions ...chromedp.Action) {
 func (p *page) sees(expression string) {
 	p.t.Helper()
 	var is bool
+	defer func() {
+		if p.t.Failed() {
+			var text string
+			chromedp.Run(p.ctx, chromedp.Evaluate("document.body.innerText", &text)) //nolint:errcheck // the test has failed already
+			p.t.Logf("the page:\n%s", text)
+		}
+	}()
 	until(p.t, expression, func() bool {
 		p.do(chromedp.Evaluate("Boolean("+expression+")", &is))
 		return is

@@ -11,6 +11,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -20,6 +21,7 @@ import (
 
 	"libspx/launch/live"
 	"libspx/launch/live/metrics"
+	"libspx/launch/steer"
 )
 
 //go:embed assets
@@ -71,11 +73,13 @@ type message struct {
 func (s *Server) Watch(every time.Duration, stop <-chan struct{}) {
 	for {
 		look, err := s.take()
-		if err != nil {
+		switch {
+		case err == nil:
+			s.took(look)
+		case !errors.Is(err, steer.ErrLate): // it may be busy: it is asked again
 			s.end()
 			return
 		}
-		s.took(look)
 		select {
 		case <-stop:
 			return
