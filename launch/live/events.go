@@ -103,7 +103,7 @@ func partChanges(before, now *Look, at float64) (list []Event) {
 			what = append(what, "has been started again")
 		}
 		if len(what) > 0 {
-			list = append(list, Event{at, "cluster", "cluster " + p.Name + " " + strings.Join(what, " and ")})
+			list = append(list, Event{at, "cluster", "cluster " + now.Layout.Clusters[i].Name + " " + strings.Join(what, " and ")})
 		}
 	}
 	return list
