@@ -122,6 +122,8 @@ int MPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_
 int MPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id);
 /* Copies the regions, as version: here, to the processes that keep copies, and into a file. version is above those that are there. It counts when MPIX_Checkpoint_commit has succeeded, which also tells what could not be kept for want of memory or room. Collective. */
 int MPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version);
+/* As MPIX_Checkpoint_save, but returns when the regions have been copied here and may be changed: the copies elsewhere and the file are made meanwhile, and MPIX_Checkpoint_commit waits for them, as do the next save, restore, attach and free. Collective. */
+int MPIX_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version);
 /* What was saved last counts from now on: when this succeeds anywhere, all have saved it. Older versions go, but for as many as are to be kept. Collective. */
 int MPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint);
 /* versions: the first maxversions that are there, the newest first; num_versions: how many there are. Local. */
@@ -189,6 +191,7 @@ int PMPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint);
 int PMPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, MPI_Datatype datatype);
 int PMPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id);
 int PMPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version);
+int PMPIX_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version);
 int PMPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint);
 int PMPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, int versions[], int *num_versions);
 int PMPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored);

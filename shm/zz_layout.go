@@ -224,7 +224,8 @@ const (
 	countersOffNetAgain          = 216
 	countersOffNetForwarded      = 224
 	countersOffNetForwardedBytes = 232
-	countersBytes                = 240
+	countersOffNetDirect         = 240
+	countersBytes                = 248
 )
 
 // Offsets in spx_diag_entry.

@@ -35,10 +35,10 @@ typedef enum {
   SPX_REC_CTRL,       /* a piece of a control message (tag: bytes that follow in later pieces) */
   SPX_REC_CREDIT,     /* over the network: what the control line of a channel says of what was matched (8 bytes) */
   SPX_REC_MCAST,      /* a multicast, or a piece of one (tag: bytes that follow in later pieces): mcast.h */
-  SPX_REC_MCAST_ACK,  /* all multicasts up to number tag have come; the credit for them (8 bytes). src 1: the last word */
-  SPX_REC_VIA,        /* bytes of the stream of another pair, which go through others: net_relay.c */
-  SPX_REC_CLOSE,      /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
-  SPX_REC_LONG,       /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
+  SPX_REC_MCAST_ACK, /* all multicasts up to number tag have come; the credit for them (8 bytes). src 1: the last word */
+  SPX_REC_VIA,       /* bytes of the stream of another pair, which go through others: net_relay.c */
+  SPX_REC_CLOSE,     /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
+  SPX_REC_LONG,      /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
   SPX_REC_LAST = SPX_REC_LONG,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;

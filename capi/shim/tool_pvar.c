@@ -214,7 +214,7 @@ static const variable variables[] = {
      NONE,
      NULL,
      counted_net_forwarded_bytes},
-     {{"spx_bytes_direct", "transfer", "bytes written to sockets straight from the buffers of messages"},
+    {{"spx_bytes_direct", "transfer", "bytes written to sockets straight from the buffers of messages"},
      AGGREGATE,
      DETAIL,
      NONE,

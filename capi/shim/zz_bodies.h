@@ -588,6 +588,7 @@ SPX_HIDDEN int spx_c_X_Checkpoint_attach(spx_comm *comm, MPIX_Checkpoint checkpo
 SPX_HIDDEN int spx_c_X_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, spx_type *datatype);
 SPX_HIDDEN int spx_c_X_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id);
 SPX_HIDDEN int spx_c_X_Checkpoint_save(MPIX_Checkpoint checkpoint, int version);
+SPX_HIDDEN int spx_c_X_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version);
 SPX_HIDDEN int spx_c_X_Checkpoint_commit(MPIX_Checkpoint checkpoint);
 SPX_HIDDEN int spx_c_X_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, int versions[], int *num_versions);
 SPX_HIDDEN int spx_c_X_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored);

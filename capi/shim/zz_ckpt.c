@@ -51,6 +51,14 @@ int PMPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
   return spx_c_X_Checkpoint_save(checkpoint, version);
 }
 
+#pragma weak MPIX_Checkpoint_save_begin = PMPIX_Checkpoint_save_begin
+int PMPIX_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version)
+{
+  SPX_ENTER(SPX_FN_X_Checkpoint_save_begin, spx_t_X_Checkpoint_save_begin(checkpoint, version));
+  SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
+  return spx_c_X_Checkpoint_save_begin(checkpoint, version);
+}
+
 #pragma weak MPIX_Checkpoint_commit = PMPIX_Checkpoint_commit
 int PMPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint)
 {

@@ -747,6 +747,7 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPIX_Checkpoint_register",
   "MPIX_Checkpoint_unregister",
   "MPIX_Checkpoint_save",
+  "MPIX_Checkpoint_save_begin",
   "MPIX_Checkpoint_commit",
   "MPIX_Checkpoint_get_versions",
   "MPIX_Checkpoint_restore",

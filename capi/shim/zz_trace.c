@@ -4715,6 +4715,14 @@ int spx_t_X_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
   return spx_call_end(&call, PMPIX_Checkpoint_save(checkpoint, version));
 }
 
+int spx_t_X_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, version};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_save_begin, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_save_begin(checkpoint, version));
+}
+
 int spx_t_X_Checkpoint_commit(MPIX_Checkpoint checkpoint)
 {
   int64_t arg[] = {(int64_t)(intptr_t)checkpoint};

@@ -579,6 +579,7 @@ SPX_HIDDEN int spx_t_X_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoi
 SPX_HIDDEN int spx_t_X_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, MPI_Datatype datatype);
 SPX_HIDDEN int spx_t_X_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id);
 SPX_HIDDEN int spx_t_X_Checkpoint_save(MPIX_Checkpoint checkpoint, int version);
+SPX_HIDDEN int spx_t_X_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version);
 SPX_HIDDEN int spx_t_X_Checkpoint_commit(MPIX_Checkpoint checkpoint);
 SPX_HIDDEN int spx_t_X_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, int versions[], int *num_versions);
 SPX_HIDDEN int spx_t_X_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored);
