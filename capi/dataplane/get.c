@@ -365,7 +365,8 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
 spx_request *spx_stream_to(uint32_t index, uint32_t gen)
 {
   spx_request *r = spx_id_find(index, gen);
-  if (!r || (r->state != SPX_S_DATA && r->state != SPX_S_ASKED)) return NULL; /* it has failed, or we got it ourselves */
+  if (!r || (r->state != SPX_S_DATA && r->state != SPX_S_ASKED))
+    return NULL; /* it has failed, or we got it ourselves */
   if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
   return r;
 }

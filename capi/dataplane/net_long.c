@@ -148,8 +148,7 @@ int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *c
     *covered = in->left;
     return 1;
   }
-  int runs =
-      spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + in->left), v, SPX_LONG_RUNS, &done);
+  int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + in->left), v, SPX_LONG_RUNS, &done);
   if (runs == 0 || done / runs < SHORT_RUN) return 0;
   *covered = (uint64_t)done;
   return runs;
