@@ -66,7 +66,8 @@ func startPolicy() {
 	reroute()
 }
 
-// String says what decides the ways of messages, as the settings would: what all processes have to agree about.
+// String says what decides the ways of messages, as the settings would: what all processes have to agree about. Where no message is relayed the
+// topology decides nothing, and processes that were spawned need not have what the first ones were told.
 func (p *policy) String() string {
 	how := "demand"
 	switch {
@@ -79,6 +80,7 @@ func (p *policy) String() string {
 	}
 	text := "SPX_CONNECTIONS=" + how
 	switch {
+	case !p.relays:
 	case p.groups > 0:
 		text += fmt.Sprintf(" SPX_TOPOLOGY=groups:%d", p.groups)
 	case len(p.switches) > 0:
