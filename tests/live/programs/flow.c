@@ -1,4 +1,5 @@
-/* flow.c - a cluster of a system, to be watched: it sends, hands on, or receives a message of a kilobyte every millisecond, for ever.
+/* flow.c - a cluster of a system, to be watched: it sends, hands on, or receives a message of a kilobyte every millisecond, for ever. Who has died is
+ * passed over.
  *
  *   flow source | pass | sink
  */
@@ -12,6 +13,7 @@ int main(int argc, char **argv)
   char buf[1024] = {0};
   struct timespec pause = {0, 1000000};
   MPI_Init(&argc, &argv);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const char *what = argc > 1 ? argv[1] : "source";
   for (;;) {
     if (strcmp(what, "source"))
