@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"libspx/launch/live"
 	"libspx/tests/harness"
 )
 
@@ -168,6 +170,7 @@ name = "camera"
 program = %[1]q
 args = ["source"]
 ranks = 4
+failure = { process = "degrade" }
 [[cluster]]
 name = "filter"
 program = %[1]q
@@ -187,7 +190,7 @@ from = "filter"
 to = "track"
 `
 
-// A system: clusters, and links with what flows through them.
+// A system: clusters, links with what flows through them, and a death that one of the clusters survives.
 func TestPageOfSystem(t *testing.T) {
 	program := harness.Compile(t, "live/flow", []string{filepath.Join(harness.Root(), "tests/live/programs/flow.c")}, "-O1")
 	dir := t.TempDir()
@@ -211,6 +214,21 @@ func TestPageOfSystem(t *testing.T) {
 	p := open(t, j.serve(t))
 	p.sees(`document.querySelectorAll('#map rect.rank').length === 16 && document.querySelectorAll('#map path.tip').length === 2`)
 	p.sees(`document.getElementById('title').textContent === 'system plant' && /camera-filter/.test(document.getElementById('map').textContent) && /cluster track is running/.test(document.getElementById('log').textContent)`)
+	v := j.view(t)
+	of := slices.IndexFunc(v.Processes, func(r live.Row) bool { return r.Cluster == "camera" })
+	if of < 0 {
+		t.Fatalf("no processes of the cluster camera: %+v", v)
+	}
+	victim, err := os.FindProcess(v.Processes[of].Pid)
+	if err == nil {
+		err = victim.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.sees(`/rank 0 of cluster camera has died/.test(document.getElementById('log').textContent) && document.querySelectorAll('#map rect.rank.dead').length === 1`)
+	p.sees(`/cluster camera is degraded/.test(document.getElementById('log').textContent) && document.querySelectorAll('#map rect.box.degraded').length === 1`)
+	p.sees(`/degraded, 3 of 4 alive/.test(document.getElementById('map').textContent)`)
 	if *shots != "" {
 		p.sees(`document.querySelector('#chart-messages polyline').points.length > 60`)
 	}
