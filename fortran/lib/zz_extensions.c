@@ -301,6 +301,12 @@ void F77(mpix_checkpoint_save)(MPI_Fint *checkpoint, MPI_Fint *version, MPI_Fint
 }
 SAME_IN_F08(mpix_checkpoint_save)
 
+void F77(mpix_checkpoint_save_begin)(MPI_Fint *checkpoint, MPI_Fint *version, MPI_Fint *ierror) {
+  int err = CALL(MPIX_Checkpoint_save_begin)(MPIX_Checkpoint_fromint(*checkpoint), *version);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpix_checkpoint_save_begin)
+
 void F77(mpix_checkpoint_commit)(MPI_Fint *checkpoint, MPI_Fint *ierror) {
   int err = CALL(MPIX_Checkpoint_commit)(MPIX_Checkpoint_fromint(*checkpoint));
   if (ierror) *ierror = err;

@@ -116,6 +116,8 @@ module mpi_ext
   public :: PMPIX_Checkpoint_unregister
   public :: MPIX_Checkpoint_save
   public :: PMPIX_Checkpoint_save
+  public :: MPIX_Checkpoint_save_begin
+  public :: PMPIX_Checkpoint_save_begin
   public :: MPIX_Checkpoint_commit
   public :: PMPIX_Checkpoint_commit
   public :: MPIX_Checkpoint_get_versions
@@ -632,6 +634,22 @@ module mpi_ext
       integer, intent(in) :: version
       integer, intent(out) :: ierror
     end subroutine PMPIX_Checkpoint_save
+  end interface
+  interface
+    subroutine MPIX_Checkpoint_save_begin(checkpoint, version, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: ierror
+    end subroutine MPIX_Checkpoint_save_begin
+  end interface
+  interface
+    subroutine PMPIX_Checkpoint_save_begin(checkpoint, version, ierror)
+      implicit none
+      integer, intent(in) :: checkpoint
+      integer, intent(in) :: version
+      integer, intent(out) :: ierror
+    end subroutine PMPIX_Checkpoint_save_begin
   end interface
   interface
     subroutine MPIX_Checkpoint_commit(checkpoint, ierror)
@@ -1786,6 +1804,24 @@ module mpi_f08_ext
   end interface
   interface PMPIX_Checkpoint_save
     subroutine PMPIX_Checkpoint_save_f08(checkpoint, version, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Checkpoint_save_begin
+    subroutine MPIX_Checkpoint_save_begin_f08(checkpoint, version, ierror)
+      import :: MPIX_Checkpoint
+      implicit none
+      integer, intent(in) :: version
+      type(MPIX_Checkpoint), intent(in) :: checkpoint
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Checkpoint_save_begin
+    subroutine PMPIX_Checkpoint_save_begin_f08(checkpoint, version, ierror)
       import :: MPIX_Checkpoint
       implicit none
       integer, intent(in) :: version
