@@ -13,7 +13,7 @@ typedef struct {
 
 static shape shape_of(uint32_t n)
 {
-  shape s = {.depth = n <= 64 ? 64 : 16, .slip_depth = n <= 64 ? 256 : 64};
+  shape s = {.depth = n <= 64 ? 32 : 16, .slip_depth = n <= 64 ? 128 : 64};
   s.lines = ROUND(sizeof(spx_share_head) + n, PAGE);
   s.cells = s.lines + ROUND((uint64_t)n * sizeof(spx_share_line), PAGE);
   s.slips = s.cells + ROUND((uint64_t)n * s.depth * sizeof(spx_cell), PAGE);

@@ -10,7 +10,7 @@
  *
  * Time counts in ticks, equally many at all ranks in each operation (core/coll/shared.go). Each cell and line has one writer.
  * A process writes a cell or a part again when the lines of all ranks say that what it held before has been read. The memory
- * that is used grows with the number of ranks (8 KiB each, 2 KiB above 64 ranks) and has at most 4 MiB of bulk.
+ * that is used grows with the number of ranks (4 KiB each, 2 KiB above 64 ranks) and has at most 4 MiB of bulk.
  *
  * Who uses slips does not say after each operation what it has read, but every SPX_SHARE_SAYS ticks and before it waits:
  * others wait for that word only in operations that this process has yet to take part in.

@@ -2,7 +2,7 @@
  * for, wildcards, large messages both ways at once, synchronous and buffered sends, collectives, and a derived type; order and content
  * are checked. MPI-5.0, 3.5. */
 // run: n=1,2,4 env=SPX_TRANSPORTS=tcp timeout=60
-// run: n=4 env=SPX_TRANSPORTS=tcp env=SPX_DIRECT_MIN=100 env=SPX_EAGER_MAX=50 timeout=60
+// run: n=4 env=SPX_TRANSPORTS=tcp env=SPX_DIRECT_MIN=300 env=SPX_EAGER_MAX=256 timeout=60
 // run: n=16 env=SPX_TRANSPORTS=tcp timeout=100
 // run: n=2 args=threads env=SPX_TRANSPORTS=tcp timeout=60
 // run: n=2 env=SPX_TRANSPORTS=smoke status=1 stderr~"SPX_TRANSPORTS=smoke: there are shm and tcp, not smoke"
