@@ -174,10 +174,17 @@ func (f *ftComm) ended() rankset.Set {
 		f.state[k] &^= C.SPX_FT_NEWS
 		now = append(now, k)
 		if state&C.SPX_FT_DEAD != 0 {
-			f.failed = append(f.failed, k)
+			f.fails(k)
 		}
 	}
 	return rankset.Of(now...)
+}
+
+// fails takes a death in. A decision may tell of it before this host's agent does: who has been excluded is known to have failed.
+func (f *ftComm) fails(member int) {
+	if !slices.Contains(f.failed, member) {
+		f.failed = append(f.failed, member)
+	}
 }
 
 // letGo gives up the ways to those members that can need the machine of a freed communicator no more, or (all) to everybody. Until then they stay
@@ -323,6 +330,9 @@ func (f *ftComm) act(out member.Output) {
 		ended := f.waiting[0]
 		f.waiting = f.waiting[1:]
 		code := 0
+		for _, k := range out.Done.Failed.Ranks() {
+			f.fails(k)
+		}
 		if err := ended.done(*out.Done); err != nil {
 			code = int(mpierr.ClassOf(err))
 		}
