@@ -447,7 +447,9 @@ func (a *agent) periodic() {
 	if now := time.Now(); !now.Before(a.nextStray) {
 		a.nextStray = now.Add(strayPoll)
 		process.ReapStrays(a.isRank)
-		hurryAll()
+		if a.allMPI() { // while processes start, it is these that have to get on
+			hurryAll()
+		}
 	}
 	if a.watchJoin && a.anyMPI(-1) {
 		a.watchJoin = false

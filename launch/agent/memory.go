@@ -255,6 +255,16 @@ func (a *agent) anyMPI(other int) bool {
 	return false
 }
 
+// allMPI: all ranks of this host have called MPI_Init.
+func (a *agent) allMPI() bool {
+	for i := range a.ranks {
+		if a.own(i) && !a.ranks[i].guest && a.segment.OwnerState(i) == shm.OwnerNone {
+			return false
+		}
+	}
+	return true
+}
+
 // where prints in which MPI calls the ranks are: of a job that hangs, what its user wants to know.
 func (a *agent) where() {
 	if !a.anyMPI(-1) {
