@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,12 +36,13 @@ func TestC(t *testing.T) {
 	if len(programs) == 0 {
 		t.Fatal("no test programs in capi/*/test")
 	}
+	made := &objects{dir: t.TempDir(), of: map[string]*object{}}
 	for _, path := range programs {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".c"), func(t *testing.T) {
 			t.Parallel()
 			p := read(t, path)
 			for _, set := range p.sanitizers {
-				t.Run(set, func(t *testing.T) { p.run(t, set) })
+				t.Run(set, func(t *testing.T) { p.run(t, set, made) })
 			}
 		})
 	}
@@ -107,14 +110,52 @@ func read(t *testing.T, path string) program {
 	return p
 }
 
-func (p program) run(t *testing.T, set string) {
+// objects are the compiled sources, which programs have in common.
+type objects struct {
+	dir string
+	mu  sync.Mutex
+	of  map[string]*object // by the compiler's arguments
+}
+
+type object struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// compile makes an object of a source, unless there is one.
+func (o *objects) compile(args ...string) (string, error) {
+	key := strings.Join(args, " ")
+	o.mu.Lock()
+	made := o.of[key]
+	if made == nil {
+		made = &object{path: filepath.Join(o.dir, fmt.Sprintf("%d.o", len(o.of)))}
+		o.of[key] = made
+	}
+	o.mu.Unlock()
+	made.once.Do(func() {
+		if out, err := exec.Command("gcc", append(args, "-c", "-o", made.path)...).CombinedOutput(); err != nil {
+			made.err = fmt.Errorf("gcc %s -c\n%w\n%s", key, err, out)
+		}
+	})
+	return made.path, made.err
+}
+
+func (p program) run(t *testing.T, set string, made *objects) {
 	root := harness.Root()
 	program := filepath.Join(t.TempDir(), "test")
 	args := []string{"-std=gnu11", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
 		"-fsanitize=" + set, "-fno-sanitize-recover=all",
-		"-I" + root + "/capi/dataplane", "-I" + root + "/capi/shim", "-I" + root + "/include", "-o", program, p.path}
-	args = append(args, p.sources...)
-	args = append(args, p.flags...)
+		"-I" + root + "/capi/dataplane", "-I" + root + "/capi/shim", "-I" + root + "/include"}
+	var parts []string
+	for _, source := range append([]string{p.path}, p.sources...) {
+		path, err := made.compile(slices.Concat(args, []string{source}, p.flags)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, path)
+	}
+	args = slices.Concat(args, []string{"-o", program}, parts, p.flags)
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %s\n%v\n%s", strings.Join(args, " "), err, out)
 	}
