@@ -28,7 +28,7 @@ func TestStartAndEnd(t *testing.T) {
 	}{{64, time.Second}, {256, 4 * time.Second}} {
 		t.Run(fmt.Sprintf("n=%d", gate.ranks), func(t *testing.T) {
 			best := time.Hour
-			for range 5 {
+			for range 15 {
 				o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, strconv.Itoa(gate.ranks), program), Limit: time.Minute})
 				if o.Status != 0 || o.Late {
 					t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
