@@ -64,7 +64,7 @@ type page struct {
 func open(t *testing.T, address string) *page {
 	t.Helper()
 	harness.Need(t, "browser", "chromium")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(limit), chromedp.UserDataDir(t.TempDir()))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(limit), chromedp.UserDataDir(profile(t)))
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -292,4 +292,19 @@ func TestPageIsClosed(t *testing.T) {
 			t.Errorf("--token %s: status %d\n%s", bad, o.Status, o.Text())
 		}
 	}
+}
+
+// profile is a folder for the browser, whose helpers write to it for a moment after its end.
+func profile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "libspx-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for end := time.Now().Add(limit); os.RemoveAll(dir) != nil && time.Now().Before(end); {
+			continue
+		}
+	})
+	return dir
 }
