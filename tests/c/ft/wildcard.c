@@ -34,7 +34,8 @@ int main(int argc, char **argv)
   if (rank == 2) {
     value = 42;
     MPI_Send(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
-    MPI_Ssend(&value, 1, MPI_INT, 0, 9, MPI_COMM_WORLD); /* to another host, the first one would be here until the connection is made */
+    MPI_Ssend(&value, 1, MPI_INT, 0, 9,
+              MPI_COMM_WORLD); /* to another host, the first one would be here until the connection is made */
     raise(SIGKILL);
   }
   if (rank == 1) { /* sends when rank 0 has seen all that it wants to see */
