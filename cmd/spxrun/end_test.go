@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"libspx/tests/harness"
 )
 
 // Whoever dies by SIGKILL: within a second nothing of the job is left, not even what has gone to another session.
@@ -112,29 +115,24 @@ func TestStopAndContinue(t *testing.T) {
 	}
 }
 
-// Nothing is left in the file systems that other launchers use.
+// Nothing is left in the file systems that other launchers use, also when spxrun is killed.
 func TestNoFilesLeft(t *testing.T) {
-	list := func() map[string]bool {
-		out := map[string]bool{}
-		for _, dir := range []string{"/dev/shm", os.TempDir()} {
-			entries, _ := os.ReadDir(dir)
-			for _, e := range entries {
-				if strings.Contains(e.Name(), "spx") {
-					out[dir+"/"+e.Name()] = true
-				}
-			}
-		}
-		return out
-	}
 	dir := t.TempDir()
-	before := list()
-	r := prepare(t, "-n", "2", "sh", "-c", sleeper(dir)).start()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, made := harness.OwnFiles(t, harness.Command{Args: []string{self, "-n", "2", "sh", "-c", sleeper(dir)}})
+	r := prepare(t)
+	if r.cmd.Path, err = exec.LookPath(c.Args[0]); err != nil {
+		t.Fatal(err)
+	}
+	r.cmd.Args, r.cmd.Env = c.Args, append(r.cmd.Env, c.Env...)
+	r.start()
 	pids(t, dir, 2)
 	r.cmd.Process.Kill()
 	r.wait()
-	for file := range list() {
-		if !before[file] {
-			t.Errorf("%s is left", file)
-		}
+	if left := made(); len(left) > 0 {
+		t.Errorf("%v is left", left)
 	}
 }

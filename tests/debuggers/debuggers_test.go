@@ -29,7 +29,7 @@ func gdb(t *testing.T, script string, args ...string) harness.Outcome {
 	return harness.Run(t, harness.Command{Args: append([]string{"gdb", "-q", "-nx", "-batch", "-x", file}, args...), Env: []string{"HOME=" + t.TempDir()}, Limit: limit})
 }
 
-// A tool starts spxrun, reads the table, attaches to rank 1 while it waits in MPI_Init, changes a variable of it, and lets all go on.
+// A tool starts spxrun, reads the table, attaches to rank 1 before it has come out of MPI_Init, be it still in the dynamic linker, changes a variable of it, and lets all go on.
 func TestMPIR(t *testing.T) {
 	harness.Need(t, "packaging", "gdb")
 	work := program(t)
@@ -55,6 +55,7 @@ add-inferior
 inferior 2
 eval "attach %d", $pid
 backtrace
+python print("attached to %d" % gdb.selected_inferior().pid)
 set var seen_by_debugger = 41
 detach
 inferior 1
@@ -66,12 +67,15 @@ continue
 	host, _ := os.Hostname()
 	for _, want := range []string{
 		`state 1 size 3`, `rank 0: ` + regexp.QuoteMeta(host) + ` \S*/work \d+`, `rank 2: ` + regexp.QuoteMeta(host) + ` \S*/work \d+`, `starter 1 partial 1`,
-		`#\d+ .*(in main|_start) `, // the stack of rank 1, which has not come out of MPI_Init
-		`rank 0 sum 41`,            // what the debugger has set in rank 1 alone has come to rank 0
+		`(?m)^#\d+ .*(in main |_start |_dl_start_user |/ld-linux)`, // the stack of rank 1: from main, or from what runs before main
+		`rank 0 sum 41`, // what the debugger has set in rank 1 alone has come to rank 0
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("no %q (exit status %d, late %v)\n%s", want, o.Status, o.Late, o.Text())
 		}
+	}
+	if m := regexp.MustCompile(`(?ms)^rank 1: \S+ \S+ (\d+)$.*^attached to (\d+)$`).FindStringSubmatch(text); m == nil || m[1] != m[2] {
+		t.Errorf("gdb has not attached to rank 1 of the table: %q\n%s", m, o.Text())
 	}
 }
 

@@ -4,9 +4,7 @@ package gates
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,28 +48,11 @@ func TestStartAndEnd(t *testing.T) {
 
 // A job leaves no file behind: its memory file has no name.
 func TestNothingIsLeft(t *testing.T) {
-	program := hello(t)
-	before := names(t)
-	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "8", program), Dir: t.TempDir()})
-	if o.Status != 0 {
+	c, made := harness.OwnFiles(t, harness.Command{Args: harness.Spxrun(t, "8", hello(t)), Dir: t.TempDir()})
+	if o := harness.Run(t, c); o.Status != 0 {
 		t.Fatalf("exit status %d\n%s", o.Status, o.Text())
 	}
-	for _, name := range names(t) {
-		if !slices.Contains(before, name) && strings.Contains(strings.ToLower(name), "spx") {
-			t.Errorf("the job left %s", name)
-		}
+	if left := made(); len(left) > 0 {
+		t.Errorf("the job left %v", left)
 	}
-}
-
-func names(t *testing.T) (list []string) {
-	for _, dir := range []string{"/dev/shm", os.TempDir()} {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			list = append(list, filepath.Join(dir, e.Name()))
-		}
-	}
-	return list
 }

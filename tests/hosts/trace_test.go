@@ -25,12 +25,11 @@ func TestTimelineOfSeveralHosts(t *testing.T) {
 		Events []trace.Event `json:"traceEvents"`
 	}) {
 		file = filepath.Join(dir, file)
-		c := b.spxrun(append([]string{"-host", b.list(1, 1, 1), "--trace", file, "-n", "3"}, words...)...)
-		before := temporary(t)
+		c, made := harness.OwnFiles(t, b.spxrun(append([]string{"-host", b.list(1, 1, 1), "--trace", file, "-n", "3"}, words...)...))
 		o := harness.Run(t, c)
 		check(t, o, status, nil)
-		if after := temporary(t); len(after) > len(before) {
-			t.Errorf("left behind: %v, before: %v", after, before)
+		if left := made(); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
 		}
 		text, err := os.ReadFile(file)
 		if err == nil {
@@ -70,15 +69,4 @@ func TestTimelineOfSeveralHosts(t *testing.T) {
 	}) || len(tl.Job.Ranks) != 3 {
 		t.Errorf("the death of rank 1 has no mark, or some rank is missing: %+v", tl.Job.Ranks)
 	}
-}
-
-func temporary(t *testing.T) (list []string) {
-	for _, dir := range []string{"/dev/shm", os.TempDir()} {
-		all, err := filepath.Glob(filepath.Join(dir, "spx-trace-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, all...)
-	}
-	return list
 }
