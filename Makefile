@@ -186,6 +186,12 @@ $(BUILD)/include/%: $(ROOT)/include/%
 demo: build ## a 2-D heat equation on 4 ranks, with a picture
 	@$(ROOT)/examples/demo $(BUILD)
 
+.PHONY: site
+site: ## the documents as a site, in build/site (needs no network): open build/site/index.html
+	@$(ROOT)/scripts/deps site
+	@mkdir -p $(BUILD) && cd $(ROOT) && mkdocs build --quiet --strict --site-dir $(BUILD)/site
+	@echo "The site: $(BUILD)/site/index.html"
+
 ##@ Checking
 .PHONY: test
 test: deps build ## all tests; the last line says how many passed
