@@ -239,7 +239,7 @@ peers: ## installs MPICH 5 and Open MPI 6 beside us, for interchange tests and b
 
 .PHONY: bench
 bench: build ## measures libspx against the peers; tables and plots into docs/bench
-	@cd $(ROOT) && $(GO) run ./bench && $(GO) run ./bench/fortran && $(GO) run ./bench/recovery
+	@cd $(ROOT) && $(GO) run ./bench && $(GO) run ./bench/cost && $(GO) run ./bench/fortran && $(GO) run ./bench/recovery
 
 .PHONY: scale
 scale: build ## 256 and 1,024 ranks on this host run every collective, within 8 GB

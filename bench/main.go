@@ -48,7 +48,7 @@ func main() {
 func parse() (o options, render bool, err error) {
 	ranks := flag.String("ranks", "2 4 8 16 32 64", "numbers of ranks")
 	rows := flag.String("rows", "", "regular expression: rows whose \"name bytes\" matches, alone; then nothing is written, unless -out is given")
-	impls := flag.String("impls", "spx mpich openmpi", "implementations; SETTING=VALUE[,SETTING=VALUE] is libspx with these settings")
+	impls := flag.String("impls", "spx mpich openmpi", "implementations; SETTING=VALUE[,SETTING=VALUE] is libspx with these settings; trace, profile, metrics, check: libspx with --trace and so on, SPX_CHECK=1")
 	flag.StringVar(&o.base, "base", "", "build folder of another libspx, measured beside this one as \"base\"")
 	flag.IntVar(&o.rounds, "rounds", 15, "rounds that count")
 	flag.Float64Var(&o.batchMS, "batch", 8, "milliseconds of one batch")
@@ -73,12 +73,13 @@ func parse() (o options, render bool, err error) {
 	if o.rows, err = regexp.Compile(*rows); err != nil {
 		return o, render, fmt.Errorf("-rows: %w", err)
 	}
-	o.impls = strings.Fields(*impls)
 	if o.base != "" {
 		if o.base, err = filepath.Abs(o.base); err != nil {
 			return o, render, err
 		}
-		o.impls = slices.Insert(o.impls, 1, "base")
+	}
+	if o.impls, err = withBase(strings.Fields(*impls), o.base != ""); err != nil {
+		return o, render, err
 	}
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -95,6 +96,18 @@ func parse() (o options, render bool, err error) {
 		o.out = ""
 	}
 	return o, render, nil
+}
+
+// withBase puts "base" behind the first implementation if there is one, unless it is named already.
+func withBase(impls []string, base bool) ([]string, error) {
+	named := slices.Contains(impls, "base")
+	switch {
+	case named && !base:
+		return nil, fmt.Errorf("-impls names base: -base says where its build is")
+	case base && !named:
+		return slices.Insert(impls, min(1, len(impls)), "base"), nil
+	}
+	return impls, nil
 }
 
 func run(o options, render bool) error {

@@ -274,7 +274,18 @@ func (b *bench) runOne(s set, impl string) (string, shares, error) {
 	if impl == "base" {
 		library = "spx"
 	}
+	options, stop, err := b.observed(impl)
+	if err != nil {
+		return "", shares{}, err
+	}
+	if options != "" {
+		defer stop()
+		library = "spx"
+	}
 	args := []string{filepath.Join(b.root, "scripts/peers"), "run", library}
+	if options != "" {
+		args = append(args, "-o", options)
+	}
 	if b.tcp {
 		args = append(args, onlyTCP[library]...)
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"libspx/bench/stats"
 )
 
 // The host of a virtual machine moves its processors: at times they are two threads of a core (a word from one to the other: 0.03 us), at times two
@@ -49,7 +51,7 @@ func parseTold(text string) (map[string]map[distance]float64, error) {
 	for row, by := range batches {
 		medians[row] = map[distance]float64{}
 		for d, us := range by {
-			medians[row][d] = median(us)
+			medians[row][d] = stats.Median(us)
 		}
 	}
 	return medians, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"libspx/bench/stats"
 	svgfile "libspx/bench/svg"
 )
 
@@ -53,7 +54,7 @@ func (r *result) copyCurves(key string) (curves []curve) {
 		c := curve{name: strings.TrimSuffix(l.name, "2")}
 		for _, row := range r.rows(key, "bare") {
 			if name, bytes := splitRow(row); name == l.name && r.values(key, fmt.Sprint("curve ", bytes), "spx") != nil {
-				c.points = append(c.points, [2]float64{float64(bytes), l.times * median(r.values(key, row, "bare"))})
+				c.points = append(c.points, [2]float64{float64(bytes), l.times * stats.Median(r.values(key, row, "bare"))})
 			}
 		}
 		if len(c.points) > 1 {
@@ -69,7 +70,7 @@ func (r *result) overBytes(key, row string, impls []string) (curves []curve) {
 		c := curve{name: impl}
 		for _, name := range r.rows(key, impl) {
 			if rowName, bytes := splitRow(name); rowName == row {
-				c.points = append(c.points, [2]float64{float64(bytes), median(r.values(key, name, impl))})
+				c.points = append(c.points, [2]float64{float64(bytes), stats.Median(r.values(key, name, impl))})
 			}
 		}
 		if len(c.points) > 1 {
@@ -85,7 +86,7 @@ func (r *result) overRanks(row string) (curves []curve) {
 		c := curve{name: impl}
 		for _, key := range r.sets() {
 			if v := r.values(key, row, impl); len(v) > 0 {
-				c.points = append(c.points, [2]float64{float64(setRanks(key)), median(v)})
+				c.points = append(c.points, [2]float64{float64(setRanks(key)), stats.Median(v)})
 			}
 		}
 		if len(c.points) > 2 {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"libspx/bench/stats"
 )
 
 // A verdict compares a row with the bar: max(0.8 x the better peer, 1.15 x the bare limit), taken in each round.
@@ -18,8 +20,8 @@ const (
 
 // judged is what a row's figures say.
 type judged struct {
-	better, base interval // libspx / better peer, libspx / base
-	limit        interval // libspx / limit
+	better, base stats.Interval // libspx / better peer, libspx / base
+	limit        stats.Interval // libspx / limit
 	verdict      string
 }
 
@@ -28,7 +30,7 @@ type judged struct {
 func (r *result) betterPeer(key, row string) (peer string) {
 	least := math.Inf(1)
 	for _, p := range []string{"mpich", "openmpi"} {
-		if us := median(r.values(key, row, p)); us < least {
+		if us := stats.Median(r.values(key, row, p)); us < least {
 			peer, least = p, us
 		}
 	}
@@ -60,11 +62,11 @@ func (r *result) judge(key, row string) judged {
 		}
 		ours, best, bars = append(ours, us), append(best, better), append(bars, bar)
 	})
-	j := judged{better: ratios(ours, best), limit: ratios(ours, limits), base: ratios(against, base)}
+	j := judged{better: stats.Ratios(ours, best), limit: stats.Ratios(ours, limits), base: stats.Ratios(against, base)}
 	switch {
 	case len(ours) == 0:
 		j.verdict = unknown
-	case ratios(ours, bars).Median <= 1:
+	case stats.Ratios(ours, bars).Median <= 1:
 		j.verdict = atBar
 	case j.better.Median <= 1:
 		j.verdict = atPeer
@@ -264,7 +266,7 @@ func (r *result) table(key string) string {
 		name, bytes := splitRow(row)
 		fmt.Fprintf(&b, "| %s | %d |", name, bytes)
 		for _, impl := range impls {
-			fmt.Fprintf(&b, " %s |", figure(median(r.values(key, row, impl))))
+			fmt.Fprintf(&b, " %s |", stats.Figure(stats.Median(r.values(key, row, impl))))
 		}
 		j := r.judge(key, row)
 		if with {
@@ -273,12 +275,12 @@ func (r *result) table(key string) string {
 		if l, ok := r.limitOf(row, setRanks(key)); ok {
 			var us []float64
 			r.each(key, row, func(_, bare map[string]float64) { us = append(us, l.of(bare)) })
-			fmt.Fprintf(&b, " %s | %s |", figure(median(us)), l)
+			fmt.Fprintf(&b, " %s | %s |", stats.Figure(stats.Median(us)), l)
 		} else {
 			b.WriteString(" | |")
 		}
 		if peers {
-			fmt.Fprintf(&b, " %s | %s | %s |", j.better, figure(j.limit.Median), j.verdict)
+			fmt.Fprintf(&b, " %s | %s | %s |", j.better, stats.Figure(j.limit.Median), j.verdict)
 		}
 		if peers && r.second != nil {
 			again := r.second.judge(key, row)
@@ -303,32 +305,10 @@ func (r *result) limitTable() string {
 	fmt.Fprintf(&b, "\n## Bare limits\n\nMeasured in the rounds with two ranks (bench/programs/%s says what each is).\n\n| limit | bytes | us | GB/s |\n|---|---|---|---|\n", source)
 	for _, row := range rows {
 		name, bytes := splitRow(row)
-		us := median(r.values("2", row, "bare"))
-		fmt.Fprintf(&b, "| %s | %d | %s | %.1f |\n", name, bytes, figure(us), float64(bytes)/us/1e3)
+		us := stats.Median(r.values("2", row, "bare"))
+		fmt.Fprintf(&b, "| %s | %d | %s | %.1f |\n", name, bytes, stats.Figure(us), float64(bytes)/us/1e3)
 	}
 	return b.String()
-}
-
-func (i interval) String() string {
-	if i.Median != i.Median {
-		return "-"
-	}
-	return fmt.Sprintf("%s (%s-%s)", figure(i.Median), figure(i.Low), figure(i.High))
-}
-
-// figure prints about three significant digits.
-func figure(us float64) string {
-	switch {
-	case us != us: // not a number: not measured
-		return "-"
-	case us >= 100:
-		return fmt.Sprintf("%.0f", us)
-	case us >= 10:
-		return fmt.Sprintf("%.1f", us)
-	case us >= 1:
-		return fmt.Sprintf("%.2f", us)
-	}
-	return fmt.Sprintf("%.3f", us)
 }
 
 func sortedKeys[V any](m map[string]V) (keys []string) {

@@ -20,10 +20,11 @@ type set struct {
 // oversubscribed are the rows that are measured with every number of ranks, for curves over ranks.
 const oversubscribed = "^(barrier|allreduce|jacobi) [08]$"
 
-// The implementation "get" is libspx when all above 512 bytes is read out of the sender's memory; "stream" when nothing is.
+// The implementation "get" is libspx when all above 512 bytes is read out of the sender's memory; "stream" when nothing is; "check" when it looks at what the program does.
 var variants = map[string][]string{
 	"get":    {"SPX_EAGER_MAX=512", "SPX_STREAM_MAX=0"},
 	"stream": {"SPX_CMA=0"},
+	"check":  {"SPX_CHECK=1"},
 }
 
 // overTCP are the rows that are measured over TCP.
