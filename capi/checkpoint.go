@@ -277,7 +277,7 @@ func ckptRead(c *call) error {
 	}
 	room := C.malloc(C.size_t(st.Size() + 1))
 	if room == nil {
-		return mpierr.New(mpierr.NoMem, "out of memory for %d bytes of %s", st.Size(), path)
+		return mpierr.New(mpierr.NoMem, "no memory for %d bytes of %s", st.Size(), path)
 	}
 	part := unsafe.Slice((*byte)(room), int(st.Size()))
 	_, err = io.ReadFull(f, part)

@@ -152,7 +152,7 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 }
 
 func noMemory() error {
-	return mpierr.New(mpierr.NoMem, "out of memory for a communicator")
+	return mpierr.New(mpierr.NoMem, "no memory for a communicator")
 }
 
 // rankArray returns the array of the process indices of a group, with one reference for the caller: parent's if it has the same

@@ -86,7 +86,7 @@ var dyprcWait struct {
 // dyprcAwait begins to wait for a command. It comes in spx_dyprc_post.
 func dyprcAwait(c *call) error {
 	if !hasAgent() {
-		return mpierr.New(mpierr.Other, "there is no agent")
+		return mpierr.New(mpierr.Other, "this process has no agent that could give it commands: start it by spxrun")
 	}
 	conn, err := service.Dial(world.me.Job)
 	if err == nil {

@@ -196,7 +196,7 @@ func (c *call) end(name string) error {
 	defer f.mu.Unlock()
 	switch s := f.split; {
 	case s == nil:
-		return f.onFile(mpierr.New(mpierr.IO, "no split collective operation is active on this file"))
+		return f.onFile(mpierr.New(mpierr.IO, "no split collective operation is active on this file: its _begin comes first"))
 	case s.name != name:
 		return f.onFile(mpierr.New(mpierr.IO, "the split collective operation that is active on this file is %s, not %s", s.name, name))
 	case s.buf != c.addr(1):

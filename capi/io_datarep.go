@@ -63,7 +63,7 @@ func registerDatarep(c *call) error {
 	datareps.mu.Lock()
 	defer datareps.mu.Unlock()
 	if datareps.known[name] != nil {
-		return onNoFile(mpierr.New(mpierr.DupDatarep, "there is a data representation \"%s\" already", name))
+		return onNoFile(mpierr.New(mpierr.DupDatarep, "the data representation \"%s\" is there already; choose another name", name))
 	}
 	datareps.known[name] = &datarep{name: name, read: c.addr(1), write: c.addr(2), size: c.addr(3), extra: c.word(4), wide: c.wide()}
 	return nil

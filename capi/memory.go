@@ -43,7 +43,7 @@ func allocMem(c *call) error {
 	rounded := (uint64(size) + align - 1) &^ (align - 1)
 	p := C.aligned_alloc(C.size_t(align), C.size_t(max(rounded, align)))
 	if p == nil {
-		return mpierr.New(mpierr.NoMem, "size = %d bytes of memory are not to be had", size)
+		return mpierr.New(mpierr.NoMem, "no memory for size = %d bytes", size)
 	}
 	allocated.Lock()
 	allocated.at[uintptr(p)] = struct{}{}

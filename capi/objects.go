@@ -79,7 +79,7 @@ func newObject(kind C.spx_kind) (*C.spx_obj, error) {
 // predefine registers a group or info object that has a handle of the standard's.
 func predefine(kind C.spx_kind, handle int, index uint32) error {
 	if C.spx_plain_predefine(kind, C.int(handle), C.uint32_t(index)) == 0 {
-		return mpierr.New(mpierr.NoMem, "out of memory for the predefined objects")
+		return mpierr.New(mpierr.NoMem, "no memory for the predefined objects")
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func introduce(fd int) (*service.Message, error) {
 	}
 	var nonce [8]byte
 	if _, err := unix.Getrandom(nonce[:], 0); err != nil {
-		return nil, mpierr.New(mpierr.Other, "getrandom: %v", err)
+		return nil, mpierr.New(mpierr.Other, "no random number for the connection (getrandom): %v", err)
 	}
 	out := append(ident.Append([]byte(joinWord), world.me), nonce[:]...)
 	in := make([]byte, joinWire)

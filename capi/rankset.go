@@ -40,7 +40,7 @@ func (c *call) setRankSet(i int, s *rankSet) error {
 	ranks := s.set.Ranks()
 	o := C.spx_rankset_new(s.ctx, C.uint32_t(len(ranks)))
 	if o == nil {
-		return mpierr.New(mpierr.NoMem, "out of memory for a set of %d ranks, or there are too many sets; free some", len(ranks))
+		return mpierr.New(mpierr.NoMem, "no memory for a set of %d ranks, or there are too many sets; free some", len(ranks))
 	}
 	procs := unsafe.Slice((*uint32)(unsafe.Pointer(o.procs)), len(ranks))
 	inC := unsafe.Slice((*int32)(unsafe.Pointer(o.ranks)), len(ranks))

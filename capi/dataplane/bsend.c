@@ -192,7 +192,7 @@ int spx_buffer_attach(spx_kind kind, spx_obj *owner, void *buf, int64_t size)
   pool *p = find_pool(owner) ? NULL : calloc(1, sizeof *p);
   if (!p) {
     rc = find_pool(owner) ? MPI_ERR_BUFFER : MPI_ERR_NO_MEM;
-    spx_detail(rc == MPI_ERR_BUFFER ? "a buffer is attached already: detach it first" : "no memory");
+    spx_detail(rc == MPI_ERR_BUFFER ? "a buffer is attached already: detach it first" : "no memory to attach a buffer");
   } else {
     *p = (pool){.next = pools,
                 .owner = owner,
@@ -305,7 +305,7 @@ int spx_buffer_iflush(spx_obj *owner, spx_request **out)
   if (p && !r) {
     free(f);
     rc = MPI_ERR_NO_MEM;
-    spx_detail("no memory");
+    spx_detail("no memory for a request");
   }
   if (r) {
     r->kind = SPX_R_GO;

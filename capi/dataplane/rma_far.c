@@ -385,7 +385,9 @@ static int outcome(int target, int err, int told)
   if (err == MPI_SUCCESS) err = told;
   if (err == MPIX_ERR_PROC_FAILED) spx_detail("rank %d of the window has failed", target);
   if (err == MPI_ERR_NO_MEM) spx_detail("rank %d of the window has no memory left", target);
-  if (err == MPI_ERR_OTHER) spx_detail("rank %d of the window does not understand this process", target);
+  if (err == MPI_ERR_OTHER)
+    spx_detail("rank %d of the window does not understand this process: is libspx of the same version on all hosts?",
+               target);
   return err;
 }
 

@@ -31,7 +31,7 @@ void spx_keyval_mark(int keyval, int is_live)
   if (k >= nlive) {
     uint32_t n = k + k / 2 + 64;
     int *p = realloc(live, n * sizeof *p);
-    if (!p) spx_fatal(MPI_ERR_NO_MEM, "out of memory for %u keyvals", n);
+    if (!p) spx_fatal(MPI_ERR_NO_MEM, "no memory for %u keyvals", n);
     memset(p + nlive, 0, (n - nlive) * sizeof *p);
     live = p;
     nlive = n;
@@ -44,7 +44,7 @@ static spx_attrs *grown(spx_attrs *a)
 {
   uint32_t cap = a ? a->cap * 2 : 4;
   spx_attrs *p = realloc(a, sizeof *p + cap * sizeof p->at[0]);
-  if (!p) spx_fatal(MPI_ERR_NO_MEM, "out of memory for %u attributes", cap);
+  if (!p) spx_fatal(MPI_ERR_NO_MEM, "no memory for %u attributes", cap);
   if (!a) p->n = 0;
   p->cap = cap;
   return p;

@@ -10,8 +10,10 @@ int spx_bad_state(void)
               "%s was called in a child process that was forked after the MPI library was loaded; such a process may "
               "only exec another program",
               FN);
-  if (atomic_load(&spx_state) == SPX_FINALIZED) spx_fatal(MPI_ERR_OTHER, "%s was called after MPI_Finalize", FN);
-  spx_fatal(MPI_ERR_OTHER, "%s was called before MPI_Init or MPI_Init_thread", FN);
+  if (atomic_load(&spx_state) == SPX_FINALIZED)
+    spx_fatal(MPI_ERR_OTHER, "%s was called after MPI_Finalize, which has to be the last call of MPI", FN);
+  spx_fatal(MPI_ERR_OTHER, "%s was called before MPI_Init or MPI_Init_thread, which has to be the first call of MPI",
+            FN);
 }
 
 int spx_unwritten(spx_kind k, void *h)

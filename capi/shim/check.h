@@ -105,4 +105,7 @@ static inline int spx_takes_part(const spx_comm *c, int root)
 {
   return !(c->flags & SPX_C_INTER) || root != MPI_PROC_NULL;
 }
+/* Names for messages: of an operation ("MPI_SUM"; "op" of one that MPI_Op_create made), and of a datatype ("MPI_INT", "a derived datatype"). */
+SPX_HIDDEN const char *spx_op_title(const spx_op *op);
+SPX_HIDDEN const char *spx_type_title(const spx_type *t);
 #endif

@@ -18,7 +18,7 @@ int spx_ckpt_fail(const spx_checkpoint *k, int code)
 
 int spx_ckpt_no_memory(int64_t bytes)
 {
-  spx_detail("out of memory for %lld bytes of a checkpoint", (long long)bytes);
+  spx_detail("no memory for %lld bytes of a checkpoint", (long long)bytes);
   return MPI_ERR_NO_MEM;
 }
 
@@ -124,7 +124,7 @@ static int number_of(MPI_Info info, const char *key, int least, int *n)
   long v = strtol(value, &end, 10);
   bool good = end != value && !*end && v >= least && v <= 1000000;
   if (good) *n = (int)v;
-  if (!good) spx_detail("info key %s is \"%.40s\", but has to be a number from %d on", key, value, least);
+  if (!good) spx_detail("info key %s is \"%.40s\", but must be a number from %d on", key, value, least);
   free(value);
   return good ? MPI_SUCCESS : MPI_ERR_INFO_VALUE;
 }
@@ -140,7 +140,7 @@ static int settings_of(spx_checkpoint *k, MPI_Info info)
   if (!k->name) k->name = strdup("checkpoint");
   if (!k->name && err == MPI_SUCCESS) return spx_ckpt_no_memory(16);
   if (err == MPI_SUCCESS && (!*k->name || strchr(k->name, '/'))) {
-    spx_detail("info key mpix_name is \"%.80s\", but has to be the beginning of a file's name", k->name);
+    spx_detail("info key mpix_name is \"%.80s\", but must be the beginning of a file's name", k->name);
     err = MPI_ERR_INFO_VALUE;
   }
   if (err == MPI_SUCCESS && k->directory && !*k->directory) {
@@ -213,7 +213,7 @@ int spx_c_X_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, i
 {
   spx_checkpoint *k = spx_ckpt_of(checkpoint);
   if (id < 0) {
-    spx_detail("id is %d, but has to be 0 or more", id);
+    spx_detail("id is %d, but must be 0 or more", id);
     return spx_ckpt_fail(k, MPI_ERR_ARG);
   }
   int64_t bytes;

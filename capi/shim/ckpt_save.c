@@ -179,9 +179,9 @@ static int save(MPIX_Checkpoint checkpoint, int version, bool whole)
   int err = spx_ckpt_ready(k, false);
   if (err == MPI_SUCCESS && (version < 0 || (k->nknown > 0 && version <= k->known[0].version))) {
     if (version < 0)
-      spx_detail("version is %d, but has to be 0 or more", version);
+      spx_detail("version is %d, but must be 0 or more", version);
     else
-      spx_detail("version is %d, but has to be above %d, which is there already", version, k->known[0].version);
+      spx_detail("version is %d, but must be above %d, which is there already", version, k->known[0].version);
     err = MPI_ERR_ARG;
   }
   if (err != MPI_SUCCESS) return spx_ckpt_fail(k, err);

@@ -3,13 +3,12 @@
 #include "coll.h"
 #include "reduce.h"
 
-static const char *type_name(const spx_type *t)
+const char *spx_type_title(const spx_type *t)
 {
   return t->flags & SPX_T_PREDEFINED && t->basic ? spx_basics[t->basic].name : "a derived datatype";
 }
 
-/* Why an operation can not be applied to a datatype. */
-static int bad_op(spx_kind k, void *handle, const spx_op *op, const spx_type *t)
+const char *spx_op_title(const spx_op *op)
 {
   static const struct {
     MPI_Op op;
@@ -19,12 +18,18 @@ static int bad_op(spx_kind k, void *handle, const spx_op *op, const spx_type *t)
                {MPI_BXOR, "MPI_BXOR"},       {MPI_LAND, "MPI_LAND"},     {MPI_LOR, "MPI_LOR"},
                {MPI_LXOR, "MPI_LXOR"},       {MPI_MINLOC, "MPI_MINLOC"}, {MPI_MAXLOC, "MPI_MAXLOC"},
                {MPI_REPLACE, "MPI_REPLACE"}, {MPI_NO_OP, "MPI_NO_OP"}};
-  const char *name = "op";
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-    if ((int)(intptr_t)names[i].op == op->predef) name = names[i].name;
+    if ((int)(intptr_t)names[i].op == op->predef) return names[i].name;
+  return "op";
+}
+
+/* Why an operation can not be applied to a datatype. */
+static int bad_op(spx_kind k, void *handle, const spx_op *op, const spx_type *t)
+{
+  const char *name = spx_op_title(op);
   if (op->predef == (int)(intptr_t)MPI_REPLACE || op->predef == (int)(intptr_t)MPI_NO_OP)
     return spx_raise(k, handle, MPI_ERR_OP, spx_fn_name[spx_fn], "%s is for one-sided communication alone", name);
-  return spx_raise(k, handle, MPI_ERR_OP, spx_fn_name[spx_fn], "%s is not defined for %s%s", name, type_name(t),
+  return spx_raise(k, handle, MPI_ERR_OP, spx_fn_name[spx_fn], "%s is not defined for %s%s", name, spx_type_title(t),
                    t->basic == SPX_B_CHAR ? ", which holds text; take MPI_SIGNED_CHAR or MPI_UNSIGNED_CHAR"
                                           : "; make an operation by MPI_Op_create");
 }

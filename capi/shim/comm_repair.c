@@ -187,7 +187,7 @@ static int begin(spx_comm *comm, int num_spares, repair **made)
   if (p) p->places = malloc((size_t)comm->size * sizeof *p->places);
   if (!p || !p->places) {
     free(p);
-    spx_detail("out of memory for the places of %d processes", comm->size);
+    spx_detail("no memory for the places of %d processes", comm->size);
     return MPI_ERR_NO_MEM;
   }
   p->active = p->pool = MPI_COMM_NULL;

@@ -72,7 +72,9 @@ static int enter(int required, int is_session)
   }
   pthread_mutex_lock(&life);
   if (stopped || (!is_session && spx_world_model != SPX_BEFORE_INIT)) {
-    spx_detail(stopped || spx_world_model == SPX_FINALIZED ? "called after MPI_Finalize" : "called a second time");
+    spx_detail(stopped || spx_world_model == SPX_FINALIZED
+                   ? "called after MPI_Finalize: MPI cannot begin a second time"
+                   : "called a second time; MPI_Initialized tells whether it was called");
     err = MPI_ERR_OTHER;
   } else if (!started) {
     err = start(required);
@@ -206,7 +208,8 @@ int spx_c_Finalize(void)
 {
   if (spx_world_model != SPX_INITIALIZED)
     return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Finalize",
-                     spx_world_model ? "called a second time" : "MPI_Init was not called");
+                     spx_world_model ? "called a second time; MPI_Finalized tells whether it was called"
+                                     : "MPI_Init was not called, so there is nothing to finalize");
   spx_check_leaks();
   spx_frame f = {.fn = SPX_IN_STOP};
   int err = spx_go_internal(&f);

@@ -11,6 +11,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "p2p.h"
 
 enum { BRANCHES = 4 };
@@ -129,7 +130,8 @@ static void judge(party *p, const spx_request *r, int64_t wanted, int32_t rank)
     note(p, MPIX_ERR_PROC_FAILED); /* somebody behind that rank */
     return;
   }
-  spx_detail("rank %d takes part with %lld bytes, this process with %lld", rank, (long long)got, (long long)wanted);
+  spx_detail("rank %d takes part with %lld bytes, this process with %lld: the calls of the processes do not match",
+             rank, (long long)got, (long long)wanted);
   note(p, MPI_ERR_TRUNCATE);
 }
 
@@ -236,7 +238,7 @@ int spx_c_X_Mbarrier(MPIX_Rankset set, int tag, spx_comm *comm)
 static int check_op(const spx_comm *comm, const spx_op *op, const spx_type *t)
 {
   if (SPX_LIKELY(spx_op_valid(op, t))) return MPI_SUCCESS;
-  spx_detail("op is not defined for this datatype; make an operation by MPI_Op_create");
+  spx_detail("%s is not defined for %s; make an operation by MPI_Op_create", spx_op_title(op), spx_type_title(t));
   return spx_p2p_fail(comm, MPI_ERR_OP);
 }
 

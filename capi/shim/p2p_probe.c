@@ -22,7 +22,7 @@ static int message_handle(spx_comm *c, void *unexpected, MPI_Message *message)
   }
   spx_message *m = (spx_message *)spx_new(SPX_K_MSG);
   if (!m) {
-    spx_detail("no more message handles; a message is lost");
+    spx_detail("no handle for another message, which is lost: receive by MPI_Mrecv what MPI_Mprobe has found");
     return spx_p2p_fail(c, MPI_ERR_NO_MEM);
   }
   spx_ref(&c->o);

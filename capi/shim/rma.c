@@ -90,8 +90,10 @@ static inline int check_target(spx_win *w, int rank, int64_t disp, int64_t count
 static int check_sizes(const spx_win *w, int64_t here, int64_t there)
 {
   if (SPX_LIKELY(here == there)) return MPI_SUCCESS;
-  return SPX_WIN_FAIL(w, MPI_ERR_TRUNCATE, "%lld bytes of data at the origin, %lld at the target", (long long)here,
-                      (long long)there);
+  return SPX_WIN_FAIL(
+      w, MPI_ERR_TRUNCATE,
+      "%lld bytes of data at the origin, but %lld at the target: counts and datatypes must describe as many",
+      (long long)here, (long long)there);
 }
 
 /* A request that is complete. Its status is empty, as that of a collective. */
@@ -206,7 +208,8 @@ static int check_op(const spx_win *w, const spx_op *op, const spx_type *t)
   if (!t->basic || t->basic_mixed)
     return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "the datatype is not made of one predefined datatype alone");
   if (spx_op_valid(op, spx_rma_element(t))) return MPI_SUCCESS;
-  return SPX_WIN_FAIL(w, MPI_ERR_OP, "op is not defined for the datatype");
+  return SPX_WIN_FAIL(w, MPI_ERR_OP, "%s is not defined for %s; take one that is, of the predefined operations",
+                      spx_op_title(op), spx_type_title(t));
 }
 
 /* Elements at the origin and in the result are those of the target. */
@@ -272,7 +275,8 @@ static int check_origin(const spx_win *w, const void *addr, int64_t count, spx_t
   if (is_op(op, MPI_NO_OP)) return MPI_SUCCESS;
   if (!t)
     return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype is not a datatype: MPI_DATATYPE_NULL, freed, or never made");
-  if (!(t->flags & SPX_T_COMMITTED)) return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype was not committed");
+  if (!(t->flags & SPX_T_COMMITTED))
+    return SPX_WIN_FAIL(w, MPI_ERR_TYPE, "origin_datatype was not committed: call MPI_Type_commit first");
   if (count < 0) return SPX_WIN_FAIL(w, MPI_ERR_COUNT, "origin_count = %lld is negative", (long long)count);
   if (!spx_buffer_ok(addr, count, t))
     return spx_bad_buffer(SPX_K_WIN, (void *)(uintptr_t)w->o.handle, "origin_addr", addr);

@@ -31,7 +31,7 @@ static _Noreturn __attribute__((cold, noinline)) void crash(spx_frame *f)
   void *pcs[64];
   int n = backtrace(pcs, 64);
   spxGoCrash(f, (uintptr_t *)pcs, n);
-  spx_end_job(MPI_ERR_INTERN, "internal error");
+  spx_end_job(MPI_ERR_INTERN, "internal error, of which the report failed too; please report it");
 }
 
 static void enter(spx_frame *f)
@@ -99,7 +99,7 @@ static int64_t call_user(spx_frame *f)
 static void carry_out(spx_frame *f)
 {
   pending *p = malloc(sizeof *p);
-  if (!p) spx_fatal(MPI_ERR_NO_MEM, "out of memory for a call-out");
+  if (!p) spx_fatal(MPI_ERR_NO_MEM, "no memory for a call-out");
   *p = (pending){.outer = pendings, .frame = f, .cont = f->cont};
   pendings = p;
   uint32_t fn = spx_fn;

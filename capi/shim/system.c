@@ -225,7 +225,7 @@ static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
     return bad(*c, MPIX_ERR_PROC_FAILED, arg, "MPISP_CLUSTER_OUT",
                "all I/O processes that receive from this cluster have ended");
   spx_comm *o = outlet_of(*c, s);
-  if (!o) return bad(*c, MPI_ERR_NO_MEM, arg, "MPISP_CLUSTER_OUT", "out of memory for a communicator");
+  if (!o) return bad(*c, MPI_ERR_NO_MEM, arg, "MPISP_CLUSTER_OUT", "no memory for a communicator");
   *c = o;
   *dest = iop;
   return MPI_SUCCESS;

@@ -122,7 +122,7 @@ static int get_memory(spx_win *w, spx_comm *comm, const share *first, uint64_t b
   }
   int err = spx_inside_greatest(comm, &failed);
   if (err != MPI_SUCCESS || !failed) return err;
-  spx_detail("%llu bytes of memory for the window are not to be had: %s", (unsigned long long)bytes,
+  spx_detail("no memory for the %llu bytes of the window: %s", (unsigned long long)bytes,
              strerror(head[0] ? (int)head[0] : 12));
   return MPI_ERR_NO_MEM;
 }
@@ -192,7 +192,7 @@ static int put_together(spx_win *w, spx_comm *comm, const share *all, uint64_t *
   for (int i = 0; i < w->size; i++) flags |= all[i].flags;
   if (flags & POOR) {
     if (w->rank == 0 && all[0].plot_bytes) spx_plot_give((uint64_t)all[0].plot, (uint64_t)all[0].plot_bytes, NULL, 0);
-    spx_detail("out of memory for a window");
+    spx_detail("no memory for a window");
     return MPI_ERR_NO_MEM;
   }
   if (w->rank != 0) spx_comm_set_ctx(w->comm, (uint64_t)all[0].ctx);
@@ -205,7 +205,7 @@ static int put_together(spx_win *w, spx_comm *comm, const share *all, uint64_t *
   if (SPX_LIKELY(!w->elsewhere)) return MPI_SUCCESS;
   int64_t failed = spx_rma_far_serve(w);
   err = spx_inside_greatest(comm, &failed);
-  if (err == MPI_SUCCESS && failed) spx_detail("out of memory for a window");
+  if (err == MPI_SUCCESS && failed) spx_detail("no memory for a window");
   return err == MPI_SUCCESS ? (int)failed : err;
 }
 
@@ -213,7 +213,7 @@ static int set_up(spx_win *w, spx_comm *comm, share *mine)
 {
   share *all = malloc((size_t)w->size * (sizeof *all + sizeof(uint64_t)));
   if (!all) {
-    spx_detail("out of memory for a window");
+    spx_detail("no memory for a window");
     return MPI_ERR_NO_MEM;
   }
   prepare(w, comm, mine);
@@ -282,11 +282,13 @@ static int find_leader(const spx_comm *comm)
 static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info info, spx_comm *comm, MPI_Win *win)
 {
   *win = MPI_WIN_NULL;
-  if (comm->flags & SPX_C_INTER) return fail(comm, MPI_ERR_COMM, "comm is an intercommunicator");
+  if (comm->flags & SPX_C_INTER)
+    return fail(comm, MPI_ERR_COMM, "comm is an intercommunicator; a window needs an intracommunicator");
   if ((comm->flags & SPX_C_FAR) && flavor == MPI_WIN_FLAVOR_SHARED)
     return fail(comm, MPI_ERR_RMA_SHARED, "comm has processes of several jobs or hosts; memory is shared within a job");
   if (size < 0) return fail(comm, MPI_ERR_SIZE, "size = %lld is negative", (long long)size);
-  if (allocates(flavor) && size > MOST) return fail(comm, MPI_ERR_NO_MEM, "size is more memory than there can be");
+  if (allocates(flavor) && size > MOST)
+    return fail(comm, MPI_ERR_NO_MEM, "size = %lld: at most %lld bytes are possible", (long long)size, (long long)MOST);
   if (unit <= 0) return fail(comm, MPI_ERR_DISP, "disp_unit = %lld is not positive", (long long)unit);
   if (flavor == MPI_WIN_FLAVOR_CREATE && size > 0 && (!base || base == MPI_IN_PLACE))
     return fail(comm, MPI_ERR_BASE, "base is %s", base ? "MPI_IN_PLACE" : "NULL");

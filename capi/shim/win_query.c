@@ -94,7 +94,7 @@ int spx_c_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     return SPX_WIN_FAIL(w, MPI_ERR_BASE, "base is %s", base ? "MPI_IN_PLACE" : "NULL");
   uint64_t from = (uint64_t)(uintptr_t)base;
   spx_attached *a = malloc(sizeof *a);
-  if (!a) return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "out of memory for attaching");
+  if (!a) return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "no memory to attach more memory to the window");
   spx_lock();
   int overlap = 0;
   for (const spx_attached *b = w->attached; b; b = b->next)
@@ -106,7 +106,9 @@ int spx_c_Win_attach(MPI_Win win, void *base, MPI_Aint size)
   spx_unlock();
   if (!overlap) return MPI_SUCCESS;
   free(a);
-  return SPX_WIN_FAIL(w, MPI_ERR_RMA_ATTACH, "part of this memory is attached already");
+  return SPX_WIN_FAIL(w, MPI_ERR_RMA_ATTACH,
+                      "part of the %lld bytes at base = %p is attached already: MPI_Win_detach it first",
+                      (long long)size, base);
 }
 
 int spx_c_Win_detach(MPI_Win win, const void *base)

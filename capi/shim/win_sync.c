@@ -77,7 +77,7 @@ static int ranks_of(spx_win *w, MPI_Group group, int *ranks, int *n)
     if (size > 64) from = spx_temp_get((size_t)size * sizeof *from);
     if (!from) {
       spx_fn = fn;
-      return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "out of memory for a group");
+      return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "no memory for a group");
     }
     for (int i = 0; i < size; i++) from[i] = i;
     err = PMPI_Group_translate_ranks(group, size, from, w->group, ranks);
@@ -124,7 +124,7 @@ int spx_c_Win_post(MPI_Group group, int assert, MPI_Win win)
   if (w->exposed) return fail_sync(w, "an exposure epoch is open: end it with MPI_Win_wait or MPI_Win_test");
   if (w->access == SPX_A_FENCE) return fail_sync(w, "a fence epoch is open on the window");
   int n, *ranks = spx_temp_get((size_t)w->size * sizeof *ranks);
-  if (!ranks) return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "out of memory for a group");
+  if (!ranks) return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "no memory for a group");
   int err = ranks_of(w, group, ranks, &n);
   if (err != MPI_SUCCESS) {
     spx_temp_put(ranks, (size_t)w->size * sizeof *ranks);

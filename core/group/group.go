@@ -207,7 +207,7 @@ func (g *Group) Expand(ranges []Range) ([]int, error) {
 		case first < 0 || first >= g.n:
 			return nil, mpierr.New(mpierr.Rank, "ranges[%d] begins at rank %d, but the group has ranks 0 to %d", k, first, g.n-1)
 		case stride == 0:
-			return nil, mpierr.New(mpierr.Arg, "ranges[%d] has stride 0", k)
+			return nil, mpierr.New(mpierr.Arg, "ranges[%d] has stride 0: it must be positive or negative", k)
 		case (last-first)*sign(stride) < 0:
 			return nil, mpierr.New(mpierr.Arg, "ranges[%d] goes from %d to %d: stride %d leads away", k, first, last, stride)
 		}

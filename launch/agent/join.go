@@ -260,7 +260,7 @@ func (g *gathering) enter(s said) *service.Message {
 		m.near = append(m.near, int(r))
 	}
 	if m.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
-		return refuse(mpierr.Other, "pidfd_open(%d): %v", pid, err)
+		return refuse(mpierr.Other, "process %d cannot be watched (pidfd_open): %v", pid, err)
 	}
 	if m.launcher < 0 {
 		m.parent = parentOf(pid)

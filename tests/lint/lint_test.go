@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"libspx/internal/messages"
 	"libspx/tests/harness"
 )
 
@@ -312,4 +313,15 @@ func CFiles(t *testing.T) (list []file) {
 		}
 	}
 	return list
+}
+
+// The page of messages is what its generator makes of the sources now.
+func TestMessages(t *testing.T) {
+	want, err := messages.Page(harness.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, err := os.ReadFile(filepath.Join(harness.Root(), "docs/messages.md")); err != nil || string(have) != want {
+		t.Error("docs/messages.md is not what the sources say: go generate ./internal/messages")
+	}
 }
