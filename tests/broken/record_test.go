@@ -154,11 +154,13 @@ func naming(lines []string, says string) string {
 
 var cause = regexp.MustCompile(`MPI_ERR_|[Ii]nvalid|fault|No space|exited due`)
 
-// telling is the line that names a cause, as those launchers do, else the first one.
+// telling is the line that names a cause, as those launchers do, else the first one with words.
 func telling(lines []string) string {
-	for _, l := range lines {
-		if cause.MatchString(l) {
-			return l
+	for _, of := range []*regexp.Regexp{cause, regexp.MustCompile("[A-Za-z]")} {
+		for _, l := range lines {
+			if of.MatchString(l) {
+				return l
+			}
 		}
 	}
 	return lines[0]
