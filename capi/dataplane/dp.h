@@ -4,6 +4,7 @@
  *   ring.c     channels and rings: records             match.c    posted receives and unexpected messages
  *   p2p.c      starting sends and receives             deliver.c  what an arriving record does
  *   get.c      large messages: get, or two-copy stream far.c      reading another process's memory
+ *   way.h      which of them, by timing both
  *   wait.c     progress, waiting
  *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
  *   peers.c    processes that come and go; files of other jobs
@@ -37,19 +38,21 @@ SPX_HIDDEN extern spx_seg_map spx_map;
 
 /* Settings that are read often, filled in at attach; MPI_T may change them later. A member is a row of api/settings.tsv. */
 typedef struct {
-  uint32_t eager_max;   /* bytes: larger messages go by the get protocol */
-  uint32_t fragment;    /* bytes of a DATA record */
-  uint64_t stream_max;  /* bytes: messages up to this size are streamed rather than got */
-  uint64_t stream_both; /* the same while this process has an announced message of its own */
-  uint64_t direct_min;  /* bytes: streams of this size on go to sockets from the user's buffer */
-  uint64_t past_cache;  /* bytes: messages from this size on are stored past the caches */
-  uint32_t cma;         /* 0: never process_vm_readv */
-  uint32_t progress;    /* 1: a thread of its own carries on what is under way (shim/background.c) */
-  uint32_t spin;        /* empty polls before yielding, when processors are not outnumbered */
-  uint32_t spin_busy;   /* the same while others want the processors */
-  uint32_t yield;       /* yields before parking */
-  uint64_t credit;      /* bytes of records a pair may have in unexpected memory */
-  uint64_t mcast_shelf; /* bytes of copies of long multicasts on this host */
+  uint32_t eager_max;       /* bytes: larger messages go by the get protocol */
+  uint32_t fragment;        /* bytes of a DATA record */
+  uint32_t fragment_packed; /* the same of data that are not contiguous */
+  uint64_t stream_max;      /* bytes: messages up to this size are streamed rather than got */
+  uint64_t stream_both;     /* the same while this process has an announced message of its own */
+  bool learns;              /* up to stream_both the way is found by timing the copies: way.h */
+  uint64_t direct_min;      /* bytes: streams of this size on go to sockets from the user's buffer */
+  uint64_t past_cache;      /* bytes: messages from this size on are stored past the caches */
+  uint32_t cma;             /* 0: never process_vm_readv */
+  uint32_t progress;        /* 1: a thread of its own carries on what is under way (shim/background.c) */
+  uint32_t spin;            /* empty polls before yielding, when processors are not outnumbered */
+  uint32_t spin_busy;       /* the same while others want the processors */
+  uint32_t yield;           /* yields before parking */
+  uint64_t credit;          /* bytes of records a pair may have in unexpected memory */
+  uint64_t mcast_shelf;     /* bytes of copies of long multicasts on this host */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 

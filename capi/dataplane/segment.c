@@ -59,6 +59,7 @@ static void read_settings(void)
   spx_set = (spx_settings){
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
+      .fragment_packed = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT_PACKED, 16384, largest),
       .stream_max = stream_max,
       .direct_min = spx_setting_begin(SPX_SET_DIRECT_MIN, DIRECT_MIN, UINT64_MAX),
       .stream_both = spx_setting_begin(SPX_SET_STREAM_BOTH, both, UINT64_MAX),
@@ -71,6 +72,7 @@ static void read_settings(void)
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
       .mcast_shelf = spx_setting_begin(SPX_SET_MCAST_SHELF, 256u << 20, UINT64_MAX),
   };
+  spx_set.learns = crowded_by == ALONE && spx_set.stream_both == streamed[ALONE];
 }
 
 /* What depends on how many processes there are; the rest stays as it was when MPI started. */
