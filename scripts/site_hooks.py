@@ -81,6 +81,6 @@ def spaced(lines):
             yield ""
         loose = loose or item and not line
         if item and indent >= 2 and (not before or starts or before.startswith("    ")):
-            line = "  " + line if indent % 4 else line
+            line = "  " + line
         yield line
         before = line

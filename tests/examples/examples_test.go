@@ -56,6 +56,33 @@ func TestPi(t *testing.T) {
 	}
 }
 
+// Primes that are known, also when a process is killed, and when a program that was ended goes on with other processes.
+func TestPrimes(t *testing.T) {
+	for _, c := range []struct{ program, n, arg, says string }{
+		{"primes", "1", "1", "9592 primes below 100000, counted by 1 "},
+		{"primes", "5", "17", "9592 primes below 100000, counted by 5 "},
+		{"primes_ft", "1", "kill", "9592 primes below 100000, counted by 1 processes after 0 "},
+		{"primes_ft", "4", "live", "9592 primes below 100000, counted by 4 processes after 0 "},
+		{"primes_ft", "2", "kill", "9592 primes below 100000, counted by 1 processes after 1 "},
+		{"primes_ft", "6", "kill", "9592 primes below 100000, counted by 5 processes after 1 "},
+	} {
+		if out := run(t, t.TempDir(), c.n, example(t, c.program), "100000", c.arg); !strings.Contains(out, c.says) {
+			t.Errorf("%s, %s ranks, %s: no %q in:\n%s", c.program, c.n, c.arg, c.says, out)
+		}
+	}
+	dir, program := t.TempDir(), example(t, "primes_restart")
+	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "3", program, "saved", "2000000", "kill"), Dir: dir})
+	if o.Status != 137 || o.Late || o.Stdout != "" {
+		t.Fatalf("exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
+	}
+	if out := run(t, dir, "2", program, "saved", "2000000"); out != "goes on at 1120000, as 3 processes have left it\n148933 primes below 2000000, counted by 2 processes at the end\n" {
+		t.Error(out)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "saved")); err != nil || len(left) != 0 {
+		t.Errorf("left in the directory of checkpoints: %v, %v", left, err)
+	}
+}
+
 func TestTasks(t *testing.T) {
 	for _, n := range []string{"2", "7"} {
 		if out := run(t, t.TempDir(), n, example(t, "tasks"), "40"); !strings.Contains(out, "tasks: 40 tasks, ") || !strings.Contains(out, " 0 of them wrong") {
