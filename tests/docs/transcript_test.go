@@ -114,7 +114,7 @@ func session(t *testing.T, list []step) (outputs []string, statuses []int) {
 }
 
 // transcripts are pages whose commands are carried out from the first to the last, in one shell, and show what they print.
-var transcripts = []string{"docs/tutorial.md"}
+var transcripts = []string{"docs/tutorial.md", "docs/cookbook.md"}
 
 // Every command of these pages does what the page shows: the same lines, but for what differs from run to run, in any order. A status that is not
 // zero is shown by echo $?.

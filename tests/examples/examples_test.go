@@ -56,6 +56,15 @@ func TestPi(t *testing.T) {
 	}
 }
 
+// Without commands; with them: tests/docs.
+func TestElastic(t *testing.T) {
+	for _, n := range []string{"1", "5"} {
+		if out := run(t, t.TempDir(), n, example(t, "elastic"), "100000"); !strings.Contains(out, "9592 primes below 100000, counted by "+n+" processes at the end") {
+			t.Errorf("%s ranks: %s", n, out)
+		}
+	}
+}
+
 // Primes that are known, also when a process is killed, and when a program that was ended goes on with other processes.
 func TestPrimes(t *testing.T) {
 	for _, c := range []struct{ program, n, arg, says string }{
