@@ -1,8 +1,10 @@
 package main
 
 /*
+#include <stdlib.h>
 #include "dp.h"
 #include "net_conn.h"
+#include "once.h"
 #include "runtime.h"
 static uint32_t net_word(uint32_t i, int what)
 {
@@ -169,7 +171,7 @@ func handOver(c net.Conn, p tcp.Process) bool {
 	fd, err := socketOf(c)
 	if err != nil {
 		forgetPair(p)
-		complain("the connection with %v: %v", describe(p), err)
+		complain(fmt.Sprintf("the connection with %v: %v", describe(p), err), "")
 		return false
 	}
 	C.spx_net_adopt(C.int(fd), C.uint32_t(p.Number), C.uint32_t(p.Life))
@@ -251,7 +253,7 @@ func callUntil(p tcp.Process) {
 		}
 		if err != nil && !told && time.Since(began) > complainAfter && !isGone(p) {
 			told = true
-			complain("%v cannot be reached at %v from %s (%v): %v%s", describe(p), addressOf(p.Number), hostName(), addressOf(s.id.Self.Number).Addr(), err, cause(err))
+			complain(fmt.Sprintf("%v cannot be reached at %v", describe(p), addressOf(p.Number)), fmt.Sprintf(" from %s (%v): %v%s", hostName(), addressOf(s.id.Self.Number).Addr(), err, cause(err)))
 		}
 		select {
 		case <-s.stop:
@@ -304,7 +306,12 @@ func describe(p tcp.Process) string {
 	return fmt.Sprintf("rank %d of world %d (process %d)", procOf(p.Number).world_rank, procOf(p.Number).world_id, p.Number)
 }
 
-func complain(format string, args ...any) {
-	me := procOf(netState.id.Self.Number)
-	fmt.Fprintf(os.Stderr, "libspx: rank %d of world %d: %s\n", me.world_rank, me.world_id, fmt.Sprintf(format, args...))
+// complain says what is wrong with the network, and how it shows in this process; of those that have the same to say, one does.
+func complain(what, here string) {
+	cwhat := C.CString(what)
+	defer C.free(unsafe.Pointer(cwhat))
+	if C.spx_may_say(cwhat, cwhat) {
+		me := procOf(netState.id.Self.Number)
+		fmt.Fprintf(os.Stderr, "libspx: rank %d of world %d: %s%s\n", me.world_rank, me.world_id, what, here)
+	}
 }

@@ -4,6 +4,7 @@ package main
 #include <stdlib.h>
 #include "comm.h"
 #include "init.h"
+#include "once.h"
 #include "settings.h"
 #include "system.h"
 */
@@ -248,7 +249,11 @@ func planAgain() error {
 	}
 	err := publishSystem()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "libspx: %v; I/O processes are chosen as before\n", err)
+		text := C.CString(err.Error())
+		defer C.free(unsafe.Pointer(text))
+		if C.spx_may_say(text, text) {
+			fmt.Fprintf(os.Stderr, "libspx: %v; I/O processes are chosen as before\n", err)
+		}
 	}
 	return err
 }

@@ -1,8 +1,10 @@
 /* abort.c - the end of a job that cannot go on: MPI_Abort, fatal errors, crashes. All in C: it must work whatever state the
  * engine is in.
  *
- * The first process to claim spx_seg.abort_claim prints; the agent sees owner_state ABORTED and ends all others. */
+ * The first process to claim spx_seg.abort_claim prints; the agent sees owner_state ABORTED and ends all others. Each host of a job has such a
+ * claim, and processes that have not called MPI_Init have none: then the agents decide who prints (once.h). */
 #include "error.h"
+#include "once.h"
 #include "runtime.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -81,10 +83,17 @@ static bool claim(int code)
   return true;
 }
 
+/* May this process, the first of its host to end the job, say why? */
+static bool first_of_all(const char *text)
+{
+  if (!spx_segment || spx_state == SPX_BEFORE_INIT) return spx_may_say(text, text);
+  return !(spx_segment->flags & SPX_SEG_HOSTS) || spx_may_say("the end of the job", "");
+}
+
 void spx_end_job(int code, const char *text)
 {
   flush_output();
-  if (claim(exit_status(code))) {
+  if (claim(exit_status(code)) && first_of_all(text)) {
     print(text);
     await_printed();
   }
@@ -108,7 +117,7 @@ void spx_end_comm(spx_comm *c, int code, const char *text)
 {
   if (!c || !spx_segment || (c->flags & SPX_C_INTER) || !leaves_some(c)) spx_end_job(code, text);
   flush_output();
-  print(text);
+  if (spx_may_say(text, text)) print(text);
   spx_publish_owner(SPX_OWNER_ABORTED);
   for (int i = 0; i < c->size; i++) {
     spx_proc *p = spx_proc_of(c->local[i]);

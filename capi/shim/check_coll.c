@@ -6,6 +6,7 @@
  * processes of other hosts. */
 #define _GNU_SOURCE
 #include "check_coll.h"
+#include "once.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -198,11 +199,14 @@ static void count_type(spx_obj *o, void *arg)
   if (!(t->flags & SPX_T_PREDEFINED)) n[0]++;
 }
 
+/* Mostly all processes leave the same: the first one tells it, spxrun names the others. */
 static void say(int n, const char *what, const char *todo)
 {
+  char cause[128];
+  snprintf(cause, sizeof cause, "SPX_CHECK: %s are left at MPI_Finalize", what);
   if (n)
-    fprintf(stderr, "libspx: SPX_CHECK: rank %u leaves %d %s at MPI_Finalize: %s\n", spx_proc_of(spx_me)->world_rank, n,
-            what, todo);
+    spx_say_once(cause, "SPX_CHECK: rank %u leaves %d %s at MPI_Finalize: %s", spx_proc_of(spx_me)->world_rank, n, what,
+                 todo);
 }
 
 void spx_check_leaks(void)
@@ -210,16 +214,17 @@ void spx_check_leaks(void)
   if (!spx_checking) return;
   spx_glance();
   left_over l = {0, NULL};
+  spx_unex first = {0};
   int requests[2] = {0, 0}, comms = 0, types = 0;
   spx_lock();
   if (spx_unex_count) spx_each_unexpected(count_message, &l);
-  if (l.messages)
-    fprintf(stderr,
-            "libspx: SPX_CHECK: rank %u leaves %d messages that it has never received: the first from rank %d, with "
-            "tag %d, of %llu bytes\n",
-            spx_proc_of(spx_me)->world_rank, l.messages, l.first->src, l.first->tag,
-            (unsigned long long)l.first->bytes);
+  if (l.messages) first = *l.first;
   spx_unlock();
+  if (l.messages)
+    spx_say_once("SPX_CHECK: messages are left that were never received",
+                 "SPX_CHECK: rank %u leaves %d messages that it has never received: the first from rank %d, with "
+                 "tag %d, of %llu bytes",
+                 spx_proc_of(spx_me)->world_rank, l.messages, first.src, first.tag, (unsigned long long)first.bytes);
   spx_each_handle(SPX_K_REQ, count_request, requests);
   spx_each_handle(SPX_K_COMM, count_comm, &comms);
   spx_each_handle(SPX_K_TYPE, count_type, &types);

@@ -7,6 +7,7 @@
 #include "trace.h"
 #include "check.h"
 #include "dp.h"
+#include "once.h"
 #include "runtime.h"
 #include "settings.h"
 #include <errno.h>
@@ -361,8 +362,9 @@ void spx_trace_start(uint64_t began)
   if (!dir || !*dir) return;
   int err = make_file(dir, room ? strtoull(room, NULL, 10) : 0);
   if (err) {
-    fprintf(stderr, "libspx: rank %u is not traced: a file in %s: %s\n", spx_proc_of(spx_me)->world_rank, dir,
-            strerror(err));
+    char cause[256];
+    snprintf(cause, sizeof cause, "not traced: a file in %.200s: %s", dir, strerror(err));
+    spx_say_once(cause, "rank %u is %s", spx_proc_of(spx_me)->world_rank, cause);
     return;
   }
   ssize_t n = readlink("/proc/self/exe", (char *)trace.head->program, SPX_TRACE_PROGRAM - 1);

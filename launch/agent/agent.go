@@ -73,6 +73,7 @@ type agent struct {
 	guests     map[ident.ProcID]int
 	ports      ports
 	steering   steering
+	sayings    sayings
 
 	spawnings []*spawning    // worlds that are being made, the first now
 	batch     *batch         // what is being made of one on this host
@@ -536,6 +537,7 @@ func (a *agent) signal(number int) {
 // finish ends what the processes have left behind, drains the output, and returns the exit status.
 func (a *agent) finish() int {
 	a.stopExporter()
+	a.tellOthers()
 	a.endGrowth()
 	a.tellEnd(true)
 	if a.others != nil {

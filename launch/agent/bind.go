@@ -28,7 +28,8 @@ func (a *agent) shareOut() {
 	allowed, err := cpus.Allowed()
 	if err != nil {
 		if binds {
-			a.say(fmt.Sprintf("--bind-to %s has no effect: %v", a.spec.Bind, err))
+			text := fmt.Sprintf("--bind-to %s has no effect: %v", a.spec.Bind, err)
+			a.sayOnce(text, text)
 		}
 		return
 	}

@@ -51,19 +51,19 @@ func (c *cores) begin(a *agent) error {
 	var limit unix.Rlimit
 	switch {
 	case err != nil:
-		a.say(fmt.Sprintf("--cores: host %s: %v", a.host, err))
+		a.sayOnce(fmt.Sprintf("--cores: %v", err), fmt.Sprintf("--cores: host %s: %v", a.host, err))
 		return nil
 	case piped:
 		program, _, _ = strings.Cut(strings.TrimSpace(program), " ")
-		a.say(fmt.Sprintf("--cores: host %s hands core files to %s (%s); they cannot be collected: ask that program, as by coredumpctl, or have the administrator set kernel.core_pattern to a file name", a.host, program, patternFile))
+		a.sayOnce("--cores: core files are handed to "+program, fmt.Sprintf("--cores: host %s hands core files to %s (%s); they cannot be collected: ask that program, as by coredumpctl, or have the administrator set kernel.core_pattern to a file name", a.host, program, patternFile))
 		return nil
 	case c.pattern == "":
-		a.say(fmt.Sprintf("--cores: host %s writes no core files: %s is empty", a.host, patternFile))
+		a.sayOnce("--cores: no core files are written", fmt.Sprintf("--cores: host %s writes no core files: %s is empty", a.host, patternFile))
 		return nil
 	}
 	if unix.Getrlimit(unix.RLIMIT_CORE, &limit) == nil {
 		if limit.Max == 0 {
-			a.say(fmt.Sprintf("--cores: host %s: core files may have no byte there (ulimit -H -c is 0): have the administrator raise it", a.host))
+			a.sayOnce("--cores: core files may have no byte", fmt.Sprintf("--cores: host %s: core files may have no byte there (ulimit -H -c is 0): have the administrator raise it", a.host))
 			return nil
 		}
 		limit.Cur = limit.Max

@@ -131,6 +131,8 @@ func (a *agent) serve(q *question) {
 	case service.Inspect:
 		a.inspectFor(q)
 		return
+	case service.Say:
+		answer = a.maySay(q)
 	case service.Describe:
 		answer = a.about()
 	default:

@@ -56,6 +56,10 @@ const (
 	AwaitEnd // Number (a signal for the whole job first; 0: none); the answer, when the job has ended: Number (its exit status)
 
 	Inspect // what the processes do: Number (1: with their stacks); the answer: Text (diagnose.Proc, in JSON)
+
+	// May this process say what is wrong, or has another one said it? Asked from C (capi/shim/once.c), also before MPI_Init. Name (the cause),
+	// Text (in short, for who asks later; may be empty), World and Number (who asks), or Slots[0] (host of an agent that asks); the answer: Number (1: it may, 2: it was said)
+	Say
 )
 
 // A Peer is a process as its own job knows it.

@@ -161,7 +161,8 @@ func TestLeaks(t *testing.T) {
 		t.Errorf("status %d", o.Status)
 	}
 	match(t, "leaks", o.Stderr, `rank 1 leaves 1 messages that it has never received: the first from rank 0, with tag 9, of 4 bytes`,
-		`rank 0 leaves 1 requests`, `rank 1 leaves 1 communicators`, `rank 0 leaves 1 datatypes`)
+		`rank [01] leaves 1 requests`, `rank [01] leaves 1 communicators`, `rank [01] leaves 1 datatypes`,
+		`also on rank [01]: SPX_CHECK: datatypes are left`)
 	o = harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program, "all"), Env: []string{"SPX_CHECK=1"}})
 	if o.Status != 0 || o.Stderr != "" {
 		t.Errorf("a program that leaves nothing: status %d, said %q", o.Status, o.Stderr)

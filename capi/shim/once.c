@@ -1,0 +1,156 @@
+/* once.c - a message that many processes have is said by one: who has it asks the agent of its host first, which asks the one of spxrun's host
+ * (launch/agent/once.go). The question has the form of launch/service, and is written here, because it must be possible before MPI_Init and when the
+ * engine has failed. */
+#define _GNU_SOURCE
+#include "once.h"
+#include "runtime.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  PATIENCE_MS = 2000,
+  MOST = 600, /* bytes of a text that are sent; texts that are alike so far are taken as the same */
+  SAY = 28,   /* service.Say */
+  SAID_AGAIN = 2,
+  PEER_BYTES = 28,              /* of service.Peer: nobody's */
+  NUMBER_AT = 4 + 1 + 4 + 4,    /* of the answer: behind its length, kind, class and world */
+  ANSWER_BYTES = NUMBER_AT + 8, /* as much of it as is looked at */
+  LISTS = 4                     /* at the end, all empty */
+};
+
+typedef struct {
+  char bytes[256 + 2 * MOST];
+  size_t n;
+} message;
+
+static void put(message *m, const void *from, size_t n)
+{
+  memcpy(m->bytes + m->n, from, n);
+  m->n += n;
+}
+
+static void put32(message *m, uint32_t v) { put(m, &v, sizeof v); }
+
+static void put_text(message *m, const char *text)
+{
+  size_t n = strnlen(text, MOST);
+  put32(m, (uint32_t)n);
+  put(m, text, n);
+}
+
+static void question(message *m, const char *cause, const char *shortly)
+{
+  static const char nobody[PEER_BYTES];
+  bool here = spx_segment && spx_state != SPX_BEFORE_INIT;
+  const char *rank = getenv("SPX_RANK");
+  uint64_t number = here ? spx_proc_of(spx_me)->world_rank : rank ? strtoull(rank, NULL, 10) : 0;
+  uint8_t kind = SAY;
+  m->n = sizeof(uint32_t);
+  put(m, &kind, 1);
+  put32(m, 0); /* class */
+  put32(m, here ? spx_proc_of(spx_me)->world_id : 0);
+  put(m, &number, sizeof number);
+  put_text(m, cause);
+  put_text(m, shortly);
+  put(m, nobody, PEER_BYTES);
+  for (int i = 0; i < LISTS; i++) put32(m, 0);
+  uint32_t length = (uint32_t)(m->n - sizeof length);
+  memcpy(m->bytes, &length, sizeof length);
+}
+
+/* The first eight bytes of the job's id, 0 without a job: from the memory file or, before that is there, from the environment. */
+static uint64_t job_number(void)
+{
+  uint64_t job = 0;
+  const char *hex = getenv("SPX_JOB");
+  uint8_t id[sizeof job];
+  if (spx_segment) {
+    memcpy(&job, spx_segment->job_id, sizeof job);
+    return job;
+  }
+  for (size_t i = 0; i < sizeof id; i++)
+    if (!hex || sscanf(hex + 2 * i, "%2hhx", &id[i]) != 1) return 0;
+  memcpy(&job, id, sizeof job);
+  return job;
+}
+
+static int64_t now_ms(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Moves n bytes through a socket that does not block; false when that fails, or the time is over. */
+static bool carry(int fd, bool out, char *bytes, size_t n, int64_t until)
+{
+  for (size_t done = 0; done < n;) {
+    ssize_t k = out ? send(fd, bytes + done, n - done, MSG_NOSIGNAL) : recv(fd, bytes + done, n - done, 0);
+    if (k > 0) {
+      done += (size_t)k;
+      continue;
+    }
+    if (k == 0 || (errno != EAGAIN && errno != EINTR)) return false;
+    int64_t left = until - now_ms();
+    struct pollfd p = {.fd = fd, .events = out ? POLLOUT : POLLIN};
+    if (left <= 0) return false;
+    poll(&p, 1, (int)left);
+  }
+  return true;
+}
+
+/* The question's answer: Number; 0 when there is none. */
+static uint64_t ask(int fd, message *m)
+{
+  char answer[ANSWER_BYTES];
+  uint64_t number = 0;
+  int64_t until = now_ms() + PATIENCE_MS;
+  if (!carry(fd, true, m->bytes, m->n, until) || !carry(fd, false, answer, sizeof answer, until)) return 0;
+  memcpy(&number, answer + NUMBER_AT, sizeof number);
+  return number;
+}
+
+bool spx_may_say(const char *cause, const char *shortly)
+{
+  struct sockaddr_un to = {.sun_family = AF_UNIX};
+  message m;
+  uint64_t job = job_number();
+  if (!job) return true;
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return true;
+  int n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
+  uint64_t number = 0;
+  if (connect(fd, (struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0) {
+    question(&m, cause, shortly);
+    number = ask(fd, &m);
+  }
+  close(fd);
+  return number != SAID_AGAIN;
+}
+
+void spx_say_once(const char *cause, const char *fmt, ...)
+{
+  char line[1024] = "libspx: ";
+  size_t n = strlen(line);
+  if (!spx_may_say(cause, cause)) return;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(line + n, sizeof line - n - 1, fmt, ap);
+  va_end(ap);
+  n = strlen(line);
+  line[n++] = '\n';
+  for (size_t done = 0; done < n;) {
+    ssize_t w = write(2, line + done, n - done);
+    if (w < 0 && errno != EINTR) return;
+    if (w > 0) done += (size_t)w;
+  }
+}

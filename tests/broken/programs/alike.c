@@ -1,0 +1,30 @@
+/* All ranks do the same wrong thing, named by the argument: MPI before MPI_Init, a wrong rank with an error handler that ends all or the
+ * communicator's processes, or they leave a communicator. */
+#include <mpi.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+  int rank = 0, size, x = 0;
+  const char *what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "early") == 0) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (strcmp(what, "fatal") == 0) MPI_Send(&x, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
+  if (strcmp(what, "abort") == 0) {
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+    MPI_Comm_set_errhandler(half, MPI_ERRORS_ABORT);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Send(&x, 1, MPI_INT, size, 0, half);
+  }
+  if (strcmp(what, "leak") == 0) {
+    MPI_Comm copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    if (rank == 1) MPI_Comm_free(&copy); /* not quite all leave it */
+  }
+  MPI_Finalize();
+  return 0;
+}
