@@ -1,10 +1,11 @@
 /* The cache of plans alone: what is found, what is compiled anew, how much is kept. The engine is played here. */
-// sources: ../dataplane/plan_share.c ../dataplane/share.c @rma coll_cache.c check_coll.c ../dataplane/plan.c ../dataplane/plan_request.c ../dataplane/plan_temp.c @job @reduce
+// sources: ../dataplane/plan_share.c ../dataplane/share.c @rma coll_cache.c check_coll.c once.c ../dataplane/plan.c ../dataplane/plan_request.c ../dataplane/plan_temp.c @job @reduce
 // sanitize: address,undefined
 #include "../../dataplane/test/job.h"
 #include "coll.h"
 
 const char *const spx_fn_name[SPX_FN_COUNT];
+_Atomic int spx_state;
 static int compiled, refuse;
 
 /* Compiles a plan without steps. */

@@ -1,0 +1,108 @@
+/* Who may say something: the agent is played here, by a thread that answers as it is told, not at all, or with half an answer. */
+// sources: once.c
+// sanitize: address,undefined thread
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "once.h"
+
+#define CHECK(x)                                                                                                       \
+  do {                                                                                                                 \
+    if (!(x)) fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), exit(1);                                         \
+  } while (0)
+
+_Atomic int spx_state;
+spx_seg *spx_segment;
+uint32_t spx_me;
+
+enum { FIRST = 1, AGAIN = 2, NOTHING, HALF, HANG_UP };
+
+typedef struct {
+  int listener, how;
+  char got[4096]; /* the question */
+  size_t bytes;
+
+} agent;
+
+static void *serve(void *arg)
+{
+  agent *a = arg;
+  int fd = accept(a->listener, NULL, NULL);
+  CHECK(fd >= 0);
+  uint32_t n = 0;
+  CHECK(recv(fd, &n, 4, MSG_WAITALL) == 4 && n < sizeof a->got);
+  CHECK(recv(fd, a->got, n, MSG_WAITALL) == (ssize_t)n);
+  a->bytes = n;
+  char answer[64] = {0}, byte;
+  uint64_t number = a->how == AGAIN ? 2 : 1;
+  memcpy(answer + 13, &number, 8);
+  if (a->how == FIRST || a->how == AGAIN) CHECK(write(fd, answer, 40) == 40);
+  if (a->how == HALF) CHECK(write(fd, answer, 17) == 17);
+  if (a->how != HANG_UP)
+    while (read(fd, &byte, 1) > 0) {}
+  close(fd);
+  return NULL;
+}
+
+static double now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What comes of a question that the agent answers so; how long it took. */
+static bool asked(int listener, int how, const char *cause, double *seconds, agent *a)
+{
+  pthread_t t;
+  *a = (agent){.listener = listener, .how = how};
+  CHECK(pthread_create(&t, NULL, serve, a) == 0);
+  double began = now();
+  bool may = spx_may_say(cause, "short");
+  *seconds = now() - began;
+  CHECK(pthread_join(t, NULL) == 0);
+  return may;
+}
+
+int main(void)
+{
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  char job[33], longest[3000];
+  double seconds;
+  static agent a;
+  CHECK(spx_may_say("x", "x")); /* there is no job */
+  snprintf(job, sizeof job, "%02x%02x%02x%02xa1b2c3d4%016d", (unsigned)getpid() & 255, (unsigned)getpid() >> 8 & 255,
+           (unsigned)getpid() >> 16 & 255, 7, 0);
+  setenv("SPX_JOB", job, 1);
+  setenv("SPX_RANK", "5", 1);
+  CHECK(spx_may_say("x", "x")); /* there is no agent */
+  int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  /* the bytes of the job's id, the last of the first eight in front */
+  int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "spx-job-d4c3b2a107%02x%02x%02x",
+                   (unsigned)getpid() >> 16 & 255, (unsigned)getpid() >> 8 & 255, (unsigned)getpid() & 255);
+  CHECK(bind(listener, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) ==
+        0);
+  CHECK(listen(listener, 4) == 0);
+
+  CHECK(asked(listener, FIRST, "cause", &seconds, &a));
+  CHECK(a.got[0] == 28); /* kind; class and world are 0; then the number, which is the rank */
+  CHECK(a.got[9] == 5 && a.got[17] == 5 && memcmp(a.got + 21, "cause", 5) == 0 && memcmp(a.got + 30, "short", 5) == 0);
+  CHECK(a.bytes == 1 + 4 + 4 + 8 + (4 + 5) + (4 + 5) + 28 + 4 * 4);
+  CHECK(!asked(listener, AGAIN, "cause", &seconds, &a));
+  CHECK(asked(listener, HANG_UP, "cause", &seconds, &a));
+  CHECK(asked(listener, NOTHING, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
+  CHECK(asked(listener, HALF, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
+
+  memset(longest, 'z', sizeof longest - 1);
+  longest[sizeof longest - 1] = 0;
+  CHECK(!asked(listener, AGAIN, longest, &seconds, &a) && a.bytes < 1000);
+  close(listener);
+  return 0;
+}
