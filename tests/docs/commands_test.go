@@ -1,4 +1,4 @@
-// Package docs carries out the commands that documents for users show: each must succeed as it stands there.
+// Package docs holds what documents say to what is there: links, commands and their output, and the site that is made of them.
 package docs
 
 import (
@@ -7,72 +7,334 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"libspx/tests/harness"
 )
 
-var quoted = regexp.MustCompile("`([^`]+)`")
+// A command of a page: an indented line that begins with the name of a program, or such a text with arguments in backquotes.
+type command struct {
+	page string
+	line int
+	text string
+}
 
-// commands are the commands of libspx in a document: indented lines, and those in backquotes, of which tables have libspx's in the last column.
-func commands(t *testing.T, file string) (list []string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(harness.Root(), "docs", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	add := func(c string) {
-		first, rest, _ := strings.Cut(strings.TrimSpace(c), " ")
-		if rest != "" && slices.Contains([]string{"spxrun", "mpicc", "mpicxx", "mpifort"}, first) && !strings.Contains(rest, "--help") && !slices.Contains(list, c) {
-			list = append(list, strings.TrimSpace(c))
+// programs that a line of a page may begin with, to be a command.
+const programs = `make|go|spxrun|spxctl|mpicc|mpicxx|mpifort|mpirun|mpiexec|mpiexec\.hydra|srun|sbatch|salloc|prterun|flux|gdb|module|ssh|scripts/hosts|build/bin/\w+|` +
+	`pkg-config|cmake|update-alternatives|ldd|grep|until|man|export|apt-get|echo|cat|mkdir|cd|ls`
+
+var (
+	begins = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(?:` + programs + `)(?: |$)`)
+	quoted = regexp.MustCompile("`([^`]+)`")
+	remark = regexp.MustCompile(` {2,}.*$| +# .*$`)
+	others = regexp.MustCompile(`^prterun has exited`) // what another program prints
+)
+
+// commandsOf are the commands of a page, each once.
+func commandsOf(page, text string) (list []command) {
+	add := func(n int, c string) {
+		c = strings.ReplaceAll(c, `\|`, "|")
+		if begins.MatchString(c) && !others.MatchString(c) && !slices.ContainsFunc(list, func(o command) bool { return o.text == c }) {
+			list = append(list, command{page, n + 1, c})
 		}
 	}
-	for _, line := range strings.Split(string(text), "\n") {
-		switch {
-		case strings.HasPrefix(line, "    "):
-			add(line)
-		case strings.HasPrefix(line, "|"):
-			cells := strings.Split(strings.Trim(line, "| "), " | ")
-			line = cells[len(cells)-1]
-			fallthrough
-		default:
-			for _, m := range quoted.FindAllStringSubmatch(line, -1) {
-				add(m[1])
+	for n, line := range strings.Split(text, "\n") {
+		if code, ok := strings.CutPrefix(line, "    "); ok {
+			code = strings.TrimPrefix(strings.TrimSpace(code), "$ ")
+			add(n, remark.ReplaceAllString(code, ""))
+			continue
+		}
+		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+			if strings.Contains(m[1], " ") {
+				add(n, m[1])
 			}
 		}
 	}
 	return list
 }
 
-func TestCommandsOfMigrating(t *testing.T) {
-	list := commands(t, "migrating.md")
-	if len(list) < 20 {
-		t.Fatalf("only %d commands: %v", len(list), list)
-	}
-	bin := filepath.Join(harness.Build(t), "bin")
-	dir := t.TempDir()
-	source, err := os.ReadFile(filepath.Join(harness.Root(), "examples/hello.c"))
+type row struct {
+	line                int
+	pattern             *regexp.Regexp
+	how, what, evidence string
+	used                bool
+}
+
+func table(t *testing.T) (rows []*row) {
+	t.Helper()
+	text, err := os.ReadFile("commands.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"hello.c": string(source), "hosts": "localhost slots=4\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
+	for n, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := append(strings.Split(line, "\t"), "", "", "")
+		rows = append(rows, &row{line: n + 1, pattern: regexp.MustCompile(`^(?:` + f[0] + `)$`), how: f[1], what: f[2], evidence: f[3]})
+	}
+	return rows
+}
+
+// Every command of every page has a row, and what the row says of it is true. Those that are executed here succeed.
+func TestCommands(t *testing.T) {
+	rows := table(t)
+	c := &checker{t: t, help: map[string]string{}}
+	var here, beside []command
+	status := map[string]int{}
+	for page, text := range pages(t) {
+		inSteps := map[string]bool{}
+		if slices.Contains(transcripts, page) {
+			for _, s := range steps(page, text) {
+				inSteps[strings.Split(s.command, "\n")[0]] = true
+			}
+		}
+		for _, cmd := range commandsOf(page, text) {
+			if inSteps[cmd.text] || inSteps[remark.ReplaceAllString(cmd.text, "")] {
+				continue
+			}
+			at := slices.IndexFunc(rows, func(r *row) bool { return r.pattern.MatchString(cmd.text) })
+			if at < 0 {
+				t.Errorf("%s:%d: no row of tests/docs/commands.tsv says which test executes: %s", cmd.page, cmd.line, cmd.text)
+				continue
+			}
+			r := rows[at]
+			r.used = true
+			switch r.how {
+			case "here":
+				here = append(here, cmd)
+				status[cmd.text], _ = strconv.Atoi(r.what)
+			case "job":
+				beside = append(beside, cmd)
+			default:
+				if wrong := c.check(r, cmd.text); wrong != "" {
+					t.Errorf("%s:%d: %s: %s", cmd.page, cmd.line, cmd.text, wrong)
+				}
+			}
 		}
 	}
-	if out, err := exec.Command(filepath.Join(bin, "mpicc"), filepath.Join(dir, "hello.c"), "-o", filepath.Join(dir, "a.out")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for _, r := range rows {
+		if !r.used {
+			t.Errorf("commands.tsv:%d: no page has such a command", r.line)
+		}
 	}
-	for _, c := range list {
-		o := harness.Start(t, harness.Command{Args: []string{"bash", "--norc", "-c", c}, Dir: dir, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Limit: time.Minute})
-		if o.Status != 0 || o.Late {
-			t.Errorf("%s: exit status %d\n%s", c, o.Status, o.Text())
+	if len(here) < 40 {
+		t.Errorf("only %d commands are executed here", len(here))
+	}
+	slices.SortFunc(here, func(a, b command) int { return strings.Compare(a.page+a.text, b.page+b.text) })
+	here = slices.CompactFunc(here, func(a, b command) bool { return a.text == b.text })
+	execute(t, here, beside, status)
+}
+
+// prepare makes the files that commands of pages name: programs (examples/hello.c), sources, a file of hosts, a timeline.
+const prepare = `export PATH=$PWD/build/bin:$PATH
+mkdir scratch && cd scratch && ln -s .. try && ln -s ../build ../examples .
+cp examples/hello.c hello.c; cp hello.c hello.cc; cp hello.c program.c; cp ../tests/install/testdata/hello.f90 .
+mpicc hello.c -o a.out && for name in master worker program survivor hello; do cp a.out $name; done
+echo 'localhost slots=4' >hosts; spxrun --trace FILE -n 2 ./a.out`
+
+// stands is a program that waits for ever.
+const stands = `cat >stands.c <<'END'
+#include <mpi.h>
+int main(void) { int n; MPI_Init(0, 0); MPI_Recv(&n, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); return 0; }
+END
+mpicc -g stands.c -o stands && spxrun --detach -n 2 ./stands`
+
+func execute(t *testing.T, here, beside []command, status map[string]int) {
+	list := []step{{command: prepare}}
+	for _, c := range here {
+		text := strings.Replace(c.text, " ...", " -n 2 ./a.out", 1)
+		if strings.HasPrefix(text, "spxrun -n 64 hello") {
+			text = "PATH=$PATH:. " + text
 		}
-		if strings.HasPrefix(c, "spxrun") && strings.Contains(c, " -n ") && !strings.Contains(c, "--output") && !strings.Contains(o.Stdout, "hello from rank 1") {
-			t.Errorf("%s: no rank 1\n%s", c, o.Text())
+		list = append(list, step{c.page, c.line, text, nil})
+	}
+	list = append(list, step{command: stands})
+	for _, c := range beside {
+		list = append(list, step{c.page, c.line, strings.Replace(c.text, "JOB", ".", 1), nil})
+	}
+	list = append(list, step{command: "spxctl end . ; true"})
+	outputs, statuses := session(t, list)
+	for i, s := range list {
+		want := 0
+		if i > 0 && i <= len(here) {
+			want = status[here[i-1].text]
 		}
+		if statuses[i] != want {
+			t.Errorf("%s:%d: %s: exit status %d instead of %d\n%s", s.page, s.line, s.command, statuses[i], want, outputs[i])
+		}
+		if ranks := strings.Contains(s.command, " -n ") && strings.Contains(s.command, "./a.out") && !strings.Contains(s.command, "--output") &&
+			!strings.Contains(s.command, "--detach"); ranks && i <= len(here) &&
+			strings.HasPrefix(s.command, "spxrun") && !strings.Contains(outputs[i], "hello from rank 1 of") {
+			t.Errorf("%s:%d: %s: no rank 1\n%s", s.page, s.line, s.command, outputs[i])
+		}
+	}
+}
+
+// A checker looks whether what a row says is true.
+type checker struct {
+	t    *testing.T
+	help map[string]string // by program and command of spxctl
+}
+
+func (c *checker) check(r *row, text string) string {
+	switch r.how {
+	case "make":
+		return c.target(text)
+	case "go":
+		return c.packages(text)
+	case "known":
+		return c.known(text)
+	case "test":
+		dir, name, _ := strings.Cut(r.what, " ")
+		return c.named(dir, name, r.evidence)
+	case "outside":
+		if r.what == "" {
+			return "the row gives no reason"
+		}
+		return ""
+	}
+	return "commands.tsv:" + strconv.Itoa(r.line) + ": no such way: " + r.how
+}
+
+var (
+	makeWord = regexp.MustCompile(`(?:^|[ ;])make((?: [^;\s"]+(?:"[^"]*")?)*)`)
+	target   = regexp.MustCompile(`^[a-z-]+$`)
+	goPart   = regexp.MustCompile(`\./[\w./-]+`)
+	goOption = regexp.MustCompile(` -([a-z]+)\b`)
+	goRun    = regexp.MustCompile(`-run '?([\w|/=^-]+)`)
+)
+
+// target: targets, and variables that are set on the command line, stand in the Makefile.
+func (c *checker) target(text string) string {
+	makefile := string(c.read("Makefile"))
+	for _, m := range makeWord.FindAllStringSubmatch(text, -1) {
+		for _, word := range strings.Fields(regexp.MustCompile(`"[^"]*"`).ReplaceAllString(m[1], "x")) {
+			if name, _, set := strings.Cut(word, "="); set {
+				if !regexp.MustCompile(`\b` + name + `\b`).MatchString(makefile) {
+					return "the Makefile has no variable " + name
+				}
+			} else if target.MatchString(word) && !regexp.MustCompile(`(?m)^`+word+`:|^all `+word+`:|: \S* ?`+word+`$`).MatchString(makefile) {
+				return "the Makefile has no target " + word
+			}
+		}
+	}
+	return ""
+}
+
+// Options of go test, and of the package datadriven.
+var ofGoTest = []string{"run", "v", "count", "timeout", "race", "args", "rewrite"}
+
+// packages: those that go test and go run name are there, with the tests and options that are named.
+func (c *checker) packages(text string) string {
+	for _, part := range goPart.FindAllString(text, -1) {
+		dir := strings.TrimSuffix(part, "/...")
+		if st, err := os.Stat(filepath.Join(harness.Root(), dir)); err != nil || !st.IsDir() {
+			return "no folder " + dir
+		}
+	}
+	dirs := goPart.FindAllString(text, -1)
+	if len(dirs) == 0 {
+		return "no package"
+	}
+	sources := c.sources(strings.TrimSuffix(dirs[len(dirs)-1], "/..."), ".go")
+	for _, d := range dirs[:len(dirs)-1] {
+		sources += c.sources(strings.TrimSuffix(d, "/..."), ".go")
+	}
+	if m := goRun.FindStringSubmatch(text); m != nil {
+		for _, name := range strings.Split(m[1], "|") {
+			if name, _, _ = strings.Cut(name, "/"); !strings.Contains(sources, "func "+strings.TrimPrefix(name, "^")) && !strings.Contains(sources, "func Test"+name) {
+				return "no test " + name
+			}
+		}
+	}
+	for _, m := range goOption.FindAllStringSubmatch(regexp.MustCompile(`'[^']*'|"[^"]*"`).ReplaceAllString(text, "x"), -1) {
+		if !slices.Contains(ofGoTest, m[1]) && !strings.Contains(sources, `"`+m[1]+`"`) {
+			return "no option -" + m[1]
+		}
+	}
+	return ""
+}
+
+// known: the options of spxrun, and the commands of spxctl with their options, are those that --help shows.
+func (c *checker) known(text string) string {
+	f := strings.Fields(text)
+	asks := []string{f[0]}
+	if f[0] == "spxctl" {
+		asks = append(asks, f[1])
+	}
+	shown := c.helpOf(asks)
+	if shown == "" {
+		return strings.Join(asks, " ") + " --help fails"
+	}
+	for _, word := range f[1:] {
+		if name, _, _ := strings.Cut(word, "="); strings.HasPrefix(name, "-") && !strings.Contains(shown, name) {
+			return name + " is no option that --help shows"
+		}
+	}
+	return ""
+}
+
+func (c *checker) helpOf(asks []string) string {
+	key := strings.Join(asks, " ")
+	if _, ok := c.help[key]; !ok {
+		out, err := exec.Command(filepath.Join(harness.Build(c.t), "bin", asks[0]), append(asks[1:], "--help")...).CombinedOutput()
+		if err != nil {
+			out = nil
+		}
+		c.help[key] = string(out)
+	}
+	return c.help[key]
+}
+
+// named: the test is there, and its folder's tests contain the evidence.
+func (c *checker) named(dir, name, evidence string) string {
+	tests := c.sources(dir, "_test.go")
+	switch {
+	case !strings.Contains(tests, "func "+name+"("):
+		return "there is no test " + name + " in " + dir
+	case evidence == "" || !strings.Contains(tests, evidence):
+		return "the tests of " + dir + " do not contain " + evidence
+	}
+	return ""
+}
+
+func (c *checker) sources(dir, suffix string) string {
+	all := ""
+	found, _ := filepath.Glob(filepath.Join(harness.Root(), dir, "*"+suffix))
+	deeper, _ := filepath.Glob(filepath.Join(harness.Root(), dir, "*/*"+suffix))
+	for _, file := range append(found, deeper...) {
+		text, _ := os.ReadFile(file)
+		all += string(text)
+	}
+	return all
+}
+
+func (c *checker) read(name string) []byte {
+	text, err := os.ReadFile(filepath.Join(harness.Root(), name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return text
+}
+
+// What TestCommands is for is found.
+func TestCommandsBite(t *testing.T) {
+	c := &checker{t: t, help: map[string]string{"spxrun": "--timeout", "spxctl nothing": ""}}
+	for _, test := range []struct{ how, what, evidence, text string }{
+		{"make", "", "", "make everything-else"}, {"make", "", "", "make test NOSUCH=1"},
+		{"go", "", "", "go test ./tests/nowhere"}, {"go", "", "", "go test ./tests/docs -run TestNothingOfIt"}, {"go", "", "", "go run ./bench -nonsense"},
+		{"known", "", "", "spxrun --no-such-option"}, {"known", "", "", "spxctl nothing"},
+		{"test", "tests/docs TestNowhere", "x", "x"}, {"test", "tests/docs TestSite", "no" + "where to be found", "x"}, {"outside", "", "", "x"}, {"elsewhere", "", "", "x"},
+	} {
+		if c.check(&row{how: test.how, what: test.what, evidence: test.evidence}, test.text) == "" {
+			t.Errorf("nothing found wrong in %v", test)
+		}
+	}
+	if list := commandsOf("p", "`make x` and `a b`\n\n    $ spxrun -n 2 ./a   says what\n    output\n    SPX_A=1 spxctl ps\n"); len(list) != 3 || list[1].text != "spxrun -n 2 ./a" {
+		t.Errorf("%v", list)
 	}
 }
 
