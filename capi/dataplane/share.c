@@ -11,9 +11,10 @@ typedef struct {
   uint32_t depth, slip_depth;
 } shape;
 
+/* Up to 16 ranks have 256 KiB of slips in all: who can run ahead for long gives up its processor rarely. */
 static shape shape_of(uint32_t n)
 {
-  shape s = {.depth = n <= 64 ? 32 : 16, .slip_depth = n <= 64 ? 128 : 64};
+  shape s = {.depth = n <= 64 ? 32 : 16, .slip_depth = n <= 16 ? 1024 : n <= 64 ? 128 : 64};
   s.lines = ROUND(sizeof(spx_share_head) + n, PAGE);
   s.cells = s.lines + ROUND((uint64_t)n * sizeof(spx_share_line), PAGE);
   s.slips = s.cells + ROUND((uint64_t)n * s.depth * sizeof(spx_cell), PAGE);

@@ -262,11 +262,13 @@ var table = []rule{
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
 
 	{Scan, 8, CellBytes, always, "shared"},
+	{Scan, 16, SlipBytes, always, "shared"},
 	{Scan, anyRanks, 8192, (*Args).crowded, "linear"},
 	{Scan, 64, anyBytes, (*Args).crowded, "shared"},
 	{Scan, anyRanks, anyBytes, (*Args).crowded, "linear"},
 	{Scan, anyRanks, anyBytes, always, "recursive_doubling"},
 	{Exscan, 8, CellBytes, always, "shared"},
+	{Exscan, 16, SlipBytes, always, "shared"},
 	{Exscan, anyRanks, 8192, (*Args).crowded, "linear"},
 	{Exscan, 64, anyBytes, (*Args).crowded, "shared"},
 	{Exscan, anyRanks, anyBytes, (*Args).crowded, "linear"},
