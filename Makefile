@@ -24,7 +24,9 @@ export PATH := $(PATH):/usr/local/go/bin
 endif
 CC := gcc
 CFLAGS ?= -O3 -g
-SPX_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra \
+# No file says where it was built: the same source gives the same build (make test-same). Debuggers find the sources by "set substitute-path libspx FOLDER".
+SAME := -ffile-prefix-map=$(BUILD)=libspx/build -ffile-prefix-map=$(ROOT)=libspx
+SPX_CFLAGS := $(SAME) -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra \
   -I$(ROOT)/capi/dataplane -I$(ROOT)/capi/shim -I$(ROOT)/include
 export CGO_ENABLED := 1
 export SPX_BUILD := $(BUILD)
@@ -94,7 +96,7 @@ $(BUILD)/obj/cflags: FORCE
 $(BUILD)/obj/%.o: $(ROOT)/capi/%.c $(BUILD)/obj/cflags
 	@mkdir -p $(@D)
 	@echo "  cc    capi/$*.c"
-	@$(CC) $(SPX_CFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
+	@cd $(ROOT) && $(CC) $(SPX_CFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 # The list of objects is a prerequisite, so that a source that was removed leaves the archive.
 $(BUILD)/obj/objects: FORCE
@@ -102,7 +104,7 @@ $(BUILD)/obj/objects: FORCE
 
 $(BUILD)/obj/libspxc.a: $(C_OBJ) $(BUILD)/obj/objects
 	@rm -f $@
-	@ar rcs $@ $(C_OBJ)
+	@ar rcsD $@ $(C_OBJ)
 
 # ---- the library ---------------------------------------------------------------------------------------------------
 # Go does not see headers outside the package's own folder: their hash stands in a header that it does see.
@@ -113,7 +115,7 @@ $(HDR_STAMP): $(C_HDR)
 
 comma := ,
 LDLIB := -Wl,--whole-archive $(BUILD)/obj/libspxc.a -Wl,--no-whole-archive -Wl,-soname,libmpi_abi.so.1 \
-  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,-z,defs -Wl,--wrap=pthread_create -Wl,--compress-debug-sections=zlib -lm -lpthread -ldl
+  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,-z,defs -Wl,--wrap=pthread_create -Wl,--compress-debug-sections=zlib -Wl,--build-id=sha1 -lm -lpthread -ldl
 
 # Asynchronous preemption would send SIGURG to the application's threads; reading control groups at start, and again every second, is for servers.
 GO_DEFAULTS := -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0
@@ -121,7 +123,8 @@ GO_DEFAULTS := -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,u
 $(LIB): $(BUILD)/obj/libspxc.a $(EXPORT_MAP) $(HDR_STAMP) $(GO_SRC) $(ROOT)/Makefile
 	@mkdir -p $(BUILD)/lib
 	@echo "  link  lib/libspx.so"
-	@cd $(ROOT) && $(GO) build -trimpath -buildmode=c-shared -o $(BUILD)/obj/libspx.so -ldflags "$(GO_DEFAULTS) -extldflags '$(LDLIB)'" ./capi
+	@cd $(ROOT) && CGO_CFLAGS="-O2 -g $(SAME)" $(GO) build -trimpath -buildmode=c-shared -o $(BUILD)/obj/libspx.so \
+	  -ldflags "-buildid= -B none $(GO_DEFAULTS) -extldflags '$(LDLIB)'" ./capi
 	@cd $(ROOT) && $(GO) run ./capi/sigpatch $(BUILD)/obj/libspx.so
 	@rm -f $(BUILD)/obj/libspx.h
 	@mv $(BUILD)/obj/libspx.so $@
@@ -160,7 +163,7 @@ ROWS_SRC := $(filter-out %/limits.c %/sockets.c,$(wildcard $(ROOT)/bench/program
 $(BUILD)/libexec/libspx/rows: $(ROWS_SRC) $(ROOT)/bench/programs/rows.h $(BUILD)/obj/programs $(LIB) | headers
 	@mkdir -p $(@D)
 	@echo "  cc    libexec/libspx/rows"
-	@$(CC) -O2 -pthread -I$(BUILD)/include -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../../lib' -o $@ $(ROWS_SRC) -L$(BUILD)/lib -lmpi_abi -lm
+	@$(CC) $(SAME) -O2 -pthread -I$(BUILD)/include -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../../lib' -o $@ $(ROWS_SRC) -L$(BUILD)/lib -lmpi_abi -lm
 
 # Manual pages, completion for shells, module files, the description for CMake: of the tables and of the programs.
 SHARE_SRC := $(wildcard $(ROOT)/api/*.tsv $(ROOT)/packaging/gen/* $(ROOT)/packaging/manual/* $(ROOT)/packaging/cmake/* $(ROOT)/packaging/modules/* \
@@ -173,7 +176,7 @@ $(BUILD)/obj/share: $(SHARE_SRC) $(BUILD)/obj/programs $(ROOT)/Makefile
 RELAY_SRC := $(wildcard $(ROOT)/cluster/relay/*.c)
 $(BUILD)/bin/spx-iop: $(RELAY_SRC) $(ROOT)/cluster/relay/relay.h $(BUILD)/obj/programs $(LIB) | headers
 	@echo "  cc    bin/spx-iop"
-	@$(CC) -std=gnu11 -O2 -Wall -Wextra -I$(BUILD)/include -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../lib' -o $@ $(RELAY_SRC) -L$(BUILD)/lib -lmpi_abi
+	@$(CC) $(SAME) -std=gnu11 -O2 -Wall -Wextra -I$(BUILD)/include -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../lib' -o $@ $(RELAY_SRC) -L$(BUILD)/lib -lmpi_abi
 
 .PHONY: headers
 headers: $(PUBLIC)
@@ -232,6 +235,11 @@ libraries: build ## HDF5, PnetCDF, FFTW, PETSc, built with our mpicc, with their
 test-deb: build ## the Debian packages in a clean root (debootstrap, as root): hello world in C and Fortran there
 	@$(ROOT)/scripts/deps deb
 	@cd $(ROOT) && SPX_DEB=1 $(GO) test -count=1 -v -timeout 1800s ./tests/deb
+
+.PHONY: test-same
+test-same: ## builds twice, in two folders, and compares all files byte by byte (some minutes)
+	@$(ROOT)/scripts/deps build
+	@$(ROOT)/scripts/same
 
 .PHONY: peers
 peers: ## installs MPICH 5 and Open MPI 6 beside us, for interchange tests and benchmarks (root)

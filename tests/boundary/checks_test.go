@@ -41,7 +41,7 @@ func TestChecksForFailures(t *testing.T) {
 }
 
 var (
-	place       = regexp.MustCompile(`^(/[^ ]*\.[ch]):(\d+)`)
+	place       = regexp.MustCompile(`^(?:.*\blibspx/)?([^ ]*\.[ch]):(\d+)`)
 	instruction = regexp.MustCompile(`^ +[0-9a-f]+:\t(.*)`)
 )
 
@@ -58,7 +58,11 @@ func checks(t *testing.T, object, function string) (list []string) {
 	for lines := bufio.NewScanner(strings.NewReader(string(out))); lines.Scan(); {
 		if m := place.FindStringSubmatch(lines.Text()); m != nil {
 			if sources[m[1]] == nil {
-				text, err := os.ReadFile(m[1])
+				name := m[1]
+				if !filepath.IsAbs(name) { // the objects do not say where they were built
+					name = filepath.Join(harness.Root(), name)
+				}
+				text, err := os.ReadFile(name)
 				if err != nil {
 					t.Fatal(err)
 				}
