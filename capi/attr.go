@@ -81,14 +81,17 @@ func (c *call) createKeyval(kind attr.Kind) error {
 		return err
 	}
 	c.setInt(2, kv.Num)
+	madeKeyval(kv.Num)
 	return nil
 }
 
 // freeKeyval has the argument *keyval.
 func (c *call) freeKeyval(kind attr.Kind) error {
-	if err := attrs.Free(kind, int(*at[int32](c.addr(0)))); err != nil {
+	num := int(*at[int32](c.addr(0)))
+	if err := attrs.Free(kind, num); err != nil {
 		return err
 	}
+	freedKeyval(num)
 	c.setInt(0, C.MPI_KEYVAL_INVALID)
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -52,7 +53,7 @@ func shim(t *api.Tables, b body, f *api.Function) string {
 	switch {
 	case f.State == "active":
 		fmt.Fprintf(w, "  SPX_ENTER(SPX_FN_%s, %s);\n", ident(f), tracedCall(f))
-	case beginsMPI(f):
+	case beginsMPI(f) || makes(f) != "" || strings.HasSuffix(f.Name, "_create_keyval") || f.Name == "MPI_Keyval_create": // SPX_CHECK=1 tells where
 		fmt.Fprintf(w, "  SPX_ENTER_ALWAYS(SPX_FN_%s);\n", ident(f))
 	default:
 		fmt.Fprintf(w, "  spx_fn = SPX_FN_%s;\n", ident(f))
@@ -147,8 +148,27 @@ func functionsNames(t *api.Tables) []byte {
 	for _, f := range t.Functions {
 		fmt.Fprintf(w, "  \"%s\",\n", f.Name)
 	}
+	w.WriteString("};\n\nconst uint16_t spx_fn_makes[SPX_FN_COUNT] = {\n")
+	for _, f := range t.Functions {
+		if m := makes(f); m != "" {
+			fmt.Fprintf(w, "  [SPX_FN_%s] = %s,\n", ident(f), m)
+		}
+	}
 	w.WriteString("};\n")
 	return []byte(w.String())
+}
+
+// makes are the kinds of objects that a function may give to the user, as bits.
+func makes(f *api.Function) string {
+	var bits []string
+	for _, p := range f.Params {
+		k, ok := handleKinds[p.Kind]
+		bit := "1u << " + k.object
+		if ok && p.Dir == "out" && !strings.HasPrefix(f.Name, "MPI_Type_create_f90_") && !slices.Contains(bits, bit) {
+			bits = append(bits, bit)
+		}
+	}
+	return strings.Join(bits, " | ")
 }
 
 // bodiesHeader declares every C body that may be written, so that the compiler compares a body with its shim.

@@ -20,6 +20,7 @@
 spx_obj *spx_predef[SPX_K_COUNT][0x300];
 char *spx_slab[SPX_K_COUNT];
 void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
+void (*spx_made_now)(spx_kind k, uint32_t index);
 const uint32_t spx_slab_stride[SPX_K_COUNT] = {
     [SPX_K_COMM] = ROUND(sizeof(spx_comm)),       [SPX_K_GROUP] = ROUND(sizeof(spx_plain)),
     [SPX_K_TYPE] = ROUND(sizeof(spx_type)),       [SPX_K_OP] = ROUND(sizeof(spx_op)),
@@ -95,6 +96,7 @@ spx_obj *spx_new(spx_kind k)
   memset(o, 0, spx_slab_stride[k]);
   atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
   __atomic_store_n(&o->handle, (uint32_t)k << 27 | (gen & GEN_MASK) << SPX_H_INDEX_BITS | index, __ATOMIC_RELEASE);
+  if (SPX_UNLIKELY(spx_made_now)) spx_made_now(k, index);
   return o;
 }
 

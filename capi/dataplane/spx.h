@@ -69,6 +69,8 @@ static inline spx_obj *spx_get(spx_kind k, const void *handle)
 }
 /* A zeroed object with refs = 1 and a fresh handle, or NULL when 2^21 exist or memory is out. Thread-safe. */
 SPX_HIDDEN spx_obj *spx_new(spx_kind k);
+/* Is told of each new object, if it is not NULL (shim/check_left.c). It is set once, before MPI is used. */
+SPX_HIDDEN extern void (*spx_made_now)(spx_kind k, uint32_t index);
 /* Drops a reference. At 0 the kind's destructor runs and the slot is recycled with the next generation. */
 SPX_HIDDEN void spx_unref(spx_kind k, spx_obj *o);
 /* Makes the handle invalid at once (MPI_X_free), and drops the handle's reference. */
@@ -337,6 +339,7 @@ enum {
   SPX_IN_CKPT_WRITTEN,
   SPX_IN_CKPT_READ,
   SPX_IN_CKPT_REMOVE,
+  SPX_IN_LEFT,       /* a0: const spx_left *, a1: how many: shim/check_coll.h */
   SPX_IN_SYSTEM_PLAN /* how IOPs are chosen may have changed */
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
@@ -365,6 +368,7 @@ SPX_HIDDEN extern int spx_mt;                      /* 1: MPI_THREAD_MULTIPLE was
 SPX_HIDDEN extern int spx_forked;                  /* 1 in a child that was forked after the library was loaded */
 SPX_HIDDEN extern SPX_TLS uint32_t spx_fn;         /* function that this thread is in */
 SPX_HIDDEN extern const char *const spx_fn_name[]; /* zz_functions.c */
+SPX_HIDDEN extern const uint16_t spx_fn_makes[];   /* the same: 1 << SPX_K_* of what it may give to the user */
 
 /* ---- data plane ------------------------------------------------------------------------------------------------
  * Functions return an MPI error code (class) and leave a detail text by spx_detail; callers raise. Buffers and counts

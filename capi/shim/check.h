@@ -17,7 +17,7 @@
       if (way_ == SPX_WAY_TRACED) return traced;                                                                       \
     }                                                                                                                  \
   } while (0)
-/* The same for those that begin MPI, or need not be traced. */
+/* The same for those that begin MPI, or are not traced and make something. */
 #define SPX_ENTER_ALWAYS(f)                                                                                            \
   do {                                                                                                                 \
     spx_fn = (f);                                                                                                      \

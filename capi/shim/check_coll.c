@@ -1,4 +1,4 @@
-/* check_coll.c - SPX_CHECK=1: collectives that do not fit each other, and what is left at MPI_Finalize. MPI-5.0 6.1, 12.2.
+/* check_coll.c - SPX_CHECK=1: collectives that do not fit each other. MPI-5.0 6.1.
  *
  * Each process writes what it is about to do in an operation into its own cells of the memory file, then looks what the others have
  * written for the same operation of the communicator: nobody waits, and so no program behaves otherwise than without the check. Of two that
@@ -161,75 +161,4 @@ int spx_check_collective(const spx_coll *c, int request)
     if (err != MPI_SUCCESS) return err;
   }
   return MPI_SUCCESS;
-}
-
-/* ---- what is left -------------------------------------------------------------------------------------------- */
-
-typedef struct {
-  int messages;
-  const spx_unex *first;
-} left_over;
-
-static void count_message(spx_unex *e, void *arg)
-{
-  left_over *l = arg;
-  if (e->ctx % SPX_CTX_STEP != SPX_CTX_P2P) return;
-  if (!l->messages++) l->first = e;
-}
-
-static void count_request(spx_obj *o, void *arg)
-{
-  const spx_request *r = (const spx_request *)o;
-  int *n = arg;
-  if (r->flags & SPX_RF_INTERNAL || r->flags & SPX_RF_FREED) return;
-  if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) n[(r->flags & SPX_RF_PERSISTENT) != 0]++;
-}
-
-static void count_comm(spx_obj *o, void *arg)
-{
-  const spx_comm *c = (const spx_comm *)o;
-  int *n = arg;
-  if (!(c->flags & (SPX_C_WORLD | SPX_C_SELF))) n[0]++;
-}
-
-static void count_type(spx_obj *o, void *arg)
-{
-  const spx_type *t = (const spx_type *)o;
-  int *n = arg;
-  if (!(t->flags & SPX_T_PREDEFINED)) n[0]++;
-}
-
-/* Mostly all processes leave the same: the first one tells it, spxrun names the others. */
-static void say(int n, const char *what, const char *todo)
-{
-  char cause[128];
-  snprintf(cause, sizeof cause, "SPX_CHECK: %s are left at MPI_Finalize", what);
-  if (n)
-    spx_say_once(cause, "SPX_CHECK: rank %u leaves %d %s at MPI_Finalize: %s", spx_proc_of(spx_me)->world_rank, n, what,
-                 todo);
-}
-
-void spx_check_leaks(void)
-{
-  if (!spx_checking) return;
-  spx_glance();
-  left_over l = {0, NULL};
-  spx_unex first = {0};
-  int requests[2] = {0, 0}, comms = 0, types = 0;
-  spx_lock();
-  if (spx_unex_count) spx_each_unexpected(count_message, &l);
-  if (l.messages) first = *l.first;
-  spx_unlock();
-  if (l.messages)
-    spx_say_once("SPX_CHECK: messages are left that were never received",
-                 "SPX_CHECK: rank %u leaves %d messages that it has never received: the first from rank %d, with "
-                 "tag %d, of %llu bytes",
-                 spx_proc_of(spx_me)->world_rank, l.messages, first.src, first.tag, (unsigned long long)first.bytes);
-  spx_each_handle(SPX_K_REQ, count_request, requests);
-  spx_each_handle(SPX_K_COMM, count_comm, &comms);
-  spx_each_handle(SPX_K_TYPE, count_type, &types);
-  say(requests[0], "requests", "complete each by MPI_Wait or MPI_Test, or free it");
-  say(requests[1], "persistent requests", "MPI_Request_free each");
-  say(comms, "communicators", "MPI_Comm_free each");
-  say(types, "datatypes", "MPI_Type_free each");
 }

@@ -10,6 +10,21 @@ SPX_HIDDEN void spx_check_start(void);
 /* Compares what this process is about to do with what the others do in the same operation: an error code with a detail text. request: the call is
  * nonblocking or persistent. */
 SPX_HIDDEN int spx_check_collective(const spx_coll *c, int request);
-/* Tells of what is left at MPI_Finalize. */
+
+/* ---- check_left.c ---- */
+/* What is left, of one kind and from one place; SPX_IN_LEFT gets an array of them (capi/left.go). */
+typedef struct {
+  uint32_t kind; /* SPX_K_*, SPX_LEFT_PERSISTENT */
+  uint32_t fn;   /* that has made it */
+  uint64_t site; /* where the program has called that; 0: not known */
+  uint64_t n;
+} spx_left;
+enum { SPX_LEFT_PERSISTENT = SPX_K_COUNT, SPX_LEFT_KEYVAL };
+
+/* From now on it is noted where objects are made. */
+SPX_HIDDEN void spx_check_made(void);
+/* An object that was made a moment ago is not the user's. */
+SPX_HIDDEN void spx_check_inside(spx_kind k, const spx_obj *o);
+/* Tells of what is left when MPI ends. */
 SPX_HIDDEN void spx_check_leaks(void);
 #endif

@@ -1,4 +1,5 @@
 /* comm.c - descriptors of communicators, and the functions that only read them (MPI-5.0, 7.4.1 and 7.6.1). */
+#include "check_coll.h"
 #include "comm.h"
 #include "stat.h"
 #include <stdlib.h>
@@ -77,6 +78,7 @@ int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx
   if (peer != local) {
     spx_comm *in = (spx_comm *)spx_new(SPX_K_COMM);
     if (!in) return MPI_ERR_NO_MEM;
+    spx_check_inside(SPX_K_COMM, &in->o);
     c->flags |= SPX_C_INTER;
     c->inner = in;
     spx_comm_fill(in, rank, size, size, 0, spx_ranks_share(local), local);

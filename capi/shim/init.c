@@ -47,6 +47,7 @@ static int start(int required)
   if (err) return err;
   set_level(required);
   spx_check_start();
+  if (spx_checking) spx_check_made();
   spx_guard_faults();
   spx_frame f = {.fn = SPX_IN_START};
   f.a[0].u = spx_me;
@@ -210,10 +211,10 @@ int spx_c_Finalize(void)
     return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Finalize",
                      spx_world_model ? "called a second time; MPI_Finalized tells whether it was called"
                                      : "MPI_Init was not called, so there is nothing to finalize");
-  spx_check_leaks();
   spx_frame f = {.fn = SPX_IN_STOP};
   int err = spx_go_internal(&f);
   if (err) return spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text());
+  spx_check_leaks();
   drain();
   pthread_mutex_lock(&life);
   if (sessions == 0) {
@@ -245,6 +246,7 @@ int spx_c_Session_finalize(MPI_Session *session)
   *session = MPI_SESSION_NULL;
   pthread_mutex_lock(&life);
   sessions--;
+  if (sessions == 0 && spx_world_model != SPX_INITIALIZED) spx_check_leaks();
   leave();
   pthread_mutex_unlock(&life);
   return MPI_SUCCESS;

@@ -3,6 +3,7 @@
  * A rank that is one of the communicator's never comes here: the generated shims ask about others only. Messages to IOPs travel in a context of
  * their own, in which an IOP's MPI_COMM_WORLD receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
  * (dataplane/origin.h). Which IOP is next follows from the plan that package choice has made. */
+#include "check_coll.h"
 #include "system.h"
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -176,6 +177,7 @@ static spx_comm *outlet_of(spx_comm *c, const spx_system *s)
   if (!o || o->peer != s->proc) {
     o = (spx_comm *)spx_new(SPX_K_COMM);
     if (o) {
+      spx_check_inside(SPX_K_COMM, &o->o);
       uint32_t *procs = spx_ranks_share(s->proc);
       spx_comm_fill(o, spx_origin_of(s->cluster, c->rank), (int)s->iops, (int)s->iops, s->ctx, procs, procs);
       o->stands_for = c->o.handle;

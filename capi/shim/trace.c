@@ -34,11 +34,18 @@ static struct {
   spx_trace_peer *peers;
   spx_trace_record *records;
   int fd;
-  uint64_t backed; /* records that there is disk space for */
-  uint64_t slot;   /* of the next record: its number modulo room */
-  uintptr_t fortran_from, fortran_to;
+  uint64_t backed;  /* records that there is disk space for */
+  uint64_t slot;    /* of the next record: its number modulo room */
   _Atomic int busy; /* the lock, with several threads */
 } trace;
+
+static struct {
+  uintptr_t from, to; /* the code of libspx's Fortran library; to is 0 when it is not loaded */
+} fortran;
+static SPX_TLS struct {
+  uint32_t fn;
+  const void *site;
+} fortran_call; /* SPX_CHECK=1: the call that this thread's program in Fortran is in */
 
 static void lock(void)
 {
@@ -135,23 +142,45 @@ static void charge(const spx_call *c, uint64_t ns, int error)
 
 /* ---- calls ---------------------------------------------------------------------------------------------------- */
 
-spx_way spx_find_way(void)
+static bool in_fortran(const void *pc) { return (uintptr_t)pc >= fortran.from && (uintptr_t)pc < fortran.to; }
+
+/* The place behind those in the Fortran library, from the one at site on, or from the first that is in it; NULL: there is none. */
+static const void *behind_fortran(const void *site)
 {
-  if (spx_aside & SPX_ASIDE_FORKED || spx_state != SPX_INITIALIZED) return SPX_WAY_BAD;
-  /* The frames of calls that are not over lie above; those of calls that were left by longjmp may lie below. */
-  while (calls && (char *)calls < (char *)__builtin_frame_address(0)) calls = calls->outer;
-  return calls || !trace.head ? SPX_WAY_ON : SPX_WAY_TRACED;
+  void *pcs[16];
+  int n = backtrace(pcs, 16), i = 0;
+  while (i < n && !(site ? pcs[i] == site : in_fortran(pcs[i]))) i++;
+  while (i < n && in_fortran(pcs[i])) i++;
+  return i < n ? pcs[i] : NULL;
 }
 
 /* Programs in Fortran call libspx's Fortran library, which is not the place that they want to know. */
 static const void *caller(const void *site)
 {
-  void *pcs[16];
-  if ((uintptr_t)site < trace.fortran_from || (uintptr_t)site >= trace.fortran_to) return site;
-  int n = backtrace(pcs, 16), i = 0;
-  while (i < n && pcs[i] != site) i++;
-  while (i < n && (uintptr_t)pcs[i] >= trace.fortran_from && (uintptr_t)pcs[i] < trace.fortran_to) i++;
-  return i < n ? pcs[i] : site;
+  const void *behind = in_fortran(site) ? behind_fortran(site) : NULL;
+  return behind ? behind : site;
+}
+
+static void note_fortran(void)
+{
+  fortran_call.fn = spx_fn;
+  fortran_call.site = behind_fortran(NULL);
+}
+
+const void *spx_call_place(void)
+{
+  if (calls) return calls->site;
+  if (!in_fortran(spx_site)) return spx_site;
+  return fortran_call.fn == spx_fn ? fortran_call.site : NULL;
+}
+
+spx_way spx_find_way(void)
+{
+  if (spx_aside & SPX_ASIDE_FORKED || spx_state != SPX_INITIALIZED) return SPX_WAY_BAD;
+  /* The frames of calls that are not over lie above; those of calls that were left by longjmp may lie below. */
+  while (calls && (char *)calls < (char *)__builtin_frame_address(0)) calls = calls->outer;
+  if (spx_aside & SPX_ASIDE_CHECKED && fortran.to && !calls) note_fortran();
+  return calls || !trace.head ? SPX_WAY_ON : SPX_WAY_TRACED;
 }
 
 uint64_t spx_call_bytes(int64_t count, MPI_Datatype type)
@@ -291,10 +320,15 @@ static int find_fortran(struct dl_phdr_info *o, size_t size, void *arg)
   if (strncmp(base, "libspxf", 7) != 0 && strncmp(base, "libmpifort_abi", 14) != 0) return 0;
   for (int i = 0; i < o->dlpi_phnum; i++)
     if (o->dlpi_phdr[i].p_type == PT_LOAD && o->dlpi_phdr[i].p_flags & PF_X) {
-      trace.fortran_from = o->dlpi_addr + o->dlpi_phdr[i].p_vaddr;
-      trace.fortran_to = trace.fortran_from + o->dlpi_phdr[i].p_memsz;
+      fortran.from = o->dlpi_addr + o->dlpi_phdr[i].p_vaddr;
+      fortran.to = fortran.from + o->dlpi_phdr[i].p_memsz;
     }
   return 1;
+}
+
+void spx_find_fortran(void)
+{
+  if (!fortran.to) dl_iterate_phdr(find_fortran, NULL);
 }
 
 /* Where the program and its libraries are: the lines of /proc/self/maps that have code. */
@@ -369,7 +403,7 @@ void spx_trace_start(uint64_t began)
   }
   ssize_t n = readlink("/proc/self/exe", (char *)trace.head->program, SPX_TRACE_PROGRAM - 1);
   if (n < 0) trace.head->program[0] = 0;
-  dl_iterate_phdr(find_fortran, NULL);
+  spx_find_fortran();
   note_maps();
   trace.head->began = began;
   spx_call init = {.fn = spx_fn, .arg = no_args, .begin = began, .site = caller(spx_site)};

@@ -20,11 +20,16 @@ typedef struct spx_call {
 
 /* Not 0 when a shim must not go on as it is: SPX_ASIDE_*. */
 SPX_HIDDEN extern int spx_aside;
-enum { SPX_ASIDE_FORKED = 1, SPX_ASIDE_TRACED = 2 };
+enum { SPX_ASIDE_FORKED = 1, SPX_ASIDE_TRACED = 2, SPX_ASIDE_CHECKED = 4 };
 /* What a shim does then. */
 typedef enum { SPX_WAY_ON, SPX_WAY_TRACED, SPX_WAY_BAD } spx_way;
 SPX_HIDDEN spx_way spx_find_way(void) __attribute__((cold, noinline));
 SPX_HIDDEN extern SPX_TLS const void *spx_site; /* where the MPI call returns to */
+
+/* Where the program has called what this thread is in, with SPX_ASIDE_TRACED or SPX_ASIDE_CHECKED; NULL: that is not known. */
+SPX_HIDDEN const void *spx_call_place(void);
+/* Looks for libspx's Fortran library, whose calls are those of its caller. */
+SPX_HIDDEN void spx_find_fortran(void);
 
 SPX_HIDDEN void spx_call_begin(spx_call *c);
 SPX_HIDDEN int spx_call_end(spx_call *c, int error);

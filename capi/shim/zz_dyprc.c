@@ -4,7 +4,7 @@
 
 int (ulfm_dyprc_merge_child)(MPI_Comm *mworld)
 {
-  spx_fn = SPX_FN_dyprc_merge_child;
+  SPX_ENTER_ALWAYS(SPX_FN_dyprc_merge_child);
   return spx_c_dyprc_merge_child(mworld);
 }
 

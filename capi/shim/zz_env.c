@@ -15,7 +15,7 @@ int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *lo
 #pragma weak MPI_Abi_get_fortran_info = PMPI_Abi_get_fortran_info
 int PMPI_Abi_get_fortran_info(MPI_Info *info)
 {
-  spx_fn = SPX_FN_Abi_get_fortran_info;
+  SPX_ENTER_ALWAYS(SPX_FN_Abi_get_fortran_info);
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
   spx_frame frame = {.fn = SPX_FN_Abi_get_fortran_info,
     .a = {{.u = (uintptr_t)info}}};
@@ -25,7 +25,7 @@ int PMPI_Abi_get_fortran_info(MPI_Info *info)
 #pragma weak MPI_Abi_get_info = PMPI_Abi_get_info
 int PMPI_Abi_get_info(MPI_Info *info)
 {
-  spx_fn = SPX_FN_Abi_get_info;
+  SPX_ENTER_ALWAYS(SPX_FN_Abi_get_info);
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
   spx_frame frame = {.fn = SPX_FN_Abi_get_info,
     .a = {{.u = (uintptr_t)info}}};
@@ -104,7 +104,7 @@ int PMPI_Free_mem(void *base)
 #pragma weak MPI_Get_hw_resource_info = PMPI_Get_hw_resource_info
 int PMPI_Get_hw_resource_info(MPI_Info *hw_info)
 {
-  spx_fn = SPX_FN_Get_hw_resource_info;
+  SPX_ENTER_ALWAYS(SPX_FN_Get_hw_resource_info);
   SPX_CHECK(hw_info, spx_bad_null(0, NULL, MPI_ERR_ARG, "hw_info"));
   spx_frame frame = {.fn = SPX_FN_Get_hw_resource_info,
     .a = {{.u = (uintptr_t)hw_info}}};
@@ -195,7 +195,7 @@ int PMPI_Session_finalize(MPI_Session *session)
 #pragma weak MPI_Session_get_info = PMPI_Session_get_info
 int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
 {
-  spx_fn = SPX_FN_Session_get_info;
+  SPX_ENTER_ALWAYS(SPX_FN_Session_get_info);
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(info_used, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "info_used"));
   spx_frame frame = {.fn = SPX_FN_Session_get_info,
@@ -231,7 +231,7 @@ int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_na
 #pragma weak MPI_Session_get_pset_info = PMPI_Session_get_pset_info
 int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info)
 {
-  spx_fn = SPX_FN_Session_get_pset_info;
+  SPX_ENTER_ALWAYS(SPX_FN_Session_get_pset_info);
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(pset_name, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_name"));
   SPX_CHECK(info, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "info"));

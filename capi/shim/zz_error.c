@@ -157,7 +157,7 @@ int PMPI_Session_call_errhandler(MPI_Session session, int errorcode)
 #pragma weak MPI_Session_create_errhandler = PMPI_Session_create_errhandler
 int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler)
 {
-  spx_fn = SPX_FN_Session_create_errhandler;
+  SPX_ENTER_ALWAYS(SPX_FN_Session_create_errhandler);
   SPX_CHECK(session_errhandler_fn, spx_bad_null(0, NULL, MPI_ERR_ARG, "session_errhandler_fn"));
   SPX_CHECK(errhandler, spx_bad_null(0, NULL, MPI_ERR_ARG, "errhandler"));
   return spx_c_Session_create_errhandler(session_errhandler_fn, errhandler);
@@ -166,7 +166,7 @@ int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errh
 #pragma weak MPI_Session_get_errhandler = PMPI_Session_get_errhandler
 int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 {
-  spx_fn = SPX_FN_Session_get_errhandler;
+  SPX_ENTER_ALWAYS(SPX_FN_Session_get_errhandler);
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(errhandler, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "errhandler"));
   return spx_c_Session_get_errhandler(session, errhandler);

@@ -53,7 +53,7 @@ int PMPI_Group_free(MPI_Group *group)
 #pragma weak MPI_Group_from_session_pset = PMPI_Group_from_session_pset
 int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup)
 {
-  spx_fn = SPX_FN_Group_from_session_pset;
+  SPX_ENTER_ALWAYS(SPX_FN_Group_from_session_pset);
   SPX_CHECK(spx_get(SPX_K_SESSION, session), spx_bad_handle(SPX_K_SESSION, session, SPX_K_SESSION, "session", session));
   SPX_CHECK(pset_name, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "pset_name"));
   SPX_CHECK(newgroup, spx_bad_null(SPX_K_SESSION, session, MPI_ERR_ARG, "newgroup"));

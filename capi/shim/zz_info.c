@@ -5,7 +5,7 @@
 #pragma weak MPI_Info_create = PMPI_Info_create
 int PMPI_Info_create(MPI_Info *info)
 {
-  spx_fn = SPX_FN_Info_create;
+  SPX_ENTER_ALWAYS(SPX_FN_Info_create);
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
   spx_frame frame = {.fn = SPX_FN_Info_create,
     .a = {{.u = (uintptr_t)info}}};
@@ -15,7 +15,7 @@ int PMPI_Info_create(MPI_Info *info)
 #pragma weak MPI_Info_create_env = PMPI_Info_create_env
 int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
 {
-  spx_fn = SPX_FN_Info_create_env;
+  SPX_ENTER_ALWAYS(SPX_FN_Info_create_env);
   SPX_CHECK(info, spx_bad_null(0, NULL, MPI_ERR_ARG, "info"));
   spx_frame frame = {.fn = SPX_FN_Info_create_env,
     .a = {{.i = argc}, {.u = (uintptr_t)argv}, {.u = (uintptr_t)info}}};
@@ -36,7 +36,7 @@ int PMPI_Info_delete(MPI_Info info, const char *key)
 #pragma weak MPI_Info_dup = PMPI_Info_dup
 int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
 {
-  spx_fn = SPX_FN_Info_dup;
+  SPX_ENTER_ALWAYS(SPX_FN_Info_dup);
   SPX_CHECK(spx_get(SPX_K_INFO, info), spx_bad_handle(0, NULL, SPX_K_INFO, "info", info));
   SPX_CHECK(newinfo, spx_bad_null(0, NULL, MPI_ERR_ARG, "newinfo"));
   spx_frame frame = {.fn = SPX_FN_Info_dup,

@@ -75,7 +75,7 @@ int PMPI_T_cvar_get_index(const char *name, int *cvar_index)
 #pragma weak MPI_T_cvar_get_info = PMPI_T_cvar_get_info
 int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
 {
-  spx_fn = SPX_FN_T_cvar_get_info;
+  SPX_ENTER_ALWAYS(SPX_FN_T_cvar_get_info);
   return spx_c_T_cvar_get_info(cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope);
 }
 
@@ -131,7 +131,7 @@ int PMPI_T_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, 
 #pragma weak MPI_T_event_callback_get_info = PMPI_T_event_callback_get_info
 int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used)
 {
-  spx_fn = SPX_FN_T_event_callback_get_info;
+  SPX_ENTER_ALWAYS(SPX_FN_T_event_callback_get_info);
   return spx_c_T_event_callback_get_info(event_registration, cb_safety, info_used);
 }
 
@@ -159,7 +159,7 @@ int PMPI_T_event_get_index(const char *name, int *event_index)
 #pragma weak MPI_T_event_get_info = PMPI_T_event_get_info
 int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind)
 {
-  spx_fn = SPX_FN_T_event_get_info;
+  SPX_ENTER_ALWAYS(SPX_FN_T_event_get_info);
   return spx_c_T_event_get_info(event_index, name, name_len, verbosity, array_of_datatypes, array_of_displacements, num_elements, enumtype, info, desc, desc_len, bind);
 }
 
@@ -201,7 +201,7 @@ int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *
 #pragma weak MPI_T_event_handle_get_info = PMPI_T_event_handle_get_info
 int PMPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used)
 {
-  spx_fn = SPX_FN_T_event_handle_get_info;
+  SPX_ENTER_ALWAYS(SPX_FN_T_event_handle_get_info);
   return spx_c_T_event_handle_get_info(event_registration, info_used);
 }
 
@@ -257,7 +257,7 @@ int PMPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
 #pragma weak MPI_T_pvar_get_info = PMPI_T_pvar_get_info
 int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic)
 {
-  spx_fn = SPX_FN_T_pvar_get_info;
+  SPX_ENTER_ALWAYS(SPX_FN_T_pvar_get_info);
   return spx_c_T_pvar_get_info(pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind, readonly, continuous, atomic);
 }
 
@@ -341,7 +341,7 @@ int PMPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, cons
 #pragma weak MPI_T_source_get_info = PMPI_T_source_get_info
 int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info)
 {
-  spx_fn = SPX_FN_T_source_get_info;
+  SPX_ENTER_ALWAYS(SPX_FN_T_source_get_info);
   return spx_c_T_source_get_info(source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks, info);
 }
 

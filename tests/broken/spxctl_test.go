@@ -3,6 +3,7 @@ package broken
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,5 +167,37 @@ func TestLeaks(t *testing.T) {
 	o = harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program, "all"), Env: []string{"SPX_CHECK=1"}})
 	if o.Status != 0 || o.Stderr != "" {
 		t.Errorf("a program that leaves nothing: status %d, said %q", o.Status, o.Stderr)
+	}
+}
+
+// Every kind of object is told with its number, and with the line of each call that has made some; nothing else is told.
+func TestLeaksOfEveryKind(t *testing.T) {
+	w := wrong{name: "leaksall"}
+	source, err := os.ReadFile(filepath.Join(harness.Root(), "tests/broken/programs/leaksall.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]bool{}
+	for i, line := range strings.Split(string(source), "\n") {
+		if _, what, ok := strings.Cut(line, "/* here: "); ok {
+			n, fn, _ := strings.Cut(strings.TrimSuffix(what, " */"), " ")
+			places[fmt.Sprintf("%s made by %s in main at leaksall.c:%d", n, fn, i+1)] = true
+		}
+	}
+	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", w.compile(t), filepath.Join(t.TempDir(), "file")), Env: []string{"SPX_CHECK=1"}})
+	match(t, "leaksall", o.Stderr, `rank [01] leaves 5 communicators at MPI_Finalize: MPI_Comm_free each\n`, `rank [01] leaves 2 groups`, `rank [01] leaves 1 windows`, `rank [01] leaves 1 files`,
+		`rank [01] leaves 1 datatypes`, `rank [01] leaves 1 info objects`, `rank [01] leaves 1 operations`, `rank [01] leaves 1 error handlers`, `rank [01] leaves 1 sessions`, `rank [01] leaves 1 keyvals`,
+		`rank [01] leaves 1 persistent requests`, `rank [01] leaves 2 requests`, `rank [01] leaves 1 matched messages`)
+	told := map[string]int{}
+	for _, m := range regexp.MustCompile(`(?m)^libspx: SPX_CHECK:   (.* at )\S*/(\S+)$`).FindAllStringSubmatch(o.Stderr, -1) {
+		told[m[1]+m[2]]++
+	}
+	for place := range places {
+		if told[place] != 1 {
+			t.Errorf("%q was said %d times, though both ranks leave the same", place, told[place])
+		}
+	}
+	if len(places) < 15 || len(told) != len(places) {
+		t.Errorf("%d places in the source, %d told\n%s", len(places), len(told), o.Text())
 	}
 }
