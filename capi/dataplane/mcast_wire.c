@@ -132,3 +132,13 @@ spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n)
   t->n = at;
   return t->rest + at;
 }
+
+spx_member *spx_mcast_next_host(spx_mcast_tree *t, uint32_t *n)
+{
+  spx_member *first = t->rest + t->mine;
+  if (t->n == t->mine) return NULL;
+  *n = t->n - t->mine;
+  t->n = t->near = t->mine;
+  qsort(first + 1, *n - 1, sizeof *first, by_number);
+  return first;
+}
