@@ -218,8 +218,11 @@ func (s *Segment) mark(i int, state uint32, status syscall.WaitStatus) {
 	defer s.mu.Unlock()
 	s.put32(s.proc(i)+procOffExitStatus, uint32(status))
 	s.put32(s.proc(i)+procOffAgentState, state)
-	if state == AgentDead {
+	switch {
+	case state == AgentDead:
 		s.add32(segOffDeathSeq, 1)
+		s.ringAll()
+	case s.get32(s.proc(i)+procOffHost) != s.get32(segOffHost): // one of this host has told the others itself, when it finalized
 		s.ringAll()
 	}
 }

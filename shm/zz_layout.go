@@ -48,7 +48,6 @@ const (
 	cWaitsProbe      = 0x5
 	cWaitsAny        = 0x6
 	cWaitsRequest    = 0x7
-	cWaitsLeave      = 0x8
 	cQueuePosted     = 0x1
 	cQueueUnexpected = 0x2
 	cQueueSent       = 0x3

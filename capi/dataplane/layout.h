@@ -152,14 +152,13 @@ typedef struct spx_berth {
 
 /* spx_diag_wait.what */
 enum {
-  SPX_WAITS_EVENT = 1,   /* for anything to happen */
-  SPX_WAITS_RECV = 2,    /* a message */
-  SPX_WAITS_SEND = 3,    /* its message to be received */
-  SPX_WAITS_COLL = 4,    /* in a collective */
-  SPX_WAITS_PROBE = 5,   /* a message, which it will not receive yet */
-  SPX_WAITS_ANY = 6,     /* one of several requests */
-  SPX_WAITS_REQUEST = 7, /* a request of another kind */
-  SPX_WAITS_LEAVE = 8    /* in MPI_Finalize: what it has sent to be received */
+  SPX_WAITS_EVENT = 1,  /* for anything to happen */
+  SPX_WAITS_RECV = 2,   /* a message */
+  SPX_WAITS_SEND = 3,   /* its message to be received */
+  SPX_WAITS_COLL = 4,   /* in a collective */
+  SPX_WAITS_PROBE = 5,  /* a message, which it will not receive yet */
+  SPX_WAITS_ANY = 6,    /* one of several requests */
+  SPX_WAITS_REQUEST = 7 /* a request of another kind */
 };
 
 /* What a thread waits for. Written by the process alone, and only when it has slept for a millisecond in vain. */

@@ -12,6 +12,7 @@
 #include "runtime.h"
 #include "settings.h"
 #include "shim.h"
+#include "system.h"
 #include "trace.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -200,6 +201,7 @@ static void leave(void)
   spx_state = SPX_FINALIZED;
   spx_trace_stop();
   spx_publish_owner(SPX_OWNER_FINALIZED);
+  spx_system_leave();
 }
 
 /* First the attributes of MPI_COMM_SELF go, last set first, while MPI still works (12.2.4). Then what was sent and detached is

@@ -39,8 +39,11 @@ spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t 
   return s;
 }
 
+static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
+
 void spx_system_set(spx_system *s)
 {
+  in_system = true;
   spx_ranks_hold(s->proc);
   spx_lock();
   if (s->cluster < 0 && !spx_sys) { /* MPI_COMM_WORLD of an IOP: its ranks are none of a communicator */
@@ -294,41 +297,60 @@ static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
 
 /* ---- the end of what comes in ---------------------------------------------------------------------------------- */
 
-/* Process p will send nothing more, and all that it has sent is here. */
-static bool has_left(uint32_t p) { return spx_proc_left(p) && spx_net_silent(p); }
+/* Process p will send nothing more, and all that it has sent is here. closing: the latter is what is missing. */
+static bool has_left(uint32_t p, bool *closing)
+{
+  if (!spx_proc_left(p)) return false;
+  if (spx_net_silent(p)) return true;
+  *closing = true;
+  return false;
+}
 
-static bool all_left(const uint32_t *procs, int n)
+static bool all_left(const uint32_t *procs, int n, bool *closing)
 {
   for (int i = 0; i < n; i++)
-    if (!has_left(procs[i])) return false;
+    if (!has_left(procs[i], closing)) return false;
   return true;
 }
 
 /* Nobody is there any more who could send a message with this origin. */
-static bool nobody_left(int32_t want)
+static bool nobody_left(int32_t want, bool *closing)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
   if (!spx_io_process) {
     for (uint32_t i = 0; i < s->ins; i++)
-      if (!has_left(s->proc[s->in[i]])) return false;
+      if (!has_left(s->proc[s->in[i]], closing)) return false;
     return true;
   }
   int cluster = spx_origin_cluster(want);
   for (uint32_t i = 0; i < s->worlds; i++)
     if (s->world[i].in && (cluster == SPX_ORIGIN_ANY_CLUSTER || cluster == s->world[i].cluster) &&
-        !all_left(s->world[i].comm->peer, s->world[i].comm->size))
+        !all_left(s->world[i].comm->peer, s->world[i].comm->size, closing))
       return false;
   return true;
 }
 
-enum { LOOK_AGAIN_NS = 5000000 }; /* who finalizes rings no bell */
+void spx_system_leave(void)
+{
+  if (!in_system) return;
+  spx_lock();
+  for (uint32_t i = 0; i < spx_map.nprocs; i++)
+    if (i != spx_me && spx_proc_of(i)->host == spx_segment->host) spx_ring_bell(i);
+  spx_unlock();
+}
 
-/* A blocking call waits here: for a message, or until nobody is left to send one. Then it is as from MPI_PROC_NULL. */
+enum { LOOK_AGAIN_NS = 5000000, LOOK_NET_NS = 100000000 };
+
+/* How long to sleep at most: the end of a connection rings no bell, nor does who is reached by the network alone. 0: for ever. */
+static uint64_t look_again(bool closing) { return closing ? LOOK_AGAIN_NS : spx_net_on ? LOOK_NET_NS : 0; }
+
+/* A blocking call waits here: for a message, or until nobody is left to send one, which rings the bell (spx_system_leave, and the agent when the process
+ * was on another host). Then it is as from MPI_PROC_NULL. */
 static int await(spx_comm *c, int32_t want, int tag, int *source)
 {
   for (;;) {
     uint32_t ticket = spx_ticket();
-    bool gone = nobody_left(want);
+    bool closing = false, gone = nobody_left(want, &closing);
     int flag, rc = spx_iprobe(want, tag, c, SPX_CTX_P2P, &flag, MPI_STATUS_IGNORE, NULL);
     if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
     if (flag) return MPI_SUCCESS;
@@ -336,7 +358,8 @@ static int await(spx_comm *c, int32_t want, int tag, int *source)
       *source = MPI_PROC_NULL;
       return MPI_SUCCESS;
     }
-    spx_wait_event(ticket, spx_now_ns() + LOOK_AGAIN_NS);
+    uint64_t most = look_again(closing);
+    spx_wait_event(ticket, most ? spx_now_ns() + most : 0);
   }
 }
 

@@ -24,6 +24,7 @@ import (
 func jobsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "jobs", Short: "lists this user's running jobs on this host", Args: cobra.NoArgs}
 	asJSON := c.Flags().Bool("json", false, "for programs")
+	long := c.Flags().BoolP("long", "l", false, "also on how many hosts, and since when")
 	c.RunE = func(*cobra.Command, []string) error {
 		list := steer.List()
 		if *asJSON {
@@ -34,7 +35,11 @@ func jobsCommand() *cobra.Command {
 			if j.Commands {
 				takes = "takes commands"
 			}
-			fmt.Printf("%s  %4d processes, %s: %s\n", j.Job, j.Procs, takes, j.Program)
+			where := ""
+			if *long {
+				where = fmt.Sprintf(" on %d hosts from %s on, since %s", j.Hosts, j.Host, j.Since)
+			}
+			fmt.Printf("%s  %4d processes%s, %s: %s\n", j.Job, j.Procs, where, takes, j.Program)
 		}
 		return nil
 	}
@@ -88,15 +93,21 @@ func ranks(words []string) (list []uint32, err error) {
 
 func killCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "kill JOB RANK...",
-		Short: "kills processes of a running program",
+		Use:   "kill JOB [RANK...]",
+		Short: "kills processes of a running program, or all",
 		Long: `Kills them by SIGKILL, as a failure would, and waits until the others have recovered. The ranks are those that the program has now. --poll: the
-program is told, and they kill themselves at its next poll.`,
-		Args: cobra.MinimumNArgs(2),
+program is told, and they kill themselves at its next poll. Without ranks the whole job ends, as by spxctl end.`,
+		Args: cobra.MinimumNArgs(1),
 	}
 	limit := limitFlag(c)
 	poll := c.Flags().Bool("poll", false, "by the program itself")
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 1 && *poll {
+			return errors.New("--poll: which ranks?")
+		}
+		if len(args) == 1 {
+			return endJob(args[0], *limit)
+		}
 		list, err := ranks(args[1:])
 		if err != nil {
 			return err
@@ -141,14 +152,16 @@ processes are killed by spxctl kill.`,
 		Args: cobra.ExactArgs(1),
 	}
 	limit := limitFlag(c)
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		job, status, err := ended(args[0], int(unix.SIGTERM), *limit)
-		if err == nil {
-			fmt.Printf("job %016x has ended, exit status %d\n", job, status)
-		}
-		return err
-	}
+	c.RunE = func(_ *cobra.Command, args []string) error { return endJob(args[0], *limit) }
 	return c
+}
+
+func endJob(name string, limit time.Duration) error {
+	job, status, err := ended(name, int(unix.SIGTERM), limit)
+	if err == nil {
+		fmt.Printf("job %016x has ended, exit status %d\n", job, status)
+	}
+	return err
 }
 
 // longest is how long somebody may wait who waits for ever.

@@ -194,6 +194,12 @@ func (a *agent) about() *service.Message {
 			}
 		}
 	}
+	about.Hosts, about.Since = 1, a.began.Format(time.RFC3339)
+	for _, h := range a.others {
+		if !h.gone {
+			about.Hosts++
+		}
+	}
 	about.System = a.aboutSystem()
 	text, err := json.Marshal(about)
 	if err != nil {

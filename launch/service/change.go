@@ -41,6 +41,8 @@ type About struct {
 	Host     string  `json:"host"`
 	Program  string  `json:"program"`          // the first of the command line, with its arguments
 	Procs    int     `json:"procs"`            // of the program that takes commands, else all
+	Hosts    int     `json:"hosts"`            // on which it has agents
+	Since    string  `json:"since"`            // when it was started, RFC 3339
 	Commands bool    `json:"commands"`         // its number of processes can be changed
 	System   *System `json:"system,omitempty"` // it is a system of clusters
 }

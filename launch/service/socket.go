@@ -28,6 +28,9 @@ func Dial(job uint64) (*Conn, error) {
 	}
 	if err != nil {
 		unix.Close(fd)
+		if err == unix.ECONNREFUSED { // nobody has that address
+			return nil, fmt.Errorf("job %016x has ended, or is none of this host: %w", job, err)
+		}
 		return nil, fmt.Errorf("the agent of job %016x does not answer: %w", job, err)
 	}
 	return &Conn{fd}, nil

@@ -32,6 +32,7 @@ func TestSpxctl(t *testing.T) {
 	r := start(t, 4)
 	r.do("5", 5) // it takes commands
 	r.ctl(0, `5 processes, takes commands: .*jacobi stop stop`, "jobs")
+	r.ctl(0, `5 processes on 1 hosts from \S+ on, since 20\d\d-\S+, takes commands: `, "jobs", "--long")
 	r.ctl(0, `^5 -> 8 processes in 0\.\d+ s`, "resize", ".", "8")
 	r.ctl(0, `^8 -> 3 processes in 0\.\d+ s`, "resize", ".", "3")
 	r.ctl(0, `^3 -> 3 processes in 0\.000000 s`, "resize", ".", "3")
@@ -79,6 +80,8 @@ func TestSeveralJobs(t *testing.T) {
 	for _, line := range strings.Split(r.spxctl("jobs").Stdout, "\n") {
 		if strings.HasSuffix(line, ": sleep 60") {
 			r.ctl(1, "takes no commands: its program has not called", "resize", strings.Fields(line)[0], "4")
+			r.ctl(1, "--poll: which ranks", "kill", "--poll", strings.Fields(line)[0])
+			r.ctl(0, `^job [0-9a-f]+ has ended, exit status 143\n$`, "kill", strings.Fields(line)[0])
 		}
 	}
 	for _, r := range jobs {

@@ -209,6 +209,18 @@ func TestRing(t *testing.T) {
 	}
 }
 
+// Who waits for a message of another cluster sleeps until there is one, or nobody who could send one.
+func TestWaitingSleeps(t *testing.T) {
+	quiet := program(t, "quiet")
+	o := system{
+		parts: []part{{cluster: "a", n: 1, program: []string{quiet, "send"}}, {n: 1, program: []string{filepath.Join(harness.Build(t), "bin/spx-iop")}, link: "ab"},
+			{cluster: "b", n: 1, program: []string{quiet, "receive"}}},
+		links: []layout.Link{{Name: "ab", From: []int{0}, To: []int{1}}},
+		env:   []string{"SPX_SPIN=0"},
+	}.run(t)
+	t.Log(o.Stdout)
+}
+
 // A cluster in Fortran between two ends of one in C.
 func TestFortran(t *testing.T) {
 	pass, stage := fortran(t, "pass"), program(t, "stage")
