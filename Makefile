@@ -241,6 +241,11 @@ test-same: ## builds twice, in two folders, and compares all files byte by byte 
 	@$(ROOT)/scripts/deps build
 	@$(ROOT)/scripts/same
 
+.PHONY: walk
+walk: ## a newcomer's walk by README.md alone, in a fresh root (debootstrap, as root), in less than 10 minutes: RECORD=docs/walk.md
+	@$(ROOT)/scripts/deps deb
+	@cd $(ROOT) && $(GO) run ./tests/walk -record "$(RECORD)"
+
 .PHONY: peers
 peers: ## installs MPICH 5 and Open MPI 6 beside us, for interchange tests and benchmarks (root)
 	@$(ROOT)/scripts/peers setup

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"libspx/tests/harness"
+	"libspx/tests/transcript"
 )
 
 // A command of a page: an indented line that begins with the name of a program, or such a text with arguments in backquotes.
@@ -87,8 +88,8 @@ func TestCommands(t *testing.T) {
 	for page, text := range pages(t) {
 		inSteps := map[string]bool{}
 		if slices.Contains(transcripts, page) {
-			for _, s := range steps(page, text) {
-				inSteps[strings.Split(s.command, "\n")[0]] = true
+			for _, s := range transcript.Steps(page, text) {
+				inSteps[strings.Split(s.Command, "\n")[0]] = true
 			}
 		}
 		for _, cmd := range commandsOf(page, text) {
@@ -143,34 +144,36 @@ END
 mpicc -g stands.c -o stands && spxrun --detach -n 2 ./stands`
 
 func execute(t *testing.T, here, beside []command, status map[string]int) {
-	list := []step{{command: prepare}}
+	list := []transcript.Step{{Command: prepare}}
 	for _, c := range here {
 		text := strings.Replace(c.text, " ...", " -n 2 ./a.out", 1)
 		if strings.HasPrefix(text, "spxrun -n 64 hello") {
 			text = "PATH=$PATH:. " + text
 		}
-		list = append(list, step{c.page, c.line, text, nil})
+		list = append(list, transcript.Step{Page: c.page, Line: c.line, Command: text})
 	}
-	list = append(list, step{command: stands})
+	list = append(list, transcript.Step{Command: stands})
 	for _, c := range beside {
-		list = append(list, step{c.page, c.line, strings.Replace(c.text, "JOB", ".", 1), nil})
+		list = append(list, transcript.Step{Page: c.page, Line: c.line, Command: strings.Replace(c.text, "JOB", ".", 1)})
 	}
-	list = append(list, step{command: "spxctl end . ; true"})
-	outputs, statuses := session(t, list)
-	for i, s := range list {
-		want := 0
+	list = append(list, transcript.Step{Command: "spxctl end ."})
+	for i, o := range session(t, list) {
+		s, want := list[i], 0
 		if i > 0 && i <= len(here) {
 			want = status[here[i-1].text]
 		}
-		if statuses[i] != want {
-			t.Errorf("%s:%d: %s: exit status %d instead of %d\n%s", s.page, s.line, s.command, statuses[i], want, outputs[i])
+		if o.Status != want {
+			t.Errorf("%s:%d: %s: exit status %d instead of %d\n%s", s.Page, s.Line, s.Command, o.Status, want, o.Output)
 		}
-		if ranks := strings.Contains(s.command, " -n ") && strings.Contains(s.command, "./a.out") && !strings.Contains(s.command, "--output") &&
-			!strings.Contains(s.command, "--detach"); ranks && i <= len(here) &&
-			strings.HasPrefix(s.command, "spxrun") && !strings.Contains(outputs[i], "hello from rank 1 of") {
-			t.Errorf("%s:%d: %s: no rank 1\n%s", s.page, s.line, s.command, outputs[i])
+		if i <= len(here) && saysHello(s.Command) && !strings.Contains(o.Output, "hello from rank 1 of") {
+			t.Errorf("%s:%d: %s: no rank 1\n%s", s.Page, s.Line, s.Command, o.Output)
 		}
 	}
+}
+
+// saysHello: the command runs hello on several ranks, and shows their output.
+func saysHello(c string) bool {
+	return strings.HasPrefix(c, "spxrun") && strings.Contains(c, " -n ") && strings.Contains(c, "./a.out") && !strings.Contains(c, "--output") && !strings.Contains(c, "--detach")
 }
 
 // A checker looks whether what a row says is true.
