@@ -26,6 +26,8 @@ const (
 	limit  = 10 * time.Minute
 	suite  = "bookworm"
 	goRoot = "/usr/local/go"
+
+	certificates = "root/certificates" // those that this machine trusts, which may stand behind a proxy of its own
 )
 
 func main() {
@@ -84,15 +86,17 @@ func stepsOf(readme string) []transcript.Step {
 	return append([]transcript.Step{{Page: "README.md", Command: first[1]}}, transcript.Steps("README.md", readme)...)
 }
 
-// furnish puts the sources, as they are here, and Go into the root.
+// furnish puts the sources, as they are here, and what leads to the network into the root, and makes a place for Go.
 func furnish(root string) error {
 	goDir := filepath.Join(root, goRoot)
 	if err := os.MkdirAll(goDir, 0o755); err != nil {
 		return err
 	}
-	if text, err := os.ReadFile("/etc/resolv.conf"); err == nil {
-		if err := os.WriteFile(filepath.Join(root, "etc/resolv.conf"), text, 0o644); err != nil {
-			return err
+	for from, to := range map[string]string{"/etc/resolv.conf": "etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt": certificates} {
+		if text, err := os.ReadFile(from); err == nil {
+			if err := os.WriteFile(filepath.Join(root, to), text, 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	src := filepath.Join(root, "root/libspx")
@@ -119,7 +123,7 @@ func carryOut(root string, list []transcript.Step) (string, error) {
 	if err := os.WriteFile(filepath.Join(root, "root/walk"), []byte(script), 0o644); err != nil {
 		return "", err
 	}
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C"}
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C", "SSL_CERT_FILE=/" + certificates}
 	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "GOPROXY", "GOSUMDB", "GOFLAGS"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
