@@ -26,14 +26,15 @@ const (
 	limit  = 10 * time.Minute
 	suite  = "bookworm"
 	goRoot = "/usr/local/go"
+	home   = "root" // of the newcomer, below the fresh root
 
-	certificates = "root/certificates" // those that this machine trusts, which may stand behind a proxy of its own
+	certificates = home + "/certificates" // those that this machine trusts, which may stand behind a proxy of its own
 )
 
 func main() {
 	record := flag.String("record", "", "a file for what was done")
 	mirror := flag.String("mirror", "http://deb.debian.org/debian", "where the root's packages come from")
-	root := flag.String("root", "", "a fresh root that is there already, with make; its /root/libspx is made")
+	root := flag.String("root", "", "a fresh root that is there already, with make")
 	flag.Parse()
 	if err := walk(*record, *mirror, *root); err != nil {
 		fmt.Fprintln(os.Stderr, "walk:", err)
@@ -99,7 +100,7 @@ func furnish(root string) error {
 			}
 		}
 	}
-	src := filepath.Join(root, "root/libspx")
+	src := filepath.Join(root, home, "libspx")
 	if err := os.RemoveAll(src); err != nil {
 		return err
 	}
@@ -115,22 +116,22 @@ func furnish(root string) error {
 
 const outside = `set -e
 mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"; mount --bind ` + goRoot + ` "$1` + goRoot + `"
-exec chroot "$1" /bin/bash --norc /root/walk`
+exec chroot "$1" /bin/bash --norc "/$2/walk"`
 
 // carryOut runs the steps in the root, in a shell that has nothing of this machine's environment but the way to the network.
 func carryOut(root string, list []transcript.Step) (string, error) {
-	script := "cd /root/libspx\n" + transcript.Script(list)
-	if err := os.WriteFile(filepath.Join(root, "root/walk"), []byte(script), 0o644); err != nil {
+	script := "cd ~/libspx\n" + transcript.Script(list)
+	if err := os.WriteFile(filepath.Join(root, home, "walk"), []byte(script), 0o644); err != nil {
 		return "", err
 	}
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C", "SSL_CERT_FILE=/" + certificates}
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/" + home, "LC_ALL=C", "SSL_CERT_FILE=/" + certificates}
 	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "GOPROXY", "GOSUMDB", "GOFLAGS"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}
 	}
 	var output bytes.Buffer
-	cmd := exec.Command("unshare", "-m", "-p", "-f", "--kill-child", "bash", "-c", outside, "bash", root)
+	cmd := exec.Command("unshare", "-m", "-p", "-f", "--kill-child", "bash", "-c", outside, "bash", root, home)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, io.MultiWriter(os.Stdout, &output), os.Stderr
 	if err := cmd.Start(); err != nil {
 		return "", err
