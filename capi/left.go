@@ -3,7 +3,6 @@ package main
 /*
 #include <stdlib.h>
 #include "check_coll.h"
-#include "once.h"
 #include "trace.h"
 
 static const char *spx_left_fn(uint32_t fn) { return spx_fn_name[fn]; }
@@ -16,7 +15,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -78,22 +76,13 @@ func tellLeft(c *call) error {
 	for _, kind := range slices.Sorted(maps.Keys(places)) {
 		total, lines := leftText(places[kind])
 		what := leftKinds[kind]
-		if mayTell(what[0], lines) {
-			fmt.Fprintf(os.Stderr, "libspx: SPX_CHECK: rank %d leaves %d %s at MPI_Finalize: %s\n%s", rank, total, what[0], what[1], lines)
-		}
+		shortly := "SPX_CHECK: " + what[0] + " are left at MPI_Finalize"
+		h := fnv.New64a()
+		h.Write([]byte(lines))
+		sayOnce(fmt.Sprintf("%s %x", shortly, h.Sum64()), shortly,
+			strings.TrimSuffix(fmt.Sprintf("SPX_CHECK: rank %d leaves %d %s at MPI_Finalize: %s\n%s", rank, total, what[0], what[1], lines), "\n"))
 	}
 	return nil
-}
-
-// mayTell: mostly all processes leave the same, and one tells it; spxrun names the others.
-func mayTell(what, lines string) bool {
-	shortly := "SPX_CHECK: " + what + " are left at MPI_Finalize"
-	h := fnv.New64a()
-	h.Write([]byte(lines))
-	cause, about := C.CString(fmt.Sprintf("%s %x", shortly, h.Sum64())), C.CString(shortly)
-	defer C.free(unsafe.Pointer(cause))
-	defer C.free(unsafe.Pointer(about))
-	return bool(C.spx_may_say(cause, about))
 }
 
 // leftKinds say what it is, and what to do.

@@ -1,10 +1,8 @@
 package main
 
 /*
-#include <stdlib.h>
 #include "dp.h"
 #include "net_conn.h"
-#include "once.h"
 #include "runtime.h"
 static uint32_t net_word(uint32_t i, int what)
 {
@@ -308,10 +306,6 @@ func describe(p tcp.Process) string {
 
 // complain says what is wrong with the network, and how it shows in this process; of those that have the same to say, one does.
 func complain(what, here string) {
-	cwhat := C.CString(what)
-	defer C.free(unsafe.Pointer(cwhat))
-	if C.spx_may_say(cwhat, cwhat) {
-		me := procOf(netState.id.Self.Number)
-		fmt.Fprintf(os.Stderr, "libspx: rank %d of world %d: %s%s\n", me.world_rank, me.world_id, what, here)
-	}
+	me := procOf(netState.id.Self.Number)
+	sayOnce(what, what, fmt.Sprintf("rank %d of world %d: %s%s", me.world_rank, me.world_id, what, here))
 }

@@ -4,7 +4,6 @@ package main
 #include <stdlib.h>
 #include "comm.h"
 #include "init.h"
-#include "once.h"
 #include "settings.h"
 #include "system.h"
 */
@@ -249,11 +248,7 @@ func planAgain() error {
 	}
 	err := publishSystem()
 	if err != nil {
-		text := C.CString(err.Error())
-		defer C.free(unsafe.Pointer(text))
-		if C.spx_may_say(text, text) {
-			fmt.Fprintf(os.Stderr, "libspx: %v; I/O processes are chosen as before\n", err)
-		}
+		sayOnce(err.Error(), err.Error(), fmt.Sprintf("%v; I/O processes are chosen as before", err))
 	}
 	return err
 }

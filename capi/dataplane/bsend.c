@@ -223,7 +223,7 @@ static pool *need_pool(const spx_obj *owner, int *rc)
 {
   pool *p = find_pool(owner);
   *rc = p ? MPI_SUCCESS : MPI_ERR_BUFFER;
-  if (!p) spx_detail("no buffer is attached");
+  if (!p) spx_detail("no buffer is attached: MPI_Buffer_attach comes first");
   return p;
 }
 

@@ -716,7 +716,8 @@ static void fill(spx_request *r, op *o, const spx_mcast_args *a, uint32_t flags)
 
 static void tell_failure(const spx_request *r)
 {
-  if (r->error == MPIX_ERR_PROC_FAILED) spx_detail("members of the set have failed; the others have the message");
+  if (r->error == MPIX_ERR_PROC_FAILED)
+    spx_detail("members of the set have failed (MPIX_Comm_get_failed tells which); the others have the message");
   if (r->error == MPI_ERR_NO_MEM) spx_detail("no memory for a multicast to %u members", ((op *)r->priv)->set->n);
 }
 

@@ -63,7 +63,8 @@ static int new_request(spx_request **out)
   spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
   *out = r;
   if (r) return MPI_SUCCESS;
-  spx_detail("no more requests: %u exist", 1u << SPX_H_INDEX_BITS);
+  spx_detail("there is no room for another request (at most %u exist): complete some, or free them",
+             1u << SPX_H_INDEX_BITS);
   return MPI_ERR_NO_MEM;
 }
 
@@ -87,12 +88,12 @@ void spx_request_detail(const spx_request *r)
   case MPIX_ERR_PROC_FAILED:
     if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) {
       if (rank == MPI_ANY_SOURCE)
-        spx_detail("a process that could have sent the message has failed");
+        spx_detail("a process that could have sent the message has failed; MPIX_Comm_get_failed tells which");
       else
         spx_detail("%s rank %d, which has failed", what, rank);
     }
     break;
-  case MPIX_ERR_REVOKED: spx_detail("the communicator has been revoked"); break;
+  case MPIX_ERR_REVOKED: spx_detail("the communicator has been revoked (MPIX_Comm_revoke): shrink or repair it"); break;
   case MPI_ERR_BUFFER:
     if (r->full)
       spx_detail(

@@ -40,8 +40,10 @@ void spx_share_begin(spx_run *run)
 
 static void give_up(spx_run *run, int error)
 {
-  if (error == MPIX_ERR_PROC_FAILED) spx_detail("a process of the communicator has failed");
-  if (error == MPIX_ERR_REVOKED) spx_detail("the communicator has been revoked");
+  if (error == MPIX_ERR_PROC_FAILED)
+    spx_detail("a process of the communicator has failed; MPIX_Comm_get_failed tells which");
+  if (error == MPIX_ERR_REVOKED)
+    spx_detail("the communicator has been revoked (MPIX_Comm_revoke): shrink or repair it");
   if (error == MPI_ERR_NO_MEM) spx_detail("a process of the communicator has no memory for collectives");
   spx_run_fail(run, error);
   run->poisoned = 1;

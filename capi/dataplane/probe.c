@@ -19,9 +19,9 @@ static int failure(int src, const spx_comm *c, uint32_t ctx_kind)
   int err = spx_comm_error(c, ctx_kind, peer);
   if (err == MPI_SUCCESS && src == MPI_ANY_SOURCE && spx_wild_blocked(c)) err = MPIX_ERR_PROC_FAILED;
   if (err == MPIX_ERR_PROC_FAILED)
-    spx_detail("a process that could send the message has failed");
+    spx_detail("a process that could send the message has failed; MPIX_Comm_get_failed tells which");
   else if (err != MPI_SUCCESS)
-    spx_detail("the communicator has been revoked");
+    spx_detail("the communicator has been revoked (MPIX_Comm_revoke): shrink or repair it");
   return err;
 }
 

@@ -83,19 +83,24 @@ static bool claim(int code)
   return true;
 }
 
-/* May this process, the first of its host to end the job, say why? */
-static bool first_of_all(const char *text)
+/* May this process say why it ends the job? It is the first one, or has asked: then another one has said it when the answer is no. */
+static bool may_say_end(int status, const char *text, int *turn)
 {
-  if (!spx_segment || spx_state == SPX_BEFORE_INIT) return spx_may_say(text, text);
-  return !(spx_segment->flags & SPX_SEG_HOSTS) || spx_may_say("the end of the job", "");
+  bool first = claim(status);
+  *turn = -1;
+  if (!spx_segment || spx_state == SPX_BEFORE_INIT) return spx_may_say(text, text, turn);
+  if (spx_segment->flags & SPX_SEG_HOSTS) return spx_may_say("the end of the job", "", turn);
+  return first;
 }
 
 void spx_end_job(int code, const char *text)
 {
   flush_output();
-  if (claim(exit_status(code)) && first_of_all(text)) {
+  int turn;
+  if (may_say_end(exit_status(code), text, &turn)) {
     print(text);
     await_printed();
+    spx_said(turn);
   }
   if (spx_segment && spx_state != SPX_BEFORE_INIT) spx_publish_owner(SPX_OWNER_ABORTED);
   _exit(exit_status(code));
@@ -117,7 +122,11 @@ void spx_end_comm(spx_comm *c, int code, const char *text)
 {
   if (!c || !spx_segment || (c->flags & SPX_C_INTER) || !leaves_some(c)) spx_end_job(code, text);
   flush_output();
-  if (spx_may_say(text, text)) print(text);
+  int turn;
+  if (spx_may_say(text, text, &turn)) {
+    print(text);
+    spx_said(turn);
+  }
   spx_publish_owner(SPX_OWNER_ABORTED);
   for (int i = 0; i < c->size; i++) {
     spx_proc *p = spx_proc_of(c->local[i]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "error.h"
+#include "once.h"
 
 static bool same_version(const spx_ckpt_item *a, const spx_ckpt_item *b)
 {
@@ -73,8 +74,10 @@ static int read_files(spx_checkpoint *k, int *bad)
                            {.p = &bytes});
     if (err == MPI_ERR_NO_MEM) return err;
     if (err != MPI_SUCCESS) {
-      fprintf(stderr, "libspx: rank %d: a part of checkpoint version %d is not used: %s\n", k->rank, k->chosen.version,
-              spx_detail_text());
+      char cause[512];
+      snprintf(cause, sizeof cause, "a part of checkpoint version %d is not used: %.400s", k->chosen.version,
+               spx_detail_text());
+      spx_say_once(cause, "rank %d: %s", k->rank, cause);
       file->bytes = -1;
       *bad = 1;
       continue;

@@ -69,7 +69,8 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
 {
   spx_comm *c = (spx_comm *)spx_new(SPX_K_COMM);
   if (!c) {
-    spx_detail("there is no room for another communicator");
+    spx_detail("there is no room for another communicator (at most %u exist): free those that are not used any more",
+               1u << SPX_H_INDEX_BITS);
     return MPI_ERR_NO_MEM;
   }
   uint32_t *ranks = spx_ranks_share(old->local);

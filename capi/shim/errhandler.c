@@ -63,7 +63,11 @@ spx_errh *spx_errh_of(spx_kind k, const void *handle)
 static int create(int of, void *fn, MPI_Errhandler *errhandler)
 {
   spx_errh *e = (spx_errh *)spx_new(SPX_K_ERRH);
-  if (!e) return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "there is no room for another error handler");
+  if (!e)
+    return spx_raise(
+        0, NULL, MPI_ERR_NO_MEM, FN,
+        "there is no room for another error handler (at most %u exist): free those that are not used any more",
+        1u << SPX_H_INDEX_BITS);
   e->of = of;
   e->fn = (void (*)(void *, int *, ...))fn;
   e->held = 1;

@@ -188,7 +188,9 @@ static inline int run(form k, const transfer *a)
   }
   spx_request *r = spx_io_request(moved);
   if (!r)
-    return spx_raise(SPX_K_FILE, a->file, MPI_ERR_NO_MEM, spx_fn_name[spx_fn], "there is no room for another request");
+    return spx_raise(SPX_K_FILE, a->file, MPI_ERR_NO_MEM, spx_fn_name[spx_fn],
+                     "there is no room for another request (at most %u exist): complete some, or free them",
+                     1u << SPX_H_INDEX_BITS);
   *(MPI_Request *)a->out = (MPI_Request)(uintptr_t)r->o.handle;
   return MPI_SUCCESS;
 }

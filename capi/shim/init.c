@@ -128,7 +128,8 @@ int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *se
   if (err == MPI_SUCCESS) err = enter((int)f.a[1].i, 1);
   spx_plain *s = err ? NULL : (spx_plain *)spx_new(SPX_K_SESSION);
   if (!err && !s) {
-    spx_detail("there is no room for another session");
+    spx_detail("there is no room for another session (at most %u exist): finalize those that are not used any more",
+               1u << SPX_H_INDEX_BITS);
     err = MPI_ERR_NO_MEM;
   }
   if (err) return spx_raise_by(errhandler, err, "MPI_Session_init", spx_detail_text());

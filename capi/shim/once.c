@@ -20,6 +20,8 @@ enum {
   PATIENCE_MS = 2000,
   MOST = 600, /* bytes of a text that are sent; texts that are alike so far are taken as the same */
   SAY = 28,   /* service.Say */
+  SAID = 29,
+  SAID_FIRST = 1,
   SAID_AGAIN = 2,
   PEER_BYTES = 28,              /* of service.Peer: nobody's */
   NUMBER_AT = 4 + 1 + 4 + 4,    /* of the answer: behind its length, kind, class and world */
@@ -47,13 +49,12 @@ static void put_text(message *m, const char *text)
   put(m, text, n);
 }
 
-static void question(message *m, const char *cause, const char *shortly)
+static void question(message *m, uint8_t kind, const char *cause, const char *shortly)
 {
   static const char nobody[PEER_BYTES];
   bool here = spx_segment && spx_state != SPX_BEFORE_INIT;
   const char *rank = getenv("SPX_RANK");
   uint64_t number = here ? spx_proc_of(spx_me)->world_rank : rank ? strtoull(rank, NULL, 10) : 0;
-  uint8_t kind = SAY;
   m->n = sizeof(uint32_t);
   put(m, &kind, 1);
   put32(m, 0); /* class */
@@ -111,37 +112,54 @@ static bool carry(int fd, bool out, char *bytes, size_t n, int64_t until)
 /* The question's answer: Number; 0 when there is none. */
 static uint64_t ask(int fd, message *m)
 {
-  char answer[ANSWER_BYTES];
+  char answer[256];
+  uint32_t rest;
   uint64_t number = 0;
   int64_t until = now_ms() + PATIENCE_MS;
-  if (!carry(fd, true, m->bytes, m->n, until) || !carry(fd, false, answer, sizeof answer, until)) return 0;
+  if (!carry(fd, true, m->bytes, m->n, until) || !carry(fd, false, answer, sizeof rest, until)) return 0;
+  memcpy(&rest, answer, sizeof rest);
+  if (rest < ANSWER_BYTES - sizeof rest || rest > sizeof answer - sizeof rest) return 0; /* it refuses, in many words */
+  if (!carry(fd, false, answer + sizeof rest, rest, until)) return 0;
   memcpy(&number, answer + NUMBER_AT, sizeof number);
   return number;
 }
 
-bool spx_may_say(const char *cause, const char *shortly)
+bool spx_may_say(const char *cause, const char *shortly, int *turn)
 {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
   message m;
-  uint64_t job = job_number();
+  uint64_t job = job_number(), number = 0;
+  *turn = -1;
   if (!job) return true;
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return true;
   int n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
-  uint64_t number = 0;
   if (connect(fd, (struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0) {
-    question(&m, cause, shortly);
+    question(&m, SAY, cause, shortly);
     number = ask(fd, &m);
   }
-  close(fd);
+  if (number == SAID_FIRST)
+    *turn = fd;
+  else
+    close(fd); /* the agent lets others speak, if it has kept this one waiting */
   return number != SAID_AGAIN;
+}
+
+void spx_said(int turn)
+{
+  message m;
+  if (turn < 0) return;
+  question(&m, SAID, "", "");
+  carry(turn, true, m.bytes, m.n, now_ms() + PATIENCE_MS);
+  close(turn);
 }
 
 void spx_say_once(const char *cause, const char *fmt, ...)
 {
   char line[1024] = "libspx: ";
   size_t n = strlen(line);
-  if (!spx_may_say(cause, cause)) return;
+  int turn;
+  if (!spx_may_say(cause, cause, &turn)) return;
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(line + n, sizeof line - n - 1, fmt, ap);
@@ -150,7 +168,8 @@ void spx_say_once(const char *cause, const char *fmt, ...)
   line[n++] = '\n';
   for (size_t done = 0; done < n;) {
     ssize_t w = write(2, line + done, n - done);
-    if (w < 0 && errno != EINTR) return;
+    if (w < 0 && errno != EINTR) break;
     if (w > 0) done += (size_t)w;
   }
+  spx_said(turn);
 }

@@ -100,7 +100,10 @@ static int check_sizes(const spx_win *w, int64_t here, int64_t there)
 static int completed(const spx_win *w, MPI_Request *request)
 {
   spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
-  if (!r) return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "there is no room for another request");
+  if (!r)
+    return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM,
+                        "there is no room for another request (at most %u exist): complete some, or free them",
+                        1u << SPX_H_INDEX_BITS);
   r->kind = SPX_R_COLL;
   r->flags = SPX_RF_ACTIVE;
   r->src = MPI_ANY_SOURCE;

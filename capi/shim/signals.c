@@ -10,6 +10,7 @@
  *   other ends the process as if nobody had listened.
  */
 #define _GNU_SOURCE
+#include "once.h"
 #include "runtime.h"
 #include <link.h>
 #include <pthread.h>
@@ -205,16 +206,20 @@ static void guard(int sig, siginfo_t *info, void *context)
     return;
   }
   if (info->si_code > 0 && spx_fn && spx_state == SPX_INITIALIZED && (in_our_code(context) || called_by_us(context))) {
-    char line[256]; /* no heap and no stdio here: the fault may have come from there */
+    char cause[128], line[256]; /* no heap and no stdio here: the fault may have come from there */
+    snprintf(cause, sizeof cause, "%s: %s", spx_fn_name[spx_fn],
+             sig == SIGSEGV  ? "SIGSEGV"
+             : sig == SIGBUS ? "SIGBUS"
+                             : "SIGFPE");
     int n = snprintf(
         line, sizeof line,
-        "libspx: %s: %s at address %p; is a buffer too short, or not the application's?\n  on world rank %u (pid %d)\n",
-        spx_fn_name[spx_fn],
-        sig == SIGSEGV  ? "SIGSEGV"
-        : sig == SIGBUS ? "SIGBUS"
-                        : "SIGFPE",
-        info->si_addr, spx_proc_of(spx_me)->world_rank, (int)getpid());
-    if (write(2, line, (size_t)n) < 0) { /* nothing to be done */
+        "libspx: %s at address %p; is a buffer too short, or not the application's?\n  on world rank %u (pid %d)\n",
+        cause, info->si_addr, spx_proc_of(spx_me)->world_rank, (int)getpid());
+    int turn;
+    if (spx_may_say(cause, cause, &turn)) {
+      if (write(2, line, (size_t)n) < 0) { /* nothing to be done */
+      }
+      spx_said(turn);
     }
   }
   signal(sig, SIG_DFL);

@@ -293,7 +293,10 @@ static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info in
   if (flavor == MPI_WIN_FLAVOR_CREATE && size > 0 && (!base || base == MPI_IN_PLACE))
     return fail(comm, MPI_ERR_BASE, "base is %s", base ? "MPI_IN_PLACE" : "NULL");
   spx_win *w = (spx_win *)spx_new(SPX_K_WIN);
-  if (!w) return fail(comm, MPI_ERR_NO_MEM, "there is no room for another window");
+  if (!w)
+    return fail(comm, MPI_ERR_NO_MEM,
+                "there is no room for another window (at most %u exist): free those that are not used any more",
+                1u << SPX_H_INDEX_BITS);
   w->flavor = flavor;
   w->model = MPI_WIN_UNIFIED;
   w->base = base;

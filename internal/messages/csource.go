@@ -2,6 +2,7 @@ package messages
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,6 +33,34 @@ var (
 	cEquals   = regexp.MustCompile(`== (MPIX?_ERR_[A-Z_]+)`)
 )
 
+// given stands before a function whose callers give the class of what it says.
+const given = "given to "
+
+// givenClasses are the classes that calls of a function give it, and those of the table of kinds for what is said of all handles.
+func givenClasses(function string, sources []string) (all []string) {
+	call := regexp.MustCompile(`\b` + function + `\(`)
+	add := func(text string) {
+		for _, c := range mpiClass.FindAllString(text, -1) {
+			if !slices.Contains(all, c) {
+				all = append(all, c)
+			}
+		}
+	}
+	for _, s := range sources {
+		for _, at := range call.FindAllStringIndex(s, -1) {
+			add(strings.Join(arguments(s[at[1]:]), ","))
+		}
+		if function == "spx_bad_handle" {
+			for _, row := range kindRow.FindAllString(s, -1) {
+				add(row)
+			}
+		}
+	}
+	return all
+}
+
+var kindRow = regexp.MustCompile(`\[SPX_K_\w+\] = \{"a[^}]*\}`)
+
 // inC finds the texts of a C file. Its parts are found by their form, as clang-format leaves them: functions begin in the first column.
 func inC(file, source string) (found []Text) {
 	code := attribute.ReplaceAllStringFunc(withoutComments(source), func(a string) string { return strings.Repeat(" ", len(a)) })
@@ -43,6 +72,9 @@ func inC(file, source string) (found []Text) {
 		}
 		m, there := cMakers[name]
 		args := arguments(code[at[1]:])
+		if len(args) > 0 && args[0] == "SELF" { // a macro that is two arguments
+			args = append([]string{"0", "NULL"}, args[1:]...)
+		}
 		switch {
 		case name == "fprintf" && len(args) > 1 && strings.TrimSpace(args[0]) == "stderr":
 			m = cMaker{-1, 1}
@@ -64,7 +96,9 @@ func inC(file, source string) (found []Text) {
 		class := ""
 		switch {
 		case m.class >= 0:
-			class = mpiClass.FindString(args[m.class])
+			if class = mpiClass.FindString(args[m.class]); class == "" && in != "" {
+				class = given + in // its callers say which
+			}
 		case name == "spx_detail":
 			class = classAround(code[from:at[0]], code[at[1]:to])
 		}

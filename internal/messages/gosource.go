@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -73,7 +74,9 @@ var makers = map[string]maker{
 	"ClassError":   {-1, 1, true, "core/comm/"},
 	"fmt.Errorf":   {-1, 0, true, ""},
 	"errors.New":   {-1, 0, false, ""},
-	"complain":     {-1, 0, true, "capi/"},
+	"complain":     {-1, 0, false, "capi/"},
+	"sayOnce":      {-1, 2, false, "capi/"},
+	"a.sayOnce":    {-1, 1, false, "launch/agent/"},
 	"a.say":        {-1, 0, false, "launch/agent/"},
 	"r.wrong":      {-1, 1, true, "cluster/config/"},
 	"v.wrong":      {-1, 0, true, "cluster/config/"},
@@ -90,6 +93,7 @@ var makersOf = map[string]map[string]maker{
 var sentences = []string{"launch/job/", "core/diagnose/"}
 
 type goFile struct {
+	file   *ast.File
 	path   string
 	pkg    string
 	consts map[string]string
@@ -102,7 +106,7 @@ func inGo(file string, text []byte, consts map[string]string) ([]Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &goFile{path: file, pkg: f.Name.Name, consts: consts}
+	g := &goFile{file: f, path: file, pkg: f.Name.Name, consts: consts}
 	for _, d := range f.Decls {
 		g.in = ""
 		if fn, ok := d.(*ast.FuncDecl); ok {
@@ -178,13 +182,45 @@ func (g *goFile) call(c *ast.CallExpr) {
 			}
 			words += g.words(a)
 		}
+		words = strings.TrimRight(words, " ") // the last one may be empty
 	}
 	if strings.HasPrefix(name, "fmt.Fprint") && class == "" {
 		words = strings.TrimSuffix(words, "\n")
 	}
-	if telling(words) {
+	if !telling(words) {
+		return
+	}
+	classes := []string{class}
+	if class == "" && m.class >= 0 {
+		if inner, ok := c.Args[m.class].(*ast.CallExpr); ok {
+			classes = append(classes[:0], g.returned(nameOf(inner.Fun))...)
+		}
+	}
+	for _, class := range classes {
 		g.found = append(g.found, Text{class, words, g.path, g.in})
 	}
+}
+
+// returned are the classes that a function of the same file may return.
+func (g *goFile) returned(name string) (all []string) {
+	for _, d := range g.file.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Name.Name != name {
+			continue
+		}
+		ast.Inspect(fn, func(n ast.Node) bool {
+			if r, ok := n.(*ast.ReturnStmt); ok && len(r.Results) == 1 {
+				if c := g.class(r.Results[0]); c != "" && !slices.Contains(all, c) {
+					all = append(all, c)
+				}
+			}
+			return true
+		})
+	}
+	if all == nil {
+		all = []string{""}
+	}
+	return all
 }
 
 // telling is a text that has words of its own besides what is put into it.

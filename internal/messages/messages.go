@@ -68,10 +68,54 @@ func Collect(root string) ([]Text, error) {
 		all = append(all, more...)
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	if all, err = resolved(root, all); err != nil {
+		return nil, err
+	}
 	slices.SortStableFunc(all, func(a, b Text) int {
 		return cmp.Or(strings.Compare(a.Words, b.Words), strings.Compare(a.File, b.File), strings.Compare(a.In, b.In))
 	})
 	return slices.Compact(all), err
+}
+
+// resolved puts the classes that functions are given in place: one text for each of them.
+func resolved(root string, all []Text) (out []Text, err error) {
+	var sources []string
+	for _, dir := range []string{"capi/shim", "capi/dataplane"} {
+		names, err := filepath.Glob(filepath.Join(root, dir, "*.c"))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, string(text))
+		}
+	}
+	known := map[string][]string{}
+	for _, t := range all {
+		function, ok := strings.CutPrefix(t.Class, given)
+		if !ok {
+			out = append(out, t)
+			continue
+		}
+		if _, there := known[function]; !there {
+			known[function] = givenClasses(function, sources)
+		}
+		t.Class = ""
+		if len(known[function]) == 0 {
+			out = append(out, t)
+		}
+		for _, c := range known[function] {
+			t.Class = c
+			out = append(out, t)
+		}
+	}
+	return out, nil
 }
 
 // each calls f for the sources that may have texts: no tests, no generators, no generated files.

@@ -176,7 +176,7 @@ func Main() int {
 	a := newAgent(m.Job, conn)
 	status, err := a.run()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "spxrun: %v\n", err)
+		fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
 		status = lookStatus(err)
 	}
 	a.tell(&control.Message{Done: &control.Done{Status: status}})

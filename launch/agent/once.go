@@ -8,8 +8,10 @@ import (
 	"libspx/launch/service"
 )
 
-// A message that many have for one cause is said once in the job. Who has one asks first (service.Say); the agent that decides keeps what was
-// said, and by whom, and tells at the end of the job who had the same to say. Who gets no answer in time says what it has to say.
+// A message that many have for one cause is said once in the job. Who has one asks first (service.Say); the agent that decides lets the first one
+// speak, keeps the others waiting until that has spoken (service.Said), and tells them then that it was said: whoever ends the job has not ended
+// the speaker before. A speaker that is gone without having spoken is followed by the next one. At the end of the job it tells who had the same to
+// say. Who gets no answer in time says what it has to say.
 
 // mostSayings bounds what is kept; what comes beyond may be said.
 const mostSayings = 256
@@ -20,11 +22,19 @@ type sayer struct {
 	host        string
 }
 
-// saying is what was said for a cause: in short, by whom first, and who would have said it too.
+// speaking is a sayer and the way to it.
+type speaking struct {
+	who  sayer
+	conn client
+}
+
+// saying is what is said for a cause: in short, by whom, and who would have said it too.
 type saying struct {
-	short string // empty: nobody needs to know who else
-	first sayer
-	also  []sayer
+	cause, short string // short is empty: nobody needs to know who else
+	speaker      speaking
+	spoken       bool
+	waiting      []speaking // until it has spoken
+	also         []sayer
 }
 
 type sayings struct {
@@ -32,30 +42,84 @@ type sayings struct {
 	inOrder []*saying
 }
 
-// may decides whether one may say what it has to say for a cause: the first may. Again is not said either.
-func (s *sayings) may(cause, short string, who sayer) bool {
-	if old := s.of[cause]; old != nil {
-		if old.first != who && !slices.Contains(old.also, who) {
-			old.also = append(old.also, who)
+// What an answer to service.Say means (Number).
+const (
+	saidFirst = 1
+	saidAgain = 2
+)
+
+// answer is what an speaking is told.
+type answer struct {
+	to     client
+	number uint64
+}
+
+// ask is for one who has something to say for a cause. No answer: it has to wait.
+func (s *sayings) ask(cause, short string, by speaking) []answer {
+	if x := s.of[cause]; x != nil {
+		if !x.spoken {
+			x.waiting = append(x.waiting, by)
+			return nil
 		}
-		return false
+		x.note(by.who)
+		return []answer{{by.conn, saidAgain}}
 	}
-	if len(s.inOrder) >= mostSayings {
-		return true
+	if len(s.inOrder) < mostSayings {
+		if s.of == nil {
+			s.of = map[string]*saying{}
+		}
+		s.of[cause] = &saying{cause: cause, short: short, speaker: by}
+		s.inOrder = append(s.inOrder, s.of[cause])
 	}
-	if s.of == nil {
-		s.of = map[string]*saying{}
+	return []answer{{by.conn, saidFirst}}
+}
+
+func (x *saying) note(who sayer) {
+	if x.speaker.who != who && !slices.Contains(x.also, who) {
+		x.also = append(x.also, who)
 	}
-	s.of[cause] = &saying{short: short, first: who}
-	s.inOrder = append(s.inOrder, s.of[cause])
-	return true
+}
+
+// said: the speaker on this connection has spoken.
+func (s *sayings) said(conn client) (out []answer) {
+	for _, x := range s.inOrder {
+		if x.speaker.conn != conn || x.spoken {
+			continue
+		}
+		x.spoken = true
+		for _, w := range x.waiting {
+			x.note(w.who)
+			out = append(out, answer{w.conn, saidAgain})
+		}
+		x.waiting = nil
+	}
+	return out
+}
+
+// forget: this connection is gone. If its speaker has not spoken, the next one does.
+func (s *sayings) forget(conn client) (out []answer) {
+	for _, x := range s.inOrder {
+		x.waiting = slices.DeleteFunc(x.waiting, func(w speaking) bool { return w.conn == conn })
+		if x.speaker.conn != conn || x.spoken {
+			continue
+		}
+		if len(x.waiting) == 0 {
+			delete(s.of, x.cause)
+			continue
+		}
+		x.speaker, x.waiting = x.waiting[0], x.waiting[1:]
+		out = append(out, answer{x.speaker.conn, saidFirst})
+	}
+	s.inOrder = slices.DeleteFunc(s.inOrder, func(x *saying) bool { return s.of[x.cause] != x })
+	return out
 }
 
 // lines tell who had the same to say as others.
 func (s *sayings) lines() (all []string) {
 	for _, x := range s.inOrder {
 		if x.short != "" && len(x.also) > 0 {
-			all = append(all, fmt.Sprintf("also on %s: %s", everyone(x.also), x.short))
+			line, _, _ := strings.Cut(x.short, "\n")
+			all = append(all, fmt.Sprintf("also on %s: %s", everyone(x.also), line))
 		}
 	}
 	return all
@@ -98,28 +162,24 @@ func plural(noun string, n int) string {
 	return noun + "s"
 }
 
-// What an answer to service.Say means (Number).
-const (
-	saidFirst = 1
-	saidAgain = 2
-)
-
-// maySay answers one who asks whether it may say something.
-func (a *agent) maySay(q *question) *service.Message {
+// maySay is for one who asks whether it may say something.
+func (a *agent) maySay(q *question) {
 	who := sayer{world: q.World, rank: uint32(q.Number)}
 	if len(q.Slots) > 0 && int(q.Slots[0]) < len(a.spec.Hosts) {
 		who = sayer{host: a.spec.Hosts[q.Slots[0]]}
 	}
-	if a.sayings.may(q.Name, q.Text, who) {
-		return &service.Message{Number: saidFirst, FD: -1}
+	a.tellSayers(a.sayings.ask(q.Name, q.Text, speaking{who, q.conn}))
+}
+
+func (a *agent) tellSayers(list []answer) {
+	for _, x := range list {
+		x.to.Send(&service.Message{Kind: service.Say, Number: x.number, FD: -1}) //nolint:errcheck // it may be gone
 	}
-	return &service.Message{Number: saidAgain, FD: -1}
 }
 
 // sayOnce says what agents of several hosts may have to say alike; cause is what is alike.
 func (a *agent) sayOnce(cause, text string) {
-	own := &ownWord{a, text}
-	a.serve(&question{&service.Message{Kind: service.Say, Name: "agent: " + cause, Text: cause, Slots: []uint32{uint32(a.self)}, FD: -1}, own})
+	a.serve(&question{&service.Message{Kind: service.Say, Name: "agent: " + cause, Text: cause, Slots: []uint32{uint32(a.self)}, FD: -1}, &ownWord{a, text}})
 }
 
 // ownWord is an agent that asks whether it may say something.
@@ -132,6 +192,7 @@ type ownWord struct {
 func (w *ownWord) Send(m *service.Message) error {
 	if m.Number != saidAgain {
 		w.a.say(w.text)
+		w.a.serve(&question{&service.Message{Kind: service.Said, FD: -1}, w})
 	}
 	if w.a.up != nil {
 		w.a.hungUpHere(w)

@@ -11,34 +11,82 @@ import (
 	"libspx/launch/service"
 )
 
+// wire is a connection that keeps what was sent.
+type wire struct{ name string }
+
+func (w *wire) Send(*service.Message) error { return nil }
+func (w *wire) Gone() bool                  { return false }
+func (w *wire) Close()                      {}
+
+// answers writes answers shortly: "a first", "b again".
+func answers(list []answer) (out []string) {
+	for _, x := range list {
+		out = append(out, x.to.(*wire).name+map[uint64]string{saidFirst: " first", saidAgain: " again"}[x.number])
+	}
+	return out
+}
+
+// The first one speaks; the others wait until it has spoken, and are told then; who comes later is told at once.
 func TestSayings(t *testing.T) {
 	var s sayings
+	a, b, c, d := &wire{"a"}, &wire{"b"}, &wire{"c"}, &wire{"d"}
 	rank := func(n uint32) sayer { return sayer{rank: n} }
 	for n, step := range []struct {
-		cause, short string
-		who          sayer
-		may          bool
+		got  []answer
+		want []string
 	}{
-		{"a", "this", rank(2), true},
-		{"a", "this", rank(2), false}, // it has said it
-		{"a", "this", rank(0), false},
-		{"a", "this", rank(1), false},
-		{"a", "this", rank(1), false},
-		{"b", "", rank(0), true},
-		{"b", "", rank(1), false},
-		{"a", "this", sayer{world: 1, rank: 4}, false},
-		{"c", "that", sayer{host: "y"}, true},
-		{"c", "that", sayer{host: "z"}, false},
-		{"c", "that", sayer{host: "x"}, false},
-		{"d", "once", rank(7), true},
+		{s.ask("x", "this", speaking{rank(2), a}), []string{"a first"}},
+		{s.ask("x", "this", speaking{rank(0), b}), nil},
+		{s.ask("x", "this", speaking{rank(1), c}), nil},
+		{s.ask("y", "that", speaking{sayer{host: "h2"}, d}), []string{"d first"}}, // another cause
+		{s.forget(c), nil}, // has lost patience
+		{s.said(a), []string{"b again"}},
+		{s.forget(a), nil},
+		{s.ask("x", "this", speaking{rank(3), c}), []string{"c again"}},
+		{s.ask("x", "this", speaking{rank(2), c}), []string{"c again"}}, // the speaker itself
+		{s.ask("x", "this", speaking{rank(3), c}), []string{"c again"}},
+		{s.ask("x", "this", speaking{sayer{world: 1, rank: 4}, c}), []string{"c again"}},
+		{s.said(d), nil},
+		{s.ask("y", "that", speaking{sayer{host: "h3"}, a}), []string{"a again"}},
+		{s.ask("y", "that", speaking{sayer{host: "h1"}, a}), []string{"a again"}},
+		{s.ask("z", "", speaking{rank(1), b}), []string{"b first"}}, // nobody needs to know who else
+		{s.said(b), nil},
+		{s.ask("z", "", speaking{rank(2), b}), []string{"b again"}},
 	} {
-		if got := s.may(step.cause, step.short, step.who); got != step.may {
-			t.Errorf("step %d: may %+v say %q? %v, want %v", n, step.who, step.cause, got, step.may)
+		if got := answers(step.got); !slices.Equal(got, step.want) {
+			t.Errorf("step %d: %q, want %q", n, got, step.want)
 		}
 	}
-	want := []string{"also on ranks 0-1, rank 4 of world 1: this", "also on hosts x, z: that"}
+	want := []string{"also on ranks 0,3, rank 4 of world 1: this", "also on hosts h1, h3: that"}
 	if got := s.lines(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A speaker that was ended before it has spoken is followed by the next one.
+func TestSpeakerDies(t *testing.T) {
+	var s sayings
+	a, b, c := &wire{"a"}, &wire{"b"}, &wire{"c"}
+	for n, step := range []struct {
+		got  []answer
+		want []string
+	}{
+		{s.ask("x", "this", speaking{sayer{rank: 0}, a}), []string{"a first"}},
+		{s.ask("x", "this", speaking{sayer{rank: 1}, b}), nil},
+		{s.ask("x", "this", speaking{sayer{rank: 2}, c}), nil},
+		{s.forget(a), []string{"b first"}},
+		{s.said(a), nil}, // it is not its turn any more
+		{s.said(b), []string{"c again"}},
+		{s.ask("y", "that", speaking{sayer{rank: 0}, a}), []string{"a first"}},
+		{s.forget(a), nil},
+		{s.ask("y", "that", speaking{sayer{rank: 1}, b}), []string{"b first"}}, // nothing was said
+	} {
+		if got := answers(step.got); !slices.Equal(got, step.want) {
+			t.Errorf("step %d: %q, want %q", n, got, step.want)
+		}
+	}
+	if got := s.lines(); !slices.Equal(got, []string{"also on rank 2: this"}) {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -46,11 +94,11 @@ func TestSayings(t *testing.T) {
 func TestSayingsAreBounded(t *testing.T) {
 	var s sayings
 	for i := range 2 * mostSayings {
-		if !s.may(fmt.Sprint(i), "x", sayer{}) {
-			t.Fatalf("cause %d", i)
+		if got := answers(s.ask(fmt.Sprint(i), "x", speaking{sayer{}, &wire{"a"}})); !slices.Equal(got, []string{"a first"}) {
+			t.Fatalf("cause %d: %q", i, got)
 		}
 	}
-	if len(s.of) != mostSayings || s.may("0", "x", sayer{rank: 1}) {
+	if len(s.of) != mostSayings || len(s.inOrder) != mostSayings {
 		t.Errorf("%d causes are kept", len(s.of))
 	}
 }
@@ -61,7 +109,7 @@ func TestNumbersInC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int{"SAY": int(service.Say), "SAID_AGAIN": saidAgain} {
+	for name, want := range map[string]int{"SAY": int(service.Say), "SAID": int(service.Said), "SAID_FIRST": saidFirst, "SAID_AGAIN": saidAgain} {
 		m := regexp.MustCompile(`\b` + name + ` = (\d+)`).FindSubmatch(text)
 		if m == nil || string(m[1]) != strconv.Itoa(want) {
 			t.Errorf("once.c: %s is not %d", name, want)

@@ -132,7 +132,11 @@ func (a *agent) serve(q *question) {
 		a.inspectFor(q)
 		return
 	case service.Say:
-		answer = a.maySay(q)
+		a.maySay(q)
+		return
+	case service.Said:
+		a.tellSayers(a.sayings.said(q.conn))
+		return
 	case service.Describe:
 		answer = a.about()
 	default:
@@ -164,6 +168,7 @@ func (a *agent) hungUp(conn client) {
 	}
 	a.ports.forget(conn)
 	a.steering.forget(conn)
+	a.tellSayers(a.sayings.forget(conn))
 	a.waiters = slices.DeleteFunc(a.waiters, func(q *question) bool { return q.conn == conn })
 	conn.Close()
 }

@@ -97,15 +97,10 @@ func (a *agent) onHost() string {
 
 func notStarted(i int, file string, err error) string {
 	text := fmt.Sprintf("rank %d: cannot start %s: %v", i, file, err)
-	switch {
-	case errors.Is(err, syscall.EAGAIN):
-		text += "; the limit of processes is reached (ulimit -u, or the container's), start fewer"
-	case errors.Is(err, syscall.EMFILE):
-		text += "; the limit of open files is reached, raise it with ulimit -n"
-	case errors.Is(err, syscall.ENOENT):
-		text += "; does the interpreter in its first line exist?"
+	if errors.Is(err, syscall.ENOENT) {
+		return text + "; does the interpreter in its first line exist?"
 	}
-	return text
+	return text + process.Advice(err)
 }
 
 func statusOf(err error) int {

@@ -81,7 +81,7 @@ func Main(args []string) int {
 }
 
 func complain(status int, err error) int {
-	fmt.Fprintf(os.Stderr, "spxrun: %v\n", err)
+	fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
 	return status
 }
 

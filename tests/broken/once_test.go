@@ -27,6 +27,7 @@ var alike = []struct {
 		`^libspx: .*SPX_EAGER_MAX=much`, `^spxrun: also on ranks [\d,-]+: .*SPX_EAGER_MAX=much`}},
 	{name: "fatal", arg: "fatal", status: 6, once: []string{`^libspx: MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_RANK`, `^  on rank \d+ of 16`}},
 	{name: "abort", arg: "abort", status: -1, once: []string{`^libspx: MPI_Send failed: MPI_ERR_RANK`}},
+	{name: "crash", arg: "crash", status: 128 + int(syscall.SIGSEGV), once: []string{`^libspx: MPI_Send: SIGSEGV at address 0x40;`}},
 	{name: "leak", arg: "leak", env: []string{"SPX_CHECK=1"}, once: []string{
 		`^libspx: SPX_CHECK: rank \d+ leaves 1 communicators`, `^spxrun: also on ranks [\d,-]+: SPX_CHECK: communicators are left at MPI_Finalize$`}},
 }
@@ -52,7 +53,7 @@ func TestOnce(t *testing.T) {
 					t.Errorf("%d lines like %q, want 1\n%s", n, p, o.Text())
 				}
 			}
-			if n := count("^libspx: ", o.Stderr); n != 1 {
+			if n := count(`^libspx: \S+ \S`, o.Stderr); n != 1 {
 				t.Errorf("%d messages, want 1\n%s", n, o.Text())
 			}
 		})

@@ -30,7 +30,7 @@ func TestOnce(t *testing.T) {
 		if o.Late || o.Status != c.status {
 			t.Errorf("%s %v: status %d, want %d; late %v\n%s", c.arg, c.env, o.Status, c.status, o.Late, o.Text())
 		}
-		if n := count("^libspx: ", o.Stderr); n != 1 {
+		if n := count(`^libspx: \S+ \S`, o.Stderr); n != 1 {
 			t.Errorf("%s %v: %d messages, want 1\n%s", c.arg, c.env, n, o.Text())
 		}
 		if n := count(`^spxrun: also on ranks?`, o.Stderr); (n == 1) != c.also {

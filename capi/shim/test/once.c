@@ -28,7 +28,7 @@ typedef struct {
   int listener, how;
   char got[4096]; /* the question */
   size_t bytes;
-
+  int said;
 } agent;
 
 static void *serve(void *arg)
@@ -42,11 +42,15 @@ static void *serve(void *arg)
   a->bytes = n;
   char answer[64] = {0}, byte;
   uint64_t number = a->how == AGAIN ? 2 : 1;
+  uint32_t rest = 36;
+  memcpy(answer, &rest, sizeof rest);
   memcpy(answer + 13, &number, 8);
   if (a->how == FIRST || a->how == AGAIN) CHECK(write(fd, answer, 40) == 40);
   if (a->how == HALF) CHECK(write(fd, answer, 17) == 17);
+  a->said = -1;
   if (a->how != HANG_UP)
-    while (read(fd, &byte, 1) > 0) {}
+    for (int i = 0; read(fd, &byte, 1) > 0; i++)
+      if (i == 4) a->said = byte; /* the kind of what follows */
   close(fd);
   return NULL;
 }
@@ -65,8 +69,11 @@ static bool asked(int listener, int how, const char *cause, double *seconds, age
   *a = (agent){.listener = listener, .how = how};
   CHECK(pthread_create(&t, NULL, serve, a) == 0);
   double began = now();
-  bool may = spx_may_say(cause, "short");
+  int turn;
+  bool may = spx_may_say(cause, "short", &turn);
   *seconds = now() - began;
+  CHECK((turn >= 0) == (how == FIRST)); /* it was allowed, not just not forbidden */
+  spx_said(turn);
   CHECK(pthread_join(t, NULL) == 0);
   return may;
 }
@@ -77,12 +84,13 @@ int main(void)
   char job[33], longest[3000];
   double seconds;
   static agent a;
-  CHECK(spx_may_say("x", "x")); /* there is no job */
+  int turn;
+  CHECK(spx_may_say("x", "x", &turn) && turn == -1); /* there is no job */
   snprintf(job, sizeof job, "%02x%02x%02x%02xa1b2c3d4%016d", (unsigned)getpid() & 255, (unsigned)getpid() >> 8 & 255,
            (unsigned)getpid() >> 16 & 255, 7, 0);
   setenv("SPX_JOB", job, 1);
   setenv("SPX_RANK", "5", 1);
-  CHECK(spx_may_say("x", "x")); /* there is no agent */
+  CHECK(spx_may_say("x", "x", &turn) && turn == -1); /* there is no agent */
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   /* the bytes of the job's id, the last of the first eight in front */
   int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "spx-job-d4c3b2a107%02x%02x%02x",
@@ -95,7 +103,8 @@ int main(void)
   CHECK(a.got[0] == 28); /* kind; class and world are 0; then the number, which is the rank */
   CHECK(a.got[9] == 5 && a.got[17] == 5 && memcmp(a.got + 21, "cause", 5) == 0 && memcmp(a.got + 30, "short", 5) == 0);
   CHECK(a.bytes == 1 + 4 + 4 + 8 + (4 + 5) + (4 + 5) + 28 + 4 * 4);
-  CHECK(!asked(listener, AGAIN, "cause", &seconds, &a));
+  CHECK(a.said == 29);
+  CHECK(!asked(listener, AGAIN, "cause", &seconds, &a) && a.said == -1);
   CHECK(asked(listener, HANG_UP, "cause", &seconds, &a));
   CHECK(asked(listener, NOTHING, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
   CHECK(asked(listener, HALF, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);

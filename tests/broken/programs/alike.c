@@ -1,5 +1,5 @@
 /* All ranks do the same wrong thing, named by the argument: MPI before MPI_Init, a wrong rank with an error handler that ends all or the
- * communicator's processes, or they leave a communicator. */
+ * communicator's processes, a buffer that is none, or they leave a communicator. */
 #include <mpi.h>
 #include <string.h>
 
@@ -20,6 +20,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Send(&x, 1, MPI_INT, size, 0, half);
   }
+  if (strcmp(what, "crash") == 0) MPI_Send((char *)64, 4, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
   if (strcmp(what, "leak") == 0) {
     MPI_Comm copy;
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
