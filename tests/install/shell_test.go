@@ -1,6 +1,7 @@
 package install
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,39 @@ func TestCompletion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// zsh and fish themselves complete a line with what is installed: zsh in a terminal of its own (zpty), as a user would by the tab key.
+func TestCompletionByShells(t *testing.T) {
+	home := installed(t)
+	t.Run("fish", func(t *testing.T) {
+		harness.Need(t, "packaging", "fish")
+		for line, want := range map[string]string{"spxrun --on-d": "--on-death", "spxrun --on-death co": "continue", "spxctl resi": "resize", "spxctl jobs --js": "--json"} {
+			file := filepath.Join(home, "share/fish/vendor_completions.d", strings.Fields(line)[0]+".fish")
+			o := harness.Start(t, harness.Command{Args: []string{"fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", file, line},
+				Env: []string{"HOME=" + t.TempDir(), "PATH=" + home + "/bin:" + os.Getenv("PATH")}})
+			if word, _, _ := strings.Cut(strings.TrimSpace(o.Stdout), "\t"); o.Status != 0 || word != want {
+				t.Errorf("%q is completed by %q, not %q\n%s", line, word, want, o.Text())
+			}
+		}
+	})
+	t.Run("zsh", func(t *testing.T) {
+		harness.Need(t, "packaging", "zsh")
+		for line, want := range map[string]string{"spxrun --on-d": "spxrun --on-death", "spxrun --on-death co": "spxrun --on-death continue", "spxctl resi": "spxctl resize"} {
+			script := `zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u; setopt no_list_ambiguous; bindkey '^I' complete-word; show() { print -r -- \"<\$BUFFER>\" }; zle -N show; bindkey '^X' show; print rea''dy"
+zpty -m shell '*ready*' >/dev/null || zpty -r shell x '*ready*'
+zpty -w -n shell "$2"$'\t'$'\030'
+zpty -r shell answer '*<*>*'
+print -r -- "$answer"`
+			o := harness.Start(t, harness.Command{Args: []string{"zsh", "-f", "-c", script, "zsh", filepath.Join(home, "share/zsh/site-functions"), line},
+				Env: []string{"HOME=" + t.TempDir(), "TERM=dumb", "PATH=" + home + "/bin:" + os.Getenv("PATH")}})
+			if !strings.Contains(o.Stdout, "<"+want) {
+				t.Errorf("%q is not completed to %q\n%q", line, want, o.Stdout)
+			}
+		}
+	})
 }
 
 // After `module load libspx` the commands are there, and a program of another library's finds this one.
