@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -24,6 +25,12 @@ const roleVariable = "SPXRUN_TEST_ROLE"
 func TestMain(m *testing.M) {
 	if os.Getenv(roleVariable) != "" || filepath.Base(os.Args[0]) == agent.Name {
 		main()
+	}
+	// What is started gets the signals as they are by default, though whoever started the test may have them ignored (nohup, a shell's background job).
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
 	}
 	os.Exit(m.Run())
 }
