@@ -1,7 +1,8 @@
 /* copy.c - copies to memory that the caches can not hold: stores that go past them. Such a store does not read the line
  * first, nor does it push out what else is there; but who uses the data soon has to fetch them from memory. So it is for
- * messages that are several times this process's part of the last-level cache, and only for the receiver's buffer: the
- * ring has to stay in the cache.
+ * messages that are several times this process's part of the last-level cache, into the receiver's buffer; and for memory that
+ * another process reads where its processor shares no cache with ours: there each line of a plain store has to be fetched from that
+ * one's cache first.
  */
 #define _GNU_SOURCE
 #include <emmintrin.h>
@@ -30,6 +31,18 @@ void spx_copy_past_cache(void *to, const void *from, size_t n)
   }
   memcpy(d, s, n);
   _mm_sfence(); /* these stores are not ordered with the one that says that the message is complete */
+}
+
+void spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message)
+{
+  bool timed = spx_into_timed(into);
+  uint64_t start = timed ? spx_now_ns() : 0;
+  bool past = timed ? spx_into_next(into, n, start) : into->past && message <= SPX_INTO_MOST;
+  if (past)
+    spx_copy_past_cache(to, from, n);
+  else
+    memcpy(to, from, n);
+  if (timed) spx_into_took(into, past, n, spx_now_ns() - start);
 }
 
 /* Reads a file of the first processor's cache of a level; false: there is none. */

@@ -4,7 +4,7 @@
  *   ring.c     channels and rings: records             match.c    posted receives and unexpected messages
  *   p2p.c      starting sends and receives             deliver.c  what an arriving record does
  *   get.c      large messages: get, or two-copy stream far.c      reading another process's memory
- *   way.h      which of them, by timing both
+ *   copy.c     copies past the caches             into.h      when those are faster
  *   wait.c     progress, waiting
  *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
  *   peers.c    processes that come and go; files of other jobs
@@ -16,6 +16,7 @@
 #ifndef SPX_DP_H
 #define SPX_DP_H
 #include <string.h>
+#include "into.h"
 #include "mcast.h"
 #include "net.h"
 #include "origin.h"
@@ -43,7 +44,7 @@ typedef struct {
   uint32_t fragment_packed; /* the same of data that are not contiguous */
   uint64_t stream_max;      /* bytes: messages up to this size are streamed rather than got */
   uint64_t stream_both;     /* the same while this process has an announced message of its own */
-  bool learns;              /* up to stream_both the way is found by timing the copies: way.h */
+  bool learns;              /* messages up to stream_both are got where processors share no cache */
   uint64_t direct_min;      /* bytes: streams of this size on go to sockets from the user's buffer */
   uint64_t past_cache;      /* bytes: messages from this size on are stored past the caches */
   uint32_t cma;             /* 0: never process_vm_readv */
@@ -138,6 +139,9 @@ typedef struct spx_tx {
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;
   spx_conn *conn; /* reached over the network: buffer and control line are the connection's */
+  spx_into into;  /* how copies are stored there */
+  uint32_t met;   /* messages from there that are still taken for part of an exchange */
+  uint64_t asked; /* ns: when a stream was last asked for although messages are got */
 } spx_tx;
 SPX_HIDDEN extern spx_tx *spx_txs;
 
@@ -294,6 +298,9 @@ static inline void spx_copy_short(void *to, const void *from, uint64_t n)
 /* ---- copy.c -------------------------------------------------------------------------------------------------- */
 /* memcpy to memory that will not be read soon. */
 SPX_HIDDEN void spx_copy_past_cache(void *to, const void *from, size_t n);
+/* memcpy of at least SPX_INTO_LEAST bytes, of a message of so many, to memory that another process reads: past the caches where that
+ * takes far less time. */
+SPX_HIDDEN void spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message);
 /* Bytes of the last-level cache for each of so many processes of this host. */
 SPX_HIDDEN uint64_t spx_cache_part(uint64_t users);
 

@@ -6,8 +6,8 @@
  * Where reading is forbidden, or the data lie in short pieces (far.c), the receiver answers CTS and the sender streams DATA records
  * through the ring. It also does so up to SPX_STREAM_MAX, which depends on how many processes share a processor: two copies
  * through a ring that stays in the cache are faster than one by the kernel, which looks up every page (up to SPX_STREAM_BOTH while
- * this process has an announced message of its own: then both have to take turns for it anyway, and where each has a processor the
- * cheaper way is found by timing both: way.h). But a sender that
+ * this process has an announced message of its own: then both have to take turns for it anyway; but where the two processors share no
+ * cache, one copy by the kernel is less than the two that each of them makes then). But a sender that
  * computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all. The descriptor's word
  * says which of them was first.
  */
@@ -19,29 +19,21 @@
 #include "far.h"
 #include "net_long.h"
 #include "rma.h"
-#include "way.h"
 
 #define CHUNK       (4u << 20) /* bytes between looks at the sender's word */
 #define PATIENCE_NS 30000      /* how long a sender may take to begin its stream */
 #define LOOK_EVERY  16         /* rounds of progress between looks at the clock */
+#define REMEMBERED  8          /* messages for which it is remembered that one met one of ours */
 
 typedef struct {
   spx_request *r; /* NULL: free */
   uint32_t gen, next;
   bool sends;
-  bool timed; /* counted in streams */
 } descriptor;
 static descriptor *ids;
 static uint32_t ids_n, ids_used, ids_free; /* ids_free: index + 1 */
 static uint32_t sending;                   /* of them: announced messages of this process */
-static spx_way ways[SPX_WAY_CLASSES];      /* streams and gets while both processes send */
 SPX_TLS int64_t spx_next_send;
-
-/* From when a message is asked for as a stream until none is on its way any more; what was got meanwhile takes its time by itself. */
-static struct {
-  uint32_t open;                /* messages */
-  uint64_t since, apart, bytes; /* ns; ns of gets; of messages that have come */
-} streams;
 
 static uint64_t *shared_word(uint32_t proc, uint32_t index)
 {
@@ -57,8 +49,6 @@ void spx_get_attach(void)
   free(ids);
   ids = NULL;
   ids_n = ids_used = ids_free = sending = 0;
-  memset(ways, 0, sizeof ways);
-  streams.open = 0;
 }
 
 /* The buffer may not be read any more, but the descriptor stays. */
@@ -112,8 +102,6 @@ void spx_id_free(uint32_t index)
   descriptor *d = &ids[index];
   retract(index);
   sending -= d->sends;
-  streams.open -= d->timed;
-  d->timed = false;
   d->r = NULL;
   d->next = ids_free;
   ids_free = index + 1;
@@ -133,33 +121,6 @@ void spx_each_id(void (*fn)(spx_request *, void *), void *arg)
 {
   for (uint32_t i = 0; i < ids_used; i++)
     if (ids[i].r) fn(ids[i].r, arg);
-}
-
-/* ---- which way: timing ----------------------------------------------------------------------------------------- */
-
-static bool is_timed(const spx_request *r, uint32_t peer, const spx_rec_rts *rts)
-{
-  return spx_set.learns && !rts->type && r->type->flags & SPX_T_CONTIG && !spx_peer_is_far(peer);
-}
-
-static spx_way *way_of(const spx_request *r) { return &ways[spx_way_class((uint64_t)r->bytes)]; }
-
-static void stream_asked(const spx_request *r)
-{
-  ids[(uint32_t)r->aux[0] - 1].timed = true;
-  if (streams.open++ == 0) {
-    streams.since = spx_now_ns();
-    streams.apart = streams.bytes = 0;
-  }
-}
-
-/* The message has come, in whichever way: before its descriptor goes. */
-static void stream_ends(const spx_request *r)
-{
-  if (!ids[(uint32_t)r->aux[0] - 1].timed) return;
-  streams.bytes += (uint64_t)r->bytes;
-  if (streams.open == 1)
-    spx_way_took(way_of(r), SPX_WAY_STREAM, streams.bytes, spx_now_ns() - streams.since - streams.apart);
 }
 
 /* ---- get ----------------------------------------------------------------------------------------------------- */
@@ -220,14 +181,8 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   if (!can_get(peer, rts)) return GET_REFUSED;
   spx_far far;
-  uint64_t from = is_timed(r, peer, rts) ? spx_now_ns() : 0;
   get_result result = read_all(r, peer, rts, &far);
   spx_far_close(&far);
-  if (from && result == GET_DONE) {
-    uint64_t ns = spx_now_ns() - from;
-    spx_way_took(way_of(r), SPX_WAY_GET, (uint64_t)r->bytes, ns);
-    streams.apart += ns;
-  }
   return result;
 }
 
@@ -322,8 +277,7 @@ int spx_get_impatient(bool at_once)
     uint32_t peer = r->peer;
     stop_waiting_for_data(r);
     if (get(r, peer, &rts) != GET_DONE || !first_to_end(peer, rts.index, rts.gen))
-      continue; /* it has begun to stream, or is dead: both are told otherwise */
-    stream_ends(r);
+      continue;     /* it has begun to stream, or is dead: both are told otherwise */
     spx_id_drop(r); /* nobody will send DATA to it */
     r->state = SPX_S_NONE;
     finish_get(r, peer, &rts);
@@ -332,18 +286,32 @@ int spx_get_impatient(bool at_once)
   return 0;
 }
 
+/* Is a long message got although it might be streamed? Where two processes exchange messages and their processors share no cache, as
+ * copies tell (into.h). In an exchange one of them may be done with its part before the other begins: so what counts is whether a few of
+ * the last messages met. Every so often a stream is asked for all the same, and both sides see whether it is still so. */
+static bool is_exchange_apart(uint32_t peer, bool both)
+{
+  spx_tx *tx = &spx_txs[peer];
+  if (both)
+    tx->met = REMEMBERED;
+  else if (tx->met > 0)
+    tx->met--;
+  if (!tx->met || !spx_into_apart(&tx->into)) return false;
+  uint64_t now = spx_now_ns();
+  if (now - tx->asked < SPX_INTO_AGAIN) return true;
+  tx->asked = now;
+  return false;
+}
+
 void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   /* Getting many pieces costs more than packing them: only when the sender does not. Who has a message of its own to send takes
    * its turns anyway. */
   bool both = sending || spx_next_send > (int64_t)spx_set.eager_max;
   bool stream = (uint64_t)r->bytes <= (both ? spx_set.stream_both : spx_set.stream_max) || rts->type;
-  bool timed = both && stream && (uint64_t)r->bytes > spx_set.eager_max && is_timed(r, peer, rts);
-  if (timed) stream = !spx_way_gets(way_of(r), (uint64_t)r->bytes, spx_now_ns());
+  if (stream && spx_set.learns && !rts->type && is_exchange_apart(peer, both)) stream = false;
   if ((uint64_t)r->bytes > spx_set.eager_max && stream && can_get(peer, rts)) {
-    if (!ask_for_data(r, peer, rts)) return;
-    wait_for_data(r, rts);
-    if (timed) stream_asked(r);
+    if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;
   }
   spx_fetch_now(r, peer, rts);
@@ -383,12 +351,15 @@ void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, ui
   rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
   rec->seq = tx->seq++;
   rec->len = n;
-  spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
+  if (n >= SPX_INTO_LEAST && r->type->flags & SPX_T_CONTIG && !tx->conn)
+    spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->aux[3]);
+  else
+    spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
   spx_tx_commit(tx, rec, SPX_REC_BYTES(n), SPX_REC_DATA);
 }
 
 /* Bytes of a record: longer ones where packing and unpacking have a fixed cost of their own. */
-static uint32_t stream_piece(const spx_request *r)
+static uint32_t piece_of(const spx_request *r)
 {
   return r->type->flags & SPX_T_CONTIG ? spx_set.fragment : spx_set.fragment_packed;
 }
@@ -407,7 +378,7 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
     uint64_t at = r->aux[1], n = end - at,
              most = tx->conn       ? SPX_NET_FRAGMENT
                     : tx->ring < 0 ? SPX_REC_INLINE
-                                   : stream_piece(r);
+                                   : piece_of(r);
     if (n > most) n = most;
     spx_rec *rec = spx_tx_room(tx, SPX_REC_BYTES(n));
     if (!rec) return false;
@@ -434,7 +405,6 @@ void spx_stream_came(spx_request *r, uint64_t n)
   spx_rxs[r->peer].pieces++;
   r->aux[1] += n;
   if (r->aux[1] < (uint64_t)r->bytes) return;
-  stream_ends(r);
   spx_id_drop(r);
   r->state = SPX_S_NONE;
   spx_complete(r, r->error);

@@ -133,9 +133,12 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
   rec->seq = tx->seq++;
   rec->len = (uint32_t)n + prefix;
   if (id) memcpy(rec->data, id, sizeof *id);
-  if (SPX_LIKELY(t->flags & SPX_T_CONTIG))
-    spx_copy_short(rec->data + prefix, buf, n);
-  else
+  if (SPX_LIKELY(t->flags & SPX_T_CONTIG)) {
+    if (SPX_LIKELY(n < SPX_INTO_LEAST) || tx->conn)
+      spx_copy_short(rec->data + prefix, buf, n);
+    else
+      spx_copy_into(&tx->into, rec->data + prefix, buf, n, n);
+  } else
     spx_pack(buf, count, t, 0, (int64_t)n, rec->data + prefix);
   if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent((uint32_t)(tx - spx_txs), ctx, tag, n, tx->seq - 1, false);
   spx_tx_commit(tx, rec, bytes, id ? SPX_REC_EAGER_SYNC : SPX_REC_EAGER);

@@ -78,6 +78,7 @@ typedef struct spx_share {
   bool behind;    /* operations have begun here since this was looked after */
   int32_t error;  /* it can be used no more */
   uint64_t allocated; /* bulk memory by pieces of 64 KiB */
+  spx_into into;      /* how copies are stored there */
 } spx_share;
 
 /* 1 when all members agree that the communicator has shared memory. */
