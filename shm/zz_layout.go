@@ -188,6 +188,7 @@ const (
 	diagCheckOffBytes   = 40
 	diagCheckOffBasic   = 48
 	diagCheckOffRequest = 52
+	diagCheckOffRank    = 56
 	diagCheckBytes      = 64
 )
 

@@ -319,6 +319,8 @@ static void on_cancelled(const spx_rec *rec)
   if (r) spx_cancel_answer(r, id.error == 0);
 }
 
+void (*spx_check_arrived)(uint32_t peer, const spx_rec *rec);
+
 bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
 {
   switch (kind) {
@@ -338,6 +340,9 @@ bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
   case SPX_REC_MCAST_HAVE: spx_mcast_on_have(peer, rec); return true;
   case SPX_REC_VIA: return spx_net_via(peer, rec);
   case SPX_REC_CLOSE: spx_net_on_close(peer, rec); return true;
+  case SPX_REC_CHECK:
+    if (spx_check_arrived) spx_check_arrived(peer, rec);
+    return true;
   default: spx_fatal(MPI_ERR_INTERN, "process %u sent a record of unknown kind %u", peer, kind);
   }
 }

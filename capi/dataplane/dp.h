@@ -401,6 +401,9 @@ SPX_HIDDEN int spx_get_impatient(bool at_once);
 /* The receive r, which may be one of those, will not complete by DATA. */
 SPX_HIDDEN void spx_asked_forget(spx_request *r);
 
+/* ---- what SPX_CHECK=1 tells between hosts (shim/check_coll.c); NULL: there is nobody who wants to know ----------- */
+SPX_HIDDEN extern void (*spx_check_arrived)(uint32_t peer, const spx_rec *rec);
+
 /* ---- bsend.c ------------------------------------------------------------------------------------------------- */
 /* Copies a buffered send into the attached buffer and sends from there; completes r. */
 SPX_HIDDEN void spx_bsend_start(spx_request *r);

@@ -200,7 +200,8 @@ enum {
   SPX_QUEUE_SENT = 3,
   SPX_QUEUE_NO_ROOM = 4
 }; /* spx_diag_entry.kind */
-/* SPX_CHECK=1: what it has begun to do in an operation of a communicator (shim/check_coll.c). */
+/* SPX_CHECK=1: what it has begun to do in an operation of a communicator (shim/check_coll.c). Those of a process of another host are written by
+ * the processes here that are told of them. */
 typedef struct spx_diag_check {
   uint64_t ctx;
   uint32_t seq, version; /* version: odd while it is written; 0: never */
@@ -211,7 +212,8 @@ typedef struct spx_diag_check {
   uint64_t bytes;
   uint32_t basic;   /* basic type; 0: several */
   uint32_t request; /* 1: nonblocking or persistent */
-  uint64_t pad;
+  int32_t rank;     /* in the communicator */
+  uint32_t pad;
 } spx_diag_check;
 
 /* What it has counted since it began, for those who watch (docs/live.md) and for the tool information interface. Written by the process alone, with

@@ -41,7 +41,8 @@ typedef enum {
   SPX_REC_VIA,   /* bytes of the stream of another pair, which go through others: net_relay.c */
   SPX_REC_CLOSE, /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
   SPX_REC_LONG,  /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
-  SPX_REC_LAST = SPX_REC_LONG,
+  SPX_REC_CHECK, /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
+  SPX_REC_LAST = SPX_REC_CHECK,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
 

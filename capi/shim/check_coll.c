@@ -2,12 +2,15 @@
  *
  * Each process writes what it is about to do in an operation into its own cells of the memory file, then looks what the others have
  * written for the same operation of the communicator: nobody waits, and so no program behaves otherwise than without the check. Of two that
- * do not fit, the later one sees it. The cells of the last SPX_DIAG_CHECKS operations are kept: who is further behind is not compared, nor are
- * processes of other hosts. */
+ * do not fit, the later one sees it. The cells of the last SPX_DIAG_CHECKS operations are kept: who is further behind is not compared.
+ * Of each host the member of the lowest rank tells that of the next host, in a circle, what it does (SPX_REC_CHECK); who is told writes it
+ * into the teller's cells in its own host's file, where all processes of that host find it. If it has begun its own part already, and waits in it,
+ * no call is left to raise an error: then the job ends with the message. */
 #define _GNU_SOURCE
 #include "check_coll.h"
 #include "once.h"
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include "basic.h"
@@ -20,14 +23,6 @@ static spx_diag_check *cells_of(uint32_t i)
 {
   char *row = (char *)spx_segment + spx_segment->diag_off + (uint64_t)i * SPX_DIAG_BYTES;
   return (spx_diag_check *)(void *)(row + SPX_DIAG_CHECKED);
-}
-
-void spx_check_start(void)
-{
-  spx_checking = 0;
-  if (!spx_setting_begin(SPX_SET_CHECK, 0, 1) || !spx_segment->diag_off) return;
-  uint64_t at = (uint64_t)((char *)cells_of(spx_me) - (char *)spx_segment);
-  spx_checking = fallocate(spx_map.fd, 0, (off_t)at, SPX_DIAG_BYTES - SPX_DIAG_CHECKED) == 0;
 }
 
 /* ---- what is compared ---------------------------------------------------------------------------------------- */
@@ -59,7 +54,8 @@ static int compared_side(const spx_coll *c)
 
 static void describe(spx_diag_check *d, const spx_coll *c, int request)
 {
-  *d = (spx_diag_check){.ctx = c->comm->ctx, .seq = c->comm->coll_seq, .fn = spx_fn, .kind = c->key.kind + 1u};
+  *d = (spx_diag_check){
+      .ctx = c->comm->ctx, .seq = c->comm->coll_seq, .fn = spx_fn, .kind = c->key.kind + 1u, .rank = c->comm->rank};
   d->request = request != 0;
   d->root = has_root(c->key.kind) ? c->key.root : -1;
   d->op = c->op && c->op->predef ? (uint32_t)c->op->predef : 0;
@@ -81,8 +77,9 @@ static bool fit(uint32_t a, uint32_t b)
   return spx_basics[a].cls == spx_basics[b].cls && spx_basics[a].size == spx_basics[b].size;
 }
 
-static int differ(const spx_diag_check *a, int rank, const spx_diag_check *b, int other, const char *comm)
+static int differ(const spx_diag_check *a, const spx_diag_check *b, const char *comm)
 {
+  int rank = a->rank, other = b->rank;
   const char *name = *comm ? comm : "the communicator";
   if (a->kind != b->kind || a->request != b->request) {
     spx_detail("mismatched collectives: operation %u of %s is %s here (rank %d), but %s on rank %d", a->seq, name,
@@ -123,15 +120,19 @@ static uint32_t place_of(uint64_t ctx, uint32_t seq)
   return (uint32_t)((ctx / SPX_CTX_STEP * 0x9e3779b97f4a7c15ull >> 40) + seq) % SPX_DIAG_CHECKS;
 }
 
-static void publish(const spx_diag_check *mine)
+/* Writes what process i does. Where two write the same cell at once, what one of them has to say is lost. */
+static void publish(uint32_t i, const spx_diag_check *what)
 {
-  spx_diag_check *cell = cells_of(spx_me) + place_of(mine->ctx, mine->seq);
-  uint32_t version = cell->version | 1;
-  __atomic_store_n(&cell->version, version, __ATOMIC_RELAXED);
+  spx_diag_check *cell = cells_of(i) + place_of(what->ctx, what->seq);
+  uint32_t version = __atomic_load_n(&cell->version, __ATOMIC_RELAXED);
+  if (version & 1 ||
+      !__atomic_compare_exchange_n(&cell->version, &version, version + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    return;
   __atomic_thread_fence(__ATOMIC_RELEASE);
-  *cell = *mine;
-  cell->version = version;
-  __atomic_store_n(&cell->version, version + 1, __ATOMIC_RELEASE);
+  uint64_t before = offsetof(spx_diag_check, version), behind = before + sizeof cell->version;
+  memcpy(cell, what, before);
+  memcpy((char *)cell + behind, (const char *)what + behind, sizeof *cell - behind);
+  __atomic_store_n(&cell->version, version + 2, __ATOMIC_RELEASE);
   __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two, one sees the other's */
 }
 
@@ -146,18 +147,78 @@ static bool written(uint32_t i, const spx_diag_check *mine, spx_diag_check *out)
   return __atomic_load_n(&cell->version, __ATOMIC_RELAXED) == version && out->ctx == mine->ctx && out->seq == mine->seq;
 }
 
+/* ---- between hosts ------------------------------------------------------------------------------------------- */
+
+static uint32_t host_of(const spx_comm *c, int rank) { return spx_proc_of(c->peer[rank])->host; }
+
+static bool is_lowest_of_host(const spx_comm *c, int rank)
+{
+  for (int r = 0; r < rank; r++)
+    if (host_of(c, r) == host_of(c, rank)) return false;
+  return true;
+}
+
+/* The member of the lowest rank of the host that comes after ours in the order of those ranks; -1: there is none. */
+static int next_host(const spx_comm *c)
+{
+  for (int i = 1; i < c->size; i++) {
+    int r = (c->rank + i) % c->size;
+    if (host_of(c, r) != spx_segment->host && is_lowest_of_host(c, r)) return r;
+  }
+  return -1;
+}
+
+static void tell_next_host(const spx_comm *c, const spx_diag_check *mine)
+{
+  if (!is_lowest_of_host(c, c->rank)) return;
+  int next = next_host(c);
+  if (next < 0 || spx_peer_is_far(c->peer[next])) return;
+  spx_lock();
+  spx_tx_put(c->peer[next], SPX_REC_CHECK, 0, 0, 0, mine, sizeof *mine);
+  spx_unlock();
+}
+
+static bool is_sound(const spx_diag_check *d)
+{
+  return d->fn < SPX_FN_COUNT && d->kind > 0 && d->basic < SPX_B_COUNT_OF && d->rank >= 0;
+}
+
+/* What a process of another host does. */
+static void arrived(uint32_t peer, const spx_rec *rec)
+{
+  spx_diag_check theirs, mine;
+  if (rec->len != sizeof theirs || !spx_checking) return;
+  memcpy(&theirs, rec->data, sizeof theirs);
+  if (!is_sound(&theirs)) return;
+  uint64_t at = (uint64_t)((char *)cells_of(peer) - (char *)spx_segment);
+  if (fallocate(spx_map.fd, 0, (off_t)at, SPX_DIAG_BYTES - SPX_DIAG_CHECKED) != 0) return;
+  publish(peer, &theirs);
+  if (!written(spx_me, &theirs, &mine)) return;
+  int err = differ(&mine, &theirs, "");
+  if (err != MPI_SUCCESS) spx_fatal(err, "%s", spx_detail_text());
+}
+
+void spx_check_start(void)
+{
+  spx_checking = 0;
+  if (!spx_setting_begin(SPX_SET_CHECK, 0, 1) || !spx_segment->diag_off) return;
+  uint64_t at = (uint64_t)((char *)cells_of(spx_me) - (char *)spx_segment);
+  spx_checking = fallocate(spx_map.fd, 0, (off_t)at, SPX_DIAG_BYTES - SPX_DIAG_CHECKED) == 0;
+  spx_check_arrived = arrived;
+}
+
 int spx_check_collective(const spx_coll *c, int request)
 {
   spx_comm *comm = c->comm;
   if ((comm->flags & SPX_C_INTER) || comm->size == 1) return MPI_SUCCESS;
   spx_diag_check mine, other;
   describe(&mine, c, request);
-  publish(&mine);
+  publish(spx_me, &mine);
+  if (spx_net_on) tell_next_host(comm, &mine);
   for (int r = 0; r < comm->size; r++) {
     uint32_t i = comm->peer[r];
-    if (r == comm->rank || spx_peer_is_far(i) || spx_proc_of(i)->host != spx_segment->host) continue;
-    if (!written(i, &mine, &other)) continue;
-    int err = differ(&mine, comm->rank, &other, r, comm->name);
+    if (r == comm->rank || spx_peer_is_far(i) || !written(i, &mine, &other)) continue;
+    int err = differ(&mine, &other, comm->name);
     if (err != MPI_SUCCESS) return err;
   }
   return MPI_SUCCESS;

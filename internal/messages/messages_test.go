@@ -160,7 +160,7 @@ static int other(int code)
 func TestGo(t *testing.T) {
 	found, err := inGo("capi/x.go", []byte(`package main
 
-const limit = "SPX_LIMIT"
+const limit = "SPX_CHECK"
 
 //spx:body MPI_Comm_split
 func split(c *call) error {
@@ -169,13 +169,13 @@ func split(c *call) error {
 	}
 	return fail(C.MPI_ERR_OTHER, "%s=%s: "+"not understood: %v", limit, c.text(), err)
 }
-`), map[string]string{"main.limit": "SPX_LIMIT", "mpierr.Arg": "MPI_ERR_ARG"})
+`), map[string]string{"main.limit": "SPX_CHECK", "mpierr.Arg": "MPI_ERR_ARG"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Text{
 		{"MPI_ERR_ARG", "color is <color>: it must be 0 to <number of list - 1>", "capi/x.go", "MPI_Comm_split"},
-		{"MPI_ERR_OTHER", "SPX_LIMIT=<text>: not understood: <reason>", "capi/x.go", "MPI_Comm_split"},
+		{"MPI_ERR_OTHER", "SPX_CHECK=<text>: not understood: <reason>", "capi/x.go", "MPI_Comm_split"},
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("found\n%q, want\n%q", found, want)
