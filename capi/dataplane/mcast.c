@@ -156,7 +156,7 @@ static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const 
 uint32_t spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
 {
   spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, switches ? switch_of : NULL, 0);
-  spx_member *first = spx_mcast_next_host(&t, &n);
+  spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &n);
   if (!first) return SPX_NO_PEER;
   h.number = first->number;
   put(first->proc, h, first + 1, n - 1, data, len);
@@ -451,7 +451,7 @@ static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const 
   h.flags |= SPX_MCAST_CHAIN;
   n = living(members, n);
   spx_mcast_tree t = spx_mcast_tree_of(members, n, host_of(spx_me), host_of, switches ? switch_of : NULL, 0);
-  spx_member *first = spx_mcast_next_host(&t, &k);
+  spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &k);
   if (!first) return t.n;
   h.number = first->number;
   o->head = inner->head = first->proc;

@@ -35,7 +35,7 @@ SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32
 /* Takes a branch off, whose first member gets the message and looks after the others; NULL: there is nothing left. */
 SPX_HIDDEN spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n);
 /* Takes all members of other hosts off: the first, of the nearest host, gets the message and looks after the others. */
-SPX_HIDDEN spx_member *spx_mcast_next_host(spx_mcast_tree *t, uint32_t *n);
+SPX_HIDDEN spx_member *spx_mcast_next_host(spx_mcast_tree *t, uint32_t home, uint32_t *n);
 
 /* ---- what travels --------------------------------------------------------------------------------------------------- */
 /* In front of a message; then come the set of those that the receiver hands it on to, and the data. */
