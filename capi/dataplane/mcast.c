@@ -138,6 +138,14 @@ void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *
   }
 }
 
+void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data, uint32_t len)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    h.number = m[i].number;
+    if (!spx_proc_left(m[i].proc)) put(m[i].proc, h, NULL, 0, data, len);
+  }
+}
+
 /* Are all of them on this host, so few that handing each its record is less than waiting for the turn of one that does? */
 static bool are_few(const spx_member *m, uint32_t n)
 {
@@ -222,7 +230,8 @@ static uint32_t place_of(const spx_rankset *set, uint32_t proc)
   return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
 }
 
-/* Puts the message into the member's own channel; twice: it has gone another way, too. */
+/* Puts the message into the member's own channel; twice: it has gone another way, too. A member that has the data, or finds the
+ * message from its relay in its channel, must not come for them: nobody would answer. */
 static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice)
 {
   uint32_t skip = (uint32_t)sizeof h + h.set;
@@ -231,6 +240,8 @@ static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice
   if (spx_peer_is_far(m.proc)) h.master = SPX_MCAST_DIRECT;
   op *o = e->r ? e->r->priv : NULL;
   uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
+  if (h.flags & SPX_MCAST_ANNOUNCED && !spx_shelf_reaches(m.proc) && (at == UINT32_MAX || o->fetched[at] == FETCHED))
+    return;
   if (at != UINT32_MAX && o->fetched[at] == NOT_YET) o->fetched[at] = ITSELF;
   put(m.proc, h, NULL, 0, e->data + skip, e->len - skip);
 }

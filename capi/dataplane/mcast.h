@@ -95,6 +95,8 @@ SPX_HIDDEN void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t
 SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
 /* Hands a message on to n members, whose order changes. */
 SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len);
+/* The same, each with a record of its own. */
+SPX_HIDDEN void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data, uint32_t len);
 
 /* ---- mcast_arrive.c ------------------------------------------------------------------------------------------------- */
 /* A record of kind SPX_REC_MCAST; false: no memory, leave it where it is. */

@@ -2,7 +2,8 @@
  *
  * The member that hands an announced message on to others of its host fetches the data itself, onto its shelf (mcast_shelf.c), and hands
  * the message on when all of them are there: the connection of the master carries them once for each host, and who reads them on this
- * host needs neither the network nor the master. Those of other hosts get the message at once.
+ * host needs neither the network nor the master. Those of other hosts get the message at once. Each member gets its own record, so that
+ * it has the message when the master is told so: nobody else may die who had to hand it on.
  *
  * Nobody knows of a message whose data were not there when its relay died: the master sends it to the members itself then, as it does
  * whenever somebody dies who had to hand something on (mcast.c). It keeps the data until the relay of each host has told that they are
@@ -46,7 +47,7 @@ static int go_on(spx_poller *p)
   spx_poller_del(p);
   if (x->r->error == MPI_SUCCESS) {
     spx_shelf_came(x->block, x->where.rts.bytes);
-    spx_mcast_hand_on(x->h, x->members, x->n, &x->where, sizeof x->where);
+    spx_mcast_hand_each(x->h, x->members, x->n, &x->where, sizeof x->where);
     for (uint32_t i = 0; i < x->n; i++) {
       spx_rec_id done = {x->where.rts.index, x->where.rts.gen, SPX_MCAST_FOR(x->members[i].proc)};
       spx_tx_put(x->h.master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
