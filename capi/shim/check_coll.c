@@ -3,7 +3,7 @@
  * Each process writes what it is about to do in an operation into its own cells of the memory file, then looks what the others have
  * written for the same operation of the communicator: nobody waits, and so no program behaves otherwise than without the check. Of two that
  * do not fit, the later one sees it. The cells of the last SPX_DIAG_CHECKS operations are kept: who is further behind is not compared.
- * Of each host the member of the lowest rank tells that of the next host, in a circle, what it does (SPX_REC_CHECK); who is told writes it
+ * Of each host the member of the lowest rank tells those of the other hosts what it does (SPX_REC_CHECK); who is told writes it
  * into the teller's cells in its own host's file, where all processes of that host find it. If it has begun its own part already, and waits in it,
  * no call is left to raise an error: then the job ends with the message. */
 #define _GNU_SOURCE
@@ -151,30 +151,22 @@ static bool written(uint32_t i, const spx_diag_check *mine, spx_diag_check *out)
 
 static uint32_t host_of(const spx_comm *c, int rank) { return spx_proc_of(c->peer[rank])->host; }
 
-static bool is_lowest_of_host(const spx_comm *c, int rank)
+/* Tells the lowest ranks of the other hosts; of more hosts than that, those of the first ones. On a connection this comes before what the
+ * operation itself sends. */
+static void tell_hosts(const spx_comm *c, const spx_diag_check *mine)
 {
-  for (int r = 0; r < rank; r++)
-    if (host_of(c, r) == host_of(c, rank)) return false;
-  return true;
-}
-
-/* The member of the lowest rank of the host that comes after ours in the order of those ranks; -1: there is none. */
-static int next_host(const spx_comm *c)
-{
-  for (int i = 1; i < c->size; i++) {
-    int r = (c->rank + i) % c->size;
-    if (host_of(c, r) != spx_segment->host && is_lowest_of_host(c, r)) return r;
+  enum { MOST = 256 };
+  uint32_t hosts[MOST], n = 0, lowest[MOST];
+  for (int r = 0; r < c->size && n < MOST; r++) {
+    uint32_t k = 0, host = host_of(c, r);
+    if (host == spx_segment->host && r < c->rank) return; /* another one does it for this host */
+    while (k < n && hosts[k] != host) k++;
+    if (k < n || host == spx_segment->host || spx_peer_is_far(c->peer[r])) continue;
+    hosts[n] = host;
+    lowest[n++] = c->peer[r];
   }
-  return -1;
-}
-
-static void tell_next_host(const spx_comm *c, const spx_diag_check *mine)
-{
-  if (!is_lowest_of_host(c, c->rank)) return;
-  int next = next_host(c);
-  if (next < 0 || spx_peer_is_far(c->peer[next])) return;
   spx_lock();
-  spx_tx_put(c->peer[next], SPX_REC_CHECK, 0, 0, 0, mine, sizeof *mine);
+  for (uint32_t k = 0; k < n; k++) spx_tx_put(lowest[k], SPX_REC_CHECK, 0, 0, 0, mine, sizeof *mine);
   spx_unlock();
 }
 
@@ -214,7 +206,7 @@ int spx_check_collective(const spx_coll *c, int request)
   spx_diag_check mine, other;
   describe(&mine, c, request);
   publish(spx_me, &mine);
-  if (spx_net_on) tell_next_host(comm, &mine);
+  if (spx_net_on) tell_hosts(comm, &mine);
   for (int r = 0; r < comm->size; r++) {
     uint32_t i = comm->peer[r];
     if (r == comm->rank || spx_peer_is_far(i) || !written(i, &mine, &other)) continue;
