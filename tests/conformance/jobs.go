@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"libspx/launch/progress"
 )
 
 // runAll runs the lines and hands each result to done, in the order of the lines. Lines run at the same time as long as
@@ -50,14 +52,20 @@ func (r *runner) runAll(tests []testLine, jobs int, done func(*result)) []result
 			}()
 		}
 	}()
+	bar := progress.Start("running the suite", len(tests))
+	defer bar.End()
 	at := ""
 	for i := range tests {
 		if dir := tests[i].dir; dir != at {
 			at = dir
+			bar.Clear()
 			fmt.Printf("%s ...\n", at)
 		}
+		bar.Say(tests[i].name())
 		<-finished[i]
+		bar.Clear()
 		done(&results[i])
+		bar.Step()
 	}
 	return results
 }

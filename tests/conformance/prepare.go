@@ -6,8 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+
+	"libspx/launch/progress"
 )
 
 const (
@@ -167,15 +170,20 @@ func (s suite) build(tests []testLine) {
 		return // make of the single line will say so
 	}
 	defer unlock()
-	built := map[string]bool{}
+	var folders []string
 	for _, l := range tests {
-		if built[l.dir] {
-			continue
+		if !slices.Contains(folders, l.dir) {
+			folders = append(folders, l.dir)
 		}
-		built[l.dir] = true
-		cmd := exec.Command("make", "-k", "-j2", "-C", filepath.Join(s.treeOf(l.dir), l.dir))
+	}
+	bar := progress.Start("building the suite", len(folders))
+	defer bar.End()
+	for _, dir := range folders {
+		bar.Say(dir)
+		cmd := exec.Command("make", "-k", "-j2", "-C", filepath.Join(s.treeOf(dir), dir))
 		cmd.Env = cleanEnv(s.spx)
 		cmd.Run()
+		bar.Step()
 	}
 }
 

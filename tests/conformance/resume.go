@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// progress is the file that has the results so far, one a line, so that a run that was interrupted can go on.
-type progress struct {
+// journal is the file that has the results so far, one a line, so that a run that was interrupted can go on.
+type journal struct {
 	file *os.File
 	done map[string]result // of the interrupted run, by name
 }
 
 // openProgress begins a new file, or goes on with the one that is there.
-func openProgress(path string, resume bool) (*progress, error) {
-	p := &progress{done: map[string]result{}}
+func openProgress(path string, resume bool) (*journal, error) {
+	p := &journal{done: map[string]result{}}
 	if resume {
 		if err := p.read(path); err != nil && !os.IsNotExist(err) {
 			return nil, err
@@ -31,7 +31,7 @@ func openProgress(path string, resume bool) (*progress, error) {
 	return p, err
 }
 
-func (p *progress) read(path string) error {
+func (p *journal) read(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -53,12 +53,12 @@ func (p *progress) read(path string) error {
 }
 
 // add notes a result, before expected.tsv has been looked at.
-func (p *progress) add(r result) {
+func (p *journal) add(r result) {
 	fmt.Fprintf(p.file, "%s\t%s\t%.2f\t%s\n", r.line.name(), r.verdict, r.seconds, strings.NewReplacer("\t", " ", "\n", " ").Replace(r.why))
 }
 
 // known is the result of a line that need not run again.
-func (p *progress) known(l testLine) (result, bool) {
+func (p *journal) known(l testLine) (result, bool) {
 	r, ok := p.done[l.name()]
 	r.line = l
 	return r, ok

@@ -47,7 +47,7 @@ type runner struct {
 
 	ctx      context.Context // over when the user interrupts
 	until    time.Time       // no line begins later; zero: no end
-	progress *progress
+	progress *journal
 }
 
 // over tells whether no line is to begin any more.
