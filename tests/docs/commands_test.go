@@ -79,6 +79,9 @@ func table(t *testing.T) (rows []*row) {
 	return rows
 }
 
+// recorded is what tests/walk has written: all of its commands were executed when it was, and are those of README.
+const recorded = "docs/walk.md"
+
 // Every command of every page has a row, and what the row says of it is true. Those that are executed here succeed.
 func TestCommands(t *testing.T) {
 	rows := table(t)
@@ -86,6 +89,9 @@ func TestCommands(t *testing.T) {
 	var here, beside []command
 	status := map[string]int{}
 	for page, text := range pages(t) {
+		if page == recorded {
+			continue
+		}
 		inSteps := map[string]bool{}
 		if slices.Contains(transcripts, page) {
 			for _, s := range transcript.Steps(page, text) {

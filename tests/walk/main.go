@@ -200,9 +200,9 @@ What was printed, shortened:
 	return os.WriteFile(record, []byte(text), 0o644)
 }
 
-// shortened is an output of which the middle is left out.
+// shortened is an output of which the middle is left out, with the newcomer's home as the shell writes it.
 func shortened(output string) []string {
-	lines := strings.Split(strings.TrimRight(output, "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(output, "/"+home+"/", "~/"), "\n"), "\n")
 	if len(lines) == 1 && lines[0] == "" {
 		return nil
 	}
