@@ -35,9 +35,10 @@ void spx_copy_past_cache(void *to, const void *from, size_t n)
 
 void spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message)
 {
-  bool timed = spx_into_timed(into);
+  bool timed = spx_into_timed(into, spx_set.apart_every);
   uint64_t start = timed ? spx_now_ns() : 0;
-  bool past = timed ? spx_into_next(into, n, start) : into->past && message <= SPX_INTO_MOST;
+  bool past =
+      timed ? spx_into_next(into, n, start, 1000 * spx_set.apart_trial) : into->past && message <= spx_set.apart_max;
   if (past)
     spx_copy_past_cache(to, from, n);
   else

@@ -44,9 +44,13 @@ typedef struct {
   uint32_t fragment_packed; /* the same of data that are not contiguous */
   uint64_t stream_max;      /* bytes: messages up to this size are streamed rather than got */
   uint64_t stream_both;     /* the same while this process has an announced message of its own */
-  bool learns;              /* messages up to stream_both are got where processors share no cache */
+  bool gets_apart;          /* messages up to stream_both are got where processors share no cache */
   uint64_t direct_min;      /* bytes: streams of this size on go to sockets from the user's buffer */
   uint64_t past_cache;      /* bytes: messages from this size on are stored past the caches */
+  uint32_t apart_min;       /* bytes: copies of this size on are timed, and may go past the caches (into.h) */
+  uint64_t apart_max;       /* bytes: messages up to this size */
+  uint32_t apart_every;     /* one of so many copies is timed */
+  uint64_t apart_trial;     /* us between trials of the other way, at most */
   uint32_t cma;             /* 0: never process_vm_readv */
   uint32_t progress;        /* 1: a thread of its own carries on what is under way (shim/background.c) */
   uint32_t spin;            /* empty polls before yielding, when processors are not outnumbered */
@@ -297,7 +301,7 @@ static inline void spx_copy_short(void *to, const void *from, uint64_t n)
 /* ---- copy.c -------------------------------------------------------------------------------------------------- */
 /* memcpy to memory that will not be read soon. */
 SPX_HIDDEN void spx_copy_past_cache(void *to, const void *from, size_t n);
-/* memcpy of at least SPX_INTO_LEAST bytes, of a message of so many, to memory that another process reads: past the caches where that
+/* memcpy of at least SPX_APART_MIN bytes, of a message of so many, to memory that another process reads: past the caches where that
  * takes far less time. */
 SPX_HIDDEN void spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message);
 /* Bytes of the last-level cache for each of so many processes of this host. */

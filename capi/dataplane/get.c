@@ -298,7 +298,7 @@ static bool is_exchange_apart(uint32_t peer, bool both)
     tx->met--;
   if (!tx->met || !spx_into_apart(&tx->into)) return false;
   uint64_t now = spx_now_ns();
-  if (now - tx->asked < SPX_INTO_AGAIN) return true;
+  if (now - tx->asked < 1000 * spx_set.apart_trial) return true;
   tx->asked = now;
   return false;
 }
@@ -309,7 +309,7 @@ void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
    * its turns anyway. */
   bool both = sending || spx_next_send > (int64_t)spx_set.eager_max;
   bool stream = (uint64_t)r->bytes <= (both ? spx_set.stream_both : spx_set.stream_max) || rts->type;
-  if (stream && spx_set.learns && !rts->type && is_exchange_apart(peer, both)) stream = false;
+  if (stream && spx_set.gets_apart && !rts->type && is_exchange_apart(peer, both)) stream = false;
   if ((uint64_t)r->bytes > spx_set.eager_max && stream && can_get(peer, rts)) {
     if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;
@@ -351,7 +351,7 @@ void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, ui
   rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
   rec->seq = tx->seq++;
   rec->len = n;
-  if (n >= SPX_INTO_LEAST && r->type->flags & SPX_T_CONTIG && !tx->conn)
+  if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn)
     spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->aux[3]);
   else
     spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);

@@ -11,46 +11,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SPX_INTO_LEAST 2048u /* bytes of copies for which this is asked */
-#define SPX_INTO_MOST                                                                                                  \
-  262144u /* bytes of messages: longer ones come from memory, and reading them there again costs more than is won */
-#define SPX_INTO_EVERY 16u     /* one of so many is timed */
-#define SPX_INTO_TRIAL 4u      /* copies of a trial, all of them timed */
-#define SPX_INTO_LONG  262144u /* bytes: one from this size on */
-#define SPX_INTO_SOON  500000u /* ns between trials, at least, at first; twice as long after each that changed nothing */
-#define SPX_INTO_AGAIN 20000000u /* and at most, unless copies are long: */
-#define SPX_INTO_WORTH 64u       /* so many times what a trial takes */
+enum {
+  SPX_INTO_TRIAL = 4,      /* copies of a trial, all of them timed */
+  SPX_INTO_LONG = 1 << 18, /* bytes: one from this size on */
+  SPX_INTO_WORTH = 64,     /* trials are at least so many times apart as they take */
+  SPX_INTO_SOONER = 40,    /* the first pause between trials is this part of the longest */
+};
 
 typedef struct {
   uint32_t cost[2]; /* ps for a byte, on average, of plain stores and of those past the caches; 0: not known */
-  uint32_t copies;
-  uint32_t trial; /* copies that are left of one */
-  uint32_t pause; /* ns between trials; 0: none has been made */
-  bool past;      /* outside of trials */
-  uint64_t tried; /* ns: when the last trial began */
+  uint32_t until;   /* copies until one is timed */
+  uint32_t trial;   /* copies that are left of one */
+  uint64_t pause;   /* ns between trials, at least; 0: none has been made */
+  bool past;        /* outside of trials */
+  uint64_t tried;   /* ns: when the last trial began */
 } spx_into;
 
-/* Is the next copy timed? */
-static inline bool spx_into_timed(spx_into *i) { return ++i->copies % SPX_INTO_EVERY == 0 || i->trial > 0; }
+/* Is the next copy timed? One of `every` is, and all of a trial. */
+static inline bool spx_into_timed(spx_into *i, uint32_t every)
+{
+  if (i->until > 0) return i->until--, i->trial > 0;
+  i->until = every - 1;
+  return true;
+}
 
-/* Whether the next copy, of n bytes, which is timed, goes past the caches. */
-static inline bool spx_into_next(spx_into *i, uint64_t n, uint64_t now)
+/* Whether the next copy, of n bytes, which is timed, goes past the caches. Trials are as far apart as `longest` ns, if all of them say the
+ * same, and farther if copies are long. */
+static inline bool spx_into_next(spx_into *i, uint64_t n, uint64_t now, uint64_t longest)
 {
   if (i->trial > 0) {
     i->trial--;
     return !i->past;
   }
-  uint64_t is = i->cost[i->past], other = i->cost[!i->past];
+  uint64_t soon = longest / SPX_INTO_SOONER, is = i->cost[i->past], other = i->cost[!i->past];
   if (!is) return i->past;
   if (other && other + other / 8 < is) {
     i->past = !i->past;
-    i->pause = SPX_INTO_SOON;
+    i->pause = soon;
   }
   uint32_t copies = n < SPX_INTO_LONG ? SPX_INTO_TRIAL : 1;
   uint64_t worth = (other ? other : is) * n / 1000 * copies * SPX_INTO_WORTH;
   if (now - i->tried <= (worth > i->pause ? worth : i->pause)) return i->past;
   i->tried = now;
-  i->pause = i->pause < SPX_INTO_SOON ? SPX_INTO_SOON : i->pause > SPX_INTO_AGAIN / 2 ? SPX_INTO_AGAIN : 2 * i->pause;
+  i->pause = i->pause < soon ? soon : 2 * i->pause; /* twice as long after each that changed nothing */
+  if (i->pause > longest) i->pause = longest;
   i->trial = copies - 1;
   return !i->past;
 }

@@ -134,7 +134,7 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
   rec->len = (uint32_t)n + prefix;
   if (id) memcpy(rec->data, id, sizeof *id);
   if (SPX_LIKELY(t->flags & SPX_T_CONTIG)) {
-    if (SPX_LIKELY(n < SPX_INTO_LEAST) || tx->conn)
+    if (SPX_LIKELY(n < spx_set.apart_min) || tx->conn)
       spx_copy_short(rec->data + prefix, buf, n);
     else
       spx_copy_into(&tx->into, rec->data + prefix, buf, n, n);

@@ -271,7 +271,7 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     }
     if (from.type->flags & SPX_T_CONTIG && !bulk)
       spx_copy_short(to.at, from.at, (uint64_t)n);
-    else if (from.type->flags & SPX_T_CONTIG && n >= SPX_INTO_LEAST && !spx_crowded)
+    else if (from.type->flags & SPX_T_CONTIG && n >= (int64_t)spx_set.apart_min && !spx_crowded)
       spx_copy_into(&sh->into, to.at, from.at, (uint64_t)n, (uint64_t)n);
     else
       spx_piece_copy(from, to);

@@ -64,6 +64,10 @@ static void read_settings(void)
       .direct_min = spx_setting_begin(SPX_SET_DIRECT_MIN, DIRECT_MIN, UINT64_MAX),
       .stream_both = spx_setting_begin(SPX_SET_STREAM_BOTH, both, UINT64_MAX),
       .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
+      .apart_min = (uint32_t)spx_setting_begin(SPX_SET_APART_MIN, 2048, UINT32_MAX),
+      .apart_max = spx_setting_begin(SPX_SET_APART_MAX, 256u << 10, UINT64_MAX),
+      .apart_every = (uint32_t)spx_setting_begin(SPX_SET_APART_EVERY, 16, UINT32_MAX),
+      .apart_trial = spx_setting_begin(SPX_SET_APART_TRIAL, 20000, UINT32_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
       .progress = (uint32_t)spx_setting_begin(SPX_SET_PROGRESS, 0, 1),
       .spin = (uint32_t)spx_setting_begin(SPX_SET_SPIN, crowded ? 0 : 20000, UINT32_MAX),
@@ -72,7 +76,7 @@ static void read_settings(void)
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
       .mcast_shelf = spx_setting_begin(SPX_SET_MCAST_SHELF, 256u << 20, UINT64_MAX),
   };
-  spx_set.learns = crowded_by == ALONE && spx_set.stream_both == streamed[ALONE];
+  spx_set.gets_apart = crowded_by == ALONE && spx_set.stream_both == streamed[ALONE];
 }
 
 /* What depends on how many processes there are; the rest stays as it was when MPI started. */

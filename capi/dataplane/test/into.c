@@ -13,7 +13,7 @@
     }                                                                                                                  \
   } while (0)
 
-enum { PIECE = 8192 };
+enum { PIECE = 8192, EVERY = 16, LONGEST = 20000000 };
 
 /* What a copy takes in an invented machine, in ns: plain, and past the caches. */
 typedef struct {
@@ -26,7 +26,7 @@ static uint32_t copy(spx_into *i, const machine *m, uint64_t *now, uint64_t byte
 {
   uint32_t sum = 0;
   for (uint32_t k = 0; k < n; k++) {
-    bool timed = spx_into_timed(i), past = timed ? spx_into_next(i, bytes, *now) : i->past;
+    bool timed = spx_into_timed(i, EVERY), past = timed ? spx_into_next(i, bytes, *now, LONGEST) : i->past;
     uint64_t ns = m->ns[past] * bytes / PIECE;
     if (timed) spx_into_took(i, past, bytes, ns);
     *now += ns;
@@ -37,7 +37,7 @@ static uint32_t copy(spx_into *i, const machine *m, uint64_t *now, uint64_t byte
 
 static void finds_the_cheaper_way(void)
 {
-  enum { MANY = 100000, A_TRIAL = 2 * SPX_INTO_AGAIN / 200 + 1000 };
+  enum { MANY = 100000, A_TRIAL = 2 * LONGEST / 200 + 1000 };
   spx_into i = {0};
   uint64_t now = 1000000000;
   CHECK(copy(&i, &apart, &now, PIECE, 200) >= 150);
@@ -58,7 +58,7 @@ static void bears_noise(void)
   uint64_t now = 1000000000;
   copy(&i, &apart, &now, PIECE, 1000);
   spx_into_took(&i, true, PIECE, 4000000);
-  CHECK(spx_into_next(&i, PIECE, now));
+  CHECK(spx_into_next(&i, PIECE, now, LONGEST));
   i = (spx_into){0};
   CHECK(copy(&i, &like, &now, PIECE, 100000) < 200 && !i.past);
   spx_into_took(&i, true, 0, 100); /* nothing was copied */
