@@ -80,9 +80,21 @@ func tellLeft(c *call) error {
 		h := fnv.New64a()
 		h.Write([]byte(lines))
 		sayOnce(fmt.Sprintf("%s %x", shortly, h.Sum64()), shortly,
-			strings.TrimSuffix(fmt.Sprintf("SPX_CHECK: rank %d leaves %d %s at MPI_Finalize: %s\n%s", rank, total, what[0], what[1], lines), "\n"))
+			strings.TrimSuffix(fmt.Sprintf("SPX_CHECK: rank %d leaves %d %s at MPI_Finalize: %s\n%s", rank, total, counted(total, what[0]), what[1], lines), "\n"))
 	}
 	return nil
+}
+
+// counted is the word for one or several of them.
+func counted(n uint64, several string) string {
+	if n != 1 {
+		return several
+	}
+	what, of, _ := strings.Cut(several, " of ") // "sets of ranks"
+	if what = strings.TrimSuffix(what, "s"); of != "" {
+		return what + " of " + of
+	}
+	return what
 }
 
 // leftKinds say what it is, and what to do.

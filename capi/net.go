@@ -169,7 +169,7 @@ func handOver(c net.Conn, p tcp.Process) bool {
 	fd, err := socketOf(c)
 	if err != nil {
 		forgetPair(p)
-		complain(fmt.Sprintf("the connection with %v: %v", describe(p), err), "")
+		complain(fmt.Sprintf("connections: %v", err), fmt.Sprintf("the connection with %v: %v", describe(p), err))
 		return false
 	}
 	C.spx_net_adopt(C.int(fd), C.uint32_t(p.Number), C.uint32_t(p.Life))
@@ -251,7 +251,8 @@ func callUntil(p tcp.Process) {
 		}
 		if err != nil && !told && time.Since(began) > complainAfter && !isGone(p) {
 			told = true
-			complain(fmt.Sprintf("%v cannot be reached at %v", describe(p), addressOf(p.Number)), fmt.Sprintf(" from %s (%v): %v%s", hostName(), addressOf(s.id.Self.Number).Addr(), err, cause(err)))
+			complain(unreached(addressOf(p.Number), err), fmt.Sprintf("%v cannot be reached at %v from %s (%v): %v%s",
+				describe(p), addressOf(p.Number), hostName(), addressOf(s.id.Self.Number).Addr(), err, cause(err)))
 		}
 		select {
 		case <-s.stop:
@@ -269,10 +270,22 @@ func endDiffering(p tcp.Process, theirs string) {
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
+// unreached says shortly what is out of reach: the host, where that is the cause.
+func unreached(at netip.AddrPort, err error) string {
+	for _, no := range []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, os.ErrDeadlineExceeded, syscall.ETIMEDOUT} {
+		if errors.Is(err, no) {
+			return fmt.Sprintf("%v cannot be reached (%v)", at.Addr(), no)
+		}
+	}
+	return fmt.Sprintf("%v cannot be reached", at)
+}
+
 func cause(err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "; nobody listens there: has the process ended, or is this another host's address?"
+	case errors.Is(err, syscall.EACCES):
+		return "; a rule of the system forbids it (ip route, firewall): name another interface (--iface)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "; there is no route: name the interface that leads there (--iface)"
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -304,8 +317,8 @@ func describe(p tcp.Process) string {
 	return fmt.Sprintf("rank %d of world %d (process %d)", procOf(p.Number).world_rank, procOf(p.Number).world_id, p.Number)
 }
 
-// complain says what is wrong with the network, and how it shows in this process; of those that have the same to say, one does.
+// complain says what is wrong with the network as it shows in this process; of those that have the same to say, one does. what is that shortly.
 func complain(what, here string) {
 	me := procOf(netState.id.Self.Number)
-	sayOnce(what, what, fmt.Sprintf("rank %d of world %d: %s%s", me.world_rank, me.world_id, what, here))
+	sayOnce(what, what, fmt.Sprintf("rank %d of world %d: %s", me.world_rank, me.world_id, here))
 }

@@ -109,7 +109,7 @@ func currentEnvironment() []string {
 }
 
 var placeVariables = []string{service.EnvFD, service.EnvAgent, service.EnvProc, service.EnvRank, service.EnvSize, service.EnvJob,
-	service.EnvLocalRank, service.EnvLocalSize, service.EnvAppnum, service.EnvMaxprocs, service.EnvErrhandler, service.EnvParent}
+	service.EnvLocalRank, service.EnvLocalSize, service.EnvAppnum, service.EnvMaxprocs, service.EnvErrhandler, service.EnvParent, service.EnvDoor}
 
 // spawn is collective over the communicator; what programs returns counts at the root alone.
 func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) error {

@@ -1,8 +1,8 @@
 /* abort.c - the end of a job that cannot go on: MPI_Abort, fatal errors, crashes. All in C: it must work whatever state the
  * engine is in.
  *
- * The first process to claim spx_seg.abort_claim prints; the agent sees owner_state ABORTED and ends all others. Each host of a job has such a
- * claim, and processes that have not called MPI_Init have none: then the agents decide who prints (once.h). */
+ * The agents decide who prints (once.h); without an answer it is the first process to claim spx_seg.abort_claim. The agent sees owner_state ABORTED
+ * and ends all others. */
 #include "error.h"
 #include "once.h"
 #include "runtime.h"
@@ -27,6 +27,8 @@ const char *spx_whoami(void)
              spx_world ? (uint32_t)spx_world->size : spx_segment->world_size, host, (int)getpid(), job);
   } else {
     const char *rank = getenv("SPX_RANK");
+    if (!rank) rank = getenv("PMI_RANK");
+    if (!rank) rank = getenv("PMIX_RANK");
     snprintf(text, 160, "%s%s on %s (pid %d)", rank ? "rank " : "a process", rank ? rank : "", host, (int)getpid());
   }
   return text;
@@ -71,10 +73,9 @@ static void await_printed(void)
 
 static int exit_status(int code) { return (code & 255) ? code & 255 : 1; }
 
-/* Takes the right to speak for the job: true for the first process. */
+/* Has this process's code be the job's, unless another one's is: true for the first process of this host. */
 static bool claim(int code)
 {
-  if (!spx_segment || spx_state == SPX_BEFORE_INIT) return true;
   uint32_t nobody = 0;
   if (!__atomic_compare_exchange_n(&spx_segment->abort_claim, &nobody, spx_proc_of(spx_me)->world_rank + 1, false,
                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -83,14 +84,12 @@ static bool claim(int code)
   return true;
 }
 
-/* May this process say why it ends the job? It is the first one, or has asked: then another one has said it when the answer is no. */
+/* May this process say why it ends the job? Another one has said it, or something else that ends the job, when the answer is no. */
 static bool may_say_end(int status, const char *text, int *turn)
 {
-  bool first = claim(status);
-  *turn = -1;
   if (!spx_segment || spx_state == SPX_BEFORE_INIT) return spx_may_say(text, text, turn);
-  if (spx_segment->flags & SPX_SEG_HOSTS) return spx_may_say("the end of the job", "", turn);
-  return first;
+  bool may = spx_may_say("the end of the job", text, turn), first = claim(status);
+  return *turn >= 0 || (may && first);
 }
 
 void spx_end_job(int code, const char *text)

@@ -119,9 +119,10 @@ void spx_check_leaks(void)
   spx_unlock();
   if (u.messages)
     spx_say_once("SPX_CHECK: messages are left that were never received",
-                 "SPX_CHECK: rank %u leaves %d messages that it has never received: the first from rank %d, with "
+                 "SPX_CHECK: rank %u leaves %d message%s that it has never received: the first from rank %d, with "
                  "tag %d, of %llu bytes",
-                 spx_proc_of(spx_me)->world_rank, u.messages, first.src, first.tag, (unsigned long long)first.bytes);
+                 spx_proc_of(spx_me)->world_rank, u.messages, u.messages == 1 ? "" : "s", first.src, first.tag,
+                 (unsigned long long)first.bytes);
   l.n = 0;
   if (spx_made_now)
     for (int k = 1; k < SPX_K_COUNT; k++) spx_each_handle((spx_kind)k, count_object, &(counting){&l, (spx_kind)k});

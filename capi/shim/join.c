@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The error code, with its detail text. */
@@ -65,6 +66,9 @@ int spx_join(void)
           getenv("SPX_FD"), proc < 0 ? "missing" : getenv("SPX_PROC"),
           getenv("SPX_JOB") ? getenv("SPX_JOB") : "missing");
     fcntl(fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not in the job */
+    long door = env_number("SPX_DOOR");
+    struct stat st;
+    if (door > 2 && fstat((int)door, &st) == 0 && S_ISSOCK(st.st_mode)) fcntl((int)door, F_SETFD, FD_CLOEXEC);
   } else {
     spx_frame f = {.fn = SPX_IN_ALONE};
     int err = spx_go_internal(&f);

@@ -124,17 +124,35 @@ static uint64_t ask(int fd, message *m)
   return number;
 }
 
-bool spx_may_say(const char *cause, const char *shortly, int *turn)
+static bool connects(int fd, const struct sockaddr_un *to, size_t n)
+{
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+  return connect(fd, (const struct sockaddr *)to, size) == 0;
+}
+
+/* Connects with the agent: by its abstract name or, from another network namespace, by the descriptor that leads to it (launch/service/door.go). */
+static bool reach_agent(int fd, uint64_t job)
 {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
+  const char *door = getenv("SPX_DOOR"), *who[] = {"self", getenv("SPX_AGENT")};
+  int n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
+  if (connects(fd, &to, 1 + (size_t)n)) return true;
+  for (int i = 0; i < 2 && door; i++) {
+    n = who[i] ? snprintf(to.sun_path, sizeof to.sun_path, "/proc/%s/fd/%s", who[i], door) : 0;
+    if (n > 0 && n < (int)sizeof to.sun_path && connects(fd, &to, (size_t)n + 1)) return true;
+  }
+  return false;
+}
+
+bool spx_may_say(const char *cause, const char *shortly, int *turn)
+{
   message m;
   uint64_t job = job_number(), number = 0;
   *turn = -1;
   if (!job) return true;
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return true;
-  int n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
-  if (connect(fd, (struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0) {
+  if (reach_agent(fd, job)) {
     question(&m, SAY, cause, shortly);
     number = ask(fd, &m);
   }

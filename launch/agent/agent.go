@@ -70,6 +70,7 @@ type agent struct {
 	domains    [][]int    // that ranks are bound to, in turn; none: they are not
 	processors []cpus.CPU // of this host, as far as it may use them
 	listener   int
+	door       bool // processes inherit a second way to this agent
 	guests     map[ident.ProcID]int
 	ports      ports
 	steering   steering
@@ -154,7 +155,7 @@ func Main() int {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_NAME, uintptr(namePointer()), 0, 0, 0) //nolint:errcheck // cosmetic
 	unix.CloseOnExec(ControlFD)
-	reserve(control.MemoryFD, control.GateFD)
+	reserve(control.MemoryFD, control.GateFD, control.DoorFD)
 	if len(os.Args) > 1 && os.Args[1] == service.AdoptWord {
 		return adopt()
 	}

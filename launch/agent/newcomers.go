@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -178,7 +177,7 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 	m := b.members[rank]
 	p := &b.question.Programs[m.Program]
 	n, here := strconv.Itoa(rank), strconv.Itoa(local)
-	s := &process.Spec{File: b.files[m.Program], Argv: p.Argv, Dir: p.Dir, Share: []int{control.MemoryFD}, Env: append(env[:len(env):len(env)],
+	s := &process.Spec{File: b.files[m.Program], Argv: p.Argv, Dir: p.Dir, Share: a.shared(), Env: append(env[:len(env):len(env)],
 		service.EnvProc+"="+strconv.Itoa(m.Proc), service.EnvRank+"="+n, service.EnvLocalRank+"="+here,
 		"OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+here)}
 	s.Stdio[0] = null
@@ -204,11 +203,8 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 // tells them where they are.
 func (a *agent) spawnEnvironment(b *batch, k, here int) []string {
 	p := &b.question.Programs[k]
-	id, size, local := a.segment.JobID(), strconv.Itoa(len(b.members)), strconv.Itoa(here)
-	env := append(append([]string(nil), p.Env...),
-		service.EnvFD+"="+strconv.Itoa(control.MemoryFD),
-		service.EnvAgent+"="+strconv.Itoa(os.Getpid()),
-		service.EnvJob+"="+hex.EncodeToString(id[:]),
+	size, local := strconv.Itoa(len(b.members)), strconv.Itoa(here)
+	env := append(append(append([]string(nil), p.Env...), a.placeOfJob()...),
 		service.EnvSize+"="+size,
 		service.EnvLocalSize+"="+local,
 		service.EnvAppnum+"="+strconv.Itoa(k),

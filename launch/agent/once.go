@@ -22,19 +22,26 @@ type sayer struct {
 	host        string
 }
 
-// speaking is a sayer and the way to it.
+// speaking is a sayer, the way to it, and what it has to say, in short.
 type speaking struct {
-	who  sayer
-	conn client
+	who   sayer
+	conn  client
+	short string // empty: nobody needs to know that it had this to say, too
 }
 
-// saying is what is said for a cause: in short, by whom, and who would have said it too.
+// saying is what is said for a cause: by whom, and who would have said something too. That may be something else: of the errors that end a job one is said.
 type saying struct {
-	cause, short string // short is empty: nobody needs to know who else
-	speaker      speaking
-	spoken       bool
-	waiting      []speaking // until it has spoken
-	also         []sayer
+	cause   string
+	speaker speaking
+	spoken  bool
+	waiting []speaking // until it has spoken
+	also    []others
+}
+
+// others are those who had this to say in short.
+type others struct {
+	short string
+	who   []sayer
 }
 
 type sayings struct {
@@ -55,29 +62,44 @@ type answer struct {
 }
 
 // ask is for one who has something to say for a cause. No answer: it has to wait.
-func (s *sayings) ask(cause, short string, by speaking) []answer {
+func (s *sayings) ask(cause string, by speaking) []answer {
 	if x := s.of[cause]; x != nil {
 		if !x.spoken {
 			x.waiting = append(x.waiting, by)
 			return nil
 		}
-		x.note(by.who)
+		x.note(by)
 		return []answer{{by.conn, saidAgain}}
 	}
 	if len(s.inOrder) < mostSayings {
 		if s.of == nil {
 			s.of = map[string]*saying{}
 		}
-		s.of[cause] = &saying{cause: cause, short: short, speaker: by}
+		s.of[cause] = &saying{cause: cause, speaker: by}
 		s.inOrder = append(s.inOrder, s.of[cause])
 	}
 	return []answer{{by.conn, saidFirst}}
 }
 
-func (x *saying) note(who sayer) {
-	if x.speaker.who != who && !slices.Contains(x.also, who) {
-		x.also = append(x.also, who)
+// alike: who speaks for this cause has just that to say, or nobody does.
+func (s *sayings) alike(cause, short string) bool {
+	x := s.of[cause]
+	return x == nil || x.speaker.short == short
+}
+
+func (x *saying) note(by speaking) {
+	if x.speaker.who == by.who || by.short == "" {
+		return
 	}
+	for n := range x.also {
+		if o := &x.also[n]; o.short == by.short {
+			if !slices.Contains(o.who, by.who) {
+				o.who = append(o.who, by.who)
+			}
+			return
+		}
+	}
+	x.also = append(x.also, others{by.short, []sayer{by.who}})
 }
 
 // said: the speaker on this connection has spoken.
@@ -88,7 +110,7 @@ func (s *sayings) said(conn client) (out []answer) {
 		}
 		x.spoken = true
 		for _, w := range x.waiting {
-			x.note(w.who)
+			x.note(w)
 			out = append(out, answer{w.conn, saidAgain})
 		}
 		x.waiting = nil
@@ -114,12 +136,28 @@ func (s *sayings) forget(conn client) (out []answer) {
 	return out
 }
 
-// lines tell who had the same to say as others.
+// mostOthers bounds the lines of those who had something else to say.
+const mostOthers = 4
+
+// lines tell who had the same to say as others, or something else for the same cause.
 func (s *sayings) lines() (all []string) {
 	for _, x := range s.inOrder {
-		if x.short != "" && len(x.also) > 0 {
-			line, _, _ := strings.Cut(x.short, "\n")
-			all = append(all, fmt.Sprintf("also on %s: %s", everyone(x.also), line))
+		var rest []sayer
+		more := 0
+		for _, o := range x.also {
+			line, _, _ := strings.Cut(o.short, "\n")
+			switch {
+			case o.short == x.speaker.short:
+				all = append(all, fmt.Sprintf("also on %s: %s", everyone(o.who), line))
+			case more < mostOthers:
+				more++
+				all = append(all, fmt.Sprintf("at the same time on %s: %s", everyone(o.who), line))
+			default:
+				rest = append(rest, o.who...)
+			}
+		}
+		if len(rest) > 0 {
+			all = append(all, fmt.Sprintf("at the same time on %s: other errors", everyone(rest)))
 		}
 	}
 	return all
@@ -168,7 +206,10 @@ func (a *agent) maySay(q *question) {
 	if len(q.Slots) > 0 && int(q.Slots[0]) < len(a.spec.Hosts) {
 		who = sayer{host: a.spec.Hosts[q.Slots[0]]}
 	}
-	a.tellSayers(a.sayings.ask(q.Name, q.Text, speaking{who, q.conn}))
+	if a.machine.Ending() && !a.sayings.alike(q.Name, q.Text) {
+		q.Text = "" // it comes of that
+	}
+	a.tellSayers(a.sayings.ask(q.Name, speaking{who, q.conn, q.Text}))
 }
 
 func (a *agent) tellSayers(list []answer) {

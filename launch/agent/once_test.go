@@ -35,23 +35,23 @@ func TestSayings(t *testing.T) {
 		got  []answer
 		want []string
 	}{
-		{s.ask("x", "this", speaking{rank(2), a}), []string{"a first"}},
-		{s.ask("x", "this", speaking{rank(0), b}), nil},
-		{s.ask("x", "this", speaking{rank(1), c}), nil},
-		{s.ask("y", "that", speaking{sayer{host: "h2"}, d}), []string{"d first"}}, // another cause
+		{s.ask("x", speaking{rank(2), a, "this"}), []string{"a first"}},
+		{s.ask("x", speaking{rank(0), b, "this"}), nil},
+		{s.ask("x", speaking{rank(1), c, "this"}), nil},
+		{s.ask("y", speaking{sayer{host: "h2"}, d, "that"}), []string{"d first"}}, // another cause
 		{s.forget(c), nil}, // has lost patience
 		{s.said(a), []string{"b again"}},
 		{s.forget(a), nil},
-		{s.ask("x", "this", speaking{rank(3), c}), []string{"c again"}},
-		{s.ask("x", "this", speaking{rank(2), c}), []string{"c again"}}, // the speaker itself
-		{s.ask("x", "this", speaking{rank(3), c}), []string{"c again"}},
-		{s.ask("x", "this", speaking{sayer{world: 1, rank: 4}, c}), []string{"c again"}},
+		{s.ask("x", speaking{rank(3), c, "this"}), []string{"c again"}},
+		{s.ask("x", speaking{rank(2), c, "this"}), []string{"c again"}}, // the speaker itself
+		{s.ask("x", speaking{rank(3), c, "this"}), []string{"c again"}},
+		{s.ask("x", speaking{sayer{world: 1, rank: 4}, c, "this"}), []string{"c again"}},
 		{s.said(d), nil},
-		{s.ask("y", "that", speaking{sayer{host: "h3"}, a}), []string{"a again"}},
-		{s.ask("y", "that", speaking{sayer{host: "h1"}, a}), []string{"a again"}},
-		{s.ask("z", "", speaking{rank(1), b}), []string{"b first"}}, // nobody needs to know who else
+		{s.ask("y", speaking{sayer{host: "h3"}, a, "that"}), []string{"a again"}},
+		{s.ask("y", speaking{sayer{host: "h1"}, a, "that"}), []string{"a again"}},
+		{s.ask("z", speaking{rank(1), b, ""}), []string{"b first"}}, // nobody needs to know who else
 		{s.said(b), nil},
-		{s.ask("z", "", speaking{rank(2), b}), []string{"b again"}},
+		{s.ask("z", speaking{rank(2), b, ""}), []string{"b again"}},
 	} {
 		if got := answers(step.got); !slices.Equal(got, step.want) {
 			t.Errorf("step %d: %q, want %q", n, got, step.want)
@@ -71,15 +71,15 @@ func TestSpeakerDies(t *testing.T) {
 		got  []answer
 		want []string
 	}{
-		{s.ask("x", "this", speaking{sayer{rank: 0}, a}), []string{"a first"}},
-		{s.ask("x", "this", speaking{sayer{rank: 1}, b}), nil},
-		{s.ask("x", "this", speaking{sayer{rank: 2}, c}), nil},
+		{s.ask("x", speaking{sayer{rank: 0}, a, "this"}), []string{"a first"}},
+		{s.ask("x", speaking{sayer{rank: 1}, b, "this"}), nil},
+		{s.ask("x", speaking{sayer{rank: 2}, c, "this"}), nil},
 		{s.forget(a), []string{"b first"}},
 		{s.said(a), nil}, // it is not its turn any more
 		{s.said(b), []string{"c again"}},
-		{s.ask("y", "that", speaking{sayer{rank: 0}, a}), []string{"a first"}},
+		{s.ask("y", speaking{sayer{rank: 0}, a, "that"}), []string{"a first"}},
 		{s.forget(a), nil},
-		{s.ask("y", "that", speaking{sayer{rank: 1}, b}), []string{"b first"}}, // nothing was said
+		{s.ask("y", speaking{sayer{rank: 1}, b, "that"}), []string{"b first"}}, // nothing was said
 	} {
 		if got := answers(step.got); !slices.Equal(got, step.want) {
 			t.Errorf("step %d: %q, want %q", n, got, step.want)
@@ -90,11 +90,31 @@ func TestSpeakerDies(t *testing.T) {
 	}
 }
 
+// What ends a job is said by one; those that had the same to say are named, and those that had something else with that, a few lines of it.
+func TestOtherErrors(t *testing.T) {
+	var s sayings
+	a, b := &wire{"a"}, &wire{"b"}
+	s.ask("end", speaking{sayer{rank: 3}, a, "this\n  handler"})
+	s.ask("end", speaking{sayer{rank: 1}, b, "that\n  handler"}) // waits
+	s.said(a)
+	for n, text := range []string{"this\n  handler", "that\n  handler", "", "c", "d", "e", "f", "f"} {
+		s.ask("end", speaking{sayer{rank: uint32(4 + n)}, b, text})
+	}
+	want := []string{"at the same time on ranks 1,5: that", "also on rank 4: this", "at the same time on rank 7: c", "at the same time on rank 8: d",
+		"at the same time on rank 9: e", "at the same time on ranks 10-11: other errors"}
+	if got := s.lines(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if !s.alike("end", "this\n  handler") || s.alike("end", "that\n  handler") || !s.alike("another", "x") {
+		t.Error("what is alike is not known")
+	}
+}
+
 // More causes than are kept may all be said.
 func TestSayingsAreBounded(t *testing.T) {
 	var s sayings
 	for i := range 2 * mostSayings {
-		if got := answers(s.ask(fmt.Sprint(i), "x", speaking{sayer{}, &wire{"a"}})); !slices.Equal(got, []string{"a first"}) {
+		if got := answers(s.ask(fmt.Sprint(i), speaking{sayer{}, &wire{"a"}, "x"})); !slices.Equal(got, []string{"a first"}) {
 			t.Fatalf("cause %d: %q", i, got)
 		}
 	}

@@ -2,11 +2,17 @@ package agent
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"libspx/core/mpierr"
+	"libspx/launch/control"
 	"libspx/launch/job"
 	"libspx/launch/service"
 )
@@ -46,16 +52,41 @@ func (a *agent) openService() (err error) {
 	if a.listener, err = service.Listen(a.jobNumber()); err != nil {
 		return err
 	}
-	go func() {
-		for {
-			conn, err := service.Take(a.listener)
-			if err != nil {
-				return
-			}
-			go a.hear(conn)
-		}
-	}()
+	go a.takeQuestions(a.listener)
+	if listener, door, err := service.OpenDoor(); err == nil { // without, a process in a network namespace of its own has no agent
+		a.door = unix.Dup3(door, control.DoorFD, unix.O_CLOEXEC) == nil
+		unix.Close(door)
+		go a.takeQuestions(listener)
+	}
 	return nil
+}
+
+func (a *agent) takeQuestions(listener int) {
+	for {
+		conn, err := service.Take(listener)
+		if err != nil {
+			return
+		}
+		go a.hear(conn)
+	}
+}
+
+// shared are the descriptors that ranks inherit.
+func (a *agent) shared() []int {
+	if a.door {
+		return []int{control.MemoryFD, control.DoorFD}
+	}
+	return []int{control.MemoryFD}
+}
+
+// placeOfJob tells a process where it finds its job.
+func (a *agent) placeOfJob() []string {
+	id := a.segment.JobID()
+	list := []string{service.EnvFD + "=" + strconv.Itoa(control.MemoryFD), service.EnvAgent + "=" + strconv.Itoa(os.Getpid()), service.EnvJob + "=" + hex.EncodeToString(id[:])}
+	if a.door {
+		list = append(list, service.EnvDoor+"="+strconv.Itoa(control.DoorFD))
+	}
+	return list
 }
 
 // hear reads what comes over a connection, and tells when it has gone.

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"libspx/launch/control"
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
@@ -40,7 +38,7 @@ func (a *agent) start(files []string) {
 			continue
 		}
 		program := &a.spec.Programs[r.program]
-		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: []int{control.MemoryFD}}
+		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: a.shared()}
 		a.gate.behind(s)
 		a.bind(i, s)
 		if err := a.startRank(i, s, null); err != nil {
@@ -330,12 +328,7 @@ type environment struct {
 }
 
 func newEnvironment(a *agent) *environment {
-	id := a.segment.JobID()
-	e := &environment{a: a, common: []string{
-		service.EnvFD + "=" + strconv.Itoa(control.MemoryFD),
-		service.EnvAgent + "=" + strconv.Itoa(os.Getpid()),
-		service.EnvJob + "=" + hex.EncodeToString(id[:]),
-	}}
+	e := &environment{a: a, common: a.placeOfJob()}
 	if a.spec.InitialErrhandler != "" {
 		e.common = append(e.common, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}

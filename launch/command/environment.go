@@ -55,7 +55,7 @@ func resolve(environ []string, global, own environment) []string {
 func enclosing(name string) bool {
 	switch name {
 	case "SPX_FD", "SPX_AGENT", "SPX_PROC", "SPX_RANK", "SPX_SIZE", "SPX_JOB", "SPX_LOCAL_RANK", "SPX_LOCAL_SIZE", "SPX_APPNUM", "SPX_MAXPROCS",
-		"SPX_INITIAL_ERRHANDLER", "SPX_PARENT", "SPX_SYSTEM_LAYOUT", "MPI_LOCALRANKID", "MPI_LOCALNRANKS":
+		"SPX_INITIAL_ERRHANDLER", "SPX_DOOR", "SPX_PARENT", "SPX_SYSTEM_LAYOUT", "MPI_LOCALRANKID", "MPI_LOCALNRANKS":
 		return true
 	}
 	return strings.HasPrefix(name, "PMI_") || strings.HasPrefix(name, "PMIX_") || strings.HasPrefix(name, "OMPI_COMM_WORLD_")

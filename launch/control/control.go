@@ -44,6 +44,9 @@ const MemoryFD = 62
 // GateFD is the number under which a rank inherits the pipe at whose end it waits for a Release.
 const GateFD = 61
 
+// DoorFD is the number under which a rank inherits the way to its agent that does not depend on network namespaces.
+const DoorFD = 60
+
 // ListenFD is the number under which a rank inherits the socket on which it listens, if it is reached over the network.
 const ListenFD = 63
 

@@ -4,6 +4,7 @@ package service
 const (
 	EnvFD         = "SPX_FD"
 	EnvGate       = "SPX_GATE"
+	EnvDoor       = "SPX_DOOR"
 	EnvAgent      = "SPX_AGENT"
 	EnvProc       = "SPX_PROC"
 	EnvRank       = "SPX_RANK"

@@ -16,24 +16,33 @@ type Conn struct{ fd int }
 
 // Dial connects to the agent of a job.
 func Dial(job uint64) (*Conn, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("socket: %w", err)
+	fd, err := connect(&unix.SockaddrUnix{Name: Address(job)})
+	if err == nil {
+		return &Conn{fd}, nil
+	}
+	if fd, ok := throughDoor(job); ok {
+		return &Conn{fd}, nil
+	}
+	if err == unix.ECONNREFUSED { // nobody has that address
+		return nil, fmt.Errorf("job %016x has ended, or is none of this host: %w", job, err)
+	}
+	return nil, fmt.Errorf("the agent of job %016x does not answer: %w", job, err)
+}
+
+func connect(to *unix.SockaddrUnix) (fd int, err error) {
+	if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, err
 	}
 	for {
-		err = unix.Connect(fd, &unix.SockaddrUnix{Name: Address(job)})
-		if err != unix.EINTR {
+		if err = unix.Connect(fd, to); err != unix.EINTR {
 			break
 		}
 	}
 	if err != nil {
 		unix.Close(fd)
-		if err == unix.ECONNREFUSED { // nobody has that address
-			return nil, fmt.Errorf("job %016x has ended, or is none of this host: %w", job, err)
-		}
-		return nil, fmt.Errorf("the agent of job %016x does not answer: %w", job, err)
+		return -1, err
 	}
-	return &Conn{fd}, nil
+	return fd, nil
 }
 
 // NewConn makes a Conn of a connected socket.
@@ -41,15 +50,22 @@ func NewConn(fd int) *Conn { return &Conn{fd} }
 
 // Listen makes the socket of a job's agent. It goes with the process.
 func Listen(job uint64) (fd int, err error) {
-	if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
-		return -1, fmt.Errorf("socket: %w", err)
+	if fd, err = listen(&unix.SockaddrUnix{Name: Address(job)}); err != nil {
+		return -1, fmt.Errorf("the agent's socket %s: %w", Address(job), err)
 	}
-	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: Address(job)}); err == nil {
+	return fd, nil
+}
+
+func listen(at *unix.SockaddrUnix) (fd int, err error) {
+	if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, err
+	}
+	if err = unix.Bind(fd, at); err == nil {
 		err = unix.Listen(fd, 1024)
 	}
 	if err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("the agent's socket %s: %w", Address(job), err)
+		return -1, err
 	}
 	return fd, nil
 }

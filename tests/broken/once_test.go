@@ -1,10 +1,12 @@
 package broken
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,11 +27,11 @@ var alike = []struct {
 		`^spxrun: also on ranks [\d,-]+: MPI_Comm_rank: fatal: MPI_Comm_rank was called before MPI_Init`}},
 	{name: "setting", env: []string{"SPX_EAGER_MAX=much"}, status: 13, once: []string{
 		`^libspx: .*SPX_EAGER_MAX=much`, `^spxrun: also on ranks [\d,-]+: .*SPX_EAGER_MAX=much`}},
-	{name: "fatal", arg: "fatal", status: 6, once: []string{`^libspx: MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_RANK`, `^  on rank \d+ of 16`}},
+	{name: "fatal", arg: "fatal", status: 6, once: []string{`^libspx: MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_RANK`, `^  on rank \d+ of \d+ on `}}, // TestFatalNamesAll has the others
 	{name: "abort", arg: "abort", status: -1, once: []string{`^libspx: MPI_Send failed: MPI_ERR_RANK`}},
 	{name: "crash", arg: "crash", status: 128 + int(syscall.SIGSEGV), once: []string{`^libspx: MPI_Send: SIGSEGV at address 0x40;`}},
 	{name: "leak", arg: "leak", env: []string{"SPX_CHECK=1"}, once: []string{
-		`^libspx: SPX_CHECK: rank \d+ leaves 1 communicators`, `^spxrun: also on ranks [\d,-]+: SPX_CHECK: communicators are left at MPI_Finalize$`}},
+		`^libspx: SPX_CHECK: rank \d+ leaves 1 communicator `, `^spxrun: also on ranks [\d,-]+: SPX_CHECK: communicators are left at MPI_Finalize$`}},
 }
 
 func count(pattern, text string) int {
@@ -45,19 +47,124 @@ func TestOnce(t *testing.T) {
 	for _, a := range alike {
 		t.Run(a.name, func(t *testing.T) {
 			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "16", program, a.arg), Env: a.env, Limit: 60 * time.Second})
-			if o.Late || o.Status != a.status && (a.status >= 0 || o.Status == 0) {
-				t.Errorf("status %d, want %d; late %v", o.Status, a.status, o.Late)
-			}
-			for _, p := range a.once {
-				if n := count(p, o.Stderr); n != 1 {
-					t.Errorf("%d lines like %q, want 1\n%s", n, p, o.Text())
-				}
-			}
-			if n := count(`^libspx: \S+ \S`, o.Stderr); n != 1 {
-				t.Errorf("%d messages, want 1\n%s", n, o.Text())
-			}
+			onlyOnce(t, o, a.status, a.once)
 		})
 	}
+}
+
+func onlyOnce(t *testing.T, o harness.Outcome, status int, once []string) {
+	t.Helper()
+	if o.Late || o.Status != status && (status >= 0 || o.Status == 0) {
+		t.Errorf("status %d, want %d; late %v", o.Status, status, o.Late)
+	}
+	for _, p := range once {
+		if n := count(p, o.Stderr); n != 1 {
+			t.Errorf("%d lines like %q, want 1\n%s", n, p, o.Text())
+		}
+	}
+	if n := count(`^libspx: \S+ \S`, o.Stderr); n != 1 {
+		t.Errorf("%d messages, want 1\n%s", n, o.Text())
+	}
+}
+
+// Each rank in a network namespace of its own, as containers have them, does not see the agent's abstract socket: it has another way. So does a rank whose
+// wrapper has closed that way (within the same user namespace, where it may look at the agent's), and one that sees no other process.
+//
+//	go test ./tests/broken -run TestOnceApart
+func TestOnceApart(t *testing.T) {
+	w := wrong{name: "alike"}
+	program := w.compile(t)
+	for name, wrapper := range map[string][]string{
+		"network":            {"unshare", "-rn"},
+		"network, closed":    {"unshare", "-n", "bash", "-c", `eval "exec $SPX_DOOR<&-"; exec "$0" "$@"`},
+		"network, processes": {"unshare", "-rnmpf", "--mount-proc"},
+	} {
+		if out, err := exec.Command("unshare", append(wrapper[1:2:2], "true")...).CombinedOutput(); err != nil {
+			t.Logf("%s: there can be no such namespaces: %v %s", name, err, out)
+			continue
+		}
+		for _, a := range alike {
+			if a.arg == "abort" || a.arg == "crash" { // their status is that of the wrapper, too
+				continue
+			}
+			t.Run(name+","+a.name, func(t *testing.T) {
+				args := append(harness.Spxrun(t, "8", wrapper[0]), append(wrapper[1:], program, a.arg)...)
+				onlyOnce(t, harness.Run(t, harness.Command{Args: args, Env: a.env, Limit: 60 * time.Second}), a.status, a.once)
+			})
+		}
+	}
+}
+
+// A rank that cannot have a file for its timeline says so for all.
+func TestOnceNotTraced(t *testing.T) {
+	w := wrong{name: "alike"}
+	args := []string{filepath.Join(harness.Build(t), "bin/spxrun"), "--trace", filepath.Join(t.TempDir(), "out"), "-n", "8", "sh", "-c", `SPX_TRACE=/nowhere exec "$0"`, w.compile(t)}
+	o := harness.Run(t, harness.Command{Args: args})
+	onlyOnce(t, o, o.Status, []string{`^libspx: rank \d is not traced: a file in /nowhere: No such file or directory$`,
+		`^spxrun: also on ranks [\d,-]+: not traced: a file in /nowhere: No such file or directory$`})
+}
+
+// The agent is stopped until all ranks have asked it whether they may say why they end the job: then all that have the same to say are named, and the one that
+// has something else.
+func TestFatalNamesAll(t *testing.T) {
+	w := wrong{name: "alike"}
+	program, dir, ranks := w.compile(t), t.TempDir(), 4
+	var agent int
+	var pids []int
+	done := make(chan harness.Outcome, 1)
+	go func() {
+		done <- harness.Run(t, harness.Command{Args: harness.Spxrun(t, "4", program, "held", dir), Limit: 40 * time.Second})
+	}()
+	until := func(what string, is func() bool) {
+		for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("no %s", what)
+			}
+		}
+	}
+	for r := range ranks {
+		until("file of a rank", func() bool {
+			var pid int
+			text, err := os.ReadFile(filepath.Join(dir, "rank"+string(rune('0'+r))))
+			if err != nil {
+				return false
+			}
+			if _, err := fmt.Sscan(string(text), &pid, &agent); err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+			return true
+		})
+	}
+	syscall.Kill(agent, syscall.SIGSTOP) //nolint:errcheck // seen below
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		until("question of a rank", func() bool { // it waits for the answer in poll(2)
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
+			number, _, _ := strings.Cut(string(text), " ")
+			return number == fmt.Sprint(syscall.SYS_PPOLL) || runtime.GOARCH == "amd64" && number == "7"
+		})
+	}
+	syscall.Kill(agent, syscall.SIGCONT) //nolint:errcheck // seen below
+	o := <-done
+	const rank, tag = `MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_RANK: .*`, `MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_TAG: .*`
+	first := regexp.MustCompile(`(?m)^  on rank (\d) of 4`).FindStringSubmatch(o.Stderr)
+	if first == nil {
+		t.Fatalf("nobody says anything:\n%s", o.Text())
+	}
+	want := map[string][]string{
+		"0": {`^spxrun: also on ranks 1-2: ` + rank, `^spxrun: at the same time on rank 3: ` + tag},
+		"1": {`^spxrun: also on ranks 0,2: ` + rank, `^spxrun: at the same time on rank 3: ` + tag},
+		"2": {`^spxrun: also on ranks 0-1: ` + rank, `^spxrun: at the same time on rank 3: ` + tag},
+		"3": {`^spxrun: at the same time on ranks 0-2: ` + rank},
+	}[first[1]]
+	status := 6
+	if first[1] == "3" {
+		status = 4
+	}
+	onlyOnce(t, o, status, want)
 }
 
 // All that have left something are named, and nobody else.

@@ -161,8 +161,8 @@ func TestLeaks(t *testing.T) {
 	if o.Status != 0 {
 		t.Errorf("status %d", o.Status)
 	}
-	match(t, "leaks", o.Stderr, `rank 1 leaves 1 messages that it has never received: the first from rank 0, with tag 9, of 4 bytes`,
-		`rank [01] leaves 1 requests`, `rank [01] leaves 1 communicators`, `rank [01] leaves 1 datatypes`,
+	match(t, "leaks", o.Stderr, `rank 1 leaves 1 message that it has never received: the first from rank 0, with tag 9, of 4 bytes`,
+		`rank [01] leaves 1 request `, `rank [01] leaves 1 communicator `, `rank [01] leaves 1 datatype `,
 		`also on rank [01]: SPX_CHECK: datatypes are left`)
 	o = harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", program, "all"), Env: []string{"SPX_CHECK=1"}})
 	if o.Status != 0 || o.Stderr != "" {
@@ -185,9 +185,9 @@ func TestLeaksOfEveryKind(t *testing.T) {
 		}
 	}
 	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", w.compile(t), filepath.Join(t.TempDir(), "file")), Env: []string{"SPX_CHECK=1"}})
-	match(t, "leaksall", o.Stderr, `rank [01] leaves 5 communicators at MPI_Finalize: MPI_Comm_free each\n`, `rank [01] leaves 2 groups`, `rank [01] leaves 1 windows`, `rank [01] leaves 1 files`,
-		`rank [01] leaves 1 datatypes`, `rank [01] leaves 1 info objects`, `rank [01] leaves 1 operations`, `rank [01] leaves 1 error handlers`, `rank [01] leaves 1 sessions`, `rank [01] leaves 1 keyvals`,
-		`rank [01] leaves 1 persistent requests`, `rank [01] leaves 2 requests`, `rank [01] leaves 1 matched messages`)
+	match(t, "leaksall", o.Stderr, `rank [01] leaves 5 communicators at MPI_Finalize: MPI_Comm_free each\n`, `rank [01] leaves 2 groups`, `rank [01] leaves 1 window `, `rank [01] leaves 1 file `,
+		`rank [01] leaves 1 datatype `, `rank [01] leaves 1 info object `, `rank [01] leaves 1 operation `, `rank [01] leaves 1 error handler `, `rank [01] leaves 1 session `, `rank [01] leaves 1 keyval `,
+		`rank [01] leaves 1 persistent request `, `rank [01] leaves 2 requests`, `rank [01] leaves 1 matched message `)
 	told := map[string]int{}
 	for _, m := range regexp.MustCompile(`(?m)^libspx: SPX_CHECK:   (.* at )\S*/(\S+)$`).FindAllStringSubmatch(o.Stderr, -1) {
 		told[m[1]+m[2]]++

@@ -1,7 +1,27 @@
 /* All ranks do the same wrong thing, named by the argument: MPI before MPI_Init, a wrong rank with an error handler that ends all or the
- * communicator's processes, a buffer that is none, or they leave a communicator. */
+ * communicator's processes, a buffer that is none, or they leave a communicator. "held" DIR: the wrong rank, when each has written a file there, and
+ * there is one called go; the last rank gives a wrong tag. */
 #include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void hold(const char *dir, int rank)
+{
+  struct timespec ms = {0, 1000000};
+  char name[512], all[520];
+  snprintf(name, sizeof name, "%s/new%d", dir, rank);
+  FILE *f = fopen(name, "w");
+  if (!f) exit(9);
+  fprintf(f, "%d %s\n", (int)getpid(), getenv("SPX_AGENT"));
+  fclose(f);
+  snprintf(all, sizeof all, "%s/rank%d", dir, rank);
+  rename(name, all);
+  snprintf(name, sizeof name, "%s/go", dir);
+  while (access(name, F_OK) != 0) nanosleep(&ms, NULL);
+}
 
 int main(int argc, char **argv)
 {
@@ -12,6 +32,10 @@ int main(int argc, char **argv)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Barrier(MPI_COMM_WORLD);
+  if (strcmp(what, "held") == 0) {
+    hold(argv[2], rank);
+    MPI_Send(&x, 1, MPI_INT, rank + 1 < size ? size : 0, rank + 1 < size ? 0 : -7, MPI_COMM_WORLD);
+  }
   if (strcmp(what, "fatal") == 0) MPI_Send(&x, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
   if (strcmp(what, "abort") == 0) {
     MPI_Comm half;

@@ -1,0 +1,57 @@
+package service
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A door is a second way to a job's agent: a socket that processes reach by a descriptor, which they inherit (EnvDoor). Abstract names are those of a
+// network namespace, so a process that a container or a wrapper has put into another one does not find its agent by them.
+
+// OpenDoor makes a socket to listen on, and the descriptor that leads to it. Its file is gone already: nothing is left when the agent ends.
+func OpenDoor() (listener, door int, err error) {
+	dir, err := os.MkdirTemp("", "spx-door-")
+	if err != nil {
+		return -1, -1, fmt.Errorf("the agent's door: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "agent")
+	if listener, err = listen(&unix.SockaddrUnix{Name: file}); err != nil {
+		return -1, -1, fmt.Errorf("the agent's door %s: %w", file, err)
+	}
+	if door, err = unix.Open(file, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		unix.Close(listener)
+		return -1, -1, fmt.Errorf("the agent's door %s: %w", file, err)
+	}
+	return listener, door, nil
+}
+
+// jobOf is the number of a job by its id, as EnvJob has it.
+func jobOf(id string) (number uint64, ok bool) {
+	b, err := hex.DecodeString(id)
+	if err != nil || len(b) < 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b), true
+}
+
+// throughDoor connects to the agent of the job that the environment tells of, if it is this one: by the inherited descriptor or, if a wrapper has closed that,
+// by the agent's.
+func throughDoor(job uint64) (fd int, ok bool) {
+	door, err := strconv.Atoi(os.Getenv(EnvDoor))
+	if number, known := jobOf(os.Getenv(EnvJob)); err != nil || !known || number != job {
+		return -1, false
+	}
+	for _, who := range []string{"self", os.Getenv(EnvAgent)} {
+		if fd, err := connect(&unix.SockaddrUnix{Name: fmt.Sprintf("/proc/%s/fd/%d", who, door)}); err == nil {
+			return fd, true
+		}
+	}
+	return -1, false
+}
