@@ -185,3 +185,27 @@ func (n *Network) measure(r *rand.Rand, paths [][][2]int) []float64 {
 	}
 	return sums
 }
+
+// Hierarchy is a network of n hosts that grows by levels: 16 hosts on a switch, at most 8 switches below another one. Addresses follow it, or are
+// shuffled.
+func Hierarchy(n int, r *rand.Rand) *topo.Tree {
+	const hosts, branches = 16, 8
+	t := &topo.Tree{N: (n + hosts - 1) / hosts}
+	all := make([]int, n)
+	for h := range n {
+		t.Of = append(t.Of, h/hosts)
+		all[h] = h
+	}
+	for first, count := 0, t.N; count > 1; {
+		above := t.N
+		for i := range count {
+			t.Links = append(t.Links, [2]int{first + i, above + i/branches})
+		}
+		first, count = above, (count+branches-1)/branches
+		t.N += count
+	}
+	if r != nil {
+		r.Shuffle(n, func(i, j int) { t.Of[i], t.Of[j] = t.Of[j], t.Of[i] })
+	}
+	return t.Restrict(all) // without switches that join only two others
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -131,6 +132,22 @@ func TestTopologyGrowth(t *testing.T) {
 			truth := threeLevels(c.branches, c.hosts, r)
 			got := check(t, truth, topo.Config{Hosts: len(truth.Of)}, 1, nil, nil)
 			t.Logf("%d hosts, shuffled %v: %d pings, %d streams, %d us", len(truth.Of), r != nil, got.Cost.Pings, got.Cost.Streams, got.Took)
+		}
+	}
+}
+
+// Where networks grow by levels of the same kind of switches, measurements grow as N log N, whether addresses follow the network or not.
+func TestTopologyCost(t *testing.T) {
+	for _, n := range []int{100, 316, 1000, 3162} {
+		for _, c := range []struct {
+			r            *rand.Rand
+			pings, flows float64 // at most, by N log2 N
+		}{{nil, 0.4, 0.12}, {rand.New(rand.NewPCG(1, 1)), 1.2, 0.12}} {
+			got := check(t, Hierarchy(n, c.r), topo.Config{Hosts: n}, 1, nil, nil)
+			nlogn := float64(n) * math.Log2(float64(n))
+			if pings, flows := float64(got.Cost.Pings)/nlogn, float64(got.Cost.Streams)/nlogn; pings > c.pings || flows > c.flows {
+				t.Errorf("%d hosts, shuffled %v: %.2f N log N round-trip times and %.2f N log N throughputs, want %.2f and %.2f at most", n, c.r != nil, pings, flows, c.pings, c.flows)
+			}
 		}
 	}
 }

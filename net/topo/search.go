@@ -72,9 +72,11 @@ type place struct {
 	at      []int64 // to every other place, -1 if not measured
 }
 
-// search finds the switch of every host. A round takes some unplaced hosts as founders, measures all pairs of them, and makes
-// switches of those that are near each other; then every other unplaced host looks for its own among these: it measures the time to one
-// switch, drops all switches that are not as far from that one as it is itself, and goes on with one that is left.
+// search finds the switch of every host. Hosts whose addresses follow one another are measured first, and those that share a switch
+// then go together. A round takes some unplaced hosts as founders, measures those pairs of them that may share a switch, and makes
+// switches of those that do; then every other unplaced host looks for its own among these: it measures the time to the first switch that it may be on,
+// drops all switches that are not as far from that one as it is itself, and goes on with the next one. All ask in the same order: two hosts have
+// either measured to a common switch and found it differently far, or know the same, so that few founders need be told apart anew.
 type search struct {
 	rtts   rtts
 	levels levels
@@ -86,12 +88,14 @@ type search struct {
 	known   map[int][]probe // what unplaced hosts measured in earlier rounds
 	with    map[int][]int   // hosts known to share a host's switch
 	follows []bool          // those hosts
+	given   [][]int         // of them: those that were known from the beginning
+	row     []int           // hosts that were measured with the next one in the row; nil: not yet
 
 	waiting  int           // measurements under way or wanted in this stage
 	seekers  map[int]*seek // hosts that are looking
 	founders []int
-	partners []int // of the founders, -1: none
-	found    int   // first place of this round
+	inRow    bool // the row is being measured
+	found    int  // first place of this round
 }
 
 const gone = -2
@@ -101,7 +105,6 @@ type seek struct {
 	candidates []int // places that may be the host's
 	probed     []probe
 	again      bool // the nearest has been measured once more
-	hints      int  // candidates tried because of their address
 }
 
 // probe is a measurement to a member of a place.
@@ -118,13 +121,7 @@ type want struct{ a, b, echoes int }
 
 // newSearch starts with n hosts. Hosts of a group are known to share a switch: only the first one is measured.
 func newSearch(n int, groups [][]int) *search {
-	s := &search{rtts: rtts{}, batch: firstBatch, seekers: map[int]*seek{}, known: map[int][]probe{}, with: map[int][]int{}, follows: make([]bool, n)}
-	for _, g := range groups {
-		s.with[g[0]] = g[1:]
-		for _, h := range g[1:] {
-			s.follows[h] = true
-		}
-	}
+	s := &search{rtts: rtts{}, batch: firstBatch, seekers: map[int]*seek{}, known: map[int][]probe{}, given: groups}
 	for range n {
 		s.of = append(s.of, -1)
 	}
@@ -134,9 +131,19 @@ func newSearch(n int, groups [][]int) *search {
 
 // forget forgets all places but no time.
 func (s *search) forget() {
-	s.places, s.left, s.founders, s.partners, s.waiting = nil, nil, nil, nil, 0
+	s.places, s.left, s.founders, s.waiting = nil, nil, nil, 0
+	s.with, s.follows = map[int][]int{}, make([]bool, len(s.of))
 	clear(s.seekers)
 	clear(s.known)
+	for _, g := range s.given {
+		s.follow(g[0], g[1:])
+	}
+	for i := len(s.row) - 2; i >= 0; i-- { // from the end: those that follow the next one follow this one, too
+		if a, b := s.row[i], s.row[i+1]; s.together(a, b) {
+			s.follow(a, append([]int{b}, s.with[b]...))
+			delete(s.with, b)
+		}
+	}
 	for h := range s.of {
 		if s.of[h] == gone {
 			continue
@@ -146,6 +153,20 @@ func (s *search) forget() {
 			s.left = append(s.left, h)
 		}
 	}
+}
+
+// follow: these hosts share the switch of h.
+func (s *search) follow(h int, others []int) {
+	s.with[h] = append(s.with[h], others...)
+	for _, o := range others {
+		s.follows[o] = true
+	}
+}
+
+// together says whether two hosts of the row share a switch, as far as is known now.
+func (s *search) together(a, b int) bool {
+	t, ok := s.rtts[pair(a, b)]
+	return ok && s.of[a] != gone && s.of[b] != gone && t.least <= s.levels.same
 }
 
 // add lets one more host look for its switch, and returns its first measurement.
@@ -168,41 +189,43 @@ func (s *search) remove(h int) {
 		p := s.places[s.of[h]]
 		p.members = slices.DeleteFunc(p.members, func(m int) bool { return m == h })
 	}
+	placed := h >= len(s.of) || s.of[h] != -1
 	if h < len(s.of) {
 		s.of[h] = gone
 	}
 	delete(s.seekers, h)
 	s.left = slices.DeleteFunc(s.left, func(x int) bool { return x == h })
-	for _, list := range [][]int{s.founders, s.partners} {
-		if i := slices.Index(list, h); i >= 0 {
-			list[i] = -1
-		}
+	if i := slices.Index(s.founders, h); i >= 0 {
+		s.founders[i] = -1
 	}
+	if others := slices.DeleteFunc(s.with[h], func(o int) bool { return s.of[o] == gone }); len(others) > 0 && !placed {
+		s.follow(others[0], others[1:]) // those that would have gone with it go with one of them
+		s.follows[others[0]] = false
+		s.left = append(s.left, others[0])
+	}
+	delete(s.with, h)
 }
 
 // round starts the next round and returns its first measurements; none when every host has its switch.
 func (s *search) round() []want {
+	if s.row == nil {
+		return s.measureRow()
+	}
 	s.left = slices.DeleteFunc(s.left, func(h int) bool { return s.of[h] != -1 })
 	if len(s.left) == 0 {
-		return nil
+		if !s.rebased() {
+			return nil
+		}
+		s.forget()
 	}
-	s.founders, s.partners = choose(s.left, s.batch)
+	s.founders = choose(s.left, s.batch)
 	s.batch *= 2
 	s.found = len(s.places)
 	var wants []want
 	for i, a := range s.founders {
-		if s.partners[i] >= 0 {
-			wants = s.ask(wants, a, s.partners[i], echoes)
-		}
-		for _, b := range s.with[a][:min(1, len(s.with[a]))] { // so that one time on one switch is known
-			wants = s.ask(wants, a, b, echoes)
-		}
 		for _, b := range s.founders[:i] {
-			wants = s.ask(wants, a, b, echoes)
-		}
-		for _, p := range s.places {
-			if len(p.members) > 0 {
-				wants = s.ask(wants, a, p.members[i%len(p.members)], echoes)
+			if !s.apart(a, b) {
+				wants = s.ask(wants, a, b, echoes)
 			}
 		}
 	}
@@ -212,19 +235,93 @@ func (s *search) round() []want {
 	return wants
 }
 
-// choose takes n of the hosts, spread evenly, and for each a partner: the next one, which often shares its switch, or -1.
-func choose(hosts []int, n int) (chosen, partners []int) {
-	n = min(n, len(hosts))
-	for i := range n {
-		at, end := i*len(hosts)/n, (i+1)*len(hosts)/n
-		chosen = append(chosen, hosts[at])
-		if at+1 < end {
-			partners = append(partners, hosts[at+1])
-		} else {
-			partners = append(partners, -1)
+// measureRow measures each host with the next one: where addresses follow the network, that is nearly all there is to know. Where they do not, pairs
+// of some hosts from everywhere are likely to show how near hosts of one switch are.
+func (s *search) measureRow() []want {
+	s.row = append([]int{}, s.left...)
+	asked := map[[2]int]bool{}
+	var wants []want
+	ask := func(a, b int) {
+		if !asked[pair(a, b)] {
+			asked[pair(a, b)] = true
+			wants = s.ask(wants, a, b, echoes)
 		}
 	}
-	return chosen, partners
+	for i := range len(s.row) - 1 {
+		ask(s.row[i], s.row[i+1])
+	}
+	some := choose(s.row, firstBatch)
+	for i, a := range some {
+		for _, b := range s.with[a][:min(1, len(s.with[a]))] {
+			ask(a, b)
+		}
+		for _, b := range some[:i] {
+			ask(a, b)
+		}
+	}
+	s.inRow = true
+	if s.waiting = len(wants); s.waiting == 0 {
+		return s.endRow()
+	}
+	return wants
+}
+
+func (s *search) endRow() []want {
+	s.inRow = false
+	s.learn()
+	s.forget()
+	return s.round()
+}
+
+// learn draws what is to be known of distances from all times.
+func (s *search) learn() {
+	times := make([]sample, 0, len(s.rtts))
+	for _, t := range s.rtts {
+		times = append(times, t)
+	}
+	s.levels = findLevels(times)
+}
+
+// rebased learns anew, and reports true if the least distance known was a wrong one: hosts were taken for those of one switch that are not.
+func (s *search) rebased() bool {
+	before := s.levels
+	s.learn()
+	wrong := func(t sample) bool { return t.least > s.levels.same+s.levels.unit/4 }
+	for i := range len(s.row) - 1 {
+		if t, ok := s.rtts[pair(s.row[i], s.row[i+1])]; ok && s.follows[s.row[i+1]] && t.least <= before.same && wrong(t) {
+			return true
+		}
+	}
+	for ab, t := range s.rtts {
+		if p := s.of[ab[0]]; p >= 0 && p == s.of[ab[1]] && t.least <= before.same && wrong(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// apart says whether what two hosts have measured to some switch shows that they are not on the same one.
+func (s *search) apart(a, b int) bool {
+	for _, x := range s.known[a] {
+		t, ok := s.rtts[pair(a, x.member)]
+		i := slices.IndexFunc(s.known[b], func(y probe) bool { return x.place == y.place })
+		if !ok || i < 0 {
+			continue
+		}
+		if u, ok := s.rtts[pair(b, s.known[b][i].member)]; ok && max(t.least-u.least, u.least-t.least) > s.levels.tolerance(u.least) {
+			return true
+		}
+	}
+	return false
+}
+
+// choose takes n of the hosts, spread evenly.
+func choose(hosts []int, n int) (chosen []int) {
+	n = min(n, len(hosts))
+	for i := range n {
+		chosen = append(chosen, hosts[i*len(hosts)/n])
+	}
+	return chosen
 }
 
 func (s *search) ask(wants []want, a, b, echoes int) []want {
@@ -243,6 +340,12 @@ func (s *search) measured(a, b int, t sample) []want {
 // answered is called for every measurement that was wanted, also for one that failed.
 func (s *search) answered(a, b int) []want {
 	s.waiting--
+	if s.inRow {
+		if s.waiting > 0 {
+			return nil
+		}
+		return s.endRow()
+	}
 	if len(s.founders) > 0 {
 		if s.waiting > 0 {
 			return nil
@@ -265,7 +368,7 @@ func (s *search) settle() []want {
 		s.forget()
 		return s.round()
 	}
-	s.founders, s.partners = nil, nil
+	s.founders = nil
 	return s.seek()
 }
 
@@ -294,17 +397,10 @@ func (s *search) seek() []want {
 
 // cluster makes places of the founders. It reports true if the least distance known was a wrong one.
 func (s *search) cluster() (rebased bool) {
-	times := make([]sample, 0, len(s.rtts))
-	for _, t := range s.rtts {
-		times = append(times, t)
+	if s.rebased() {
+		return true
 	}
-	s.levels = findLevels(times)
-	for ab, t := range s.rtts {
-		if p := s.of[ab[0]]; p >= 0 && p == s.of[ab[1]] && t.least > s.levels.same+s.levels.unit/4 {
-			return true
-		}
-	}
-	near := slices.DeleteFunc(slices.Concat(s.founders, s.partners), func(h int) bool { return h < 0 })
+	near := slices.DeleteFunc(slices.Clone(s.founders), func(h int) bool { return h < 0 })
 	for _, h := range s.founders {
 		if h < 0 || s.of[h] != -1 {
 			continue
@@ -399,9 +495,8 @@ func (s *search) step(h int, k *seek) []want {
 		if len(k.candidates) == 0 {
 			break
 		}
-		i := s.hint(h, k)
-		p := k.candidates[i]
-		k.candidates = slices.Delete(k.candidates, i, i+1)
+		p := k.candidates[0]
+		k.candidates = k.candidates[1:]
 		next := probe{p, s.places[p].members[h%len(s.places[p].members)]}
 		k.probed = append(k.probed, next)
 		if wants := s.ask(nil, h, next.member, echoes); len(wants) > 0 {
@@ -454,20 +549,4 @@ func (s *search) orInfinite(a, b int) int64 {
 		return t.least
 	}
 	return math.MaxInt64
-}
-
-// hint is the index of the candidate to measure next: at first the one with the founder whose address is nearest, then any, another for
-// each host, so that no switch is asked by all at once.
-func (s *search) hint(h int, k *seek) int {
-	if k.hints < 2 {
-		k.hints++
-		at, _ := slices.BinarySearchFunc(k.candidates, h, func(p, h int) int { return cmp.Compare(s.places[p].members[0], h) })
-		switch {
-		case at == len(k.candidates), at > 0 && h-s.places[k.candidates[at-1]].members[0] < s.places[k.candidates[at]].members[0]-h:
-			return at - 1
-		default:
-			return at
-		}
-	}
-	return h % len(k.candidates)
 }
