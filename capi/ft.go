@@ -4,6 +4,7 @@ package main
 #include "ckpt.h"
 #include "dyprc.h"
 #include "ft.h"
+#include "share.h"
 #include "stat.h"
 // Messages are about to be kept for communicators to come.
 static void ft_expects(void)
@@ -317,6 +318,9 @@ func (f *ftComm) receive(from uint32, data []byte) {
 
 // act carries out what the machine asks for.
 func (f *ftComm) act(out member.Output) {
+	if out.Fresh != 0 && f.obj != nil && !f.obj.Inter() {
+		C.spx_share_offer(C.uint64_t(out.Fresh)) // the collectives of the communicator to come; its other members cannot know it yet
+	}
 	for _, s := range out.Sends {
 		data := append(binary.LittleEndian.AppendUint64(nil, f.ctx), s.Data...)
 		C.spx_ctrl_send(C.uint32_t(f.procs[s.To]), unsafe.Pointer(unsafe.SliceData(data)), C.uint32_t(len(data)))

@@ -60,6 +60,7 @@ type Send struct {
 
 // Output is what the caller has to carry out after an event.
 type Output struct {
+	Fresh uint64 // unless 0: this member's context, which stands in its decision from now on; nobody else knows it before Sends
 	Sends []Send
 	Done  *Decision // set once: the agreement returns this
 }
@@ -296,9 +297,11 @@ func (m *Machine) merge() message {
 // propose is the root's choice once it has heard from everybody.
 func (m *Machine) propose(sum message) {
 	d := sum.decision
-	d.Context = m.mine.Context
 	if m.acceptedBallot != none { // it may have been committed by somebody who is dead now
 		d = m.accepted
+	} else {
+		d.Context = m.mine.Context
+		m.out.Fresh = d.Context
 	}
 	m.accept(d)
 }

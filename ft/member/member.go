@@ -27,6 +27,7 @@ const keep = 2
 
 // Output is what the caller has to carry out after an event, in this order.
 type Output struct {
+	Fresh   uint64 // as agree.Output's
 	Sends   []agree.Send
 	Done    *agree.Decision // the running agreement returns this
 	Revoked bool            // the communicator has become revoked by this event
@@ -73,7 +74,7 @@ func (m *Machine) agreement(num uint64) *agree.Machine {
 }
 
 func (m *Machine) wrap(num uint64, in agree.Output) Output {
-	out := Output{}
+	out := Output{Fresh: in.Fresh}
 	if num == m.running && in.Done != nil {
 		done := *in.Done
 		done.Acked, done.Failed = m.places.Members(done.Acked), m.places.Members(done.Failed)
@@ -120,6 +121,7 @@ func (m *Machine) Failed(dead rankset.Set) Output {
 		if a := m.agrees[num]; a != nil {
 			more := m.wrap(num, a.Failed(dead))
 			out.Sends = append(out.Sends, more.Sends...)
+			out.Fresh = max(out.Fresh, more.Fresh)
 			if more.Done != nil {
 				out.Done = more.Done
 			}
