@@ -89,6 +89,7 @@ func planCollective(c *call) error {
 		SizeClass: int(key.size_class),
 		Commute:   key.commute != 0,
 		CPUs:      processors(),
+		Wired:     C.spx_segment != nil && C.spx_segment.flags&C.SPX_SEG_TCP != 0,
 		Force:     forced(coll.Kind(key.kind)),
 	}
 	a.Levels = knownLevels(comm)

@@ -45,6 +45,7 @@ typedef struct {
   uint64_t stream_max;      /* bytes: messages up to this size are streamed rather than got */
   uint64_t stream_both;     /* the same while this process has an announced message of its own */
   bool gets_apart;          /* messages up to stream_both are got where processors share no cache */
+  uint64_t net_eager_max;   /* bytes: eager_max for messages over a connection */
   uint64_t direct_min;      /* bytes: streams of this size on go to sockets from the user's buffer */
   uint64_t past_cache;      /* bytes: messages from this size on are stored past the caches */
   uint32_t apart_min;       /* bytes: copies of this size on are timed, and may go past the caches (into.h) */

@@ -26,9 +26,9 @@
 
 #define OUT_BYTES  SPX_NET_OUT
 #define IN_BYTES   SPX_NET_IN
-#define MAX_RECORD (64u << 10)
-#define FEW        3  /* so many connections are read one by one; of more, epoll tells which */
-#define EVENTS     32 /* looked at in one poll */
+#define MAX_RECORD ((64u << 10) + SPX_LINE) /* SPX_NET_EAGER_MAX and a header */
+#define FEW        3                        /* so many connections are read one by one; of more, epoll tells which */
+#define EVENTS     32                       /* looked at in one poll */
 #define FIRST_NS                                                                                                       \
   20000000 /* how long the first message to a process waits for its connection, before it is left to later calls */
 #define LATER_NS 1000000000ull
@@ -368,6 +368,8 @@ void spx_net_push(spx_conn *c)
   if (c->fd < 0) spx_net_pump(c);
   if (c->fd >= 0 && c->farewell && !c->must_answer && c->done == c->stop) spx_net_finish(c);
 }
+
+uint64_t spx_net_eager_max(void) { return spx_net.relays ? spx_set.eager_max : spx_set.net_eager_max; }
 
 spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
 {

@@ -182,7 +182,7 @@ bool spx_send_try(spx_request *r)
   spx_tx *tx = &spx_txs[r->peer];
   uint64_t n = spx_capacity(r);
   r->bytes = (int64_t)n;
-  if (n > spx_set.eager_max) return write_rts(tx, r, n);
+  if (n > spx_set.eager_max && !(tx->conn && n <= spx_net_eager_max())) return write_rts(tx, r, n);
   spx_rec_id id, *sync = NULL;
   if (r->mode == SPX_M_SYNC) {
     if (!r->aux[0] && !spx_id_new(r, &id.index, &id.gen)) {

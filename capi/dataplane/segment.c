@@ -25,6 +25,8 @@ uint32_t spx_ranks_here;
 /* How many processes of this host share a processor: nobody has to, few, many. */
 typedef enum { ALONE, FEW, MANY } crowd;
 enum { FEW_MOST = 4 };
+#define EAGER       (16u << 10)
+#define NET_EAGER   (64u << 10)
 #define DIRECT_MIN  (64u << 10)
 #define STREAM_BOTH (2u << 20) /* bytes, with up to two processes for each processor */
 static crowd crowded_by;
@@ -57,10 +59,11 @@ static void read_settings(void)
   bool two_each = crowded_by == FEW && spx_ranks_here <= 2 * spx_segment->ncpus;
   uint64_t both = two_each && stream_max == streamed[FEW] ? STREAM_BOTH : stream_max;
   spx_set = (spx_settings){
-      .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, 16384, largest),
+      .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, EAGER, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
       .fragment_packed = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT_PACKED, 16384, largest),
       .stream_max = stream_max,
+      .net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, NET_EAGER, NET_EAGER),
       .direct_min = spx_setting_begin(SPX_SET_DIRECT_MIN, DIRECT_MIN, UINT64_MAX),
       .stream_both = spx_setting_begin(SPX_SET_STREAM_BOTH, both, UINT64_MAX),
       .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
@@ -76,6 +79,8 @@ static void read_settings(void)
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
       .mcast_shelf = spx_setting_begin(SPX_SET_MCAST_SHELF, 256u << 20, UINT64_MAX),
   };
+  if (spx_set.eager_max != EAGER) /* set, and the other one is not perhaps */
+    spx_set.net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, spx_set.eager_max, NET_EAGER);
   spx_set.gets_apart = crowded_by == ALONE && spx_set.stream_both == streamed[ALONE];
 }
 

@@ -80,6 +80,7 @@ type Args struct {
 	SizeClass int
 	Commute   bool // the operation commutes; everywhere
 	CPUs      int  // processors that the ranks of a host share; everywhere
+	Wired     bool // ranks of a host talk over the network, too; everywhere
 	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has none; everywhere.
 	Shared int64
 	// Levels says which ranks are near each other (levels.go), nil: nobody knows, or all are; everywhere.

@@ -49,6 +49,7 @@ func inCell(a *Args) bool {
 func isLong(a *Args) bool     { return a.data() > 8192 }
 func outOfPlace(a *Args) bool { return !a.InPlace }
 func foldable(a *Args) bool   { return a.RType.Contig && a.RType.Size > 0 && a.RType.Size <= 64 }
+func wired(a *Args) bool      { return a.Wired }
 func both(p, q func(*Args) bool) func(*Args) bool {
 	return func(a *Args) bool { return p(a) && q(a) }
 }
@@ -185,6 +186,8 @@ var table = []rule{
 	{Bcast, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
 	{Bcast, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Bcast, anyRanks, anyBytes, leveled, "levels"},
+	{Bcast, anyRanks, 64 << 10, wired, "binomial"}, // each message costs its sender most: the root should not be all of them
+	{Bcast, 4, anyBytes, wired, "binomial"},
 	{Bcast, 64, anyBytes, (*Args).crowded, "fan"},
 	{Bcast, 1024, anyBytes, (*Args).crowded, "shared"},
 	{Bcast, anyRanks, anyBytes, (*Args).crowded, "fan"},
@@ -244,6 +247,8 @@ var table = []rule{
 	{Allreduce, 64, anyBytes, (*Args).crowded, "shared"},
 	{Allreduce, anyRanks, anyBytes, leveled, "levels"},
 	{Allreduce, 2, 32 << 10, always, "recursive_doubling"},
+	{Allreduce, 2, 2 << 20, wired, "recursive_doubling"}, // rounds are what costs
+	{Allreduce, 4, 128 << 10, both(wired, isLong), "recursive_doubling"},
 	{Allreduce, anyRanks, 8 << 10, (*Args).crowded, "fan"},
 	{Allreduce, anyRanks, anyBytes, (*Args).crowded, "rabenseifner"},
 	{Allreduce, anyRanks, 32 << 10, always, "recursive_doubling"},

@@ -12,7 +12,7 @@
 #include "../check.h"
 
 static int rank, size;
-static const int sizes[] = {0, 1, 31, 32, 33, 1000, 16384, 16385, 100000, 3000000};
+static const int sizes[] = {0, 1, 31, 32, 33, 1000, 16384, 16385, 65535, 65536, 65537, 100000, 3000000};
 enum { SIZES = sizeof sizes / sizeof *sizes, LARGEST = 3000000 };
 
 static unsigned char byte_of(int from, int to, int k, int i)
