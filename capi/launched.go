@@ -25,6 +25,8 @@ import (
 // rank 0's for all, and one barrier. Nothing after MPI_Init talks with it, but for the agent.
 
 var launched struct {
+	tried    bool // to join, successfully or not: the launcher is not to be asked again
+	said     bool // why that failed, by another process
 	joined   bool
 	appnum   int
 	listener net.Listener  // on which this process is called, if it is reached over the network
@@ -89,36 +91,17 @@ func findLauncher() (pmi.Launcher, error) {
 
 // meetJob goes the way into the job, up to the answer to Settle.
 func meetJob(l pmi.Launcher) (*service.Message, error) {
-	conn, err := hostAgent(l.Name())
+	conn, offer, err := announce(l)
 	if err != nil {
 		return nil, err
 	}
-	rank, size := l.Place()
-	join := &service.Message{Kind: service.Join, Number: uint64(rank), World: uint32(size), Name: l.Name(), Programs: []service.Program{ownProgram()}, FD: l.Socket()}
-	for _, r := range l.Near() {
-		join.Slots = append(join.Slots, uint32(r))
-	}
-	answer, err := askHost(conn, join)
+	text, err := meetOthers(l, offer)
 	if err != nil {
 		return nil, err
 	}
-	if rank == 0 {
-		if err := l.Put(offerKey, []byte(answer.Text)); err != nil {
-			return nil, err
-		}
-	}
-	if err := l.Barrier(); err != nil {
-		return nil, err
-	}
-	offer, err := l.Get(offerKey)
+	answer, err := settle(conn, text)
 	if err != nil {
 		return nil, err
-	}
-	if answer, err = askHost(conn, &service.Message{Kind: service.Settle, Text: string(offer), FD: -1}); err != nil {
-		return nil, err
-	}
-	if answer.FD < 0 || len(answer.Slots) != 1 {
-		return nil, errors.New("the host's agent has given no memory file")
 	}
 	if answer.Number == 1 {
 		if err := takeListener(conn); err != nil {
@@ -127,6 +110,19 @@ func meetJob(l pmi.Launcher) (*service.Message, error) {
 	}
 	launched.agent = conn
 	return answer, conn.DieWithPeer()
+}
+
+// settle tells the host's agent that all processes are there. The answer has the memory file, and the number of this process in it.
+func settle(conn *service.Conn, offer []byte) (*service.Message, error) {
+	answer, err := askHost(conn, &service.Message{Kind: service.Settle, Text: string(offer), FD: -1})
+	if err != nil {
+		launched.said = answer != nil && answer.Number == service.SaidAgain
+		return nil, err
+	}
+	if answer.FD < 0 || len(answer.Slots) != 1 {
+		return nil, errors.New("the host's agent has given no memory file")
+	}
+	return answer, nil
 }
 
 // hostAgent is the agent that gathers this host's processes of a job; it is started if it is not there.
@@ -165,7 +161,7 @@ func ownProgram() service.Program {
 	return p
 }
 
-// askHost says something to the agent and waits for the answer.
+// askHost says something to the agent and waits for the answer. With an error there is one when the agent has refused.
 func askHost(conn *service.Conn, m *service.Message) (*service.Message, error) {
 	if err := conn.Send(m); err != nil {
 		return nil, err
@@ -175,7 +171,7 @@ func askHost(conn *service.Conn, m *service.Message) (*service.Message, error) {
 	case err != nil:
 		return nil, fmt.Errorf("this host's agent for the job has gone (%w)", err)
 	case answer.Class != 0:
-		return nil, errors.New(answer.Text)
+		return answer, errors.New(answer.Text)
 	case answer.Kind != m.Kind:
 		return nil, fmt.Errorf("this host's agent for the job answers %d to %d", answer.Kind, m.Kind)
 	}

@@ -339,8 +339,9 @@ enum {
   SPX_IN_CKPT_WRITTEN,
   SPX_IN_CKPT_READ,
   SPX_IN_CKPT_REMOVE,
-  SPX_IN_LEFT,       /* a0: const spx_left *, a1: how many: shim/check_coll.h */
-  SPX_IN_SYSTEM_PLAN /* how IOPs are chosen may have changed */
+  SPX_IN_LEFT,        /* a0: const spx_left *, a1: how many: shim/check_coll.h */
+  SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
+  SPX_IN_EARLY        /* a0: const char *: shim/once.h */
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */

@@ -21,7 +21,7 @@ const char *spx_whoami(void)
   char host[64] = "?", job[17] = "";
   if (!text && !(text = malloc(160))) return "?";
   gethostname(host, sizeof host - 1);
-  if (spx_segment && spx_state != SPX_BEFORE_INIT) {
+  if (spx_segment) {
     for (int i = 0; i < 4; i++) snprintf(job + 2 * i, 3, "%02x", spx_segment->job_id[i]);
     snprintf(text, 160, "rank %u of %u on %s (pid %d, job %s)", spx_proc_of(spx_me)->world_rank,
              spx_world ? (uint32_t)spx_world->size : spx_segment->world_size, host, (int)getpid(), job);
@@ -84,10 +84,27 @@ static bool claim(int code)
   return true;
 }
 
+/* A process of another launcher's job that is not in it yet joins it, so that one of all its ranks says what is wrong. */
+static int enter_early(const char *text, int *turn)
+{
+  if (spx_segment || spx_in_go || spx_forked || getenv("SPX_JOB")) return SPX_EARLY_NOTHING;
+  if (!getenv("PMI_FD") && !getenv("PMI_PORT") && !getenv("PMIX_RANK")) return SPX_EARLY_NOTHING;
+  spx_frame f = {.fn = SPX_IN_EARLY};
+  f.a[0].p = (void *)(uintptr_t)text;
+  if (spx_go_internal(&f) != MPI_SUCCESS) return SPX_EARLY_NOTHING;
+  *turn = -1;
+  spx_under_launcher = true;
+  if (f.a[1].i == SPX_EARLY_FIRST) *turn = (int)f.a[2].i;
+  if (f.a[1].i == SPX_EARLY_JOINED && spx_dp_attach((int)f.a[2].i, (uint32_t)f.a[3].i) != 0) return SPX_EARLY_NOTHING;
+  return (int)f.a[1].i;
+}
+
 /* May this process say why it ends the job? Another one has said it, or something else that ends the job, when the answer is no. */
 static bool may_say_end(int status, const char *text, int *turn)
 {
-  if (!spx_segment || spx_state == SPX_BEFORE_INIT) return spx_may_say(text, text, turn);
+  int early = enter_early(text, turn);
+  if (early == SPX_EARLY_FIRST || early == SPX_EARLY_AGAIN) return early == SPX_EARLY_FIRST;
+  if (!spx_segment) return spx_may_say(text, text, turn);
   bool may = spx_may_say("the end of the job", text, turn), first = claim(status);
   return *turn >= 0 || (may && first);
 }
@@ -101,7 +118,7 @@ void spx_end_job(int code, const char *text)
     await_printed();
     spx_said(turn);
   }
-  if (spx_segment && spx_state != SPX_BEFORE_INIT) spx_publish_owner(SPX_OWNER_ABORTED);
+  if (spx_segment) spx_publish_owner(SPX_OWNER_ABORTED);
   _exit(exit_status(code));
 }
 

@@ -52,7 +52,7 @@ static void put_text(message *m, const char *text)
 static void question(message *m, uint8_t kind, const char *cause, const char *shortly)
 {
   static const char nobody[PEER_BYTES];
-  bool here = spx_segment && spx_state != SPX_BEFORE_INIT;
+  bool here = spx_segment != NULL;
   const char *rank = getenv("SPX_RANK");
   uint64_t number = here ? spx_proc_of(spx_me)->world_rank : rank ? strtoull(rank, NULL, 10) : 0;
   m->n = sizeof(uint32_t);

@@ -3,6 +3,9 @@
 #define SPX_ONCE_H
 #include "spx.h"
 
+/* What SPX_IN_EARLY gives in a1 (capi/early.go). */
+enum { SPX_EARLY_NOTHING, SPX_EARLY_JOINED, SPX_EARLY_FIRST, SPX_EARLY_AGAIN };
+
 /* May this process say what is wrong? If so it says it, and then calls spx_said with the turn. False when another process of the job, on whichever
  * host, has said it for the same cause: it has then, so that the caller may end processes. shortly is what spxrun says at the end of the job of
  * those that were told no; "": nothing. Asks the agent, and waits for at most two seconds: an agent that does not answer, or none, means yes. Needs

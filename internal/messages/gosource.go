@@ -74,7 +74,7 @@ var makers = map[string]maker{
 	"ClassError":   {-1, 1, true, "core/comm/"},
 	"fmt.Errorf":   {-1, 0, true, ""},
 	"errors.New":   {-1, 0, false, ""},
-	"complain":     {-1, 0, false, "capi/"},
+	"complain":     {-1, 1, false, "capi/"},
 	"sayOnce":      {-1, 2, false, "capi/"},
 	"a.sayOnce":    {-1, 1, false, "launch/agent/"},
 	"a.say":        {-1, 0, false, "launch/agent/"},

@@ -29,10 +29,12 @@ import (
 
 // Limits on the beginning of such a job.
 const (
-	joinLimit   = 5 * time.Minute  // for all processes to call MPI_Init; service.EnvJoinTimeout
-	joinWarning = 30 * time.Second // after which is told who has not
-	gatherLimit = 30 * time.Second // then, for the agents of all hosts to find each other
-	giveUpLimit = 2 * time.Second  // for the processes to end, when that fails
+	joinLimit   = 5 * time.Minute             // for all processes to call MPI_Init; service.EnvJoinTimeout
+	joinWarning = 30 * time.Second            // after which is told who has not
+	gatherLimit = 30 * time.Second            // then, for the agents of all hosts to find each other
+	callLimit   = gatherLimit + 3*time.Second // for an agent to reach that of rank 0: that one knows more, and says it before
+	spokenGrace = 200 * time.Millisecond      // in which others may ask whether they may say what one has said before it ended
+	giveUpLimit = 2 * time.Second             // for the processes to end, when that fails
 )
 
 // callee is the number under which the agent that decides is called by the others, whose numbers are ranks.
@@ -52,6 +54,8 @@ type gathering struct {
 	arrived net.Listener // where the agents of other hosts arrive
 	server  *tcp.Server
 
+	sayings sayings        // before the job begins: docs/errors.md, "Once in a job"
+	spoken  bool           // one of the processes has said why it fails
 	told    bool           // the launcher was told to end the job
 	leaving sync.WaitGroup // processes whose launcher has not said farewell
 }
@@ -170,7 +174,11 @@ func (g *gathering) meet() (failure string) {
 			}
 			switch {
 			case s.m == nil:
-				if r := g.memberOn(s.conn); r != nil {
+				tellSayers(g.sayings.forget(s.conn))
+				if r := g.memberOn(s.conn); r != nil && g.spoken { // others may be about to ask
+					delete(g.members, r.rank)
+					end.Reset(spokenGrace)
+				} else if r != nil {
 					return fmt.Sprintf("rank %d (pid %d on %s) has ended before all processes of the job had called MPI_Init", r.rank, r.pid, g.host)
 				}
 				s.conn.Close()
@@ -184,6 +192,11 @@ func (g *gathering) meet() (failure string) {
 					end.Reset(limit - time.Since(began))
 					warning.Reset(min(joinWarning, limit/2))
 				}
+			case s.m.Kind == service.Say && g.memberOn(s.conn) != nil:
+				tellSayers(g.sayings.ask(s.m.Name, speaking{sayer{rank: uint32(g.memberOn(s.conn).rank)}, s.conn, s.m.Text}))
+			case s.m.Kind == service.Said:
+				g.spoken = true
+				tellSayers(g.sayings.said(s.conn))
 			case s.m.Kind == service.Settle && g.memberOn(s.conn) != nil:
 				offer, err := service.ParseOffer(s.m.Text)
 				if err != nil {
@@ -200,6 +213,9 @@ func (g *gathering) meet() (failure string) {
 		case <-warning.C:
 			fmt.Fprintf(os.Stderr, "libspx: %s have not called MPI_Init yet; waiting\n", g.missing())
 		case <-end.C:
+			if g.spoken {
+				return "another process of the job has failed before MPI_Init"
+			}
 			if len(g.away()) == 0 && !patient { // the agent of the host where they should be can name them
 				patient = true
 				end.Reset(time.Second)
@@ -461,7 +477,7 @@ func callAny(list []netip.AddrPort, id *tcp.Identity) (net.Conn, error) {
 		return boolInt(!sharesNetwork(x.Addr(), local)) - boolInt(!sharesNetwork(y.Addr(), local))
 	})
 	var tried []string
-	for limit := time.Now().Add(gatherLimit); ; time.Sleep(100 * time.Millisecond) {
+	for limit := time.Now().Add(callLimit); ; time.Sleep(100 * time.Millisecond) {
 		tried = nil
 		for _, at := range list {
 			c, verdict, err := tcp.Dial(at.String(), id, tcp.Process{Number: callee})
@@ -471,21 +487,31 @@ func callAny(list []netip.AddrPort, id *tcp.Identity) (net.Conn, error) {
 			tried = append(tried, fmt.Sprintf("%v: %v", at, err))
 		}
 		if time.Now().After(limit) {
-			return nil, fmt.Errorf("no way to its agent within %v (%s); does a firewall stand between, or is it the wrong interface (%s)?", gatherLimit, strings.Join(tried, "; "), service.EnvIface)
+			return nil, fmt.Errorf("no way to its agent within %v (%s); does a firewall stand between, or is it the wrong interface (%s)?", callLimit, strings.Join(tried, "; "), service.EnvIface)
 		}
 	}
 }
 
-// giveUp ends a job that has not begun. stuck: the processes wait for the launcher, not for this agent, and cannot tell why.
+// giveUp ends a job that has not begun. stuck: the processes wait for the launcher, not for this agent, and cannot tell why; else the first of them does.
 func (g *gathering) giveUp(text string, stuck bool) int {
-	if stuck {
+	switch {
+	case g.spoken:
+		for _, line := range g.sayings.lines() {
+			fmt.Fprintf(os.Stderr, "libspx: %s\n", line)
+		}
+		g.endByLauncher(job.StatusFailed)
+	case stuck:
 		fmt.Fprintf(os.Stderr, "libspx: %s\n", text)
 		g.endByLauncher(job.StatusFailed)
 	}
 	limit := time.After(giveUpLimit)
-	for rank, m := range g.members {
+	for n, rank := range slices.Sorted(maps.Keys(g.members)) {
+		m := g.members[rank]
 		answer := refuse(mpierr.Other, "%s", text)
 		answer.Kind = service.Settle
+		if n > 0 || stuck {
+			answer.Number = service.SaidAgain
+		}
 		if m.conn.Send(answer) != nil {
 			delete(g.members, rank)
 		}

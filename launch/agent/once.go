@@ -49,12 +49,6 @@ type sayings struct {
 	inOrder []*saying
 }
 
-// What an answer to service.Say means (Number).
-const (
-	saidFirst = 1
-	saidAgain = 2
-)
-
 // answer is what an speaking is told.
 type answer struct {
 	to     client
@@ -69,7 +63,7 @@ func (s *sayings) ask(cause string, by speaking) []answer {
 			return nil
 		}
 		x.note(by)
-		return []answer{{by.conn, saidAgain}}
+		return []answer{{by.conn, service.SaidAgain}}
 	}
 	if len(s.inOrder) < mostSayings {
 		if s.of == nil {
@@ -78,7 +72,7 @@ func (s *sayings) ask(cause string, by speaking) []answer {
 		s.of[cause] = &saying{cause: cause, speaker: by}
 		s.inOrder = append(s.inOrder, s.of[cause])
 	}
-	return []answer{{by.conn, saidFirst}}
+	return []answer{{by.conn, service.SaidFirst}}
 }
 
 // alike: who speaks for this cause has just that to say, or nobody does.
@@ -111,7 +105,7 @@ func (s *sayings) said(conn client) (out []answer) {
 		x.spoken = true
 		for _, w := range x.waiting {
 			x.note(w)
-			out = append(out, answer{w.conn, saidAgain})
+			out = append(out, answer{w.conn, service.SaidAgain})
 		}
 		x.waiting = nil
 	}
@@ -130,7 +124,7 @@ func (s *sayings) forget(conn client) (out []answer) {
 			continue
 		}
 		x.speaker, x.waiting = x.waiting[0], x.waiting[1:]
-		out = append(out, answer{x.speaker.conn, saidFirst})
+		out = append(out, answer{x.speaker.conn, service.SaidFirst})
 	}
 	s.inOrder = slices.DeleteFunc(s.inOrder, func(x *saying) bool { return s.of[x.cause] != x })
 	return out
@@ -209,10 +203,10 @@ func (a *agent) maySay(q *question) {
 	if a.machine.Ending() && !a.sayings.alike(q.Name, q.Text) {
 		q.Text = "" // it comes of that
 	}
-	a.tellSayers(a.sayings.ask(q.Name, speaking{who, q.conn, q.Text}))
+	tellSayers(a.sayings.ask(q.Name, speaking{who, q.conn, q.Text}))
 }
 
-func (a *agent) tellSayers(list []answer) {
+func tellSayers(list []answer) {
 	for _, x := range list {
 		x.to.Send(&service.Message{Kind: service.Say, Number: x.number, FD: -1}) //nolint:errcheck // it may be gone
 	}
@@ -231,7 +225,7 @@ type ownWord struct {
 
 // Send takes the answer.
 func (w *ownWord) Send(m *service.Message) error {
-	if m.Number != saidAgain {
+	if m.Number != service.SaidAgain {
 		w.a.say(w.text)
 		w.a.serve(&question{&service.Message{Kind: service.Said, FD: -1}, w})
 	}

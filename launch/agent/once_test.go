@@ -21,7 +21,7 @@ func (w *wire) Close()                      {}
 // answers writes answers shortly: "a first", "b again".
 func answers(list []answer) (out []string) {
 	for _, x := range list {
-		out = append(out, x.to.(*wire).name+map[uint64]string{saidFirst: " first", saidAgain: " again"}[x.number])
+		out = append(out, x.to.(*wire).name+map[uint64]string{service.SaidFirst: " first", service.SaidAgain: " again"}[x.number])
 	}
 	return out
 }
@@ -129,7 +129,7 @@ func TestNumbersInC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int{"SAY": int(service.Say), "SAID": int(service.Said), "SAID_FIRST": saidFirst, "SAID_AGAIN": saidAgain} {
+	for name, want := range map[string]int{"SAY": int(service.Say), "SAID": int(service.Said), "SAID_FIRST": service.SaidFirst, "SAID_AGAIN": service.SaidAgain} {
 		m := regexp.MustCompile(`\b` + name + ` = (\d+)`).FindSubmatch(text)
 		if m == nil || string(m[1]) != strconv.Itoa(want) {
 			t.Errorf("once.c: %s is not %d", name, want)

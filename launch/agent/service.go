@@ -166,7 +166,7 @@ func (a *agent) serve(q *question) {
 		a.maySay(q)
 		return
 	case service.Said:
-		a.tellSayers(a.sayings.said(q.conn))
+		tellSayers(a.sayings.said(q.conn))
 		return
 	case service.Describe:
 		answer = a.about()
@@ -199,7 +199,7 @@ func (a *agent) hungUp(conn client) {
 	}
 	a.ports.forget(conn)
 	a.steering.forget(conn)
-	a.tellSayers(a.sayings.forget(conn))
+	tellSayers(a.sayings.forget(conn))
 	a.waiters = slices.DeleteFunc(a.waiters, func(q *question) bool { return q.conn == conn })
 	conn.Close()
 }

@@ -63,6 +63,12 @@ const (
 	Said // over the connection of a Say that was allowed: it was said; there is no answer
 )
 
+// What an answer to Say means (Number). A refusal of Settle has SaidAgain for those of a host that need not say why: one of them does.
+const (
+	SaidFirst = 1
+	SaidAgain = 2
+)
+
 // A Peer is a process as its own job knows it.
 type Peer struct {
 	ID   ident.ProcID

@@ -164,6 +164,9 @@ func (c *Conn) Gone() bool {
 	return err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
+// FD is the connection's socket.
+func (c *Conn) FD() int { return c.fd }
+
 // Close closes the connection.
 func (c *Conn) Close() { unix.Close(c.fd) }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +57,18 @@ func check(t *testing.T, o harness.Outcome, status int, stdout []string, stderr 
 // wrap has a rank that is killed by a signal end with a status, as a shell does: Hydra ends all processes of a host when one of them is killed by a signal, also
 // under -disable-auto-cleanup.
 var wrap = []string{"sh", "-c", `"$0" "$@"; exit $?`}
+
+// once: of all ranks that have the same to say one has said it; nothing else was.
+func once(t *testing.T, o harness.Outcome, says string) {
+	t.Helper()
+	messages := regexp.MustCompile(`(?m)^libspx: `).FindAllString(o.Stderr, -1)
+	also := regexp.MustCompile(`(?m)^libspx: also on ranks? [\d,-]+: `).FindAllString(o.Stderr, -1)
+	if o.Status == 0 || o.Late || len(messages)-len(also) != 1 || len(also) > 1 || !strings.Contains(o.Stderr, says) {
+		t.Errorf("exit status %d, %d messages and %d lines of others, want one with %q\n%s", o.Status, len(messages)-len(also), len(also), says, o.Text())
+	}
+}
+
+const beforeInit = "libspx: MPI_Comm_rank: fatal: MPI_Comm_rank was called before MPI_Init"
 
 func TestOneHost(t *testing.T) {
 	hydra := mpiexec(t)
@@ -118,6 +131,16 @@ func TestOneHost(t *testing.T) {
 	t.Run("missing", func(t *testing.T) {
 		o := run(t, []string{"SPX_JOIN_TIMEOUT=2"}, "-n", "4", program(t, "tests/hydra/testdata/wait.c"), "early")
 		check(t, o, 1, nil, "of 4 processes, ranks 1 on host "+name+" have not called MPI_Init within 2s")
+	})
+	t.Run("once", func(t *testing.T) {
+		alike := program(t, "tests/broken/programs/alike.c")
+		for range 3 {
+			once(t, run(t, nil, "-n", "8", alike, "early"), beforeInit)
+			once(t, run(t, []string{"SPX_EAGER_MAX=much"}, "-n", "8", alike), "SPX_EAGER_MAX=much")
+			once(t, run(t, []string{"SPX_ON_DEATH=perhaps"}, "-n", "8", alike), "SPX_ON_DEATH=perhaps")
+		}
+		once(t, run(t, nil, "-pmi-port", "-n", "4", alike, "early"), beforeInit)
+		once(t, run(t, nil, "-n", "4", alike, "early", ":", "-n", "1", "sleep", "20"), beforeInit) // the job does not come together
 	})
 	t.Run("wrong setting", func(t *testing.T) {
 		o := run(t, []string{"SPX_ON_DEATH=perhaps"}, "-n", "2", where)
@@ -218,6 +241,13 @@ func TestHosts(t *testing.T) {
 			o := run(t, append([]string{"-disable-auto-cleanup", "-hosts", two, "-n", "4"}, append(wrap, end, "told", "0", us)...)...)
 			check(t, o, 137, []string{"rank 1: one of 3, 0", "rank 2: one of 3, 0", "rank 3: one of 3, 0"}, "rank 0 (pid ", "the other 3 are told and go on")
 		}
+	})
+	t.Run("once", func(t *testing.T) {
+		alike := program(t, "tests/broken/programs/alike.c")
+		once(t, run(t, "-hosts", two, "-n", "4", alike, "early"), beforeInit)
+		once(t, run(t, "-hosts", two, "-n", "4", alike, "fatal"), "libspx: MPI_Send on MPI_COMM_WORLD failed")
+		once(t, run(t, "-env", "SPX_EAGER_MAX", "much", "-hosts", two, "-n", "4", alike), "SPX_EAGER_MAX=much")
+		once(t, run(t, "-env", "SPX_ON_DEATH", "perhaps", "-hosts", two, "-n", "4", alike), "SPX_ON_DEATH=perhaps")
 	})
 	t.Run("missing", func(t *testing.T) {
 		o := run(t, "-env", "SPX_JOIN_TIMEOUT", "2", "-hosts", two, "-n", "4", program(t, "tests/hydra/testdata/wait.c"), "early")

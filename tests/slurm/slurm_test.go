@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -140,6 +141,17 @@ func (c *cluster) srun(t *testing.T, kind string, words ...string) harness.Outco
 }
 
 // TestPMIx needs the library that Slurm's plugin loads, and programs too (Debian: libpmix-dev).
+// once: ranks of two nodes call MPI before MPI_Init, when they are in no job yet; one of them says so.
+func (c *cluster) once(t *testing.T, mpi string) {
+	t.Helper()
+	o := c.srun(t, mpi, "-n", "4", program(t, "tests/broken/programs", "alike"), "early")
+	all := regexp.MustCompile(`(?m)^libspx: (also on ranks? [\d,-]+: )?.*`).FindAllStringSubmatch(o.Stderr, -1)
+	all = slices.DeleteFunc(all, func(m []string) bool { return m[1] != "" })
+	if o.Status == 0 || o.Late || len(all) != 1 || !strings.HasPrefix(all[0][0], "libspx: MPI_Comm_rank: fatal: MPI_Comm_rank was called before MPI_Init") {
+		t.Errorf("exit status %d, %d messages, want one\n%s", o.Status, len(all), o.Text())
+	}
+}
+
 func TestPMIx(t *testing.T) {
 	c := newCluster(t)
 	if o := harness.Run(t, c.on("srun", "-Q", "--mpi=pmix", "-N", "2", "true")); o.Status != 0 {
@@ -156,6 +168,7 @@ func TestPMIx(t *testing.T) {
 			t.Errorf("exit status %d, want\n%s\n%s", o.Status, strings.Join(want, "\n"), o.Text())
 		}
 	})
+	t.Run("once", func(t *testing.T) { c.once(t, "pmix") })
 	t.Run("alone", func(t *testing.T) {
 		if o := harness.Run(t, c.on("srun", "-Q", "--mpi=pmix", "-n", "1", program(t, "tests/c/spawn", "basic"))); o.Status != 0 {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
@@ -218,6 +231,7 @@ func TestSrun(t *testing.T) {
 			}
 		})
 	}
+	t.Run("once", func(t *testing.T) { c.once(t, "pmi2") })
 	t.Run("abort", func(t *testing.T) {
 		if o := srun(t, "-n", "4", end, "abort"); o.Status != 137 || !strings.Contains(o.Stderr, "MPI_Abort(MPI_COMM_WORLD, 7)") {
 			t.Errorf("exit status %d, want 137: srun ends a step that is aborted by SIGKILL\n%s", o.Status, o.Text())
