@@ -89,6 +89,10 @@ const (
 	segOffAbortCode    = 284
 	segOffWinBytes     = 288
 	segOffShelfBytes   = 296
+	segOffWayCost      = 304
+	segOffWayGets      = 316
+	segOffWayTried     = 320
+	segOffWayTrials    = 328
 	segBytes           = 344
 )
 

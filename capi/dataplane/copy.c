@@ -33,17 +33,20 @@ void spx_copy_past_cache(void *to, const void *from, size_t n)
   _mm_sfence(); /* these stores are not ordered with the one that says that the message is complete */
 }
 
-void spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message)
+uint64_t spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message)
 {
   bool timed = spx_into_timed(into, spx_set.apart_every);
   uint64_t start = timed ? spx_now_ns() : 0;
-  bool past =
-      timed ? spx_into_next(into, n, start, 1000 * spx_set.apart_trial) : into->past && message <= spx_set.apart_max;
+  bool usual = into->past && message <= spx_set.apart_max;
+  bool past = timed ? spx_into_next(into, n, start, 1000 * spx_set.apart_trial) : usual;
   if (past)
     spx_copy_past_cache(to, from, n);
   else
     memcpy(to, from, n);
-  if (timed) spx_into_took(into, past, n, spx_now_ns() - start);
+  if (!timed) return 0;
+  uint64_t ns = spx_now_ns() - start;
+  spx_into_took(into, past, n, ns);
+  return past == usual ? ns : 0;
 }
 
 /* Reads a file of the first processor's cache of a level; false: there is none. */

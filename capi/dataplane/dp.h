@@ -44,21 +44,21 @@ typedef struct {
   uint32_t fragment_packed; /* the same of data that are not contiguous */
   uint64_t stream_max;      /* bytes: messages up to this size are streamed rather than got */
   uint64_t stream_both;     /* the same while this process has an announced message of its own */
-  bool gets_apart;          /* messages up to stream_both are got where processors share no cache */
-  uint64_t net_eager_max;   /* bytes: eager_max for messages over a connection */
-  uint64_t direct_min;      /* bytes: streams of this size on go to sockets from the user's buffer */
-  uint64_t past_cache;      /* bytes: messages from this size on are stored past the caches */
-  uint32_t apart_min;       /* bytes: copies of this size on are timed, and may go past the caches (into.h) */
-  uint64_t apart_max;       /* bytes: messages up to this size */
-  uint32_t apart_every;     /* one of so many copies is timed */
-  uint64_t apart_trial;     /* us between trials of the other way, at most */
-  uint32_t cma;             /* 0: never process_vm_readv */
-  uint32_t progress;        /* 1: a thread of its own carries on what is under way (shim/background.c) */
-  uint32_t spin;            /* empty polls before yielding, when processors are not outnumbered */
-  uint32_t spin_busy;       /* the same while others want the processors */
-  uint32_t yield;           /* yields before parking */
-  uint64_t credit;          /* bytes of records a pair may have in unexpected memory */
-  uint64_t mcast_shelf;     /* bytes of copies of long multicasts on this host */
+  uint64_t apart_get;     /* bytes: messages of an exchange from this size on may be got rather than streamed (get.c) */
+  uint64_t net_eager_max; /* bytes: eager_max for messages over a connection */
+  uint64_t direct_min;    /* bytes: streams of this size on go to sockets from the user's buffer */
+  uint64_t past_cache;    /* bytes: messages from this size on are stored past the caches */
+  uint32_t apart_min;     /* bytes: copies of this size on are timed, and may go past the caches (into.h) */
+  uint64_t apart_max;     /* bytes: messages up to this size */
+  uint32_t apart_every;   /* one of so many copies is timed */
+  uint64_t apart_trial;   /* us between trials of the other way, at most */
+  uint32_t cma;           /* 0: never process_vm_readv */
+  uint32_t progress;      /* 1: a thread of its own carries on what is under way (shim/background.c) */
+  uint32_t spin;          /* empty polls before yielding, when processors are not outnumbered */
+  uint32_t spin_busy;     /* the same while others want the processors */
+  uint32_t yield;         /* yields before parking */
+  uint64_t credit;        /* bytes of records a pair may have in unexpected memory */
+  uint64_t mcast_shelf;   /* bytes of copies of long multicasts on this host */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 
@@ -303,8 +303,8 @@ static inline void spx_copy_short(void *to, const void *from, uint64_t n)
 /* memcpy to memory that will not be read soon. */
 SPX_HIDDEN void spx_copy_past_cache(void *to, const void *from, size_t n);
 /* memcpy of at least SPX_APART_MIN bytes, of a message of so many, to memory that another process reads: past the caches where that
- * takes far less time. */
-SPX_HIDDEN void spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message);
+ * takes far less time. What it has taken, if it was timed and no trial: ns; else 0. */
+SPX_HIDDEN uint64_t spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message);
 /* Bytes of the last-level cache for each of so many processes of this host. */
 SPX_HIDDEN uint64_t spx_cache_part(uint64_t users);
 

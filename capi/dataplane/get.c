@@ -13,17 +13,20 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 #include "dp.h"
 #include "far.h"
 #include "net_long.h"
 #include "rma.h"
+#include "ways.h"
 
 #define CHUNK       (4u << 20) /* bytes between looks at the sender's word */
 #define PATIENCE_NS 30000      /* how long a sender may take to begin its stream */
 #define LOOK_EVERY  16         /* rounds of progress between looks at the clock */
 #define REMEMBERED  8          /* messages for which it is remembered that one met one of ours */
+#define TIME_EVERY  16         /* one of so many copies out of a ring is timed */
 
 typedef struct {
   spx_request *r; /* NULL: free */
@@ -177,12 +180,27 @@ static get_result read_all(spx_request *r, uint32_t peer, const spx_rec_rts *rts
   return GET_REFUSED; /* memory that the kernel can not read for us; the sender itself can */
 }
 
+/* How long messages go where ranks share processors. */
+static spx_ways *ways(void) { return (spx_ways *)spx_segment->way_cost; }
+_Static_assert(offsetof(spx_seg, way_gets) - offsetof(spx_seg, way_cost) == offsetof(spx_ways, gets) &&
+                   offsetof(spx_seg, way_tried) - offsetof(spx_seg, way_cost) == offsetof(spx_ways, tried),
+               "spx_ways");
+
+/* Does what a copy of a message of so many bytes takes say something for later messages? */
+static bool tells(const spx_request *r, uint64_t bytes)
+{
+  return spx_crowded && bytes >= spx_set.apart_get && r->type->flags & SPX_T_CONTIG;
+}
+
 static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   if (!can_get(peer, rts)) return GET_REFUSED;
+  bool timed = !rts->type && tells(r, (uint64_t)r->bytes);
+  uint64_t start = timed ? spx_now_ns() : 0;
   spx_far far;
   get_result result = read_all(r, peer, rts, &far);
   spx_far_close(&far);
+  if (timed && result == GET_DONE) spx_ways_took(ways(), SPX_WAY_GET, (uint64_t)r->bytes, spx_now_ns() - start);
   return result;
 }
 
@@ -286,19 +304,23 @@ int spx_get_impatient(bool at_once)
   return 0;
 }
 
-/* Is a long message got although it might be streamed? Where two processes exchange messages and their processors share no cache, as
- * copies tell (into.h). In an exchange one of them may be done with its part before the other begins: so what counts is whether a few of
- * the last messages met. Every so often a stream is asked for all the same, and both sides see whether it is still so. */
-static bool is_exchange_apart(uint32_t peer, bool both)
+/* Is a long message got although it might be streamed, because both processes send? One of them may be done with its part before the other
+ * begins: so what counts is whether a few of the last messages met. Where ranks share processors, the copies are compared (ways.h). Where they
+ * do not, messages are got if the processors share no cache, as copies tell (into.h); every so often a stream is asked for all the same, and
+ * both sides see whether it is still so. */
+static bool is_better_got(uint32_t peer, bool both)
 {
   spx_tx *tx = &spx_txs[peer];
   if (both)
     tx->met = REMEMBERED;
   else if (tx->met > 0)
     tx->met--;
-  if (!tx->met || !spx_into_apart(&tx->into)) return false;
+  if (!tx->met) return false;
+  uint64_t longest = 1000 * spx_set.apart_trial;
+  if (spx_crowded) return spx_ways_next(ways(), spx_now_ns(), longest);
+  if (!spx_into_apart(&tx->into)) return false;
   uint64_t now = spx_now_ns();
-  if (now - tx->asked < 1000 * spx_set.apart_trial) return true;
+  if (now - tx->asked < longest) return true;
   tx->asked = now;
   return false;
 }
@@ -309,7 +331,7 @@ void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
    * its turns anyway. */
   bool both = sending || spx_next_send > (int64_t)spx_set.eager_max;
   bool stream = (uint64_t)r->bytes <= (both ? spx_set.stream_both : spx_set.stream_max) || rts->type;
-  if (stream && spx_set.gets_apart && !rts->type && is_exchange_apart(peer, both)) stream = false;
+  if (stream && !rts->type && (uint64_t)r->bytes >= spx_set.apart_get && is_better_got(peer, both)) stream = false;
   if ((uint64_t)r->bytes > spx_set.eager_max && stream && can_get(peer, rts)) {
     if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;
@@ -351,9 +373,10 @@ void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, ui
   rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
   rec->seq = tx->seq++;
   rec->len = n;
-  if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn)
-    spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->aux[3]);
-  else
+  if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn) {
+    uint64_t ns = spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->aux[3]);
+    if (ns && tells(r, r->aux[3])) spx_ways_took(ways(), SPX_WAY_IN, n, ns);
+  } else
     spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
   spx_tx_commit(tx, rec, SPX_REC_BYTES(n), SPX_REC_DATA);
 }
@@ -416,9 +439,13 @@ void spx_stream_data(const spx_rec *rec)
   if (!r) return;
   uint64_t at = r->aux[1];
   if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at)) return; /* more than was asked for */
+  static uint32_t pieces;
+  bool timed = tells(r, (uint64_t)r->bytes) && ++pieces % TIME_EVERY == 0;
+  uint64_t start = timed ? spx_now_ns() : 0;
   if ((uint64_t)r->bytes >= spx_set.past_cache && r->type->flags & SPX_T_CONTIG)
     spx_copy_past_cache((char *)r->buf + at, rec->data, rec->len);
   else
     spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
+  if (timed) spx_ways_took(ways(), SPX_WAY_OUT, rec->len, spx_now_ns() - start);
   spx_stream_came(r, rec->len);
 }

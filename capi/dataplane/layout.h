@@ -64,7 +64,11 @@ typedef struct spx_seg {
   int32_t abort_code;
   uint64_t win_bytes;   /* bytes behind total_bytes that are taken (file_memory.c): any process adds what it takes */
   uint64_t shelf_bytes; /* of them, on shelves of multicasts (mcast_shelf.c) */
-  uint8_t pad2[40];
+  /* a spx_ways (ways.h): whether long messages of exchanges are streamed or got, which all processes find out together */
+  uint32_t way_cost[3], way_gets;
+  uint64_t way_tried;
+  uint32_t way_trials;
+  uint8_t pad2[12];
 } spx_seg;
 
 enum {

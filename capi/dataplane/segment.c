@@ -28,7 +28,8 @@ enum { FEW_MOST = 4 };
 #define EAGER       (16u << 10)
 #define NET_EAGER   (64u << 10)
 #define DIRECT_MIN  (64u << 10)
-#define STREAM_BOTH (2u << 20) /* bytes, with up to two processes for each processor */
+#define APART_GET   (256u << 10) /* bytes, with up to two processes for each processor */
+#define STREAM_BOTH (2u << 20)   /* bytes, with up to two processes for each processor */
 static crowd crowded_by;
 static uint64_t cache_part; /* of each process, when it was first asked for */
 
@@ -58,6 +59,10 @@ static void read_settings(void)
   uint64_t stream_max = spx_setting_begin(SPX_SET_STREAM_MAX, streamed[crowded_by], UINT64_MAX);
   bool two_each = crowded_by == FEW && spx_ranks_here <= 2 * spx_segment->ncpus;
   uint64_t both = two_each && stream_max == streamed[FEW] ? STREAM_BOTH : stream_max;
+  uint64_t stream_both = spx_setting_begin(SPX_SET_STREAM_BOTH, both, UINT64_MAX);
+  uint64_t apart_get = stream_both == streamed[ALONE]           ? 0
+                       : two_each && stream_both == STREAM_BOTH ? APART_GET
+                                                                : UINT64_MAX;
   spx_set = (spx_settings){
       .eager_max = (uint32_t)spx_setting_begin(SPX_SET_EAGER_MAX, EAGER, largest),
       .fragment = (uint32_t)spx_setting_begin(SPX_SET_FRAGMENT, 8192, largest),
@@ -65,10 +70,11 @@ static void read_settings(void)
       .stream_max = stream_max,
       .net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, NET_EAGER, NET_EAGER),
       .direct_min = spx_setting_begin(SPX_SET_DIRECT_MIN, DIRECT_MIN, UINT64_MAX),
-      .stream_both = spx_setting_begin(SPX_SET_STREAM_BOTH, both, UINT64_MAX),
+      .stream_both = stream_both,
       .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
       .apart_min = (uint32_t)spx_setting_begin(SPX_SET_APART_MIN, 2048, UINT32_MAX),
       .apart_max = spx_setting_begin(SPX_SET_APART_MAX, 256u << 10, UINT64_MAX),
+      .apart_get = spx_setting_begin(SPX_SET_APART_GET, apart_get, UINT64_MAX),
       .apart_every = (uint32_t)spx_setting_begin(SPX_SET_APART_EVERY, 16, UINT32_MAX),
       .apart_trial = spx_setting_begin(SPX_SET_APART_TRIAL, 20000, UINT32_MAX),
       .cma = (uint32_t)spx_setting_begin(SPX_SET_CMA, 1, 1),
@@ -81,7 +87,6 @@ static void read_settings(void)
   };
   if (spx_set.eager_max != EAGER) /* set, and the other one is not perhaps */
     spx_set.net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, spx_set.eager_max, NET_EAGER);
-  spx_set.gets_apart = crowded_by == ALONE && spx_set.stream_both == streamed[ALONE];
 }
 
 /* What depends on how many processes there are; the rest stays as it was when MPI started. */
