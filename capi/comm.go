@@ -139,16 +139,23 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 		c.errh = parent.c.errh
 		C.spx_ref(&c.errh.o)
 	}
-	if hasFar(m.Local) || m.Remote != nil && hasFar(m.Remote) || bool(C.spx_net_on) && slices.ContainsFunc(
-		slices.Concat(unsafe.Slice((*uint32)(unsafe.Pointer(c.local)), int(c.size)), unsafe.Slice((*uint32)(unsafe.Pointer(c.peer)), remoteSize)),
-		func(i uint32) bool { return !sharesMemory(i) }) {
-		c.flags |= C.SPX_C_FAR
-		if c.inner != nil {
-			c.inner.flags |= C.SPX_C_FAR
-		}
-	}
+	o.setFar()
 	o.enter()
 	return o, nil
+}
+
+// setFar notes whether some members have no common memory file.
+func (o *commObject) setFar() {
+	c := o.c
+	c.flags &^= C.SPX_C_FAR
+	if hasFar(o.Group()) || o.Inter() && hasFar(o.RemoteGroup()) || bool(C.spx_net_on) && slices.ContainsFunc(
+		slices.Concat(unsafe.Slice((*uint32)(unsafe.Pointer(c.local)), int(c.size)), unsafe.Slice((*uint32)(unsafe.Pointer(c.peer)), int(c.remote_size))),
+		func(i uint32) bool { return !sharesMemory(i) }) {
+		c.flags |= C.SPX_C_FAR
+	}
+	if c.inner != nil {
+		c.inner.flags = c.inner.flags&^C.SPX_C_FAR | c.flags&C.SPX_C_FAR
+	}
 }
 
 func noMemory() error {

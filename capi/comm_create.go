@@ -68,8 +68,42 @@ func (c *call) duplicated(out int, old, o *commObject, hints *info.Info, then fu
 	})
 }
 
+// inherits is for a function that makes a communicator of argument 0 and stores it in argument out: done if the process that had this rank before has made
+// it. Else it is to be made by way of via. found, unless nil, is called with what was made before.
+func (c *call) inherits(out int, found func(*commObject)) (via *commObject, done bool, err error) {
+	o, done, via, err := c.comm(0).inherit()
+	if err != nil {
+		return nil, true, c.onComm(0, err)
+	}
+	if !done {
+		return via, false, nil
+	}
+	if o != nil && found != nil {
+		found(o)
+	}
+	c.setComm(out, o)
+	return nil, true, nil
+}
+
+// createdChild is created, of a communicator that standbys inherit.
+func (c *call) createdChild(out int, m *comm.Made, parent *commObject, err error) error {
+	if err = c.created(out, m, parent, err); err == nil {
+		parent.bear(commOf(*at[uintptr](c.addr(out))))
+	}
+	return err
+}
+
 func (c *call) dup(out int, hints *info.Info) error {
-	m, err := c.comm(0).Dup(world.contexts)
+	via, done, err := c.inherits(out, func(o *commObject) {
+		if hints != nil {
+			o.setHints(hints)
+		}
+		o.setTopo(c.comm(0).topo)
+	})
+	if done {
+		return err
+	}
+	m, err := via.Dup(world.contexts)
 	if err != nil {
 		return c.onComm(0, err)
 	}
@@ -83,7 +117,10 @@ func (c *call) dupAs(out int, m *comm.Made, hints *info.Info) error {
 	if err != nil {
 		return c.onComm(0, err)
 	}
-	return c.duplicated(out, old, o, hints, func() error { return nil })
+	return c.duplicated(out, old, o, hints, func() error {
+		old.bear(o)
+		return nil
+	})
 }
 
 // commDup gets the duplicate's context in argument 2, unless it is still to be agreed upon (shim/comm_dup.c).
@@ -102,8 +139,12 @@ func commDupWithInfo(c *call) error { return c.dup(2, c.info(1)) }
 //spx:body MPI_Comm_split
 func commSplit(c *call) error {
 	old := c.comm(0)
-	m, err := old.Split(world.contexts, c.int(1), c.int(2), nil)
-	return c.created(3, m, old, err)
+	via, done, err := c.inherits(3, nil)
+	if done {
+		return err
+	}
+	m, err := via.Split(world.contexts, c.int(1), c.int(2), nil)
+	return c.createdChild(3, m, old, err)
 }
 
 // commSplitType knows one level: the host, whose processes share memory (MPI_COMM_TYPE_SHARED, and the resource type
@@ -125,8 +166,12 @@ func commSplitType(c *call) error {
 	default:
 		err = mpierr.New(mpierr.Arg, "split_type is %d, which is none of MPI_COMM_TYPE_* nor MPI_UNDEFINED", kind)
 	}
-	m, err := old.Split(world.contexts, color, c.int(2), err)
-	return c.created(4, m, old, err)
+	via, done, failure := c.inherits(4, nil)
+	if done {
+		return failure
+	}
+	m, err := via.Split(world.contexts, color, c.int(2), err)
+	return c.createdChild(4, m, old, err)
 }
 
 // sharedColor is the same for those that share memory with this process: those of its job on its host.
@@ -163,8 +208,12 @@ func (o *commObject) sharedWorld(g *group.Group) int { return slices.IndexFunc(o
 //spx:body MPI_Comm_create
 func commCreate(c *call) error {
 	old := c.comm(0)
-	m, err := old.Create(world.contexts, c.group(1))
-	return c.created(2, m, old, err)
+	via, done, err := c.inherits(2, nil)
+	if done {
+		return err
+	}
+	m, err := via.Create(world.contexts, c.group(1))
+	return c.createdChild(2, m, old, err)
 }
 
 //spx:body MPI_Comm_create_group
@@ -260,6 +309,7 @@ func commFree(c *call) error {
 		if err != nil {
 			return raisedOn(C.SPX_K_COMM, *h, err)
 		}
+		o.noteFreed()
 		C.spx_retire(C.SPX_K_COMM, &o.c.o)
 		*h = C.SPX_HANDLE_COMM_NULL
 		return nil

@@ -43,12 +43,13 @@ func startWorld(s *startInfo) error {
 		world.index[ids[rank]] = proc
 	}
 	world.me, world.proc, world.origin = ids[s.Rank], s.Proc, s.Origin
+	working := group.Of(ids[:s.Ranks]...)
 	world.contexts = comm.NewContexts(s.Origin, uint32(procOf(s.Proc).serial))
 	world.contexts.OnTakeFor = func(ctx uint64) { C.spx_share_offer(C.uint64_t(ctx)) }
 	C.spx_comm_start()
-	all := group.Of(ids...)
+	rank := max(working.Rank(world.me), 0) // a standby has none yet
 	w, err := predefineComm(C.SPX_HANDLE_COMM_WORLD, C.SPX_C_WORLD, "MPI_COMM_WORLD",
-		comm.NewFromGroup(all, comm.WorldContext(s.Origin, uint32(procOf(s.World[0]).serial)), world.me))
+		&comm.Made{Ctx: comm.WorldContext(s.Origin, uint32(procOf(s.World[0]).serial)), Local: working, Rank: rank})
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func startWorld(s *startInfo) error {
 	}
 	C.spx_world, C.spx_self = w.c, self.c
 	setPredefinedAttributes(s)
-	return nil
+	return startStandbys(s, group.Of(ids...))
 }
 
 func predefineComm(handle int, flags C.uint32_t, name string, m *comm.Made) (*commObject, error) {

@@ -6,6 +6,7 @@ package main
 #include "ft.h"
 #include "share.h"
 #include "stat.h"
+#include "takeover.h"
 // Messages are about to be kept for communicators to come.
 static void ft_expects(void)
 {
@@ -211,6 +212,7 @@ func ftLetGo() {
 
 // ftPoll is the data plane's hook: takes in deaths and control messages.
 func ftPoll() {
+	layoutPoll()
 	ft.mu.Lock()
 	defer ft.mu.Unlock()
 	if ft.comms == nil {
@@ -329,6 +331,7 @@ func (f *ftComm) act(out member.Output) {
 		C.ft_revoked(f.obj.c)
 		C.spx_dyprc_revoked(f.obj.c)
 		C.spx_ckpt_revoked(f.obj.c)
+		C.spx_takeover_revoked(f.obj.c)
 	}
 	if out.Done != nil && len(f.waiting) > 0 {
 		ended := f.waiting[0]

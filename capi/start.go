@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	"libspx/cluster/layout"
 	"libspx/core/comm"
 	"libspx/launch/service"
 	"libspx/shm"
@@ -20,9 +21,11 @@ import (
 
 // startInfo is what a process knows of its job when MPI_Init begins: docs/architecture.md, "Starting".
 type startInfo struct {
-	Proc      uint32   // this process's index in the memory file
-	Rank      int      // in its MPI_COMM_WORLD
-	World     []uint32 // process index of each rank of that world
+	Proc      uint32         // this process's index in the memory file
+	Rank      int            // in its MPI_COMM_WORLD
+	World     []uint32       // process index of each rank of that world, and of the standbys of its cluster behind them
+	Ranks     int            // of that world
+	Layout    *layout.Layout // of the system of clusters; nil: it belongs to none
 	WorldID   uint32
 	JobID     [16]byte
 	Origin    comm.Origin // of the job's contexts
@@ -118,12 +121,15 @@ func start(c *call) error {
 	if err := info.findWorld(); err != nil {
 		return err
 	}
+	if err := info.findSystem(); err != nil {
+		return err
+	}
 	for _, f := range starters {
 		if err := f(info); err != nil {
 			return err
 		}
 	}
-	return nil
+	return awaitSystem()
 }
 
 // procOf returns the entry of a process in the memory file.

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"libspx/cluster/choice"
@@ -24,6 +25,8 @@ import (
 	"libspx/core/group"
 	"libspx/core/ident"
 	"libspx/core/info"
+	"libspx/core/mpierr"
+	"libspx/launch/service"
 )
 
 // Systems of clusters: what a layout makes of this process. shim/system.c does what each message needs.
@@ -47,7 +50,9 @@ func init() {
 	internals[C.SPX_IN_SYSTEM_PLAN] = func(*call) error { return planAgain() }
 }
 
-func startSystem(s *startInfo) error {
+// findSystem reads the layout of the system of clusters that the process belongs to, if it does.
+func (s *startInfo) findSystem() error {
+	s.Ranks = len(s.World)
 	text := os.Getenv(layout.Variable)
 	if text == "" {
 		return nil
@@ -57,16 +62,37 @@ func startSystem(s *startInfo) error {
 		return fail(C.MPI_ERR_OTHER, "%s: %v", layout.Variable, err)
 	}
 	role, index, _ := l.Find(int(s.Proc))
-	if role != layout.Compute && role != layout.IO || world.me.World != worldNumber(l, role, index) {
+	if role == layout.Stranger || s.WorldID != worldNumber(l, role, index) {
 		return nil // spawned by a process of a system: the numbers are another's
 	}
+	if s.Layout = l; role != layout.IO {
+		s.Ranks = len(l.Clusters[index].Procs)
+	}
+	return nil
+}
+
+func startSystem(s *startInfo) error {
+	if s.Layout == nil {
+		return nil
+	}
+	l := s.Layout
+	role, index, _ := l.Find(int(s.Proc))
 	system.mu.Lock()
 	defer system.mu.Unlock()
 	system.layout, system.role, system.index, system.worlds = l, role, index, map[int]*commObject{}
-	err = publishSystem()
+	err := publishSystem()
 	if err == nil && role == layout.IO { // what asks MPI_COMM_WORLD for its group means the first of its worlds
 		commOf(C.SPX_HANDLE_COMM_WORLD).Comm = system.worlds[clustersOf(&l.IOPs[index])[0]].Comm
 	}
+	return err
+}
+
+// awaitSystem waits for those that are to be complete before the program runs ([start] of the system file).
+func awaitSystem() error {
+	if system.layout == nil || system.role == layout.Standby {
+		return nil
+	}
+	_, err := ask(world.me.Job, &service.Message{Kind: service.Arrive, Number: uint64(world.proc), FD: -1}, mpierr.Other, 0)
 	return err
 }
 
@@ -180,16 +206,11 @@ func flagOf(b bool) C.int32_t {
 // clusterWorld makes the MPI_COMM_WORLD of a cluster as one of its IOPs has it: the same group and context, and no rank.
 func clusterWorld(index int) (*commObject, error) {
 	c := &system.layout.Clusters[index]
-	ids := make([]ident.ProcID, len(c.Procs))
-	for rank, proc := range c.Procs {
-		if proc >= int(C.spx_segment.nprocs) {
-			return nil, fail(C.MPI_ERR_INTERN, "rank %d of cluster %s is process %d; this job has %d", rank, c.Name, proc, int(C.spx_segment.nprocs))
-		}
-		p := procOf(uint32(proc))
-		ids[rank] = ident.ProcID{Job: world.me.Job, World: c.World, Rank: uint32(rank), Incarnation: uint32(p.incarnation)}
+	m, err := worldAsSeen(c)
+	if err != nil {
+		return nil, err
 	}
-	ctx := comm.WorldContext(world.origin, uint32(procOf(uint32(c.Procs[0])).serial))
-	o, err := newComm(&comm.Made{Ctx: ctx, Local: group.Of(ids...), Rank: -1}, nil)
+	o, err := newComm(m, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -199,11 +220,28 @@ func clusterWorld(index int) (*commObject, error) {
 	return o, nil
 }
 
+// worldAsSeen is the MPI_COMM_WORLD of a cluster in the eyes of an IOP. Its context is that which it had first.
+func worldAsSeen(c *layout.Cluster) (*comm.Made, error) {
+	ids := make([]ident.ProcID, len(c.Procs))
+	for rank, proc := range c.Procs {
+		if proc >= int(C.spx_segment.nprocs) {
+			return nil, fail(C.MPI_ERR_INTERN, "rank %d of cluster %s is process %d; this job has %d", rank, c.Name, proc, int(C.spx_segment.nprocs))
+		}
+		ids[rank] = memberOf(procOf(uint32(proc)), world.me.Job)
+	}
+	serial := uint32(procOf(uint32(c.Procs[0])).serial)
+	if c.Lead != 0 {
+		serial = c.Lead - 1
+	}
+	return &comm.Made{Ctx: comm.WorldContext(world.origin, serial), Local: group.Of(ids...), Rank: -1}, nil
+}
+
 // Keys by which an IOP learns what a world is: MPI_Comm_get_info.
 const (
 	keyCluster   = "spx_cluster"   // its name
 	keyIndex     = "spx_index"     // its index, as MPISP_Status_get_cluster tells it
 	keyDirection = "spx_direction" // in, out or both, in the eyes of the IOP
+	keyHeals     = "spx_heals"     // true: processes that die there are replaced
 	keyTo        = "spx_to"        // worlds (indices of MPISP_World_get) that messages from there are for, as 1,2
 )
 
@@ -226,7 +264,7 @@ func (o *commObject) describe(worlds []int, c int) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.hints.Merge(info.New(keyCluster, l.Clusters[c].Name, keyIndex, strconv.Itoa(c), keyDirection, direction, keyTo, strings.Join(to, ",")))
+	o.hints.Merge(info.New(keyCluster, l.Clusters[c].Name, keyIndex, strconv.Itoa(c), keyDirection, direction, keyHeals, strconv.FormatBool(l.Clusters[c].Heals), keyTo, strings.Join(to, ",")))
 }
 
 // linked: one of the IOP's links leads from cluster a to cluster b. Without links, all it receives is for all that it sends to, but for the cluster itself.
@@ -251,4 +289,81 @@ func planAgain() error {
 		sayOnce(err.Error(), err.Error(), fmt.Sprintf("%v; I/O processes are chosen as before", err))
 	}
 	return err
+}
+
+// layoutPoll looks whether the system has changed, and takes over what has.
+func layoutPoll() {
+	system.mu.Lock()
+	defer system.mu.Unlock()
+	now := atomic.LoadUint32((*uint32)(unsafe.Pointer(&C.spx_segment.layout_seq)))
+	if system.layout == nil || now == 0 || now == uint32(system.layout.Version) {
+		return
+	}
+	text, err := layoutNow()
+	if err == nil && text != "" {
+		err = takeLayout(text)
+	}
+	if err != nil {
+		sayOnce("layout", "the system has changed", fmt.Sprintf("the system has changed, and how cannot be learnt: %v", err))
+	}
+}
+
+// layoutNow asks this host's agent, which has it at hand: nothing else goes on meanwhile.
+func layoutNow() (string, error) {
+	conn, err := service.Dial(world.me.Job)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.Send(&service.Message{Kind: service.Layout, FD: -1}); err != nil {
+		return "", err
+	}
+	answer, err := conn.Receive()
+	if err != nil {
+		return "", err
+	}
+	return answer.Text, nil
+}
+
+func takeLayout(text string) error {
+	l, err := layout.Decode(text)
+	if err != nil {
+		return err
+	}
+	if l.Version <= system.layout.Version {
+		return nil
+	}
+	if err := l.Follows(system.layout); err != nil {
+		return err
+	}
+	role, index, _ := l.Find(int(world.proc))
+	if role == layout.Stranger {
+		return nil // another one has been started in its place
+	}
+	system.layout, system.role, system.index = l, role, index
+	for c, w := range system.worlds {
+		if err := w.follow(&l.Clusters[c]); err != nil {
+			return err
+		}
+	}
+	return publishSystem()
+}
+
+// follow gives a world in the eyes of an IOP the processes that its cluster has now.
+func (o *commObject) follow(c *layout.Cluster) error {
+	m, err := worldAsSeen(c)
+	if err != nil || m.Ctx == o.Ctx && group.Compare(m.Local, o.Group()) == group.Ident {
+		return err
+	}
+	list, err := rankArray(m.Local, nil)
+	if err != nil {
+		return err
+	}
+	if m.Ctx != o.Ctx { // it was started again
+		o.renew(m, list, list)
+		return nil
+	}
+	C.spx_comm_lists(o.c, list, list)
+	o.Comm.LocalTable().Set(m.Local)
+	return nil
 }

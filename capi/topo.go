@@ -45,17 +45,24 @@ func (c *call) withTopo(out int, t topo.Topology, n int, failure error) error {
 	if old.Rank >= n {
 		color = group.Undefined
 	}
-	m, err := old.Split(world.contexts, color, old.Rank, failure)
+	via, done, err := c.inherits(out, func(o *commObject) { o.setTopo(t) })
+	if done {
+		return err
+	}
+	m, err := via.Split(world.contexts, color, old.Rank, failure)
 	return c.arranged(out, m, t, err)
 }
 
 // arranged builds what a creation over argument 0 made, and stores it in argument out: MPI_COMM_NULL after an error.
 func (c *call) arranged(out int, m *comm.Made, t topo.Topology, err error) error {
+	old := c.comm(0)
 	if m == nil || err != nil {
 		c.setComm(out, nil)
+		if err == nil {
+			old.bear(nil)
+		}
 		return c.onComm(0, err)
 	}
-	old := c.comm(0)
 	if group.Compare(m.Local, old.Group()) == group.Ident {
 		m.Local = old.Group() // whose list of processes can be shared
 	}
@@ -64,6 +71,7 @@ func (c *call) arranged(out int, m *comm.Made, t topo.Topology, err error) error
 		return c.onComm(0, err)
 	}
 	o.setTopo(t)
+	old.bear(o)
 	c.setComm(out, o)
 	return nil
 }
@@ -124,7 +132,11 @@ func cartSub(c *call) error {
 	if err == nil {
 		sub, number, rank = cart.Sub(old.Rank, bools(keep))
 	}
-	m, err := old.Split(world.contexts, number, rank, err)
+	via, done, failure := c.inherits(2, func(o *commObject) { o.setTopo(sub) })
+	if done {
+		return failure
+	}
+	m, err := via.Split(world.contexts, number, rank, err)
 	return c.arranged(2, m, sub, err)
 }
 
@@ -234,6 +246,10 @@ func distGraphCreate(c *call) error {
 	old := c.comm(0)
 	if old.Inter() {
 		return c.withTopo(8, nil, 0, nil)
+	}
+	if old.c.births < old.c.heirs {
+		return c.onComm(0, mpierr.New(mpierr.UnsupportedOperation, "the others have made this communicator before this process had its rank, and only they know its edges: "+
+			"make such ones after MPISP_Repair, all together"))
 	}
 	var block []byte
 	mine, err := c.contribution()

@@ -21,6 +21,10 @@ int MPISP_World_get(int index, MPI_Comm *world);
 int MPISP_Bind(int index);
 /* States that this process could be restarted from here: output until here may leave, messages until here are done with. */
 int MPISP_Commit(void);
+/* After a failure, for all living ranks of a cluster with standbys: standbys take the ranks of the dead, and MPI_COMM_WORLD and the communicators made of it are as new, with the same ranks. replaced: ranks that were taken over. */
+int MPISP_Repair(int *replaced);
+/* flag: this process began as a standby, and has taken a rank over. */
+int MPISP_Is_replacement(int *flag);
 /* cluster: index of the cluster that the message came from. */
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster);
 /* rank: the rank, in its own cluster, of the process that sent the message. */

@@ -172,6 +172,9 @@ func (s *Segment) Member(i int) Member {
 // Incarnation counts the processes that slot i has had.
 func (s *Segment) Incarnation(i int) uint32 { return s.get32(s.proc(i) + procOffIncarnation) }
 
+// SetLayout makes the version of the layout of a system of clusters known; Announce is to follow.
+func (s *Segment) SetLayout(version uint64) { s.put32(segOffLayoutSeq, uint32(version)) }
+
 // Announce makes all processes look at who is there: call it when processes have been added or have gone.
 func (s *Segment) Announce() {
 	s.add32(segOffDeathSeq, 1)

@@ -4,7 +4,7 @@ package shm
 
 const (
 	cSegMagic        = 0x3131786773787073
-	cSegVersion      = 0x3
+	cSegVersion      = 0x4
 	cLine            = 0x40
 	cChanBytes       = 0x100
 	cRingsPerProc    = 0x40
@@ -85,6 +85,7 @@ const (
 	segOffKey          = 176
 	segOffDiagOff      = 208
 	segOffDeathSeq     = 216
+	segOffLayoutSeq    = 220
 	segOffAbortClaim   = 280
 	segOffAbortCode    = 284
 	segOffWinBytes     = 288

@@ -113,7 +113,7 @@ static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
   uint64_t payload = kind == SPX_REC_RTS ? 0 : rec->len - prefix;
   spx_unex *e = spx_unex_new(payload);
   if (!e) return false;
-  e->ctx = rec->ctx;
+  e->ctx = spx_inlet(rec->ctx, rec->src);
   e->src = rec->src;
   e->tag = rec->tag;
   e->proc = peer;
@@ -305,7 +305,7 @@ static void on_cancel(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_cancel ask;
   memcpy(&ask, rec->data, sizeof ask);
-  spx_unex *e = spx_match_unexpected(rec->ctx, rec->src, rec->tag);
+  spx_unex *e = spx_match_unexpected(spx_inlet(rec->ctx, rec->src), rec->src, rec->tag);
   while (e && !(e->proc == peer && e->seq == ask.seq && e->kind != SPX_REC_MCAST && e->kind != SPX_REC_MCAST_RTS))
     e = e->link[SPX_BY_EXACT].next;
   if (e) spx_unex_drop(e);

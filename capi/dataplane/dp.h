@@ -33,6 +33,7 @@ typedef struct spx_seg_map {
   int fd;
   uint32_t nprocs;      /* capacity */
   uint64_t seen_deaths; /* death_seq that was handled */
+  uint32_t seen_layout; /* layout_seq that the engine was told of */
   uint16_t epoch;       /* ours */
 } spx_seg_map;
 SPX_HIDDEN extern spx_seg_map spx_map;
@@ -328,6 +329,14 @@ typedef struct spx_unex {
   uint8_t data[];
 } spx_unex;
 SPX_HIDDEN extern uint64_t spx_unex_count, spx_posted_count;
+/* I/O processes send to a cluster in the context that its MPI_COMM_WORLD had first; it has another one when a standby has taken a rank over. 0: it has
+ * not. */
+SPX_HIDDEN extern uint64_t spx_inlet_from, spx_inlet_to;
+static inline uint64_t spx_inlet(uint64_t ctx, int32_t src)
+{
+  if (SPX_LIKELY(!spx_is_origin(src)) || !spx_inlet_to || ctx - spx_inlet_from >= SPX_CTX_STEP) return ctx;
+  return spx_inlet_to + (ctx - spx_inlet_from);
+}
 SPX_HIDDEN void spx_match_reset(void);
 SPX_HIDDEN void spx_post(spx_request *r);
 SPX_HIDDEN void spx_unpost(spx_request *r);

@@ -138,7 +138,9 @@ int spx_notice_deaths(void)
     bury(i);
     n++;
   }
-  if (n) spx_due |= SPX_DUE_HOOK;
+  uint32_t layout = __atomic_load_n(&spx_segment->layout_seq, __ATOMIC_ACQUIRE);
+  if (n || layout != spx_map.seen_layout) spx_due |= SPX_DUE_HOOK;
+  spx_map.seen_layout = layout;
   spx_net_news();
   spx_settings_refresh();
   return n + 1;
@@ -170,6 +172,25 @@ void spx_comm_revoked(spx_comm *c)
 static void drop_if_of(spx_unex *e, void *arg)
 {
   if (e->ctx - *(uint64_t *)arg < SPX_CTX_STEP) spx_unex_drop(e);
+}
+
+static void move_if_of(spx_unex *e, void *arg)
+{
+  const uint64_t *ctx = arg;
+  if (e->ctx - ctx[0] >= SPX_CTX_STEP || !spx_is_origin(e->src)) return;
+  spx_unex_remove(e);
+  e->ctx = ctx[1] + (e->ctx - ctx[0]);
+  spx_unex_add(e);
+}
+
+void spx_inlet_move(uint64_t from, uint64_t to)
+{
+  uint64_t ctx[2] = {from, to};
+  spx_lock();
+  if (!spx_inlet_to) spx_inlet_from = from;
+  spx_inlet_to = to;
+  if (spx_unex_count) spx_each_unexpected(move_if_of, ctx);
+  spx_unlock();
 }
 
 void spx_comm_dropped(uint64_t ctx)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SPX_SEG_MAGIC      0x3131786773787073ull /* "spxsgx11" */
-#define SPX_SEG_VERSION    3
+#define SPX_SEG_VERSION    4
 #define SPX_LINE           64
 #define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
@@ -57,8 +57,9 @@ typedef struct spx_seg {
   uint8_t key[32];                /* of the job: both ends of a connection prove that they have it */
   uint64_t diag_off;              /* rows of SPX_DIAG_BYTES, one for each process; 0: there are none */
   /* own lines */
-  uint32_t death_seq; /* +1 by the agent after it has published a death (spx_proc.agent_state), or added processes */
-  uint8_t pad1[60];
+  uint32_t death_seq;  /* +1 by the agent after it has published a death (spx_proc.agent_state), or added processes */
+  uint32_t layout_seq; /* version of the layout of a system of clusters; +1 by the agent, before death_seq */
+  uint8_t pad1[56];
   /* MPI_Abort: claimed by compare-and-swap 0 -> world rank + 1; then abort_code is the claimer's */
   uint32_t abort_claim;
   int32_t abort_code;

@@ -20,7 +20,7 @@ typedef struct {
   spx_unex *first, *last;
 } unex_bin;
 
-uint64_t spx_unex_count, spx_posted_count;
+uint64_t spx_unex_count, spx_posted_count, spx_inlet_from, spx_inlet_to;
 static uint64_t next_stamp;
 static uint32_t posted_bins, unex_bins; /* powers of two */
 static posted_bin *posted, wild;
@@ -133,6 +133,7 @@ void spx_unpost(spx_request *r)
 
 spx_request *spx_match_posted(uint64_t ctx, int32_t src, int32_t tag)
 {
+  ctx = spx_inlet(ctx, src);
   spx_request *exact = posted[hash(ctx, src, tag) & (posted_bins - 1)].first;
   while (exact && !(exact->ctx == ctx && exact->want_src == src && exact->want_tag == tag)) exact = exact->bin_next;
   spx_request *r = wild.first;

@@ -177,6 +177,11 @@ typedef struct spx_comm {
   uint32_t session;        /* handle of the session that its group comes from; 0: the World Model */
   struct spx_comm *outlet; /* behind MPISP_CLUSTER_OUT: the I/O processes, by their number (shim/system.c) */
   uint32_t stands_for;     /* an outlet, or a world of an I/O process: the handle that errors are raised on */
+  /* In a cluster with standbys (shim/takeover.c): which of the communicators made of which one it is, so that who takes a rank over finds it. */
+  uint32_t parent,
+      birth; /* handle of the one that it was made of (0: it is not given to others), and its number among those */
+  uint32_t births; /* communicators made of this one so far */
+  uint32_t heirs;  /* of them, those that were made before this process had its rank */
   char name[MPI_MAX_OBJECT_NAME];
 } spx_comm;
 SPX_HIDDEN extern spx_comm *spx_world, *spx_self; /* NULL before MPI_Init and after MPI_Finalize */
@@ -339,9 +344,11 @@ enum {
   SPX_IN_CKPT_WRITTEN,
   SPX_IN_CKPT_READ,
   SPX_IN_CKPT_REMOVE,
-  SPX_IN_LEFT,        /* a0: const spx_left *, a1: how many: shim/check_coll.h */
-  SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
-  SPX_IN_EARLY        /* a0: const char *: shim/once.h */
+  SPX_IN_LEFT,          /* a0: const spx_left *, a1: how many: shim/check_coll.h */
+  SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
+  SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
+  SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
+  SPX_IN_TAKEOVER_APPLY
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */
@@ -487,6 +494,8 @@ SPX_HIDDEN int spx_comm_failures(const spx_comm *c);
 SPX_HIDDEN void spx_comm_revoked(spx_comm *c);
 /* Call when c is no more: messages for it that nobody received are dropped. */
 SPX_HIDDEN void spx_comm_dropped(uint64_t ctx);
+/* MPI_COMM_WORLD has another context from now on: what I/O processes send, and have sent, belongs to that. */
+SPX_HIDDEN void spx_inlet_move(uint64_t from, uint64_t to);
 /* A short message to process i outside all communicators; it waits in a queue if there is no room. Lost if i is dead.
  * At most SPX_CTRL_MAX bytes. */
 #define SPX_CTRL_MAX (1u << 20)

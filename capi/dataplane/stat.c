@@ -49,11 +49,25 @@ spx_comm *spx_twin_with_context(uint64_t ctx)
   return c;
 }
 
+uint32_t spx_comms_of(uint32_t *handles, uint32_t max)
+{
+  uint32_t n = 0;
+  spx_lock();
+  for (const spx_comm *c = counted; c; c = c->counted_next) {
+    if (!c->parent || !c->o.handle) continue;
+    if (n < max) handles[n] = c->o.handle;
+    n++;
+  }
+  spx_unlock();
+  return n;
+}
+
 spx_comm *spx_mark_revoked(const spx_errh *handler)
 {
   spx_lock();
   spx_comm *c = counted;
-  while (c && !(c->errh == handler && c->o.handle && !atomic_load(&c->revoked))) c = c->counted_next;
+  while (c && !((handler ? c->errh == handler : c->parent != 0) && c->o.handle && !atomic_load(&c->revoked)))
+    c = c->counted_next;
   if (c) {
     atomic_store(&c->revoked, 1);
     spx_ref(&c->o);

@@ -15,7 +15,10 @@ SPX_HIDDEN void spx_stat_keep(void);
 SPX_HIDDEN void spx_stat_comm(spx_comm *c);
 /* The communicator with this context, if it is a twin (SPX_C_TWIN) that has not been freed; else NULL. */
 SPX_HIDDEN spx_comm *spx_twin_with_context(uint64_t ctx);
-/* A communicator with this error handler that is not revoked, marked as revoked now; one more reference. NULL: there is none. */
+/* The handles of the communicators that standbys inherit (spx_comm.parent), at most max; returns how many there are. */
+SPX_HIDDEN uint32_t spx_comms_of(uint32_t *handles, uint32_t max);
+/* A communicator with this error handler (NULL: one that standbys inherit) that is not revoked, marked as revoked now; one more reference. NULL: there is
+ * none. */
 SPX_HIDDEN spx_comm *spx_mark_revoked(const spx_errh *handler);
 /* A communicator goes. */
 SPX_HIDDEN void spx_stat_gone(spx_comm *c);

@@ -93,6 +93,64 @@ void spx_comm_set_ctx(spx_comm *c, uint64_t ctx)
   if (c->inner) c->inner->ctx = ctx ? ctx + SPX_CTX_STEP : 0;
 }
 
+typedef struct {
+  const spx_comm *c;
+  uint64_t from;
+} moved;
+
+/* Persistent sends and receives are started in the context that their communicator has by then. */
+static void move_request(spx_obj *o, void *arg)
+{
+  spx_request *r = (spx_request *)o;
+  const moved *m = arg;
+  if (r->comm == m->c && r->flags & SPX_RF_PERSISTENT && (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV))
+    r->ctx = m->c->ctx + (r->ctx - m->from);
+}
+
+/* What c has of its former processes goes. */
+static void empty(spx_comm *c)
+{
+  atomic_store(&c->revoked, 1);
+  spx_comm_revoked(c);
+  if (c->ctx) spx_comm_dropped(c->ctx);
+  spx_share_leave(c);
+  spx_coll_comm_free(c);
+  c->coll_seq = 0;
+  atomic_store(&c->failed_seen, 0);
+}
+
+void spx_comm_lists(spx_comm *c, uint32_t *peer, uint32_t *local)
+{
+  uint32_t *was_peer = c->peer, *was_local = c->local;
+  spx_lock();
+  c->peer = peer;
+  c->local = local;
+  if (c->inner) {
+    spx_ranks_free(c->inner->local);
+    c->inner->peer = c->inner->local = spx_ranks_share(local);
+  }
+  spx_unlock();
+  if (was_local != was_peer) spx_ranks_free(was_peer);
+  spx_ranks_free(was_local);
+}
+
+void spx_comm_renew(spx_comm *c, int rank, uint64_t ctx, uint32_t *peer, uint32_t *local)
+{
+  moved of = {c, c->ctx};
+  if (c == spx_world) spx_inlet_move(c->ctx, ctx);
+  empty(c);
+  c->rank = rank;
+  if (c->inner) {
+    empty(c->inner);
+    c->inner->rank = rank;
+  }
+  spx_comm_lists(c, peer, local);
+  spx_comm_set_ctx(c, ctx);
+  spx_each_handle(SPX_K_REQ, move_request, &of);
+  if (c->inner) atomic_store(&c->inner->revoked, 0);
+  atomic_store(&c->revoked, 0);
+}
+
 /* May run inside the data plane: frees memory, and nothing else. */
 static void release(spx_comm *c)
 {

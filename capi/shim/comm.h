@@ -30,6 +30,10 @@ SPX_HIDDEN int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, u
                              uint32_t *local);
 /* Gives a descriptor, and its inner one, the context that it was made without. */
 SPX_HIDDEN void spx_comm_set_ctx(spx_comm *c, uint64_t ctx);
+/* Gives a descriptor other processes and another context: what was pending on it has ended with MPIX_ERR_REVOKED, what was on its way is dropped, and it
+ * is as new, but for its handle and what the user has attached to it. It takes over peer and local as spx_comm_fill does. */
+SPX_HIDDEN void spx_comm_lists(spx_comm *c, uint32_t *peer, uint32_t *local); /* other processes alone */
+SPX_HIDDEN void spx_comm_renew(spx_comm *c, int rank, uint64_t ctx, uint32_t *peer, uint32_t *local);
 /* A predefined communicator, MPI_COMM_WORLD (257) or MPI_COMM_SELF (258): registers it, zeroed, or takes it out and frees it. */
 SPX_HIDDEN spx_comm *spx_comm_predefine(int value, uint32_t flags);
 SPX_HIDDEN void spx_comm_forget(int value);

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "share.h"
 #include "shim.h"
+#include "takeover.h"
 
 enum { DOZENS = 60 };
 
@@ -79,6 +80,7 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
   c->session = old->session;
   c->errh = old->errh;
   if (c->errh) spx_ref(&c->errh->o);
+  spx_takeover_born(old, c);
   *made = (MPI_Comm)(uintptr_t)c->o.handle;
   spx_ctrl_expected();
   return MPI_SUCCESS;
@@ -87,7 +89,7 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
 int spx_c_Comm_dup(spx_comm *comm, MPI_Comm *newcomm)
 {
   uint64_t ctx = 0;
-  if (!(comm->flags & (SPX_C_INTER | SPX_C_FAR))) {
+  if (!(comm->flags & (SPX_C_INTER | SPX_C_FAR)) && !spx_takeover_inherits(comm)) {
     int err = agree(comm, &ctx);
     bool simple = err == MPI_SUCCESS && !has_more(comm);
     if (simple) err = make_twin(comm, ctx, newcomm);
@@ -101,7 +103,7 @@ int spx_c_Comm_dup(spx_comm *comm, MPI_Comm *newcomm)
 int spx_c_Comm_free(MPI_Comm *comm)
 {
   spx_comm *c = (spx_comm *)spx_get(SPX_K_COMM, *comm);
-  if (c->flags & SPX_C_TWIN && !c->o.go) {
+  if (c->flags & SPX_C_TWIN && !c->o.go && !c->parent) {
     spx_retire(SPX_K_COMM, &c->o);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;

@@ -13,9 +13,10 @@
 #include <string.h>
 #include "dyprc.h"
 #include "error.h"
+#include "repair.h"
 #include "shim.h"
 
-typedef struct repair {
+typedef struct spx_repair {
   spx_comm *base;  /* the user's communicator, referenced */
   MPI_Comm pool;   /* all that live; never used for messages */
   MPI_Comm active; /* MPI_COMM_NULL at spares */
@@ -23,7 +24,8 @@ typedef struct repair {
   int nplaces;
   int role;
   bool ready; /* a repair that MPIX_Comm_dismiss has taken part in: the next MPIX_Comm_repair returns it */
-  struct repair *next;
+  int (*together)(MPI_Comm active); /* what those of the next active one do before it counts; or NULL */
+  struct spx_repair *next;
 } repair;
 static repair
     *repairs; /* the program's calls for one communicator do not meet; those for several may: under spx's own lock */
@@ -133,6 +135,10 @@ static int form(repair *p, MPI_Comm pool)
     if (p->pool != MPI_COMM_NULL) PMPI_Comm_free(&p->pool);
     p->pool = pool;
     int made = make_active(p, pool, next, &nnext, &active);
+    if (made == MPI_SUCCESS && active != MPI_COMM_NULL && p->together) {
+      made = p->together(active);
+      if (made != MPI_SUCCESS) PMPIX_Comm_revoke(active);
+    }
     if (made != MPI_SUCCESS) PMPIX_Comm_revoke(pool); /* nobody waits for who could not */
     uint32_t flags = made == MPI_SUCCESS ? SPX_DECIDE_CALM | SPX_DECIDE_GO : 0;
     err = spx_dyprc_decide(pool, &flags, &left);
@@ -173,6 +179,69 @@ static void wait_for_call(const repair *p)
   }
 }
 
+/* No memory: NULL. The first work of comm's processes work, the others are spares. */
+static repair *new_repair(spx_comm *comm, int work)
+{
+  repair *p = calloc(1, sizeof *p);
+  if (p) p->places = malloc((size_t)comm->size * sizeof *p->places);
+  if (!p || !p->places) {
+    free(p);
+    spx_detail("no memory for the places of %d processes", comm->size);
+    return NULL;
+  }
+  p->active = p->pool = MPI_COMM_NULL;
+  p->nplaces = work;
+  for (int i = 0; i < p->nplaces; i++) p->places[i] = i;
+  p->base = comm;
+  p->role = comm->rank < p->nplaces ? MPIX_ROLE_INITIAL : MPIX_ROLE_SPARE;
+  spx_ref(&comm->o);
+  pthread_mutex_lock(&lock);
+  p->next = repairs;
+  repairs = p;
+  pthread_mutex_unlock(&lock);
+  return p;
+}
+
+spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int (*together)(MPI_Comm active))
+{
+  repair *p = new_repair(base, work);
+  if (!p) return NULL;
+  p->pool = pool;
+  p->together = together;
+  return p;
+}
+
+int spx_repair_meet(spx_repair *p, MPI_Comm *active)
+{
+  bool home = false;
+  int err = meet(p, 0, &home);
+  *active = p->active;
+  return err;
+}
+
+/* Those that work are gone, not all of them at the end of their work. */
+static bool abandoned(const spx_repair *p)
+{
+  bool died = false;
+  for (int i = 0; i < p->nplaces; i++) {
+    uint32_t proc = p->base->peer[p->places[i]];
+    if (!spx_proc_left(proc)) return false;
+    died |= spx_proc_dead(proc);
+  }
+  return died;
+}
+
+void spx_repair_await(const spx_repair *p)
+{
+  const spx_comm *pool = (const spx_comm *)spx_get(SPX_K_COMM, p->pool);
+  for (;;) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    if (atomic_load(&pool->revoked) || abandoned(p)) return;
+    spx_wait_event(ticket, 0);
+  }
+}
+
 static int begin(spx_comm *comm, int num_spares, repair **made)
 {
   if (comm->flags & SPX_C_INTER) {
@@ -183,23 +252,8 @@ static int begin(spx_comm *comm, int num_spares, repair **made)
     spx_detail("num_spares is %d, but comm has %d processes: at least one has to work", num_spares, comm->size);
     return MPI_ERR_ARG;
   }
-  repair *p = calloc(1, sizeof *p);
-  if (p) p->places = malloc((size_t)comm->size * sizeof *p->places);
-  if (!p || !p->places) {
-    free(p);
-    spx_detail("no memory for the places of %d processes", comm->size);
-    return MPI_ERR_NO_MEM;
-  }
-  p->active = p->pool = MPI_COMM_NULL;
-  p->nplaces = comm->size - num_spares;
-  for (int i = 0; i < p->nplaces; i++) p->places[i] = i;
-  p->base = comm;
-  p->role = comm->rank < p->nplaces ? MPIX_ROLE_INITIAL : MPIX_ROLE_SPARE;
-  spx_ref(&comm->o);
-  pthread_mutex_lock(&lock);
-  p->next = repairs;
-  repairs = p;
-  pthread_mutex_unlock(&lock);
+  repair *p = new_repair(comm, comm->size - num_spares);
+  if (!p) return MPI_ERR_NO_MEM;
   /* Those that are dead by now are none of those that work: also this may be called after a failure. */
   MPI_Comm pool = MPI_COMM_NULL;
   uint32_t flags = 0;

@@ -13,6 +13,7 @@
 #include "settings.h"
 #include "shim.h"
 #include "system.h"
+#include "takeover.h"
 #include "trace.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -92,7 +93,7 @@ static int enter(int required, int is_session)
     spx_state = SPX_INITIALIZED;
   }
   pthread_mutex_unlock(&life);
-  return err;
+  return err == MPI_SUCCESS ? spx_takeover_stand_by() : err; /* a standby waits here for a rank */
 }
 
 static int init(const char *function, int required, int *provided)

@@ -71,6 +71,7 @@ void spx_system_end(void)
 {
   spx_sys = NULL;
   spx_io_process = false;
+  spx_inlet_from = spx_inlet_to = 0;
 }
 
 int spx_system_load(spx_system *s, const char *file)

@@ -28,6 +28,20 @@ int MPISP_Commit(void)
   return spx_unwritten(0, NULL);
 }
 
+int MPISP_Repair(int *replaced)
+{
+  SPX_ENTER(SPX_FN_SP_Repair, spx_t_SP_Repair(replaced));
+  SPX_CHECK(replaced, spx_bad_null(0, NULL, MPI_ERR_ARG, "replaced"));
+  return spx_c_SP_Repair(replaced);
+}
+
+int MPISP_Is_replacement(int *flag)
+{
+  SPX_ENTER(SPX_FN_SP_Is_replacement, spx_t_SP_Is_replacement(flag));
+  SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
+  return spx_c_SP_Is_replacement(flag);
+}
+
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)
 {
   SPX_ENTER(SPX_FN_SP_Status_get_cluster, spx_t_SP_Status_get_cluster(status, cluster));

@@ -763,6 +763,8 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPISP_World_get",
   "MPISP_Bind",
   "MPISP_Commit",
+  "MPISP_Repair",
+  "MPISP_Is_replacement",
   "MPISP_Status_get_cluster",
   "MPISP_Status_get_rank",
   "MPISP_Forward",

@@ -763,14 +763,16 @@ enum {
   SPX_FN_SP_World_get = 757,
   SPX_FN_SP_Bind = 758,
   SPX_FN_SP_Commit = 759,
-  SPX_FN_SP_Status_get_cluster = 760,
-  SPX_FN_SP_Status_get_rank = 761,
-  SPX_FN_SP_Forward = 762,
-  SPX_FN_SP_Held = 763,
-  SPX_FN_dyprc_merge_child = 764,
-  SPX_FN_dyprc_poll = 765,
-  SPX_FN_dyprc_point = 766,
-  SPX_FN_dyprc_resume = 767,
-  SPX_FN_COUNT = 768
+  SPX_FN_SP_Repair = 760,
+  SPX_FN_SP_Is_replacement = 761,
+  SPX_FN_SP_Status_get_cluster = 762,
+  SPX_FN_SP_Status_get_rank = 763,
+  SPX_FN_SP_Forward = 764,
+  SPX_FN_SP_Held = 765,
+  SPX_FN_dyprc_merge_child = 766,
+  SPX_FN_dyprc_poll = 767,
+  SPX_FN_dyprc_point = 768,
+  SPX_FN_dyprc_resume = 769,
+  SPX_FN_COUNT = 770
 };
 #endif

@@ -4839,6 +4839,20 @@ int spx_t_SP_Commit(void)
   return spx_call_end(&call, MPISP_Commit());
 }
 
+int spx_t_SP_Repair(int *replaced)
+{
+  spx_call call = {.fn = SPX_FN_SP_Repair};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Repair(replaced));
+}
+
+int spx_t_SP_Is_replacement(int *flag)
+{
+  spx_call call = {.fn = SPX_FN_SP_Is_replacement};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Is_replacement(flag));
+}
+
 int spx_t_SP_Status_get_cluster(const MPI_Status *status, int *cluster)
 {
   spx_call call = {.fn = SPX_FN_SP_Status_get_cluster};

@@ -595,6 +595,8 @@ SPX_HIDDEN int spx_t_SP_World_count(int *count);
 SPX_HIDDEN int spx_t_SP_World_get(int index, MPI_Comm *world);
 SPX_HIDDEN int spx_t_SP_Bind(int index);
 SPX_HIDDEN int spx_t_SP_Commit(void);
+SPX_HIDDEN int spx_t_SP_Repair(int *replaced);
+SPX_HIDDEN int spx_t_SP_Is_replacement(int *flag);
 SPX_HIDDEN int spx_t_SP_Status_get_cluster(const MPI_Status *status, int *cluster);
 SPX_HIDDEN int spx_t_SP_Status_get_rank(const MPI_Status *status, int *rank);
 SPX_HIDDEN int spx_t_SP_Forward(const MPI_Status *status);

@@ -192,7 +192,7 @@ func (r *reader) checkLink(s *System, i int, names []string) {
 		}
 	}
 	if l.Name == "" && len(l.From) > 0 && len(l.To) > 0 {
-		l.Name = strings.Join(l.From, "+") + "-" + strings.Join(l.To, "+")
+		l.Name = strings.Join(l.From, ".") + "-" + strings.Join(l.To, ".")
 	} else {
 		r.checkName(append(path, "name"), "link", l.Name)
 	}

@@ -51,7 +51,9 @@ type Cluster struct {
 	Name     string `json:"name"`
 	World    uint32 `json:"world"`              // number of its MPI_COMM_WORLD in the job
 	Procs    Procs  `json:"procs"`              // by rank
-	Standbys Procs  `json:"standbys,omitempty"` // wait to take a rank over; each is a world of its own until then
+	Standbys Procs  `json:"standbys,omitempty"` // wait to take a rank over; in the same world, behind the ranks
+	Lead     uint32 `json:"lead,omitempty"`     // 1 + the serial number of the process that was rank 0 first; 0: Procs[0] is
+	Heals    bool   `json:"heals,omitempty"`    // who has died is replaced: messages for it are kept
 	Gone     bool   `json:"gone,omitempty"`     // it has ended
 }
 

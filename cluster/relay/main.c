@@ -99,6 +99,9 @@ static void look(relay *r, int i)
   hint(info, "spx_to", value, sizeof value);
   for (char *p = strtok_r(value, ",", &rest); p && w->tos < WORLDS_MAX; p = strtok_r(NULL, ",", &rest))
     w->to[w->tos++] = atoi(p);
+  hint(info, "spx_heals", value, sizeof value);
+  w->heals = strcmp(value, "true") == 0;
+  MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
   if (strcmp(direction, "out") != 0 && w->tos == 0)
     relay_fail("what comes from cluster %d is for no cluster: a relay needs links with both ends", w->cluster);
   if (r->verbose)
@@ -118,6 +121,7 @@ int main(int argc, char **argv)
   MPISP_World_count(&r.worlds);
   if (r.worlds > WORLDS_MAX) relay_fail("%d clusters; %d are possible", r.worlds, WORLDS_MAX);
   for (int i = 0; i < r.worlds; i++) look(&r, i);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   relay_run(&r);
   MPI_Finalize();
   return 0;

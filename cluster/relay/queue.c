@@ -4,6 +4,7 @@
  * message is complete, and no earlier one of its source is not. The memory for them is bounded: when the limit is reached nothing more is taken, so that the
  * senders wait, who hold what is long themselves. A message longer than the limit is taken when nothing else is held. */
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,6 +26,7 @@ typedef struct message {
     MPI_Request request;
     world *to;
     int rank;
+    bool due; /* to be sent: its receiver has died, and is replaced */
   } send[];
 } message;
 
@@ -45,16 +47,42 @@ static void tell_held(const queue *q) { MPISP_Held(q->messages, q->bytes); }
 
 /* ---- sending on ---------------------------------------------------------------------------------------------- */
 
-static int start_send(relay *r, world *to, const message *m, const char *data, MPI_Request *request)
+static bool has_died(int code)
 {
-  int rank = relay_rank(r, to, m->source, m->from.MPI_TAG);
+  int class = MPI_SUCCESS;
+  MPI_Error_class(code, &class);
+  return class == MPIX_ERR_PROC_FAILED;
+}
+
+/* A send has failed. Where ranks are replaced it is due again, else the message is for nobody. */
+static void fails(message *m, int i, int code)
+{
+  world *to = m->send[i].to;
+  if (!has_died(code)) relay_fail("a message for rank %d of cluster %d: error %d", m->send[i].rank, to->cluster, code);
+  to->waiting[m->send[i].rank]--;
+  m->send[i].due = to->heals;
+  if (to->heals) return;
+  m->done++;
+  if (!to->told)
+    fprintf(stderr, "spx-iop: rank %d of cluster %d is dead; messages for it are dropped\n", m->send[i].rank,
+            to->cluster);
+  to->told = true;
+}
+
+static void start_send(relay *r, message *m, int i)
+{
+  world *to = m->send[i].to;
+  int rank = m->send[i].rank, code;
+  m->send[i].due = false;
+  to->waiting[rank]++;
   MPISP_Forward(&m->from);
   if (r->route == ROUTE_DEMAND) /* complete when it has been asked for */
-    MPI_Issend(data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, request);
+    code = MPI_Issend(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
   else
-    MPI_Isend(data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, request);
-  to->waiting[rank]++;
-  return rank;
+    code = MPI_Isend(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
+  if (code == MPI_SUCCESS) return;
+  m->send[i].request = MPI_REQUEST_NULL;
+  fails(m, i, code);
 }
 
 static void start_sends(relay *r, message *m)
@@ -64,17 +92,24 @@ static void start_sends(relay *r, message *m)
     if (!r->copy && i > 0) break;
     world *to = &r->world[from->to[r->copy ? i : from->turn++ % from->tos]];
     m->send[m->sends].to = to;
-    m->send[m->sends].rank = start_send(r, to, m, m->data, &m->send[m->sends].request);
-    m->sends++;
+    m->send[m->sends].rank = relay_rank(r, to, m->source, m->from.MPI_TAG);
+    start_send(r, m, m->sends++);
   }
   if (from->turn < 0) from->turn = 0;
 }
 
-/* An earlier message of the same source is still coming in. */
+static bool is_due(const message *m)
+{
+  for (int i = 0; i < m->sends; i++)
+    if (m->send[i].due) return true;
+  return false;
+}
+
+/* An earlier message of the same source is still coming in, or is to be sent again. */
 static bool has_to_wait(const queue *q, const message *m)
 {
   for (const message *e = q->first; e != m; e = e->next)
-    if (!e->complete && e->cluster == m->cluster && e->source == m->source) return true;
+    if ((!e->complete || is_due(e)) && e->cluster == m->cluster && e->source == m->source) return true;
   return false;
 }
 
@@ -84,14 +119,22 @@ static bool carry_on(relay *r, queue *q)
   bool moved = false;
   for (message **at = &q->first, *m; (m = *at);) {
     int flag;
-    if (!m->complete && m->in != MPI_REQUEST_NULL) MPI_Test(&m->in, &flag, MPI_STATUS_IGNORE);
+    if (!m->complete && m->in != MPI_REQUEST_NULL && MPI_Test(&m->in, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      m->complete = true; /* its sender has died before it was here: it was not sent */
     if (!m->complete && m->in == MPI_REQUEST_NULL && !has_to_wait(q, m)) {
       m->complete = moved = true;
       start_sends(r, m);
     }
+    if (is_due(m) && !has_to_wait(q, m))
+      for (int i = 0; i < m->sends; i++)
+        if (m->send[i].due) start_send(r, m, i);
     for (int i = 0; i < m->sends; i++) {
       if (m->send[i].request == MPI_REQUEST_NULL) continue;
-      MPI_Test(&m->send[i].request, &flag, MPI_STATUS_IGNORE);
+      int code = MPI_Test(&m->send[i].request, &flag, MPI_STATUS_IGNORE);
+      if (code != MPI_SUCCESS) {
+        fails(m, i, code);
+        continue;
+      }
       if (!flag) continue;
       m->done++;
       m->send[i].to->waiting[m->send[i].rank]--;
@@ -137,7 +180,7 @@ static void take(relay *r, queue *q, MPI_Message *found, MPI_Status *st)
   if (m->bytes == MPI_UNDEFINED) relay_fail("a message is longer than 2^31 - 1 bytes; send it in parts");
   m->data = need((size_t)m->bytes);
   if (m->bytes <= AT_ONCE)
-    MPI_Mrecv(m->data, m->bytes, MPI_BYTE, found, MPI_STATUS_IGNORE);
+    m->complete = MPI_Mrecv(m->data, m->bytes, MPI_BYTE, found, MPI_STATUS_IGNORE) != MPI_SUCCESS;
   else
     MPI_Imrecv(m->data, m->bytes, MPI_BYTE, found, &m->in);
   *q->last = m;

@@ -8,6 +8,7 @@
 #ifndef SPX_RELAY_H
 #define SPX_RELAY_H
 #include <mpi.h>
+#include <mpi-ext.h>
 #include <mpisp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,8 @@ typedef struct {
   int turn;     /* of those */
   int next;     /* rank, of messages that are spread over its ranks */
   int *waiting; /* by rank: messages on their way there */
+  bool heals;   /* ranks that die are replaced: messages for them are kept */
+  bool told;    /* that messages are dropped */
 } world;
 
 typedef struct {

@@ -28,10 +28,11 @@ const contextMask = 1<<62 - 1
 
 // Counters of the contexts that exist without having been created by a call.
 const (
-	worldCounter  = 1
-	selfCounter   = 2
-	systemCounter = 3
-	firstCounter  = 16
+	worldCounter   = 1
+	selfCounter    = 2
+	systemCounter  = 3
+	standbyCounter = 4 // and 5
+	firstCounter   = 16
 )
 
 // Origin is where the contexts of a job begin among all that there are: a random place, so that jobs that are connected later do not
@@ -100,6 +101,12 @@ func SelfContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ctx
 // SystemContext is the context of messages to the I/O processes of a system of clusters, in all of it.
 func SystemContext(o Origin) uint64 { return NewContexts(o, 0).ctx(systemCounter) }
 
+// StandbyContexts are those of the two communicators of a cluster with its standbys, known to all as WorldContext is.
+func StandbyContexts(o Origin, proc uint32) (base, pool uint64) {
+	x := NewContexts(o, proc)
+	return x.ctx(standbyCounter), x.ctx(standbyCounter + 1)
+}
+
 // Table maps ranks to processes. A standby may take a rank over: then the version grows.
 type Table struct {
 	mu      sync.Mutex
@@ -122,6 +129,14 @@ func (t *Table) Version() uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.version
+}
+
+// Set gives all ranks to processes.
+func (t *Table) Set(g *group.Group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.members = g
+	t.version++
 }
 
 // Replace gives a rank to another process.

@@ -416,6 +416,26 @@ SAME_IN_F08(mpisp_commit)
 #endif
 
 #ifndef SPX_PROFILE
+void F77(mpisp_repair)(MPI_Fint *replaced, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Repair)(replaced);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_repair)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_is_replacement)(MPI_Fint *flag, MPI_Fint *ierror) {
+  int c_flag = 0;
+  int err = CALL(MPISP_Is_replacement)(&c_flag);
+  if (err == MPI_SUCCESS) {
+    *flag = c_flag != 0;
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_is_replacement)
+#endif
+
+#ifndef SPX_PROFILE
 void F77(mpisp_status_get_cluster)(MPI_Fint *status, MPI_Fint *cluster, MPI_Fint *ierror) {
   int err = CALL(MPISP_Status_get_cluster)(spxf_status(status), cluster);
   if (ierror) *ierror = err;

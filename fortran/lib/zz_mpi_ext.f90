@@ -144,6 +144,8 @@ module mpi_ext
   public :: MPISP_World_get
   public :: MPISP_Bind
   public :: MPISP_Commit
+  public :: MPISP_Repair
+  public :: MPISP_Is_replacement
   public :: MPISP_Status_get_cluster
   public :: MPISP_Status_get_rank
   public :: MPISP_Forward
@@ -851,6 +853,20 @@ module mpi_ext
       implicit none
       integer, intent(out) :: ierror
     end subroutine MPISP_Commit
+  end interface
+  interface
+    subroutine MPISP_Repair(replaced, ierror)
+      implicit none
+      integer, intent(out) :: replaced
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Repair
+  end interface
+  interface
+    subroutine MPISP_Is_replacement(flag, ierror)
+      implicit none
+      logical, intent(out) :: flag
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Is_replacement
   end interface
   interface
     subroutine MPISP_Status_get_cluster(status, cluster, ierror)
@@ -2074,6 +2090,20 @@ module mpi_f08_ext
   interface MPISP_Commit
     subroutine MPISP_Commit_f08(ierror)
       implicit none
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Repair
+    subroutine MPISP_Repair_f08(replaced, ierror)
+      implicit none
+      integer, intent(out) :: replaced
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Is_replacement
+    subroutine MPISP_Is_replacement_f08(flag, ierror)
+      implicit none
+      logical, intent(out) :: flag
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

@@ -76,6 +76,7 @@ type agent struct {
 	steering   steering
 	sayings    sayings
 
+	beginning beginning
 	spawnings []*spawning    // worlds that are being made, the first now
 	batch     *batch         // what is being made of one on this host
 	lives     map[int]uint32 // incarnations that numbers were given with spawned processes
@@ -316,6 +317,7 @@ func (a *agent) prepare() (err error) {
 		config.Grace = launcherGrace
 	}
 	a.machine = job.New(config)
+	a.beginning.open(a.spec.Start)
 	return nil
 }
 
@@ -442,6 +444,9 @@ func (a *agent) timeout() int {
 	if at, ok := a.machine.Deadline(); ok && a.began.Add(at).Before(until) {
 		until = a.began.Add(at)
 	}
+	if at, ok := a.beginning.deadline(); ok && a.began.Add(at).Before(until) {
+		until = a.began.Add(at)
+	}
 	return max(0, int((time.Until(until)+time.Millisecond-1)/time.Millisecond))
 }
 
@@ -458,6 +463,7 @@ func (a *agent) periodic() {
 		a.step(job.Joined{})
 	}
 	a.hurryJudgements()
+	a.beginning.tick(a.now())
 }
 
 func (a *agent) isRank(pid int) bool {
@@ -481,6 +487,7 @@ func (a *agent) step(e job.Event) {
 		}
 		a.carryOut(action)
 	}
+	a.startGoesOn(e)
 }
 
 // carryOut does what was decided, as far as it concerns this host.

@@ -118,7 +118,7 @@ func (a *agent) enterBatch(b *batch, addresses []control.Address) error {
 		}
 		*a.rank(m.Proc) = rank0(m.Host)
 		part, _, _ := partOf(a.spec, b.question)
-		a.ranks[m.Proc].spawned, a.ranks[m.Proc].world, a.ranks[m.Proc].in = part == 0, b.world, rank
+		a.ranks[m.Proc].spawned, a.ranks[m.Proc].world, a.ranks[m.Proc].in, a.ranks[m.Proc].part = part == 0, b.world, rank, part
 		a.ranks[m.Proc].newcomer = slices.Contains(b.question.Programs[m.Program].Env, newcomerMark)
 		a.assign(m.Proc, b.listeners[m.Proc])
 		delete(b.listeners, m.Proc)
@@ -185,14 +185,14 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 	name, tag := fmt.Sprintf("rank %d of spawned world %d", rank, b.world), fmt.Sprintf("w%d.%d", b.world, rank)
 	part, whole, prefix := partOf(a.spec, b.question)
 	if part > 0 {
-		name, tag = fmt.Sprintf("rank %d", rank), prefix+n
+		ranks := len(b.members) - a.spec.Programs[a.programOf(part)].Standbys
+		name, tag = job.RankName(rank, ranks), prefix+rankWord(rank, ranks)
 	}
-	a.ranks[m.Proc].part = part
 	pid, err := a.launch(m.Proc, s, tag, false)
 	if err != nil {
 		return err
 	}
-	a.step(job.Spawned{Proc: m.Proc, Pid: pid, Name: name, Host: a.host, Part: part})
+	a.step(job.Spawned{Proc: m.Proc, Pid: pid, Name: name, Host: a.host, Part: part, Rank: rank})
 	if a.spec.Verbose {
 		a.say(fmt.Sprintf("%s%s is pid %d on %s: %s%s", name, ofPart(whole), pid, a.host, s.File, boundTo(s.CPUs)))
 	}

@@ -268,6 +268,8 @@ func (a *agent) obey(m *control.Message) {
 		if made := a.newcomers(m.World); made != nil {
 			a.up.box.put(&control.Message{Made: made})
 		}
+	case m.Layout != "":
+		a.announceLayout(m.Layout)
 	case m.Release != nil:
 		a.release(m.Release)
 	case m.Abandon != 0:

@@ -3,9 +3,11 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"libspx/cluster/layout"
+	"libspx/core/mpierr"
 	"libspx/launch/control"
 	"libspx/launch/job"
 	"libspx/launch/service"
@@ -40,6 +42,7 @@ func (a *agent) restartPart(part int) {
 		}
 		proc += p.Procs
 	}
+	a.beginning.again(part)
 	a.spawn(&question{m, &nobody{a, part}})
 }
 
@@ -85,35 +88,110 @@ func (a *agent) relayout(s *spawning) {
 	if part == 0 {
 		return
 	}
-	text := variable(a.spec.Programs[0].Env, layout.Variable)
-	if text == "" {
-		return
-	}
-	l, err := layout.Decode(text)
-	if err != nil {
-		a.say(fmt.Sprintf("the table of the system: %v", err))
-		return
-	}
 	var procs layout.Procs
 	for _, m := range s.members {
 		procs = append(procs, m.Proc)
 	}
-	l.Version++
-	if k := part - 1; k < len(l.Clusters) {
-		l.Clusters[k].World, l.Clusters[k].Procs = s.world, procs
-	} else {
-		l.IOPs[k-len(l.Clusters)].World, l.IOPs[k-len(l.Clusters)].Proc = s.world, procs[0]
+	text := a.change(func(l *layout.Layout) {
+		if k := part - 1; k < len(l.Clusters) {
+			c := &l.Clusters[k]
+			ranks := len(procs) - a.spec.Programs[a.programOf(part)].Standbys
+			c.World, c.Procs, c.Standbys, c.Lead = s.world, procs[:ranks], procs[ranks:], s.members[0].Serial+1
+		} else {
+			l.IOPs[k-len(l.Clusters)].World, l.IOPs[k-len(l.Clusters)].Proc = s.world, procs[0]
+		}
+	})
+	for k := range s.question.Programs {
+		if text != "" {
+			s.question.Programs[k].Env = replaced(s.question.Programs[k].Env, layout.Variable, text)
+		}
 	}
-	if text, err = l.Encode(); err != nil {
+}
+
+// programOf is the program of a part, by its number.
+func (a *agent) programOf(part int) int {
+	return slices.IndexFunc(a.spec.Programs, func(p control.Program) bool { return p.Part == part })
+}
+
+// layoutText is the table of the system as it is now; empty: there is none.
+func (a *agent) layoutText() string { return variable(a.spec.Programs[0].Env, layout.Variable) }
+
+// change makes the next version of the table, for processes that are started from now on; empty: there is none. spread tells those that run.
+func (a *agent) change(how func(*layout.Layout)) string {
+	text := a.layoutText()
+	if text == "" {
+		return ""
+	}
+	l, err := layout.Decode(text)
+	if err == nil {
+		l.Version++
+		how(l)
+		text, err = l.Encode()
+	}
+	if err != nil {
 		a.say(fmt.Sprintf("the table of the system: %v", err))
-		return
+		return ""
 	}
+	a.takeLayout(text)
+	return text
+}
+
+func (a *agent) takeLayout(text string) {
 	for k := range a.spec.Programs {
 		a.spec.Programs[k].Env = replaced(a.spec.Programs[k].Env, layout.Variable, text)
 	}
-	for k := range s.question.Programs {
-		s.question.Programs[k].Env = replaced(s.question.Programs[k].Env, layout.Variable, text)
+}
+
+// spread tells all processes that there is another version of the table.
+func (a *agent) spread() {
+	text := a.layoutText()
+	if text == "" {
+		return
 	}
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{Layout: text})
+		}
+	}
+	a.announceLayout(text)
+}
+
+// announceLayout makes the processes of this host ask for the table.
+func (a *agent) announceLayout(text string) {
+	if l, err := layout.Decode(text); err == nil {
+		a.takeLayout(text)
+		a.segment.SetLayout(l.Version)
+		a.segment.Announce()
+	}
+}
+
+// tookOver: standbys of a cluster have ranks now.
+func (a *agent) tookOver(q *question) *service.Message {
+	i := int(q.Number)
+	if i >= len(a.ranks) || a.ranks[i].part == 0 {
+		return refuse(mpierr.Arg, "process %d belongs to no cluster", i)
+	}
+	part := a.ranks[i].part
+	procs := make(layout.Procs, len(q.Slots))
+	for k, p := range q.Slots {
+		if procs[k] = int(p); int(p) >= len(a.ranks) || a.ranks[p].part != part {
+			return refuse(mpierr.Arg, "process %d is not one of %s", p, a.spec.Parts[part-1].Name)
+		}
+	}
+	a.change(func(l *layout.Layout) {
+		if part > len(l.Clusters) {
+			return
+		}
+		c := &l.Clusters[part-1]
+		c.Standbys = slices.DeleteFunc(c.Standbys, func(p int) bool { return slices.Contains(procs, p) })
+		c.Procs = procs
+	})
+	for rank, p := range procs {
+		a.ranks[p].in = rank
+	}
+	a.step(job.TookOver{Part: part, Procs: procs})
+	a.spread()
+	return &service.Message{FD: -1}
 }
 
 // aboutSystem describes the job as a system; nil: it is none.

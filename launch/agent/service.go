@@ -103,6 +103,10 @@ func (a *agent) hear(conn *service.Conn) {
 
 // serve answers a question, or keeps it until it can be answered.
 func (a *agent) serve(q *question) {
+	if q.Kind == service.Layout {
+		q.reply(&service.Message{Text: a.layoutText(), FD: -1})
+		return
+	}
 	if a.up != nil {
 		a.askUp(q)
 		return
@@ -168,6 +172,11 @@ func (a *agent) serve(q *question) {
 	case service.Said:
 		tellSayers(a.sayings.said(q.conn))
 		return
+	case service.TookOver:
+		answer = a.tookOver(q)
+	case service.Arrive:
+		a.arrived(q)
+		return
 	case service.Describe:
 		answer = a.about()
 	default:
@@ -200,6 +209,7 @@ func (a *agent) hungUp(conn client) {
 	a.ports.forget(conn)
 	a.steering.forget(conn)
 	tellSayers(a.sayings.forget(conn))
+	a.beginning.forget(conn)
 	a.waiters = slices.DeleteFunc(a.waiters, func(q *question) bool { return q.conn == conn })
 	conn.Close()
 }

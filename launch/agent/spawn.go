@@ -288,6 +288,9 @@ func (a *agent) stepTaken(s *spawning) {
 		for _, m := range s.members {
 			answer.Slots = append(answer.Slots, uint32(m.Proc))
 		}
+		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
+			a.spread()
+		}
 		a.spawned(s, answer)
 	}
 }

@@ -148,9 +148,24 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 // tagOf is what process i, which a program has as its rank, is called in its output.
 func (a *agent) tagOf(program, i, rank int) string {
 	if part := a.spec.Programs[program].Part; part > 0 {
-		return a.spec.Parts[part-1].Tag + strconv.Itoa(rank)
+		p := &a.spec.Programs[program]
+		return a.spec.Parts[part-1].Tag + rankWord(rank, p.Procs-p.Standbys)
 	}
 	return strconv.Itoa(i)
+}
+
+// rankWord is what a process is called in its output: its rank, or which standby it began as.
+func rankWord(rank, ranks int) string {
+	if rank >= ranks {
+		return fmt.Sprintf("standby%d", rank-ranks)
+	}
+	return strconv.Itoa(rank)
+}
+
+// isStandby: process i of the command line has begun as one.
+func (a *agent) isStandby(i int) bool {
+	p := &a.spec.Programs[a.ranks[i].program]
+	return p.Standbys > 0 && a.ranks[i].in >= p.Procs-p.Standbys
 }
 
 // launch makes process i, called name in its output, and watches it. It has its standard input. alone: no other writes to the same
@@ -346,7 +361,7 @@ func newEnvironment(a *agent) *environment {
 func (e *environment) sizes(world uint32) (all, here string) {
 	n, local := 0, 0
 	for i := range e.a.ranks {
-		if r := &e.a.ranks[i]; r.world == world {
+		if r := &e.a.ranks[i]; r.world == world && !e.a.isStandby(i) {
 			n++
 			if r.host == e.a.self {
 				local++

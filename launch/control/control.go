@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"libspx/cluster/start"
 	"libspx/launch/job"
 )
 
@@ -70,7 +71,8 @@ type Job struct {
 	InitialErrhandler string
 	Universe          int // MPI_UNIVERSE_SIZE, if the user has said it
 	Verbose           bool
-	Parts             []job.Part // of a system of clusters; nil: the job is one whole
+	Parts             []job.Part     // of a system of clusters; nil: the job is one whole
+	Start             []start.Member // of such a system, by part: for whom MPI_Init waits; nil: for nobody
 
 	// Several hosts. All processes have the same numbers everywhere.
 	Hosts  []string     // their names; 0 is spxrun's, also when nothing runs there. nil: there is no other
@@ -112,6 +114,8 @@ type Program struct {
 	Path  string
 	Env   []string
 	Part  int // from 1, of Job.Parts; 0: none
+
+	Standbys int // of the processes, the last: they wait to take a rank over
 }
 
 // A Message is one thing said; exactly one field is set.
@@ -144,6 +148,8 @@ type Message struct {
 	World    *World    // to it: the next step of making processes that are spawned
 	Made     *Made     // from it: that step is done, or cannot be done
 	Abandon  uint32    // to it: end those of a spawned world that have not met their parents
+
+	Layout string // to it: the system of clusters is like this now
 
 	Inspect   *Inspect   // to it: what do the processes do?
 	Inspected *Inspected // from it: the answer

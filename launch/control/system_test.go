@@ -26,7 +26,7 @@ func TestAttach(t *testing.T) {
 	if err := Attach(j, l()); err != nil {
 		t.Fatal(err)
 	}
-	for k, want := range []uint32{0, 1, 2, 1, 3} {
+	for k, want := range []uint32{0, 1, 2, 1, 1} {
 		p := j.Programs[k]
 		if p.World != want || len(p.Env) != 2 || p.Env[0] != "A=1" || !slices.ContainsFunc(p.Env, func(kv string) bool { return strings.HasPrefix(kv, layout.Variable+"={") }) {
 			t.Errorf("program %d: world %d, %q", k, p.World, p.Env)
@@ -42,6 +42,9 @@ func TestAttach(t *testing.T) {
 			l.Clusters[1].Standbys = nil
 			l.IOPs[0].Proc = 5
 			l.Clusters[1].Procs = layout.Procs{2, 3}
+		}},
+		"stands behind standby": {job(2, 1, 1, 1, 1), func(l *layout.Layout) {
+			l.Clusters[1].Procs, l.Clusters[1].Standbys = layout.Procs{2, 5}, layout.Procs{4}
 		}},
 		"stands before": {job(2, 1, 1, 1, 1), func(l *layout.Layout) { l.Clusters[1].Procs = layout.Procs{4, 2} }},
 	} {

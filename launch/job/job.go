@@ -97,6 +97,7 @@ type Spawned struct {
 	Name      string // for messages: "rank 2 of world 3"
 	Host      string // the same; empty: that of Config
 	Part      int    // from 1, of a part that is started again; 0: none
+	Rank      int    // in its part
 }
 
 // NotStarted: a process could not be made. No more are started then.
@@ -291,14 +292,14 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		}
 		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: fmt.Sprintf("rank %d", rank), part: e.Part}
 		m.alive++
-		m.join(e.Proc)
+		m.join(e.Proc, e.Rank)
 	case Spawned:
 		for e.Proc >= len(m.procs) {
 			m.procs = append(m.procs, process{})
 		}
 		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: e.Name, part: e.Part}
 		m.alive++
-		m.join(e.Proc)
+		m.join(e.Proc, e.Rank)
 	case NotStarted:
 		m.fail(e.Status)
 		out = m.end(now, SIGTERM, m.cfg.Grace, Say{e.Text})
@@ -311,6 +312,8 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		out = m.ended(e, now)
 	case GuestAborted:
 		out = m.abort(e.Connected, StatusFailed, now, e.Name)
+	case TookOver:
+		m.tookOver(e)
 	case NotRestarted:
 		out = m.notRestarted(e, now)
 	case Joined:

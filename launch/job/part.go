@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,13 +17,15 @@ const (
 	Stop    Treatment = iota // end what it belongs to: of a process its part, of a part the job
 	Degrade                  // the others are told, and go on
 	Restart                  // of a part: start it again
+	Replace                  // of a process: a standby of its part takes its rank
 )
 
 // A Part is a cluster, or an I/O process.
 type Part struct {
 	Name     string    // for messages: "cluster input"
 	Tag      string    // of its output, before a rank: "input."
-	Process  Treatment // when a process of it has died: Stop or Degrade
+	Ranks    int       // of its processes, those that work from the beginning; the others are standbys. 0: all
+	Process  Treatment // when a process of it has died: Stop, Degrade or Replace
 	Whole    Treatment // when it has stopped
 	Restarts int       // at most; then it has stopped for good, and with it the job
 	Serves   bool      // I/O processes: when all others have ended they are ended too
@@ -30,6 +33,20 @@ type Part struct {
 
 // RestartPart: all processes of a part have ended, and it is to be started again: Spawned for each, or NotRestarted.
 type RestartPart struct{ Part int }
+
+// TookOver: these processes have the ranks of a part now.
+type TookOver struct {
+	Part  int // from 1
+	Procs []int
+}
+
+// RankName is what a process of a part with so many ranks is called.
+func RankName(rank, ranks int) string {
+	if ranks > 0 && rank >= ranks {
+		return fmt.Sprintf("standby %d", rank-ranks)
+	}
+	return fmt.Sprintf("rank %d", rank)
+}
 
 // NotRestarted: a part cannot be started again.
 type NotRestarted struct {
@@ -48,10 +65,12 @@ type part struct {
 	stopping bool          // its processes are being ended
 	deadline time.Duration // then: when they are killed; 0: they were
 	restarts int
-	again    bool // it is being started again
-	begun    bool // it has had a process
-	gone     bool // it has stopped for good, and the others go on
-	lost     int  // processes that have died while the others of the part went on
+	again    bool  // it is being started again
+	begun    bool  // it has had a process
+	gone     bool  // it has stopped for good, and the others go on
+	lost     int   // processes that have died while the others of the part went on
+	standbys []int // processes that have no rank
+	replaced int   // ranks that were taken over
 }
 
 // of is the part of a process; nil: the job has no parts.
@@ -63,10 +82,14 @@ func (m *Machine) partOf(proc int) *part {
 }
 
 // join enters a process that was started into its part.
-func (m *Machine) join(proc int) {
+func (m *Machine) join(proc, rank int) {
 	if p := m.partOf(proc); p != nil {
 		p.alive++
 		p.again, p.begun, p.lost = false, true, 0
+		if p.Ranks > 0 && rank >= p.Ranks {
+			p.standbys = append(p.standbys, proc)
+			m.procs[proc].name = RankName(rank, p.Ranks)
+		}
 		m.procs[proc].name = fmt.Sprintf("%s of %s", m.procs[proc].name, p.Name)
 	}
 }
@@ -74,19 +97,51 @@ func (m *Machine) join(proc int) {
 // endedInPart decides what the end of a process means for its part.
 func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action) {
 	p.alive--
+	standby := slices.Contains(p.standbys, e.Proc)
+	p.standbys = slices.DeleteFunc(p.standbys, func(i int) bool { return i == e.Proc })
 	failed := e.Owner == OwnerInit || e.Owner == OwnerAborted || e.Owner == OwnerNone && (e.OtherMPI || e.Wait.Status() != 0)
 	switch {
+	case m.procs[e.Proc].doomed:
+		out = []Action{Publish{Proc: e.Proc, Wait: e.Wait}}
 	case p.stopping:
 		out = []Action{Publish{Proc: e.Proc, Dead: failed, Wait: e.Wait}}
 	case failed:
-		out = m.diedInPart(p, e, now)
+		out = m.diedInPart(p, e, standby, now)
 	default:
-		out = m.exitedInPart(e)
+		out = append(m.exitedInPart(e), m.dismiss(p, now)...)
 	}
 	if p.alive == 0 && p.stopping && !m.ending {
 		out = append(out, m.stopped(p, now)...)
 	}
 	return out
+}
+
+// dismiss ends standbys when nobody is left whose rank they could take.
+func (m *Machine) dismiss(p *part, now time.Duration) []Action {
+	if len(p.standbys) == 0 || p.alive > len(p.standbys) {
+		return nil
+	}
+	p.deadline = now + m.cfg.Grace
+	for _, i := range p.standbys {
+		m.procs[i].doomed = true
+	}
+	return []Action{SendTo{slices.Clone(p.standbys), SIGTERM}}
+}
+
+// tookOver: standbys have ranks now.
+func (m *Machine) tookOver(e TookOver) {
+	if e.Part < 1 || e.Part > len(m.parts) {
+		return
+	}
+	p := &m.parts[e.Part-1]
+	for rank, i := range e.Procs {
+		if i >= len(m.procs) || !slices.Contains(p.standbys, i) {
+			continue
+		}
+		p.standbys = slices.DeleteFunc(p.standbys, func(k int) bool { return k == i })
+		p.replaced++
+		m.procs[i].name = fmt.Sprintf("%s of %s", RankName(rank, p.Ranks), p.Name)
+	}
 }
 
 func (m *Machine) exitedInPart(e Ended) []Action {
@@ -101,7 +156,7 @@ func (m *Machine) exitedInPart(e Ended) []Action {
 	return out
 }
 
-func (m *Machine) diedInPart(p *part, e Ended, now time.Duration) []Action {
+func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) []Action {
 	status := e.Wait.Status()
 	if e.Owner == OwnerAborted {
 		status = abortStatus(e.Code)
@@ -117,6 +172,13 @@ func (m *Machine) diedInPart(p *part, e Ended, now time.Duration) []Action {
 		}
 		p.lost++
 		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, p.alive, p.Name)}}
+	}
+	if p.Process == Replace && e.Owner != OwnerAborted && p.alive >= p.Ranks {
+		what := "a standby takes its place"
+		if standby {
+			what = fmt.Sprintf("%s has %d standbys left", p.Name, len(p.standbys))
+		}
+		return []Action{published, Say{fmt.Sprintf("%s; %s.", text, what)}}
 	}
 	p.stopping, p.status = true, status
 	if p.Whole == Stop || p.Whole == Restart && p.restarts >= p.Restarts {
@@ -149,7 +211,7 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 	}
 	if p.Whole == Restart {
 		p.restarts++
-		p.again = true
+		p.again, p.standbys = true, nil
 		return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times).", p.Name, p.restarts, p.Restarts)}, RestartPart{m.number(p)}}
 	}
 	p.gone = true
@@ -234,12 +296,17 @@ func (m *Machine) timeParts(now time.Duration) (out []Action) {
 	return out
 }
 
+// StateGone is the state of a part that has stopped for good while the others go on.
+const StateGone = "gone"
+
 // PartState is how a part is, for who asks.
 type PartState struct {
 	Name     string `json:"name"`
 	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
+	Standbys int    `json:"standbys,omitempty"` // of the living
+	Replaced int    `json:"replaced,omitempty"` // ranks that were taken over
 }
 
 // Parts tells how the parts of a system are.
@@ -253,7 +320,7 @@ func (m *Machine) Parts() (out []PartState) {
 		case p.again:
 			state = "restarting"
 		case p.gone:
-			state = "gone"
+			state = StateGone
 		case p.alive == 0 && p.begun:
 			state = "ended"
 		case !m.started && !p.begun:
@@ -261,7 +328,7 @@ func (m *Machine) Parts() (out []PartState) {
 		case p.lost > 0:
 			state = "degraded"
 		}
-		out = append(out, PartState{p.Name, state, p.alive, p.restarts})
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced})
 	}
 	return out
 }

@@ -106,3 +106,55 @@ func TestPartNotRestarted(t *testing.T) {
 		t.Errorf("%v", out)
 	}
 }
+
+// A cluster of two ranks with two standbys: each death is made good while two processes are left, standbys that have ranks are called by these, an abort is never made good,
+// and standbys are ended when nobody is left whose rank they could take.
+func TestStandbys(t *testing.T) {
+	begin := func() *Machine {
+		m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Replace}}})
+		for i := range 4 {
+			m.Step(Started{Proc: i, Pid: 100 + i, Part: 1, Rank: i}, 0)
+		}
+		m.Step(AllStarted{}, 0)
+		return m
+	}
+	m := begin()
+	if p := m.Parts()[0]; p.Standbys != 2 || p.Alive != 4 || p.State != "running" {
+		t.Errorf("%+v", p)
+	}
+	if out := m.Step(dies(1), 0); said(out) != "rank 1 of cluster a (pid 101 on h) was killed by signal 9 (SIGKILL); a standby takes its place.\n" {
+		t.Errorf("%q", said(out))
+	}
+	m.Step(TookOver{Part: 1, Procs: []int{0, 2}}, 0)
+	if p := m.Parts()[0]; p.Standbys != 1 || p.Replaced != 1 || p.State != "running" {
+		t.Errorf("%+v", p)
+	}
+	if out := m.Step(dies(3), 0); said(out) != "standby 1 of cluster a (pid 103 on h) was killed by signal 9 (SIGKILL); cluster a has 0 standbys left.\n" {
+		t.Errorf("%q", said(out))
+	}
+	if out := m.Step(dies(2), 0); !strings.Contains(said(out), "rank 1 of cluster a (pid 102 on h) was killed") || !strings.Contains(said(out), "cluster a is ended and with it the system") {
+		t.Errorf("%q", said(out))
+	}
+
+	m = begin()
+	if out := m.Step(Ended{Proc: 0, Owner: OwnerAborted, Code: 3}, 0); !strings.Contains(said(out), "is ended and with it the system; exit status 3") {
+		t.Errorf("an abort: %q", said(out))
+	}
+
+	m = begin()
+	m.Step(ends(1), 0)
+	out := m.Step(ends(0), 0)
+	asked := false
+	for _, a := range out {
+		if s, is := a.(SendTo); is {
+			asked = s.Signal == SIGTERM && len(s.Procs) == 2
+		}
+	}
+	if !asked {
+		t.Errorf("the standbys are not ended: %v", out)
+	}
+	m.Step(Ended{Proc: 2, Owner: OwnerInit, Wait: Wait{Signal: SIGTERM}}, 0)
+	if status, ok := finished(m.Step(Ended{Proc: 3, Owner: OwnerInit, Wait: Wait{Signal: SIGTERM}}, 0)); !ok || status != 0 {
+		t.Errorf("status %d, %v", status, ok)
+	}
+}

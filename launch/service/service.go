@@ -61,6 +61,10 @@ const (
 	// Text (in short, for who asks later; may be empty), World and Number (who asks), or Slots[0] (host of an agent that asks); the answer: Number (1: it may, 2: it was said)
 	Say
 	Said // over the connection of a Say that was allowed: it was said; there is no answer
+
+	Arrive   // of a process of a system of clusters, in MPI_Init: Number (its number in the job); the answer, when those are complete that it waits for. With a Class: Text says who is missing
+	TookOver // of such a process, of a cluster with standbys: Number (its number in the job), Slots (processes by rank): ranks were taken over; the answer, when that is known
+	Layout   // of such a process, to its own agent: what the system is like now; the answer: Text (a layout)
 )
 
 // What an answer to Say means (Number). A refusal of Settle has SaidAgain for those of a host that need not say why: one of them does.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"libspx/cluster/config"
 	"libspx/cluster/layout"
+	"libspx/cluster/start"
 	"libspx/launch/control"
 	"libspx/launch/hosts"
 	"libspx/launch/job"
@@ -48,6 +50,7 @@ func Make(j *control.Job, s *config.System, file string, env []string, self host
 	if err := p.links(); err != nil {
 		return nil, err
 	}
+	p.starts()
 	if len(j.Hosts) == 1 {
 		j.Hosts, j.Slots, j.Where = nil, nil, nil
 	}
@@ -73,17 +76,18 @@ func executable(file string) bool {
 func (p *planner) clusters() error {
 	for i := range p.plan.System.Clusters {
 		c := &p.plan.System.Clusters[i]
-		where, err := p.place(c.Hosts, c.Ranks)
+		where, err := p.place(c.Hosts, c.Ranks+c.Standbys)
 		if err != nil {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
 		p.job.Parts = append(p.job.Parts, partOf(c))
-		procs := p.numbers(c.Ranks)
+		procs := p.numbers(c.Ranks + c.Standbys)
 		p.job.Where = append(p.job.Where, where...)
 		env := append(append([]string(nil), c.Environment...), "SPX_CLUSTER="+c.Name)
-		p.job.Programs = append(p.job.Programs, control.Program{Procs: c.Ranks, Argv: append([]string{c.Program}, c.Args...),
+		p.job.Programs = append(p.job.Programs, control.Program{Procs: c.Ranks + c.Standbys, Standbys: c.Standbys, Argv: append([]string{c.Program}, c.Args...),
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
-		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs})
+		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:],
+			Heals: c.Failure.Process == config.Replace || c.Failure.Cluster == config.Restart})
 	}
 	return nil
 }
@@ -100,9 +104,13 @@ func (p *planner) numbers(n int) (out layout.Procs) {
 // partOf is what a cluster's file says about failures, as the machine of the job takes it.
 func partOf(c *config.Cluster) job.Part {
 	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts}
-	if c.Failure.Process == config.Degrade {
+	switch c.Failure.Process {
+	case config.Degrade:
 		part.Process = job.Degrade
+	case config.Replace:
+		part.Process = job.Replace
 	}
+	part.Ranks = c.Ranks
 	return part
 }
 
@@ -161,6 +169,27 @@ func (p *planner) iop(k *config.Link, n, host int, links, from, to []int) {
 	p.job.Programs = append(p.job.Programs, control.Program{Procs: 1, Argv: append([]string{program}, k.Args...), Dir: p.directory(k.Directory),
 		Env: with(p.env, k.Environment), Part: len(p.job.Parts)})
 }
+
+// starts says for whom each part waits in MPI_Init: a cluster as its file says, an I/O process for the clusters that it joins.
+func (p *planner) starts() {
+	l, s := p.plan.Layout, p.plan.System
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		awaits := indices(l, s.Awaited(c))
+		for k := range l.IOPs {
+			if c.Start.Wait == config.WaitSystem {
+				awaits = append(awaits, len(l.Clusters)+k)
+			}
+		}
+		p.job.Start = append(p.job.Start, start.Member{Name: "cluster " + c.Name, Procs: c.Ranks, Awaits: awaits, Limit: limitOf(c)})
+	}
+	for k, iop := range l.IOPs {
+		first := &s.Clusters[slices.Concat(iop.In, iop.Out)[0]]
+		p.job.Start = append(p.job.Start, start.Member{Name: p.job.Parts[len(l.Clusters)+k].Name, Procs: 1, Awaits: slices.Concat(iop.In, iop.Out), Limit: limitOf(first)})
+	}
+}
+
+func limitOf(c *config.Cluster) int64 { return c.Start.LimitMS * 1e6 }
 
 // choiceOf is a link's policy as the layout spells it.
 func choiceOf(k *config.Link) string {
@@ -254,9 +283,7 @@ func with(env, more []string) []string {
 func (p *planner) notes() {
 	note := func(format string, args ...any) { p.plan.Notes = append(p.plan.Notes, fmt.Sprintf(format, args...)) }
 	for _, c := range p.plan.System.Clusters {
-		if c.Standbys > 0 {
-			note("cluster %s: its %d standbys are not started: a rank cannot be taken over yet, and a death stops the cluster", c.Name, c.Standbys)
-		} else if c.Failure.Process == config.Restart {
+		if c.Failure.Process == config.Restart {
 			note("cluster %s: a rank cannot be started again alone yet; its death stops the cluster", c.Name)
 		}
 	}

@@ -1,0 +1,143 @@
+/* takeover.c - see takeover.h: MPISP_Repair, and standbys.
+ *
+ * All processes of the cluster, standbys included, have a communicator of their own, on which nothing happens but what spare processes do
+ * (comm_repair.c): they meet out of whatever they do, agree on who lives, and make a communicator of those that work now. Before that counts, all of these have told each
+ * other which communicators they have; then each gives its own ones, in their places, the new members and other contexts, and who is new
+ * makes itself those of the rank that it has now. */
+#include "takeover.h"
+#include <stdlib.h>
+#include <string.h>
+#include "comm.h"
+#include "repair.h"
+#include "runtime.h"
+#include "shim.h"
+#include "stat.h"
+
+bool spx_takeover_on;
+static struct {
+  spx_repair *repair;
+  int ranks;
+  bool standby, taken; /* this process began as one; it has had a rank since */
+  int size;            /* of those that will work */
+  char *blocks;        /* what they have said */
+  int *bytes;
+} t;
+
+static void forget(void)
+{
+  free(t.blocks);
+  free(t.bytes);
+  t.blocks = NULL;
+  t.bytes = NULL;
+}
+
+/* Those that will work tell each other what they have. */
+static int tell_each_other(MPI_Comm active)
+{
+  forget();
+  PMPI_Comm_size(active, &t.size);
+  if (t.size < t.ranks) return MPI_SUCCESS; /* there is nobody for some rank */
+  spx_frame f = {.fn = SPX_IN_TAKEOVER_LIST};
+  void *mine = NULL;
+  int64_t n = 0;
+  f.a[0].p = spx_get(SPX_K_COMM, active);
+  f.a[1].p = &mine;
+  f.a[2].p = &n;
+  int err = spx_go_internal(&f), total = 0, own = (int)n;
+  int *at = malloc((size_t)t.size * sizeof *at);
+  t.bytes = malloc((size_t)t.size * sizeof *t.bytes);
+  if (err == MPI_SUCCESS && (!at || !t.bytes)) err = MPI_ERR_NO_MEM;
+  if (err == MPI_SUCCESS) err = PMPI_Allgather(&own, 1, MPI_INT, t.bytes, 1, MPI_INT, active);
+  for (int i = 0; err == MPI_SUCCESS && i < t.size; i++) {
+    at[i] = total;
+    total += t.bytes[i];
+  }
+  if (err == MPI_SUCCESS && !(t.blocks = malloc((size_t)total + 1))) err = MPI_ERR_NO_MEM;
+  if (err == MPI_SUCCESS) err = PMPI_Allgatherv(mine, own, MPI_BYTE, t.blocks, t.bytes, at, MPI_BYTE, active);
+  free(mine);
+  free(at);
+  return err;
+}
+
+int spx_takeover_begin(spx_comm *base, spx_comm *pool, int ranks)
+{
+  t.repair = spx_repair_open(base, (MPI_Comm)(uintptr_t)pool->o.handle, ranks, tell_each_other);
+  t.ranks = ranks;
+  t.standby = base->rank >= ranks;
+  t.taken = false;
+  spx_takeover_on = t.repair != NULL;
+  return t.repair ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+void spx_takeover_end(void)
+{
+  spx_takeover_on = false;
+  forget();
+}
+
+/* All who live meet. *active: as of spx_repair_meet. *replaced: ranks that were taken over. */
+static int meet(MPI_Comm *active, int *replaced)
+{
+  int err = spx_repair_meet(t.repair, active);
+  if (err != MPI_SUCCESS || *active == MPI_COMM_NULL) return err;
+  if (t.size < t.ranks) {
+    spx_detail("%d of the cluster's %d ranks are dead, and have no standby", t.ranks - t.size, t.ranks);
+    return MPIX_ERR_PROC_FAILED;
+  }
+  spx_frame f = {.fn = SPX_IN_TAKEOVER_APPLY};
+  f.a[0].p = spx_get(SPX_K_COMM, *active);
+  f.a[1].p = t.blocks;
+  f.a[2].p = t.bytes;
+  f.a[3].p = replaced;
+  err = spx_go_internal(&f);
+  forget();
+  t.taken = true;
+  return err;
+}
+
+int spx_takeover_stand_by(void)
+{
+  MPI_Comm active = MPI_COMM_NULL;
+  int err = MPI_SUCCESS, replaced;
+  if (!spx_takeover_on || !t.standby || t.taken) return MPI_SUCCESS;
+  uint32_t fn = spx_mute_enter();
+  while (err == MPI_SUCCESS && active == MPI_COMM_NULL) {
+    spx_repair_await(t.repair);
+    err = meet(&active, &replaced);
+  }
+  spx_mute_leave(fn);
+  return err;
+}
+
+void spx_takeover_revoked(const spx_comm *c)
+{
+  if (!spx_takeover_on || c != spx_world) return;
+  for (spx_comm *made; (made = spx_mark_revoked(NULL)); spx_unref(SPX_K_COMM, &made->o))
+    for (spx_comm *part = made; part; part = part->inner) {
+      atomic_store(&part->revoked, 1);
+      spx_comm_revoked(part);
+    }
+}
+
+/* ---- bodies ---------------------------------------------------------------------------------------------------- */
+
+int spx_c_SP_Repair(int *replaced)
+{
+  MPI_Comm active;
+  *replaced = 0;
+  if (!spx_takeover_on)
+    return spx_raise(0, NULL, MPI_ERR_OTHER, spx_fn_name[spx_fn],
+                     "this process belongs to no cluster with standbys, which spxrun --system starts (standbys = N)");
+  uint32_t fn = spx_mute_enter();
+  PMPIX_Comm_revoke(MPI_COMM_WORLD);
+  int err = meet(&active, replaced);
+  spx_mute_leave(fn);
+  if (err == MPI_SUCCESS) return err;
+  return spx_raise(SPX_K_COMM, MPI_COMM_WORLD, err, spx_fn_name[fn], "%s", spx_detail_text());
+}
+
+int spx_c_SP_Is_replacement(int *flag)
+{
+  *flag = spx_takeover_on && t.standby;
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,35 @@
+/* takeover.h - clusters with standbys: who takes a rank over, and the communicators that go with it (docs/systems.md). */
+#ifndef SPX_TAKEOVER_H
+#define SPX_TAKEOVER_H
+#include "error.h"
+#include "spx.h"
+
+/* This process belongs to a cluster with standbys. base and pool: communicators of all of its processes, of which the first ranks are those of
+ * MPI_COMM_WORLD. Called once, by the engine, in MPI_Init. Returns an MPI error code. */
+SPX_HIDDEN int spx_takeover_begin(spx_comm *base, spx_comm *pool, int ranks);
+SPX_HIDDEN void spx_takeover_end(void);
+SPX_HIDDEN extern bool spx_takeover_on;
+/* A standby waits here, in MPI_Init, until it has a rank. Returns an MPI error code, with a detail text. */
+SPX_HIDDEN int spx_takeover_stand_by(void);
+/* MPI_COMM_WORLD has been revoked: so are those that were made of it. Called from the engine: it raises nothing. */
+SPX_HIDDEN void spx_takeover_revoked(const spx_comm *c);
+
+/* The user has made c of old. */
+static inline void spx_takeover_born(spx_comm *old, spx_comm *c)
+{
+  if (!spx_takeover_on || spx_mute || !(old->parent || old->flags & SPX_C_WORLD)) return;
+  uint32_t birth = old->births++;
+  if (!c) return;
+  c->parent = old->o.handle;
+  c->birth = birth;
+}
+
+/* The next communicator that the user makes of old is there already: the process that had this rank before has made it. */
+static inline bool spx_takeover_inherits(const spx_comm *old)
+{
+  return SPX_UNLIKELY(old->births < old->heirs) && !spx_mute;
+}
+
+/* SPX_IN_TAKEOVER_LIST: a0: spx_comm * of those that will work; a1: gets a block (free) with what this process has; a2: gets its bytes.
+ * SPX_IN_TAKEOVER_APPLY: a0: the same; a1: the blocks of all; a2: const int * of their bytes, by rank; a3: gets the number of ranks that were taken over. */
+#endif

@@ -1,0 +1,456 @@
+package main
+
+/*
+#include <stdlib.h>
+#include <string.h>
+#include "comm.h"
+#include "stat.h"
+#include "takeover.h"
+static void born(spx_comm *old, spx_comm *c) { spx_takeover_born(old, c); }
+static int inherits(const spx_comm *c) { return spx_takeover_inherits(c); }
+// A communicator begins with the error handler of the one that it is made of.
+static void take_handler(spx_comm *c, const spx_comm *of)
+{
+	spx_errh *was = c->errh;
+	if (of->errh) spx_ref(&of->errh->o);
+	c->errh = of->errh;
+	if (was) spx_unref(SPX_K_ERRH, &was->o);
+}
+*/
+import "C"
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"libspx/cluster/takeover"
+	"libspx/core/comm"
+	"libspx/core/group"
+	"libspx/core/ident"
+	"libspx/core/mpierr"
+	"libspx/launch/service"
+)
+
+// Clusters with standbys: what a process has to tell of its communicators when ranks are taken over, and what becomes of them then (shim/takeover.c;
+// package cluster/takeover decides).
+
+// heirship is what this process knows beside its communicators. Communicators are named by their handles.
+var heirship struct {
+	mu    sync.Mutex
+	freed map[uint32][]uint32               // numbers of those that were made of a communicator, and freed
+	heirs map[uint32]map[uint32]*commObject // by parent and number: made by the one that had this rank before, and not asked for yet
+
+	// Of a process that has taken a rank over, with others at the same time.
+	newcomers *commObject                    // they and itself
+	kept      map[uint32]map[uint32][]uint32 // by parent and number: who has those that were made of it
+}
+
+func init() {
+	internals[C.SPX_IN_TAKEOVER_LIST] = takeoverList
+	internals[C.SPX_IN_TAKEOVER_APPLY] = takeoverApply
+	onStopped(func() {
+		C.spx_takeover_end()
+		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept = nil, nil, nil, nil
+	})
+}
+
+// startStandbys makes the two communicators of a cluster and its standbys.
+func startStandbys(s *startInfo, all *group.Group) error {
+	if s.Ranks == all.Size() {
+		return nil
+	}
+	heirship.freed, heirship.heirs = map[uint32][]uint32{}, map[uint32]map[uint32]*commObject{}
+	var made [2]*commObject
+	base, pool := comm.StandbyContexts(s.Origin, uint32(procOf(s.World[0]).serial))
+	for i, ctx := range []uint64{base, pool} {
+		o, err := newComm(comm.NewFromGroup(all, ctx, world.me), nil)
+		if err != nil {
+			return err
+		}
+		made[i] = o
+	}
+	if code := C.spx_takeover_begin(made[0].c, made[1].c, C.int(s.Ranks)); code != 0 {
+		return noMemory()
+	}
+	return nil
+}
+
+// bear notes that the user has made o, nil for MPI_COMM_NULL, of old.
+func (old *commObject) bear(o *commObject) {
+	if o == nil {
+		C.born(old.c, nil)
+		return
+	}
+	C.born(old.c, o.c)
+}
+
+// noteFreed notes that the user has freed o.
+func (o *commObject) noteFreed() {
+	if o.c.parent == 0 {
+		return
+	}
+	heirship.mu.Lock()
+	defer heirship.mu.Unlock()
+	heirship.freed[uint32(o.c.parent)] = append(heirship.freed[uint32(o.c.parent)], uint32(o.c.birth))
+}
+
+// inherit is for a function that makes a communicator of old. done: it was made before this process had its rank; o is nil for MPI_COMM_NULL. Else it is to be made by way of via: old, or those that have taken ranks over and make it again, since nobody who lives has been in it.
+func (old *commObject) inherit() (o *commObject, done bool, via *commObject, err error) {
+	if C.inherits(old.c) == 0 {
+		return nil, false, old, nil
+	}
+	heirship.mu.Lock()
+	defer heirship.mu.Unlock()
+	parent, birth := uint32(old.c.o.handle), uint32(old.c.births)
+	if o = heirship.heirs[parent][birth]; o != nil {
+		delete(heirship.heirs[parent], birth)
+		old.c.births++
+		C.take_handler(o.c, old.c)
+		return o, true, old, nil
+	}
+	if slices.Contains(heirship.freed[parent], birth) {
+		old.c.births++
+		return nil, true, old, mpierr.New(mpierr.Comm, "the others have made this communicator, and freed it: it is number %d of those made of %s (MPISP_Is_replacement tells who "+
+			"should not ask for it)", birth, C.GoString(&old.c.name[0]))
+	}
+	via, err = old.again(heirship.kept[parent][birth], birth)
+	return nil, false, via, err
+}
+
+// again makes a communicator of those who are new in old and were in none of the communicators with this number that live.
+func (old *commObject) again(kept []uint32, birth uint32) (*commObject, error) {
+	news := heirship.newcomers
+	var ids []ident.ProcID
+	for i, p := range ranksOf(old.c.local, old.c.size) {
+		if !slices.Contains(kept, p) && slices.Contains(ranksOf(news.c.local, news.c.size), p) {
+			ids = append(ids, old.Group().At(i))
+		}
+	}
+	tag := int((uint64(old.c.ctx)*0x9e3779b97f4a7c15>>40 + uint64(birth)) % C.SPX_TAG_UB)
+	m, err := news.CreateGroup(world.contexts, group.Of(ids...), tag)
+	if err != nil {
+		return nil, err
+	}
+	via, err := newComm(m, old)
+	if err == nil {
+		via.c.parent = old.c.o.handle // it ends with the others
+		via.c.birth = C.uint32_t(^uint32(0))
+	}
+	return via, err
+}
+
+// heritage lists the communicators that standbys inherit, MPI_COMM_WORLD among them.
+func heritage() (out []*commObject) {
+	handles := make([]C.uint32_t, 16)
+	for {
+		n := int(C.spx_comms_of(&handles[0], C.uint32_t(len(handles))))
+		if n <= len(handles) {
+			handles = handles[:n]
+			break
+		}
+		handles = make([]C.uint32_t, 2*n)
+	}
+	out = append(out, commOf(C.SPX_HANDLE_COMM_WORLD))
+	for _, h := range handles {
+		if o := commOf(uintptr(h)); o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func ranksOf(list *C.uint32_t, n C.int32_t) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(list)), int(n))
+}
+
+// takeoverList gives the statement of this process (package takeover): shim/takeover.h has the arguments.
+func takeoverList(c *call) error {
+	active, w := at[C.spx_comm](c.addr(0)), commOf(C.SPX_HANDLE_COMM_WORLD)
+	var s takeover.Statement
+	before, now := ranksOf(w.c.local, w.c.size), ranksOf(active.local, active.size)
+	if before[active.rank] == world.proc { // else this process is new
+		lives := func(r int) bool { return before[r] == now[r] }
+		for _, o := range heritage() {
+			local, ok := worldRanks(before, ranksOf(o.c.local, o.c.size))
+			var remote []int
+			if ok && o.Inter() {
+				remote, ok = worldRanks(before, ranksOf(o.c.peer, o.c.remote_size))
+			}
+			if !ok {
+				continue
+			}
+			heirship.mu.Lock()
+			freed := slices.Clone(heirship.freed[uint32(o.c.o.handle)])
+			heirship.mu.Unlock()
+			s.Has = append(s.Has, takeover.Has{Ctx: uint64(o.c.ctx), Births: uint32(o.c.births), Freed: freed})
+			first := slices.IndexFunc(before, func(p uint32) bool { return p == world.proc })
+			if slices.ContainsFunc(slices.Concat(local, remote), func(r int) bool { return r < first && lives(r) }) {
+				continue
+			}
+			e := takeover.Comm{Ctx: uint64(o.c.ctx), New: world.contexts.TakeLike(o.Comm), Birth: uint32(o.c.birth), First: o.First, Local: local, Remote: remote,
+				Name: C.GoString(&o.c.name[0])}
+			if o == w {
+				e.New = world.contexts.TakeFor(2) // and one for those who are new
+			} else if parent := commOf(uintptr(o.c.parent)); parent != nil {
+				e.Parent = uint64(parent.c.ctx)
+			} else {
+				e.Parent = 1 // freed
+			}
+			s.Led = append(s.Led, e)
+		}
+	} else if active.rank == 0 {
+		all := make([]int, len(now))
+		for r := range all {
+			all[r] = r
+		}
+		s.Led = []takeover.Comm{{Ctx: uint64(w.c.ctx), New: world.contexts.TakeFor(2), Local: all, Name: C.GoString(&w.c.name[0])}}
+	}
+	b := s.Encode()
+	p := C.CBytes(b)
+	*at[unsafe.Pointer](c.addr(1)) = p
+	*at[int64](c.addr(2)) = int64(len(b))
+	return nil
+}
+
+// worldRanks names processes by their ranks in MPI_COMM_WORLD; false: some have none.
+func worldRanks(all, procs []uint32) ([]int, bool) {
+	out := make([]int, len(procs))
+	for i, p := range procs {
+		if out[i] = slices.Index(all, p); out[i] < 0 {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// takeoverApply gives every communicator its members: shim/takeover.h has the arguments.
+func takeoverApply(c *call) error {
+	active, w := at[C.spx_comm](c.addr(0)), commOf(C.SPX_HANDLE_COMM_WORLD)
+	before, now := slices.Clone(ranksOf(w.c.local, w.c.size)), slices.Clone(ranksOf(active.local, active.size))
+	statements, replaced, n, err := said(c.addr(1), cslice[int32](c.addr(2), len(now)), before, now)
+	if err != nil {
+		return err
+	}
+	*at[int32](c.addr(3)) = int32(n)
+	x := &taking{now: now, replaced: replaced, rank: int(active.rank), isNew: before[active.rank] != world.proc, mine: map[uint64]*commObject{}, lists: map[string]*C.uint32_t{}}
+	defer x.done()
+	if !x.isNew {
+		for _, o := range heritage() {
+			x.mine[uint64(o.c.ctx)] = o
+		}
+	}
+	if err := x.takeAll(takeover.Merge(statements, replaced)); err != nil {
+		return err
+	}
+	return tellTakeover(replaced, x)
+}
+
+func (x *taking) takeAll(list []takeover.Comm) error {
+	heirship.mu.Lock()
+	defer heirship.mu.Unlock()
+	for _, m := range list {
+		if local, remote := m.Has(x.rank); local || remote {
+			if err := x.take(&m, local); err != nil {
+				return err
+			}
+		}
+	}
+	for _, o := range x.mine { // not all have it: it stays revoked
+		o.c.parent = 0
+	}
+	if x.isNew {
+		return x.meetNewcomers(list)
+	}
+	return nil
+}
+
+// meetNewcomers makes the communicator of those who are new, and notes who has which of the others.
+func (x *taking) meetNewcomers(list []takeover.Comm) error {
+	var ids []ident.ProcID
+	for r, isNew := range x.replaced {
+		if isNew {
+			ids = append(ids, memberOf(procOf(x.now[r]), world.me.Job))
+		}
+	}
+	var err error
+	heirship.newcomers, err = newComm(comm.NewFromGroup(group.Of(ids...), list[0].New+comm.CtxStep, world.me), commOf(C.SPX_HANDLE_COMM_WORLD))
+	if err != nil {
+		return err
+	}
+	heirship.newcomers.c.parent, heirship.newcomers.c.birth = C.SPX_HANDLE_COMM_WORLD, C.uint32_t(^uint32(0)) // it ends with the others
+	heirship.kept = map[uint32]map[uint32][]uint32{}
+	for _, m := range list {
+		parent := x.made[m.Parent]
+		if parent == nil {
+			continue
+		}
+		h := uint32(parent.c.o.handle)
+		if heirship.kept[h] == nil {
+			heirship.kept[h] = map[uint32][]uint32{}
+		}
+		for _, r := range slices.Concat(m.Local, m.Remote) {
+			heirship.kept[h][m.Birth] = append(heirship.kept[h][m.Birth], x.now[r])
+		}
+	}
+	return nil
+}
+
+// said reads the statements of all, and finds out whose rank was taken over: a statement with nothing in it comes from one who is new, as MPI_COMM_WORLD
+// is in all others.
+func said(blocks uintptr, bytes []int32, before, now []uint32) (all []*takeover.Statement, replaced []bool, n int, err error) {
+	for _, b := range bytes {
+		s, err := takeover.Decode(cslice[byte](blocks, int(b)))
+		if err != nil {
+			return nil, nil, 0, fail(C.MPI_ERR_INTERN, "%v", err)
+		}
+		isNew := len(s.Has) == 0
+		all, replaced = append(all, s), append(replaced, isNew)
+		if isNew {
+			n++
+		}
+		blocks += uintptr(b)
+	}
+	return all, replaced, n, nil
+}
+
+// taking is the work of takeoverApply.
+type taking struct {
+	now      []uint32 // process by rank of MPI_COMM_WORLD
+	rank     int
+	isNew    bool
+	replaced []bool
+	mine     map[uint64]*commObject // by former context: what is left to be done
+	lists    map[string]*C.uint32_t // by its members: equal groups share their list, by which duplicates are known
+	made     map[uint64]*commObject
+}
+
+func (x *taking) done() {
+	for _, l := range x.lists {
+		C.spx_ranks_free(l)
+	}
+}
+
+// members makes a group of ranks, and its list, with one reference for the caller.
+func (x *taking) members(ranks []int) (*group.Group, *C.uint32_t, error) {
+	ids := make([]ident.ProcID, len(ranks))
+	procs := make([]uint32, len(ranks))
+	for i, r := range ranks {
+		procs[i] = x.now[r]
+		ids[i] = memberOf(procOf(procs[i]), world.me.Job)
+	}
+	key := string(unsafe.Slice((*byte)(unsafe.Pointer(&procs[0])), 4*len(procs)))
+	list := x.lists[key]
+	if list == nil {
+		if list = C.spx_ranks_new(C.uint32_t(len(procs))); list == nil {
+			return nil, nil, noMemory()
+		}
+		copy(unsafe.Slice((*uint32)(unsafe.Pointer(list)), len(procs)), procs)
+		C.spx_ranks_hold(list)
+		x.lists[key] = list
+	}
+	return group.Of(ids...), C.spx_ranks_share(list), nil
+}
+
+// take gives this process its part of m: renewed, or made. local: it is in the local group, else in the other.
+func (x *taking) take(m *takeover.Comm, local bool) error {
+	mine, others := m.Local, m.Remote
+	first := m.First
+	if !local {
+		mine, others, first = m.Remote, m.Local, !m.First
+	}
+	g, list, err := x.members(mine)
+	if err != nil {
+		return err
+	}
+	made := &comm.Made{Ctx: m.New, Local: g, Rank: slices.Index(mine, x.rank), First: first}
+	peer := list
+	if len(others) > 0 {
+		if made.Remote, peer, err = x.members(others); err != nil {
+			C.spx_ranks_free(list)
+			return err
+		}
+	}
+	o := x.mine[m.Ctx]
+	if x.isNew && m.Parent == 0 {
+		o = commOf(C.SPX_HANDLE_COMM_WORLD)
+	}
+	if o == nil { // the process that had this rank has made it
+		if o, err = x.heir(m, made, list, peer); err != nil {
+			return err
+		}
+	} else {
+		delete(x.mine, m.Ctx)
+		o.renew(made, list, peer)
+	}
+	if x.made == nil {
+		x.made = map[uint64]*commObject{}
+	}
+	x.made[m.Ctx] = o
+	if x.isNew {
+		o.c.heirs, o.c.births = C.uint32_t(m.Births), 0
+	} else {
+		o.c.births = C.uint32_t(m.Births)
+	}
+	heirship.freed[uint32(o.c.o.handle)] = m.Freed
+	return nil
+}
+
+// heir makes a communicator for the rank that this process has now.
+func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t) (*commObject, error) {
+	parent := x.made[m.Parent]
+	handler := parent
+	if handler == nil {
+		handler = commOf(C.SPX_HANDLE_COMM_WORLD)
+	}
+	o, err := newComm(made, handler)
+	if err != nil {
+		C.spx_ranks_free(list)
+		return nil, err
+	}
+	C.spx_comm_lists(o.c, peer, list)
+	for k := range min(len(m.Name), len(o.c.name)-1) {
+		o.c.name[k] = C.char(m.Name[k])
+	}
+	if parent == nil || !m.Inherited() {
+		return o, nil
+	}
+	o.c.parent, o.c.birth = parent.c.o.handle, C.uint32_t(m.Birth)
+	h := uint32(parent.c.o.handle)
+	if heirship.heirs[h] == nil {
+		heirship.heirs[h] = map[uint32]*commObject{}
+	}
+	heirship.heirs[h][m.Birth] = o
+	return o, nil
+}
+
+// renew gives o another context and other members. It takes over the lists.
+func (o *commObject) renew(m *comm.Made, local, peer *C.uint32_t) {
+	before := uint64(o.c.ctx)
+	C.spx_comm_renew(o.c, C.int(m.Rank), C.uint64_t(m.Ctx), peer, local)
+	o.Comm = comm.New(m)
+	o.Link = link{o.c}
+	o.LocalLink = o.Link
+	if o.c.inner != nil {
+		o.LocalLink = link{o.c.inner}
+	}
+	o.levels, o.near = sync.Once{}, nil
+	o.setFar()
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
+	if f := ft.comms[before]; f != nil && before != m.Ctx {
+		f.obj = nil
+		ft.retired = append(ft.retired, before)
+	}
+	C.spx_ctrl_expected()
+}
+
+// tellTakeover tells the agent who has which rank: one of those that had theirs before does.
+func tellTakeover(replaced []bool, x *taking) error {
+	if system.layout == nil || max(slices.Index(replaced, false), 0) != x.rank {
+		return nil
+	}
+	m := &service.Message{Kind: service.TookOver, Number: uint64(world.proc), Slots: x.now, FD: -1}
+	_, err := ask(world.me.Job, m, mpierr.Other, agentPatience)
+	return err
+}

@@ -1,0 +1,160 @@
+// Package start decides when MPI_Init returns in a system of clusters (MPI/SPx, section 3.4 and its open problem of synchronised start): when those that
+// a cluster waits for are complete, or with the names of those that are missing when its patience is over.
+//
+// Times are in ns since the job began. It is a pure state machine: the shell around it (launch/agent) says who has come, who is gone and what time it is, and carries the answers to the
+// processes that wait. It knows no process but by its number in the job.
+package start
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Member is a cluster, or an I/O process.
+type Member struct {
+	Name   string // for messages: "cluster input"
+	Procs  int    // processes that have to come: ranks, not standbys
+	Awaits []int  // members that have to be complete as well, by their place in the list
+	Limit  int64  // ns that its processes wait at most
+}
+
+// An Answer is for a process that waits in MPI_Init.
+type Answer struct {
+	Proc    int
+	Missing string // who has not come, in words; empty: go on
+}
+
+// waiter is a process that waits.
+type waiter struct {
+	proc, member int
+	since        int64
+}
+
+type member struct {
+	Member
+	come  map[int]int // rank by process
+	ready bool        // has been complete, or is not waited for
+}
+
+// Machine is the state of a start.
+type Machine struct {
+	members []member
+	waiting []waiter
+}
+
+// New makes the machine of a system none of whose processes has come.
+func New(list []Member) *Machine {
+	m := &Machine{}
+	for _, x := range list {
+		m.members = append(m.members, member{Member: x, come: map[int]int{}})
+	}
+	return m
+}
+
+// Arrived: process proc, which has a rank in a member, is in MPI_Init. It is answered now or later, once.
+func (m *Machine) Arrived(in, rank, proc int, now int64) []Answer {
+	if in < 0 || in >= len(m.members) {
+		return []Answer{{Proc: proc}}
+	}
+	m.waiting = append(m.waiting, waiter{proc, in, now})
+	x := &m.members[in]
+	x.come[proc] = rank
+	x.ready = x.ready || len(x.come) >= x.Procs
+	return m.answers(now)
+}
+
+// Ended: a process is gone, whether it had come or not. That of one which had not come, and has not failed, counts as having come: programs need not use MPI.
+func (m *Machine) Ended(in, rank, proc int, failed bool, now int64) []Answer {
+	m.waiting = slices.DeleteFunc(m.waiting, func(w waiter) bool { return w.proc == proc })
+	if in < 0 || in >= len(m.members) {
+		return nil
+	}
+	x := &m.members[in]
+	if failed && !x.ready {
+		delete(x.come, proc)
+	} else if !failed {
+		x.come[proc] = rank
+		x.ready = x.ready || len(x.come) >= x.Procs
+	}
+	return m.answers(now)
+}
+
+// Again: a member is started again, and is to be complete again before those go on that have not yet.
+func (m *Machine) Again(in int) { m.members[in].come, m.members[in].ready = map[int]int{}, false }
+
+// Gone: a member will not come any more, and the others are to go on without it.
+func (m *Machine) Gone(in int, now int64) []Answer {
+	m.members[in].ready = true
+	return m.answers(now)
+}
+
+// Tick answers those whose patience is over.
+func (m *Machine) Tick(now int64) []Answer { return m.answers(now) }
+
+// Deadline is when the machine wants the next Tick, if ok.
+func (m *Machine) Deadline() (at int64, ok bool) {
+	for _, w := range m.waiting {
+		if due := w.since + m.members[w.member].Limit; !ok || due < at {
+			at, ok = due, true
+		}
+	}
+	return at, ok
+}
+
+// answers are those that can be given.
+func (m *Machine) answers(now int64) (out []Answer) {
+	missing := make([]*string, len(m.members))
+	m.waiting = slices.DeleteFunc(m.waiting, func(w waiter) bool {
+		if missing[w.member] == nil {
+			text := m.missing(w.member)
+			missing[w.member] = &text
+		}
+		text := *missing[w.member]
+		if text != "" && now < w.since+m.members[w.member].Limit {
+			return false
+		}
+		out = append(out, Answer{w.proc, text})
+		return true
+	})
+	return out
+}
+
+// missing says in words who has not come of those that a member waits for.
+func (m *Machine) missing(in int) string {
+	var words []string
+	for i := range m.members {
+		x := &m.members[i]
+		if x.ready || i != in && !slices.Contains(m.members[in].Awaits, i) {
+			continue
+		}
+		if len(x.come) == 0 {
+			words = append(words, "all of "+x.Name)
+			continue
+		}
+		var ranks []string
+		there := make([]bool, x.Procs)
+		for _, rank := range x.come {
+			if rank >= 0 && rank < x.Procs {
+				there[rank] = true
+			}
+		}
+		for first := 0; first < x.Procs; first++ {
+			last := first
+			for last < x.Procs && !there[last] {
+				last++
+			}
+			switch last - first {
+			case 0:
+				continue
+			case 1:
+				ranks = append(ranks, fmt.Sprint(first))
+			default:
+				ranks = append(ranks, fmt.Sprintf("%d-%d", first, last-1))
+			}
+			first = last
+		}
+		words = append(words, fmt.Sprintf("%s %s of %s", map[bool]string{true: "rank", false: "ranks"}[len(x.come)+1 == x.Procs], strings.Join(ranks, ","), x.Name))
+	}
+	return strings.Join(words, ", ")
+}
