@@ -336,6 +336,8 @@ bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
   case SPX_REC_CTRL: return spx_ctrl_piece(peer, rx, rec);
   case SPX_REC_MCAST: return spx_mcast_arrived(peer, rec);
   case SPX_REC_MCAST_ACK: spx_mcast_acked(peer, rec); return true;
+  case SPX_REC_MCAST_ASK: spx_mcast_on_ask(peer, rec); return true;
+  case SPX_REC_MCAST_HAVE: spx_mcast_on_have(peer, rec); return true;
   case SPX_REC_VIA: return spx_net_via(peer, rec);
   case SPX_REC_CLOSE: spx_net_on_close(peer, rec); return true;
   case SPX_REC_CHECK:

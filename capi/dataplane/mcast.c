@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include "dp.h"
 #include "far.h"
+#include "mcast_op.h"
 
 #define WIDE       16u         /* branches on a host whose processes outnumber its processors, also of the master */
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
@@ -38,23 +39,7 @@ typedef struct entry {
   uint8_t data[]; /* head, set, data */
 } entry;
 
-/* What the request of a multicast has behind priv. */
-typedef struct {
-  spx_rankset *set;
-  spx_block *block; /* the data are on the shelf, for members of this host: so many bytes so far */
-  uint64_t there;
-  spx_request *self; /* the message to ourselves, not complete yet */
-  spx_poller poller; /* waits for that */
-  bool waits,
-      direct; /* for room: records of this process to a member, the lead or (direct) to any, which nobody else sends */
-  uint32_t lead;
-  spx_poller room; /* waits for that */
-  spx_request *request;
-  uint32_t left;    /* members that have not fetched it */
-  uint32_t streams; /* to members that can not read our memory */
-  bool over, failed;
-  uint8_t *fetched; /* a byte for each member of the set: NOT_YET ... */
-} op;
+typedef spx_mcast_op op;
 
 /* Has a member fetched it? ITSELF: not yet, and no relay does it for it, since it may have had the message from here. */
 enum { NOT_YET, FETCHED, ITSELF };
@@ -176,6 +161,16 @@ static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const 
   put(lead.proc, h, m, n - 1, data, len);
 }
 
+uint32_t spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+{
+  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, switches ? switch_of : NULL, 0);
+  spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &n);
+  if (!first) return SPX_NO_PEER;
+  h.number = first->number;
+  put(first->proc, h, first + 1, n - 1, data, len);
+  return first->proc;
+}
+
 /* ---- what is kept -------------------------------------------------------------------------------------------------- */
 
 static uint32_t set_of(const entry *e, spx_mcast_head *h)
@@ -236,6 +231,7 @@ static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice
 {
   uint32_t skip = (uint32_t)sizeof h + h.set;
   h.number = m.number;
+  h.flags &= (uint16_t)~SPX_MCAST_CHAIN;
   if (twice) h.flags |= SPX_MCAST_AGAIN;
   if (spx_peer_is_far(m.proc)) h.master = SPX_MCAST_DIRECT;
   op *o = e->r ? e->r->priv : NULL;
@@ -313,12 +309,17 @@ static void in_order(op *o, entry *e)
 /* ---- sending -------------------------------------------------------------------------------------------------------- */
 
 /* Completes the multicast if nothing is left to be done for it. */
-static void settle(spx_request *r)
+static void settle(spx_request *r) { spx_mcast_settle(r); }
+
+void spx_mcast_settle(spx_request *r)
 {
   op *o = r->priv;
-  if (o->left || o->streams || o->self || o->waits || o->over) return;
+  if (o->left || o->streams || o->self || o->waits || o->over || o->inner ||
+      (o->source.hops && r->error == MPI_SUCCESS))
+    return;
   o->over = true;
   spx_id_drop(r);
+  if (spx_chain_is(o)) spx_chain_end(r);
   for (entry *e = o->fetched ? kept : NULL; e; e = e->next)
     if (e->r == r) e->r = NULL;
   free(o->fetched);
@@ -342,6 +343,7 @@ static int poll_self(spx_poller *p)
 /* Do records of this process to members of the multicast wait for room? */
 static bool waits_for_room(const op *o)
 {
+  if (o->head != SPX_NO_PEER && spx_txs[o->head].pend) return true;
   if (!o->direct) return o->lead != SPX_NO_PEER && spx_txs[o->lead].pend;
   for (uint32_t i = 0; i < o->set->n; i++)
     if (spx_txs[o->set->procs[i]].pend) return true;
@@ -433,23 +435,39 @@ static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
 }
 
 /* The data of an announced message: where they are. Those who read them from the shelf need not fetch them. */
-static bool announce(spx_request *r, uint32_t n, void *to)
+static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
   op *o = r->priv;
-  spx_mcast_rts where = {.rts.bytes = (uint64_t)r->bytes, .keeper = SPX_NO_PEER};
-  spx_rec_rts *rts = &where.rts;
+  spx_rec_rts *rts = &where->rts;
   if (!(o->fetched = calloc(o->set->n, 1)) || !spx_id_new(r, &rts->index, &rts->gen)) return false;
   bool contiguous = r->type->flags & SPX_T_CONTIG;
-  if (spx_id_shared(rts->index) && (contiguous || spx_has_long_runs(r))) {
+  if (spx_id_shared(rts->index) && !spx_chain_is(o) && (contiguous || spx_has_long_runs(r))) {
     rts->addr = (uint64_t)(uintptr_t)r->buf;
     rts->type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
   }
   o->left = n;
-  shelve(r, n, &where);
+  if (!spx_chain_is(o)) shelve(r, n, where);
   for (uint32_t i = 0; o->block && i < n; i++)
     if (spx_shelf_reaches(members[i].proc)) strike(o, members[i].proc);
-  memcpy(to, &where, sizeof where);
   return true;
+}
+
+static void release(spx_request *r);
+
+/* Hands the message to the first of the other hosts; returns how many members, the first ones, are left for others: those of this host. */
+static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const void *data, uint32_t len)
+{
+  op *o = r->priv, *inner = o->inner->priv;
+  uint32_t k;
+  h.flags |= SPX_MCAST_CHAIN;
+  n = living(members, n);
+  spx_mcast_tree t = spx_mcast_tree_of(members, n, host_of(spx_me), host_of, switches ? switch_of : NULL, 0);
+  spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &k);
+  if (!first) return t.n;
+  h.number = first->number;
+  o->head = inner->head = first->proc;
+  put(first->proc, h, first + 1, k - 1, data, len);
+  return t.n;
 }
 
 /* Processes of other jobs know ours by other numbers: they get it from us, and hand nothing on. */
@@ -494,17 +512,35 @@ static int send_out(spx_request *r)
   e->len = (uint32_t)sizeof h + h.set + len;
   if (eager)
     spx_pack(r->buf, r->count, r->type, 0, r->bytes, data);
-  else if (!announce(r, n, data)) {
-    free(e);
-    return MPI_ERR_NO_MEM;
+  else {
+    spx_mcast_rts where = {.rts.bytes = (uint64_t)r->bytes, .keeper = SPX_NO_PEER, .source = spx_me};
+    spx_request *s = e->tree && spx_chain_pays(r, members, n) ? spx_chain_begin(r, members, n, release, &where) : NULL;
+    if (s) e->r = s;
+    if (!announce(e->r, n, &where)) {
+      if (s) {
+        s->error = MPI_ERR_NO_MEM;
+        spx_shelf_drop(((op *)s->priv)->block);
+        settle(s); /* lets go of r, and of what it has */
+      }
+      free(e);
+      return MPI_ERR_NO_MEM;
+    }
+    memcpy(data, &where, sizeof where);
   }
   *kept_end = e;
   kept_end = &e->next;
   kept_bytes += e->len;
   if (!e->tree)
     in_order(o, e);
-  else
-    hand_over(o, h, members, send_far(h, n, data, len), data, len);
+  else {
+    n = send_far(h, n, data, len);
+    if (o->inner) n = begin_chain(r, h, n, data, len);
+    hand_over(o, h, members, n, data, len);
+  }
+  if (o->inner && !(r->flags & SPX_RF_BLOCKING)) {
+    op *inner = o->inner->priv;
+    inner->source.there = spx_shelf_fill(inner->block, r, inner->source.there, true);
+  }
   if ((o->waits = waits_for_room(o))) {
     o->request = r;
     o->room.poll = poll_room;
@@ -522,6 +558,8 @@ static void start(spx_request *r)
   op *o = r->priv;
   o->left = o->streams = 0;
   o->block = NULL;
+  o->inner = NULL;
+  o->lead = o->head = SPX_NO_PEER;
   o->waits = o->direct = false;
   o->over = o->failed = false;
   r->bytes = (int64_t)spx_capacity(r);
@@ -538,14 +576,24 @@ static void start(spx_request *r)
 void spx_mcast_fetched(spx_request *r, uint32_t peer, int error)
 {
   op *o = r->priv;
-  if (error < 0) { /* a relay has them, for this member */
-    uint32_t at = place_of(o->set, SPX_MCAST_FOR(error));
-    if (at == UINT32_MAX || !o->fetched || o->fetched[at] != NOT_YET) return;
-    peer = SPX_MCAST_FOR(error);
-    error = MPI_SUCCESS;
-  }
   if (!strike(o, peer)) return;
   if (error != MPI_SUCCESS) r->error = error;
+  settle(r);
+}
+
+/* A relay has told who has the data: not those that had the message from here, and may want them from here. */
+void spx_mcast_had(const spx_rec *rec)
+{
+  spx_rec_have a;
+  memcpy(&a, rec->data, sizeof a);
+  spx_request *r = spx_id_find(a.index, a.gen);
+  if (!r || r->kind != SPX_R_MCAST) return;
+  op *o = r->priv;
+  int64_t n = spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_map.nprocs, members);
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t at = place_of(o->set, members[i].proc);
+    if (at != UINT32_MAX && o->fetched && o->fetched[at] == NOT_YET) strike(o, members[i].proc);
+  }
   settle(r);
 }
 
@@ -570,6 +618,11 @@ void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t 
 {
   op *o = r->priv;
   if (!strike(o, peer)) return;
+  if (spx_chain_is(o)) {
+    if (!spx_source_ask(&o->source, peer, rx_index, rx_gen, 0, bytes))
+      spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u, a member of a multicast", peer);
+    return;
+  }
   spx_request *s = (spx_request *)spx_new(SPX_K_REQ);
   if (!s || ((spx_txs[peer].slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS))
     spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u, a member of a multicast", peer);
@@ -605,6 +658,10 @@ void spx_mcast_fail(spx_request *r, int error)
 void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void *), void *arg)
 {
   const op *o = r->priv;
+  if (o->inner) {
+    spx_mcast_each_missing(o->inner, fn, arg);
+    return;
+  }
   if (o->waits && !o->direct && !o->fetched) fn(o->lead, arg);
   for (uint32_t i = 0; o->waits && o->direct && !o->fetched && i < o->set->n; i++)
     if (spx_txs[o->set->procs[i]].pend) fn(o->set->procs[i], arg);
@@ -621,7 +678,8 @@ static void count_one(uint32_t proc, void *n)
 
 bool spx_mcast_wanted(const spx_request *r)
 {
-  uint32_t n = ((const op *)r->priv)->streams;
+  const op *o = r->priv;
+  uint32_t n = o->streams + (o->source.hops != NULL);
   spx_mcast_each_missing(r, count_one, &n);
   return n > 0;
 }

@@ -34,6 +34,8 @@ SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32
                                             spx_mcast_place *sw, uint32_t width);
 /* Takes a branch off, whose first member gets the message and looks after the others; NULL: there is nothing left. */
 SPX_HIDDEN spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n);
+/* Takes all members of other hosts off: the first, of the nearest host, gets the message and looks after the others. */
+SPX_HIDDEN spx_member *spx_mcast_next_host(spx_mcast_tree *t, uint32_t home, uint32_t *n);
 
 /* ---- what travels --------------------------------------------------------------------------------------------------- */
 /* In front of a message; then come the set of those that the receiver hands it on to, and the data. */
@@ -51,7 +53,9 @@ _Static_assert(sizeof(spx_mcast_head) == 32 && sizeof(spx_mcast_item) == 12, "th
 enum {
   SPX_MCAST_ANNOUNCED = 1, /* the data are an spx_mcast_rts: the receiver fetches them */
   SPX_MCAST_EACH = 2,      /* and does so itself: the master wants to know who receives */
-  SPX_MCAST_AGAIN = 4      /* the message has gone another way, too, on which it may still come */
+  SPX_MCAST_AGAIN = 4,     /* the message has gone another way, too, on which it may still come */
+  SPX_MCAST_CHAIN =
+      8 /* the data come from the process that the announcement names, and go on to the next host as they come */
 };
 /* Where the data of an announced message are: at the master and, for processes of its host, on its shelf; or for the processes of another host on the shelf
  * of one of them. */
@@ -59,7 +63,8 @@ typedef struct {
   spx_rec_rts rts;
   uint64_t shelf, room; /* the master's shelf in the memory file, 0: they are not on it; its bytes */
   uint64_t at;          /* of the block in it */
-  uint32_t keeper, pad; /* whose shelf it is; SPX_NO_PEER: the master's */
+  uint32_t keeper;      /* whose shelf it is; SPX_NO_PEER: the master's */
+  uint32_t source;      /* SPX_MCAST_CHAIN: who has the data, or will have them */
 } spx_mcast_rts;
 
 /* In the rank of an acknowledgement: its sender leaves, and may not have handed on all that it had to. */
@@ -82,6 +87,11 @@ SPX_HIDDEN void spx_mcast_acked(uint32_t peer, const struct spx_rec *rec);
 /* Sends those messages to all their members that have gone to some of them directly, to the others along a tree: those of a member, or
  * all (SPX_NO_PEER). */
 SPX_HIDDEN void spx_mcast_send_split(uint32_t member);
+/* Hands a message on to the hosts of n members, all on other ones, as a chain. The member that has got it; SPX_NO_PEER: there is none. */
+SPX_HIDDEN uint32_t spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len);
+/* Records of kind SPX_REC_MCAST_ASK and SPX_REC_MCAST_HAVE for a multicast of this process. */
+SPX_HIDDEN void spx_mcast_asked_from(uint32_t peer, const struct spx_rec *rec);
+SPX_HIDDEN void spx_mcast_had(const struct spx_rec *rec);
 /* The multicast r, announced: peer has fetched the data, or asks for them. */
 SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer, int error);
 SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t bytes);
@@ -110,14 +120,38 @@ SPX_HIDDEN void spx_mcast_leave(void);
 SPX_HIDDEN void spx_mcast_forget(uint32_t master);
 SPX_HIDDEN void spx_mcast_forget_all(void);
 
+/* ---- mcast_source.c ------------------------------------------------------------------------------------------------- */
+/* Data of a message, which come and are sent to those who have asked for them, as they come. */
+typedef struct spx_hop spx_hop;
+typedef struct {
+  const void *data;
+  uint64_t bytes, there;
+  spx_hop *hops;   /* who is being served */
+  uint32_t served; /* how many have been */
+} spx_source;
+/* peer asks for the bytes from `from` to `to`, or to the end, for the receive that it names; false: no memory. */
+SPX_HIDDEN bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t from,
+                               uint64_t to);
+/* Sends what can be sent; the number of things that moved. */
+SPX_HIDDEN int spx_source_pump(spx_source *s);
+/* Nothing will come any more: who has asked gets what has. */
+SPX_HIDDEN void spx_source_cut(spx_source *s);
+/* The data are not to be read any more. */
+SPX_HIDDEN void spx_source_end(spx_source *s);
+
 /* ---- mcast_relay.c -------------------------------------------------------------------------------------------------- */
-/* In a DONE to the master, instead of an error: there are the data for this process, or for which process is it? */
-#define SPX_MCAST_FOR(x) (-1 - (int32_t)(x))
-/* An announced message that n members are to be handed. Perhaps this process fetches the data for all on its host, and hands it on to
+/* An announced message that n members are to be handed. Perhaps this process gets the data for all on its host, and hands it on to
  * those when they are there: `where` then says where this process finds them. Returns how many members are left for others to look after, the first ones. */
-SPX_HIDDEN uint32_t spx_mcast_relay(const spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where);
-/* Messages that are being fetched for others. */
+SPX_HIDDEN uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where);
+/* This process relays no message of a chain: those behind it get it as if there were none, and the one before need not wait for this one. */
+SPX_HIDDEN void spx_mcast_leave_chain(spx_mcast_head *h, const spx_mcast_rts *where);
+/* The data of message `number` of the master are still on their way to this process's shelf. It has come again: the master is told when they are there. */
+SPX_HIDDEN bool spx_mcast_relays(uint32_t master, uint32_t number);
+/* Messages that are being relayed. */
 SPX_HIDDEN extern uint32_t spx_mcast_relaying;
+/* Records of kind SPX_REC_MCAST_ASK and SPX_REC_MCAST_HAVE. */
+SPX_HIDDEN void spx_mcast_on_ask(uint32_t peer, const struct spx_rec *rec);
+SPX_HIDDEN void spx_mcast_on_have(uint32_t peer, const struct spx_rec *rec);
 /* The communicator is revoked: their masters may not have them any more. */
 SPX_HIDDEN void spx_mcast_relay_revoked(uint64_t ctx);
 
@@ -131,9 +165,10 @@ SPX_HIDDEN bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where);
  * is; NULL: there is no room. */
 SPX_HIDDEN spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self,
                                      spx_mcast_rts *where);
-/* Where the data of a block go; all of them, so many bytes, have come. */
+/* Where the data of a block go; so many bytes have come; all have, and this process needs the block no more, unless it reads as others do. */
 SPX_HIDDEN void *spx_shelf_room(const spx_block *b);
 SPX_HIDDEN void spx_shelf_came(spx_block *b, uint64_t bytes);
+SPX_HIDDEN void spx_shelf_close(spx_block *b, bool reads);
 /* They will not come: nobody knows of the block; or this process alone, whose receives from it fail. */
 SPX_HIDDEN void spx_shelf_drop(spx_block *b);
 SPX_HIDDEN void spx_shelf_lost(spx_block *b, int error);

@@ -150,6 +150,9 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
   spx_mcast_rts where = {.keeper = SPX_NO_PEER};
   if (h->flags & SPX_MCAST_ANNOUNCED) memcpy(&where, data + sizeof *h + h->set, sizeof where);
   if (where.keeper != SPX_NO_PEER && where.keeper >= spx_segment->nprocs) return false;
+  if (h->flags & SPX_MCAST_CHAIN &&
+      (!(h->flags & SPX_MCAST_ANNOUNCED) || where.source >= spx_segment->nprocs || where.source == spx_me))
+    return false;
   int64_t k = spx_mcast_decode(data + sizeof *h, h->set, spx_segment->nprocs, members);
   if (k < 0 || (h->master != SPX_MCAST_DIRECT && h->master >= spx_segment->nprocs)) return false;
   *n = (uint32_t)k;
@@ -185,6 +188,7 @@ static bool note_relayed(incoming *from, uint32_t number)
 /* The message has come twice: the master, who may wait for the relay that is dead, is told that nothing is wanted of it. */
 static void had_already(const incoming *from, const spx_mcast_head *h, const spx_mcast_rts *where)
 {
+  if (spx_mcast_relays(h->master, h->number)) return;
   if (!(h->flags & SPX_MCAST_ANNOUNCED) || !from->relayed || from->relayed[h->number % RELAYED] != h->number) return;
   spx_rec_id done = {.index = where->rts.index, .gen = where->rts.gen};
   spx_tx_put(h->master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
@@ -202,6 +206,7 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   bool twice = !is_before(from->number, h.number) || is_held(from, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
   if (announced) memcpy(&where, data + skip, sizeof where);
   if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where);
+  if (twice && h.flags & SPX_MCAST_CHAIN) spx_mcast_leave_chain(&h, &where);
   if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip);
   if (twice) { /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not have it */
     if (!(h.flags & SPX_MCAST_AGAIN) && from->due > 0) from->due--;

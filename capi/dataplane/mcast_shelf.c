@@ -138,9 +138,11 @@ spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n,
 
 void *spx_shelf_room(const spx_block *b) { return (char *)head_of(b) + head_bytes(); }
 
-void spx_shelf_came(spx_block *b, uint64_t bytes)
+void spx_shelf_came(spx_block *b, uint64_t bytes) { __atomic_store_n(&head_of(b)->filled, bytes, __ATOMIC_RELEASE); }
+
+void spx_shelf_close(spx_block *b, bool reads)
 {
-  __atomic_store_n(&head_of(b)->filled, bytes, __ATOMIC_RELEASE);
+  if (!reads) __atomic_store_n(&head_of(b)->got[spx_me], 1, __ATOMIC_RELEASE);
   b->open = false;
 }
 
@@ -159,15 +161,15 @@ uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool 
   head *h = head_of(b);
   char *data = (char *)h + head_bytes();
   bool announced = from > 0 && from < n; /* some may have come to the end of what was there, and sleep */
-  for (uint64_t to; from < n; from = to) {
-    to = n - from < STEP ? n : from + STEP;
+  for (bool on = true; on && from < n; on = all || is_alone(b)) {
+    uint64_t to = n - from < STEP ? n : from + STEP;
     spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)to, data + from);
     __atomic_store_n(&h->filled, to, __ATOMIC_RELEASE);
-    if (!all && !is_alone(b)) return to;
+    from = to;
   }
   for (uint32_t i = 0; i < b->n && announced; i++)
     spx_bell_if_sleeping(spx_proc_of(b->readers[i].proc), b->readers[i].proc);
-  return n;
+  return from;
 }
 
 /* ---- the members' side ---------------------------------------------------------------------------------------------- */

@@ -132,3 +132,19 @@ spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n)
   t->n = at;
   return t->rest + at;
 }
+
+spx_member *spx_mcast_next_host(spx_mcast_tree *t, uint32_t home, uint32_t *n)
+{
+  for (uint32_t i = t->mine; i < t->n; i++) { /* ranks may be dealt out to the hosts in turn */
+    spx_member m = t->rest[i];
+    if (t->host(m.proc) != home) continue;
+    memmove(t->rest + t->mine + 1, t->rest + t->mine, (i - t->mine) * sizeof m);
+    t->rest[t->mine++] = m;
+  }
+  spx_member *first = t->rest + t->mine;
+  if (t->n == t->mine) return NULL;
+  *n = t->n - t->mine;
+  t->n = t->near = t->mine;
+  qsort(first + 1, *n - 1, sizeof *first, by_number);
+  return first;
+}

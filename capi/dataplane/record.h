@@ -36,10 +36,12 @@ typedef enum {
   SPX_REC_CREDIT,     /* over the network: what the control line of a channel says of what was matched (8 bytes) */
   SPX_REC_MCAST,      /* a multicast, or a piece of one (tag: bytes that follow in later pieces): mcast.h */
   SPX_REC_MCAST_ACK, /* all multicasts up to number tag have come; the credit for them (8 bytes). src 1: the last word */
-  SPX_REC_VIA,       /* bytes of the stream of another pair, which go through others: net_relay.c */
-  SPX_REC_CLOSE,     /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
-  SPX_REC_LONG,      /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
-  SPX_REC_CHECK,     /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
+  SPX_REC_MCAST_ASK, /* spx_rec_ask: send me the data of a long multicast from a byte on, as DATA; tag 1, the answer: there are none */
+  SPX_REC_MCAST_HAVE, /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host. tag 1: more follows */
+  SPX_REC_VIA,   /* bytes of the stream of another pair, which go through others: net_relay.c */
+  SPX_REC_CLOSE, /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
+  SPX_REC_LONG,  /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
+  SPX_REC_CHECK, /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
   SPX_REC_LAST = SPX_REC_CHECK,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
@@ -69,4 +71,12 @@ typedef struct {
 typedef struct {
   uint32_t index, gen, seq;
 } spx_rec_cancel;
+/* A multicast is named by its master and its descriptor there. */
+typedef struct {
+  uint32_t master, index, gen, rx_index, rx_gen, pad;
+  uint64_t from;
+} spx_rec_ask;
+typedef struct {
+  uint32_t master, index, gen, pad;
+} spx_rec_have;
 #endif

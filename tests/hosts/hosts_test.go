@@ -22,7 +22,9 @@ func script() string { return filepath.Join(harness.Root(), "scripts/hosts") }
 type bed struct {
 	t    testing.TB
 	name string
+	n    int
 	env  []string // of programs, beside what their lines say
+	full bool     // programs of tests/c: consecutive ranks are on one host, not dealt out to the hosts in turn
 
 	servers []int // of remote shells, which are no part of a job
 }
@@ -39,7 +41,7 @@ func newBed(t testing.TB, n int) *bed {
 		t.Skip("there is no ip (Debian: iproute2)")
 	}
 	beds++
-	b := &bed{t: t, name: fmt.Sprintf("s%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
+	b := &bed{t: t, n: n, name: fmt.Sprintf("s%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
 	out, err := exec.Command(script(), "up", b.name, fmt.Sprint(n)).CombinedOutput()
 	if err != nil {
 		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
@@ -249,11 +251,15 @@ func TestPrograms(t *testing.T) {
 		"spawn/basic", "spawn/fail", "spawn/multiple", "spawn/nested", "spawn/ports", "spawn/ulfm")
 }
 
-// A long multicast goes to each host once: the program counts what the master sends. No host has a single member, which would fetch for itself when it receives.
+// A long multicast goes to each host once: the program counts what the master sends, and what all do. Without a chain no host has a single member, which would fetch for itself when it receives.
 func TestMulticastOneCopy(t *testing.T) {
 	copies := program(t, "one_copy")
 	b := newBed(t, 3)
-	check(t, harness.Run(t, b.spxrun("-host", b.list(3, 3, 2), "-n", "8", copies)), 0, nil)
+	check(t, harness.Run(t, b.spxrun("-host", b.list(3, 3, 2), "-n", "8", copies, "chain")), 0, nil)
+	check(t, harness.Run(t, b.spxrun("-host", b.list(4, 3, 1), "-n", "8", copies, "chain")), 0, nil)
+	short := b.spxrun("-host", b.list(3, 3, 2), "-n", "8", copies)
+	short.Env = append(short.Env, "SPX_MCAST_CHAIN=4M") // none of them is worth a chain
+	check(t, harness.Run(t, short), 0, nil)
 }
 
 // Some of them with few connections: two of the hosts are on one switch, and messages are relayed through memory, the network, or both.
@@ -263,6 +269,25 @@ func TestFewConnections(t *testing.T) {
 	b.programs(t, "coll/death", "coll/shared", "ft/agree", "ft/early_revoke", "ft/recover", "ft/shrink", "ft/wildcard", "mcast/*", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/nested", "spawn/ulfm")
 	b.env = []string{"SPX_CONNECTIONS=topology:0"} // each host is a switch
 	b.programs(t, "ft/recover", "net/routes", "pt2pt/requests", "spawn/basic")
+}
+
+// Where long multicasts go in chains, with consecutive ranks on a host: 4 hosts, of which the last may have fewer.
+func TestMulticastsOfNeighbours(t *testing.T) {
+	b := newBed(t, 4)
+	b.full = true
+	b.programs(t, "mcast/acked", "mcast/chain_death", "mcast/death", "mcast/flood_long", "mcast/long", "mcast/ordered", "mcast/random")
+}
+
+// slots of each host for n ranks of a program.
+func (b *bed) slots(n int) (out []int) {
+	for range b.n {
+		if b.full {
+			out = append(out, (n+b.n-1)/b.n)
+		} else {
+			out = append(out, 1)
+		}
+	}
+	return out
 }
 
 func (b *bed) programs(t *testing.T, names ...string) {
@@ -296,7 +321,7 @@ func (b *bed) program(t *testing.T, file string) {
 		for _, n := range line.Ranks {
 			t.Run(fmt.Sprintf("%s,line%d,n=%d", strings.ReplaceAll(name, "/", "-"), i+1, n), func(t *testing.T) {
 				program := harness.Compile(t, "c/"+name, []string{file}, lines[0].CFlags...)
-				args := append([]string{"-host", b.list(1, 1, 1)}, line.Spxrun...)
+				args := append([]string{"-host", b.list(b.slots(n)...)}, line.Spxrun...)
 				c := b.spxrun(append(append(args, "-n", fmt.Sprint(n), program), line.Args...)...)
 				c.Env, c.Limit, c.Stdin, c.Dir = append(append(c.Env, b.env...), line.Env...), line.Limit, line.Stdin, t.TempDir()
 				o := harness.Run(t, c)

@@ -131,6 +131,11 @@ static inline uint64_t now_ns(void)
 #ifndef JOB_SOCKETS
 #define JOB_SOCKETS 0
 #endif
+/* JOB_HOSTS n: n processes on each host, which share channels; hosts have memory files of their own, and are connected by sockets. 0: one file. */
+#ifndef JOB_HOSTS
+#define JOB_HOSTS 0
+#endif
+static inline uint32_t job_host(uint32_t i) { return JOB_HOSTS ? i / (JOB_HOSTS + !JOB_HOSTS) : 0; }
 #if JOB_SOCKETS
 #include <sys/socket.h>
 enum { JOB_MOST = 16 };
@@ -191,7 +196,7 @@ static void job_take_ends(uint32_t n, uint32_t me)
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < n; k++) {
       if (i == k) continue;
-      if (i == me && job_hops(n, i, k) == 1)
+      if (i == me && job_hops(n, i, k) == 1 && (!JOB_HOSTS || job_host(i) != job_host(k)))
         spx_net_adopt(job_ends[i][k], k, 1);
       else
         close(job_ends[i][k]);
@@ -263,27 +268,64 @@ static void child(const job *j, int fd, uint32_t i, void (*body)(spx_comm *))
   _exit(0);
 }
 
+enum { JOB_FILES = 16 };
+typedef struct {
+  int fd;
+  spx_seg *seg;
+  spx_proc *procs;
+} job_memory;
+
+/* The memory file of host h. */
+static job_memory job_memory_of(const job *j, uint32_t h)
+{
+  job_memory m = {.fd = job_file(j->maxprocs, j->procs, j->ncpus, j->ring_bytes ? j->ring_bytes : SPX_RING_BYTES)};
+  m.seg = mmap(NULL, 4096 + j->maxprocs * sizeof(spx_proc), PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+  m.procs = (spx_proc *)((char *)m.seg + m.seg->proc_off);
+  for (uint32_t i = 0; i < j->procs; i++)
+    m.procs[i].incarnation = 1, m.procs[i].world_rank = i, m.procs[i].host = job_host(i);
+  m.seg->host = h;
+#if JOB_SOCKETS
+  m.seg->flags |= JOB_HOSTS ? SPX_SEG_HOSTS : SPX_SEG_TCP;
+  getrandom(m.seg->job_id, sizeof m.seg->job_id, 0); /* names the bells */
+#endif
+  return m;
+}
+
+/* Process i has ended: on each host its agent says so. */
+static void job_publish(const job *j, job_memory *m, uint32_t i, bool dead)
+{
+  __atomic_store_n(&m->procs[i].agent_state, dead ? SPX_AGENT_DEAD : SPX_AGENT_EXITED, __ATOMIC_RELEASE);
+  if (!dead) return;
+  __atomic_fetch_add(&m->seg->death_seq, 1, __ATOMIC_RELEASE);
+  for (uint32_t k = 0; k < j->procs; k++) {
+    __atomic_fetch_add(&m->procs[k].bell, 1, __ATOMIC_SEQ_CST);
+    syscall(202 /* futex */, &m->procs[k].bell, 1 /* FUTEX_WAKE */, INT32_MAX, NULL, NULL, 0);
+    if (JOB_SOCKETS) spx_net_wake(m->seg, k);
+  }
+}
+
 /* Runs body in every process; deaths by a signal are published as the agent does. Returns the number of bad ends. */
 static inline int run_job(job j, void (*body)(spx_comm *))
 {
   if (!j.maxprocs) j.maxprocs = j.procs;
   if (!j.ncpus) j.ncpus = 2;
-  int fd = job_file(j.maxprocs, j.procs, j.ncpus, j.ring_bytes ? j.ring_bytes : SPX_RING_BYTES), bad = 0;
-  spx_seg *s = mmap(NULL, 4096 + j.maxprocs * sizeof(spx_proc), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  int bad = 0;
+  uint32_t hosts = job_host(j.procs - 1) + 1;
+  job_memory files[JOB_FILES];
+  if (hosts > JOB_FILES) abort();
+  for (uint32_t h = 0; h < hosts; h++) files[h] = job_memory_of(&j, h);
   pid_t *pids = calloc(j.procs, sizeof *pids);
-  spx_proc *procs = (spx_proc *)((char *)s + s->proc_off);
-  for (uint32_t i = 0; i < j.procs; i++) procs[i].incarnation = 1, procs[i].world_rank = i;
 #if JOB_SOCKETS
   job_done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  s->flags |= SPX_SEG_TCP;
-  getrandom(s->job_id, sizeof s->job_id, 0); /* names the bells */
   job_connect(j.procs);
 #endif
   for (uint32_t i = 0; i < j.procs; i++) {
     pids[i] = fork();
-    if (pids[i] == 0) child(&j, fd, i, body);
-    procs[i].pid = (uint32_t)pids[i];
-    __atomic_store_n(&procs[i].agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
+    if (pids[i] == 0) child(&j, files[job_host(i)].fd, i, body);
+    for (uint32_t h = 0; h < hosts; h++) {
+      files[h].procs[i].pid = (uint32_t)pids[i];
+      __atomic_store_n(&files[h].procs[i].agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
+    }
   }
 #if JOB_SOCKETS
   job_disconnect(j.procs);
@@ -295,23 +337,16 @@ static inline int run_job(job j, void (*body)(spx_comm *))
     while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {}
     uint32_t i = 0;
     while (pids[i] != info.si_pid) i++;
-    __atomic_store_n(&procs[i].agent_state, info.si_code == CLD_EXITED ? SPX_AGENT_EXITED : SPX_AGENT_DEAD,
-                     __ATOMIC_RELEASE);
-    if (info.si_code != CLD_EXITED) {
-      __atomic_fetch_add(&s->death_seq, 1, __ATOMIC_RELEASE);
-      for (uint32_t k = 0; k < j.procs; k++) {
-        __atomic_fetch_add(&procs[k].bell, 1, __ATOMIC_SEQ_CST);
-        syscall(202 /* futex */, &procs[k].bell, 1 /* FUTEX_WAKE */, INT32_MAX, NULL, NULL, 0);
-        if (JOB_SOCKETS) spx_net_wake(s, k);
-      }
-    }
+    for (uint32_t h = 0; h < hosts; h++) job_publish(&j, &files[h], i, info.si_code != CLD_EXITED);
     waitpid(pids[i], &status, 0);
     bool fine = WIFEXITED(status) ? WEXITSTATUS(status) == 0
                                   : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && j.killed && j.killed(i);
     if (!fine) fprintf(stderr, "process %u ended with %#x\n", i, status), bad++;
   }
-  munmap(s, 4096 + j.maxprocs * sizeof(spx_proc));
-  close(fd);
+  for (uint32_t h = 0; h < hosts; h++) {
+    munmap(files[h].seg, 4096 + j.maxprocs * sizeof(spx_proc));
+    close(files[h].fd);
+  }
   free(pids);
   return bad;
 }

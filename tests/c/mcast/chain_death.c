@@ -2,7 +2,7 @@
  * everything, whole and in order, and the master is told. Arguments: a number from which the times follow, then the ranks that die. */
 // run: n=9 spxrun="--with-ft" args="1 1 4" timeout=60
 // run: n=9 spxrun="--with-ft" args="2 2" timeout=60
-// run: n=7 spxrun="--with-ft" args="3 1 2 5" timeout=60
+// run: n=7 spxrun="--with-ft" args="3 1 2 5" env=SPX_MCAST_CHAIN=64K timeout=60
 // run: n=9 spxrun="--with-ft" args="4 1 2" env=SPX_MCAST_SHELF=6M timeout=60
 #include <mpi-ext.h>
 #include <signal.h>

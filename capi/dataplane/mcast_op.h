@@ -1,0 +1,43 @@
+/* mcast_op.h - a multicast at its master: what mcast.c and mcast_chain.c share. */
+#ifndef SPX_MCAST_OP_H
+#define SPX_MCAST_OP_H
+#include "dp.h"
+
+/* What the request of a multicast has behind priv. */
+typedef struct {
+  spx_rankset *set;
+  spx_block *block; /* the data are on the shelf, for members of this host: so many bytes so far */
+  uint64_t there;
+  spx_request *self; /* the message to ourselves, not complete yet */
+  spx_poller poller; /* waits for that */
+  bool waits,
+      direct; /* for room: records of this process to a member, the lead or (direct) to any, which nobody else sends */
+  uint32_t lead;
+  spx_poller room; /* waits for that */
+  spx_request *request;
+  uint32_t left;    /* members that have not fetched it */
+  uint32_t streams; /* to members that can not read our memory */
+  bool over, failed;
+  uint8_t *fetched; /* a byte for each member of the set: NOT_YET ... */
+  /* A message that goes from host to host: its caller need not wait for all of them. The caller's request has the op `inner` do all that has to be
+   * done until all have it; that one has the data on the shelf. */
+  spx_request *inner, *outer; /* outer: the caller still waits for this one */
+  spx_source source;          /* inner: of the first host, and of all who ask for the data */
+  spx_poller pump;            /* puts more data down, and sends them */
+  uint32_t head;              /* of the first host */
+} spx_mcast_op;
+
+/* Completes the multicast if nothing is left to be done for it. */
+SPX_HIDDEN void spx_mcast_settle(spx_request *r);
+
+/* ---- mcast_chain.c -------------------------------------------------------------------------------------------------- */
+/* This is an inner one. */
+static inline bool spx_chain_is(const spx_mcast_op *o) { return o->source.data != NULL; }
+/* The multicast r to n members is worth a chain of hosts. */
+SPX_HIDDEN bool spx_chain_pays(const spx_request *r, const spx_member *members, uint32_t n);
+/* The inner one of r, with its first bytes on the shelf; NULL: there is no room. */
+SPX_HIDDEN spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t n,
+                                        void (*release)(spx_request *), spx_mcast_rts *where);
+/* The inner one s is over. */
+SPX_HIDDEN void spx_chain_end(spx_request *s);
+#endif

@@ -1,0 +1,28 @@
+/* What mcast.c does, between hosts of two processes: long messages are relayed, and go from host to host in chains, also with little room for them. */
+// sources: @job
+// sanitize: address,undefined thread
+// timeout: 240
+#define JOB_SOCKETS 1
+#define JOB_HOSTS   2
+#define main        all_ways
+#include "mcast.c"
+#undef main
+
+int main(void)
+{
+  int bad = 0;
+  setenv("SPX_MCAST_CHAIN", "17K", 1);
+  bad += run_job((job){.procs = 6}, body) + run_job((job){.procs = 9}, body);
+  for (int k = 0; k < 8; k++) {
+    victim = k % 7;
+    victim_until = 5 + 11 * k;
+    bad += run_job((job){.procs = 7, .killed = may_die}, body);
+  }
+  victim = -1;
+  setenv("SPX_MCAST_SHELF", "1M", 1); /* many find no room */
+  bad += run_job((job){.procs = 8}, body);
+  victim = 2;
+  victim_until = 60;
+  bad += run_job((job){.procs = 8, .killed = may_die}, body);
+  return bad != 0;
+}
