@@ -183,7 +183,7 @@ static bool on_rts(uint32_t peer, const spx_rec *rec)
   return true;
 }
 
-static bool keep_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n)
+static bool keep_mcast(uint32_t master, const spx_mcast_head *h, spx_mcast_name name, const void *data, uint32_t n)
 {
   bool announced = h->flags & SPX_MCAST_ANNOUNCED;
   spx_unex *e = spx_unex_new(n);
@@ -195,6 +195,10 @@ static bool keep_mcast(uint32_t master, const spx_mcast_head *h, const void *dat
   e->seq = h->number;
   e->kind = announced ? SPX_REC_MCAST_RTS : SPX_REC_MCAST;
   e->bytes = n;
+  if ((e->addr = (h->flags & SPX_MCAST_ACKED) != 0)) { /* the master wants to know who takes it */
+    e->index = name.index;
+    e->gen = name.gen;
+  }
   memcpy(e->data, data, n);
   if (announced) {
     spx_mcast_rts where;
@@ -207,30 +211,42 @@ static bool keep_mcast(uint32_t master, const spx_mcast_head *h, const void *dat
 }
 
 /* The receive r has matched an announced multicast; data: an spx_mcast_rts. */
-static void fetch_mcast(spx_request *r, uint32_t master, const void *data)
+static void fetch_mcast(spx_request *r, uint32_t master, const void *data, bool acked)
 {
   spx_mcast_rts where;
   memcpy(&where, data, sizeof where);
   accept(r, where.rts.bytes);
-  if (spx_shelf_has(master, &where))
+  bool here = spx_shelf_has(master, &where);
+  if (here)
     spx_shelf_read(r, master, &where);
   else
     spx_fetch_now(r, master, &where.rts);
+  if (acked) spx_mcast_took(master, (spx_mcast_name){where.rts.index, where.rts.gen}, !here);
 }
 
 bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n)
 {
-  spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
-  if (!r) return keep_mcast(master, h, data, n);
+  bool announced = h->flags & SPX_MCAST_ANNOUNCED, acked = h->flags & SPX_MCAST_ACKED;
+  spx_mcast_name name = {0};
   spx_mcast_rts where = {.rts.bytes = n};
-  if (h->flags & SPX_MCAST_ANNOUNCED) memcpy(&where, data, sizeof where);
+  if (announced) {
+    memcpy(&where, data, sizeof where);
+    name = (spx_mcast_name){where.rts.index, where.rts.gen};
+  } else if (acked) {
+    memcpy(&name, data, sizeof name);
+    data = (const uint8_t *)data + sizeof name;
+    where.rts.bytes = n -= (uint32_t)sizeof name;
+  }
+  spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
+  if (!r) return keep_mcast(master, h, name, data, n);
   found(r, h->src, h->tag, master, where.rts.bytes, h->number, true);
-  if (h->flags & SPX_MCAST_ANNOUNCED) {
-    fetch_mcast(r, master, data);
+  if (announced) {
+    fetch_mcast(r, master, data, acked);
     return true;
   }
   spx_receive_whole(r, data, n);
   spx_mcast_matched(master, n);
+  if (acked) spx_mcast_took(master, name, false);
   spx_complete(r, r->error);
   return true;
 }
@@ -243,7 +259,7 @@ static void take_announced(spx_request *r, const spx_unex *e)
     return;
   }
   found(r, e->src, e->tag, e->proc, e->bytes, e->seq, true);
-  fetch_mcast(r, e->proc, e->data);
+  fetch_mcast(r, e->proc, e->data, e->addr != 0);
 }
 
 void spx_take(spx_request *r, spx_unex *e)
@@ -257,6 +273,7 @@ void spx_take(spx_request *r, spx_unex *e)
     else
       spx_receive_whole(r, e->data, e->bytes);
     give_back(e);
+    if (e->kind == SPX_REC_MCAST && e->addr) spx_mcast_took(e->proc, (spx_mcast_name){e->index, e->gen}, false);
     if (e->self)
       spx_complete(e->self, MPI_SUCCESS);
     else if (e->kind == SPX_REC_EAGER_SYNC)
@@ -296,7 +313,7 @@ static void on_cts(uint32_t peer, const spx_rec *rec)
   memcpy(&cts, rec->data, sizeof cts);
   spx_request *r = spx_id_find(cts.index, cts.gen);
   if (r && r->kind == SPX_R_MCAST)
-    spx_mcast_asked(r, peer, cts.rx_index, cts.rx_gen, cts.bytes);
+    spx_mcast_asked(r, peer, &cts, rec->tag == SPX_CTS_RELAY);
   else if (r)
     spx_stream_start(r, &cts);
 }

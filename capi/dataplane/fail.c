@@ -164,6 +164,7 @@ void spx_comm_revoked(spx_comm *c)
   spx_each_unexpected(doom_self, &d);
   for (uint32_t i = 0; i < spx_map.nprocs; i++) doom_queues(i, &d);
   spx_mcast_relay_revoked(c->ctx);
+  spx_acks_revoked(c->ctx);
   spx_happened(1);
   spx_unlock();
   spx_ring_self();

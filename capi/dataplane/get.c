@@ -232,7 +232,7 @@ static bool ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
     return false;
   }
   r->state = SPX_S_DATA;
-  spx_tx_put(peer, SPX_REC_CTS, 0, 0, 0, &cts, sizeof cts);
+  spx_tx_put(peer, SPX_REC_CTS, 0, r->comm ? 0 : SPX_CTS_RELAY, 0, &cts, sizeof cts); /* relays have no communicator */
   return true;
 }
 

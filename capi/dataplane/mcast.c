@@ -68,6 +68,7 @@ bool spx_mcast_prepare(void)
 void spx_mcast_detach(void)
 {
   spx_shelf_detach();
+  spx_acks_detach();
   spx_mcast_forget_all();
   while (kept) {
     entry *e = kept;
@@ -113,12 +114,13 @@ void spx_mcast_switches(const uint32_t *of, uint32_t n)
   if (switches) memcpy(switches, of, n * sizeof *switches);
 }
 
-void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len, spx_gathering *g)
 {
   spx_mcast_place *known = switches ? switch_of : NULL;
   spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, known, spx_crowded ? WIDE : 0);
   for (spx_member *b; (b = spx_mcast_branch(&t, &n));) {
     h.number = b[0].number;
+    spx_acks_behind(g, b[0].proc);
     put(b[0].proc, h, b + 1, n - 1, data, len);
   }
 }
@@ -148,7 +150,7 @@ static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const 
   if (n == 0) return;
   if (are_few(m, n)) {
     o->direct = true;
-    spx_mcast_hand_on(h, m, n, data, len);
+    spx_mcast_hand_on(h, m, n, data, len, NULL);
     return;
   }
   while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
@@ -180,6 +182,7 @@ static uint32_t set_of(const entry *e, spx_mcast_head *h)
   return n > 0 ? (uint32_t)n : 0;
 }
 
+static void await_gone(spx_request *r);
 static bool has_it(spx_member m) { return !is_before(out[m.proc].acked, m.number) || spx_proc_left(m.proc); }
 
 /* Frees what all members have. Each call looks at few of them: the first that lacks a message ends it. */
@@ -225,10 +228,19 @@ static uint32_t place_of(const spx_rankset *set, uint32_t proc)
   return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
 }
 
-/* Puts the message into the member's own channel; twice: it has gone another way, too. A member that has the data, or finds the
- * message from its relay in its channel, must not come for them: nobody would answer. */
+/* Has a member an announced message, or is its record in the channel from its relay? Then it must not come for the data: nobody would answer. */
+static bool is_there(const entry *e, const spx_mcast_head *h, spx_member m)
+{
+  const op *o = e->r ? e->r->priv : NULL;
+  uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
+  return h->flags & SPX_MCAST_ANNOUNCED && !spx_shelf_reaches(m.proc) &&
+         (at == UINT32_MAX || o->fetched[at] == FETCHED);
+}
+
+/* Puts the message into the member's own channel; twice: it has gone another way, too. */
 static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice)
 {
+  if (is_there(e, &h, m)) return;
   uint32_t skip = (uint32_t)sizeof h + h.set;
   h.number = m.number;
   h.flags &= (uint16_t)~SPX_MCAST_CHAIN;
@@ -236,18 +248,37 @@ static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice
   if (spx_peer_is_far(m.proc)) h.master = SPX_MCAST_DIRECT;
   op *o = e->r ? e->r->priv : NULL;
   uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
-  if (h.flags & SPX_MCAST_ANNOUNCED && !spx_shelf_reaches(m.proc) && (at == UINT32_MAX || o->fetched[at] == FETCHED))
-    return;
   if (at != UINT32_MAX && o->fetched[at] == NOT_YET) o->fetched[at] = ITSELF;
   put(m.proc, h, NULL, 0, e->data + skip, e->len - skip);
 }
 
-/* Sends what a process may have had to hand on to everybody who has not acknowledged it. */
+/* What follows in the member's channel comes after a message that is there. */
+static void put_order(spx_mcast_head h, spx_member m)
+{
+  h.number = m.number;
+  h.flags = SPX_MCAST_THERE;
+  put(m.proc, h, NULL, 0, NULL, 0);
+}
+
+static bool is_acked(const spx_request *r) { return r->mode == SPX_M_SYNC; }
+
+/* Is the member not known to have received the message, whose master wants to know? */
+static bool is_unknown(const spx_request *r, uint32_t proc)
+{
+  const op *o = r->priv;
+  uint32_t at = o->fetched ? place_of(o->set, proc) : UINT32_MAX;
+  return at != UINT32_MAX && o->fetched[at] != FETCHED && !spx_proc_left(proc);
+}
+
+/* Sends what a process may have had to hand on to everybody who has not acknowledged it; and to who has perhaps received it, and told that to a process that
+ * is gone: who gets it from here answers here. */
 static void send_again(entry *e, const spx_mcast_head *h, uint32_t n)
 {
+  bool acked = e->r && is_acked(e->r);
   e->all = true;
   for (uint32_t i = 0; i < n; i++)
-    if (!has_it(members[i])) put_again(e, *h, members[i], true);
+    if (!has_it(members[i]) || (acked && is_unknown(e->r, members[i].proc))) put_again(e, *h, members[i], true);
+  if (acked) await_gone(e->r);
 }
 
 /* Is proc one of the first n of `members`? */
@@ -291,6 +322,10 @@ static void catch_up(uint32_t member, entry *last)
     uint32_t n = set_of(e, &h);
     for (uint32_t i = 0; i < n; i++) {
       if (members[i].proc != member || !is_before(had, members[i].number)) continue;
+      if (is_there(e, &h, members[i])) {
+        put_order(h, members[i]);
+        continue;
+      }
       e->split = e->split || e->tree;
       put_again(e, h, members[i], e->tree);
     }
@@ -318,6 +353,8 @@ void spx_mcast_settle(spx_request *r)
       (o->source.hops && r->error == MPI_SUCCESS))
     return;
   o->over = true;
+  if (o->lossy) spx_poller_del(&o->gone);
+  o->lossy = false;
   spx_id_drop(r);
   if (spx_chain_is(o)) spx_chain_end(r);
   for (entry *e = o->fetched ? kept : NULL; e; e = e->next)
@@ -391,6 +428,28 @@ static bool strike(op *o, uint32_t peer)
   return true;
 }
 
+/* Members that have left have received it, but may have told a process that is gone. */
+static int poll_gone(spx_poller *p)
+{
+  op *o = (op *)((char *)p - offsetof(op, gone));
+  uint32_t before = o->left;
+  for (uint32_t i = 0; i < o->set->n; i++)
+    if (o->fetched[i] != FETCHED && spx_proc_left(o->set->procs[i])) strike(o, o->set->procs[i]);
+  if (o->left == before) return 0;
+  settle(o->request);
+  return 1;
+}
+
+static void await_gone(spx_request *r)
+{
+  op *o = r->priv;
+  if (o->lossy || o->over) return;
+  o->lossy = true;
+  o->request = r;
+  o->gone.poll = poll_gone;
+  spx_poller_add(&o->gone);
+}
+
 /* May n bytes go to all members with the message? */
 static bool has_credit(const spx_rankset *set, uint64_t n)
 {
@@ -427,11 +486,22 @@ static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
   enum { ALONE_MOST = 1 << 20 };
   op *o = r->priv;
   uint32_t readers = 0;
-  if (r->mode == SPX_M_SYNC || r->bytes <= spx_set.eager_max) return;
+  if (r->bytes <= spx_set.eager_max) return;
   for (uint32_t i = 0; i < n; i++) readers += spx_shelf_reaches(members[i].proc);
   if (readers == 0 || (readers == 1 && r->bytes > ALONE_MOST)) return;
   if ((o->block = spx_shelf_take((uint64_t)r->bytes, members, n, false, where)))
     o->there = spx_shelf_fill(o->block, r, 0, false);
+}
+
+/* The message is not complete before the first n of `members` have fetched it, or told that they have received it. It gets a name. */
+static bool expect(spx_request *r, uint32_t n, uint32_t *index, uint32_t *gen)
+{
+  op *o = r->priv;
+  if (!(o->fetched = malloc(o->set->n)) || !spx_id_new(r, index, gen)) return false;
+  memset(o->fetched, FETCHED, o->set->n);
+  for (uint32_t i = 0; i < n; i++) o->fetched[place_of(o->set, members[i].proc)] = NOT_YET;
+  o->left = n;
+  return true;
 }
 
 /* The data of an announced message: where they are. Those who read them from the shelf need not fetch them. */
@@ -439,15 +509,14 @@ static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
   op *o = r->priv;
   spx_rec_rts *rts = &where->rts;
-  if (!(o->fetched = calloc(o->set->n, 1)) || !spx_id_new(r, &rts->index, &rts->gen)) return false;
+  if (!expect(r, n, &rts->index, &rts->gen)) return false;
   bool contiguous = r->type->flags & SPX_T_CONTIG;
   if (spx_id_shared(rts->index) && !spx_chain_is(o) && (contiguous || spx_has_long_runs(r))) {
     rts->addr = (uint64_t)(uintptr_t)r->buf;
     rts->type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
   }
-  o->left = n;
   if (!spx_chain_is(o)) shelve(r, n, where);
-  for (uint32_t i = 0; o->block && i < n; i++)
+  for (uint32_t i = 0; o->block && !is_acked(r) && i < n; i++)
     if (spx_shelf_reaches(members[i].proc)) strike(o, members[i].proc);
   return true;
 }
@@ -492,8 +561,9 @@ static int send_out(spx_request *r)
   for (uint32_t i = 0; i < o->set->n; i++)
     if (out[o->set->procs[i]].life != life_of(o->set->procs[i])) renew(o->set->procs[i]);
   if (kept_bytes > RETAIN_MAX / 4) let_go();
-  bool eager = r->mode != SPX_M_SYNC && has_credit(o->set, (uint64_t)r->bytes);
-  uint32_t len = eager ? (uint32_t)r->bytes : (uint32_t)sizeof(spx_mcast_rts);
+  bool acked = is_acked(r), eager = has_credit(o->set, (uint64_t)r->bytes);
+  uint32_t name = acked && eager ? (uint32_t)sizeof(spx_mcast_name) : 0;
+  uint32_t len = eager ? name + (uint32_t)r->bytes : (uint32_t)sizeof(spx_mcast_rts);
   entry *e = malloc(sizeof *e + sizeof(spx_mcast_head) + o->set->n * sizeof(spx_mcast_item) + len);
   if (!e) return MPI_ERR_NO_MEM;
   uint32_t n = number(o, eager ? cost((uint64_t)r->bytes) : 0);
@@ -501,18 +571,24 @@ static int send_out(spx_request *r)
     spx_tracer_now->sent(members[i].proc, r->ctx, r->want_tag, (uint64_t)r->bytes, members[i].number, true);
   spx_mcast_head h = {
       .ctx = r->ctx, .tag = r->want_tag, .src = r->comm->rank, .master = spx_me, .epoch = spx_map.epoch};
-  h.flags = eager ? 0 : SPX_MCAST_ANNOUNCED | (r->mode == SPX_M_SYNC ? SPX_MCAST_EACH : 0);
+  h.flags = (uint16_t)((eager ? 0 : SPX_MCAST_ANNOUNCED) | (acked ? SPX_MCAST_ACKED : 0));
   h.set = spx_mcast_encode(e->data + sizeof h, members, n);
   memcpy(e->data, &h, sizeof h);
   uint8_t *data = e->data + sizeof h + h.set;
   e->next = NULL;
   e->tree = !(o->set->flags & MPIX_MCAST_ORDERED);
   e->split = e->all = false;
-  e->r = eager ? NULL : r;
+  e->r = eager && !acked ? NULL : r;
   e->len = (uint32_t)sizeof h + h.set + len;
-  if (eager)
-    spx_pack(r->buf, r->count, r->type, 0, r->bytes, data);
-  else {
+  if (eager) {
+    spx_mcast_name self = {0};
+    if (acked && !expect(r, n, &self.index, &self.gen)) {
+      free(e);
+      return MPI_ERR_NO_MEM;
+    }
+    memcpy(data, &self, name);
+    spx_pack(r->buf, r->count, r->type, 0, r->bytes, data + name);
+  } else {
     spx_mcast_rts where = {.rts.bytes = (uint64_t)r->bytes, .keeper = SPX_NO_PEER, .source = spx_me};
     spx_request *s = e->tree && spx_chain_pays(r, members, n) ? spx_chain_begin(r, members, n, release, &where) : NULL;
     if (s) e->r = s;
@@ -561,7 +637,7 @@ static void start(spx_request *r)
   o->inner = NULL;
   o->lead = o->head = SPX_NO_PEER;
   o->waits = o->direct = false;
-  o->over = o->failed = false;
+  o->over = o->failed = o->lossy = false;
   r->bytes = (int64_t)spx_capacity(r);
   int err = spx_comm_error(r->comm, r->ctx_kind, SPX_NO_PEER);
   if (err == MPI_SUCCESS && !spx_mcast_prepare()) err = MPI_ERR_NO_MEM;
@@ -581,7 +657,21 @@ void spx_mcast_fetched(spx_request *r, uint32_t peer, int error)
   settle(r);
 }
 
-/* A relay has told who has the data: not those that had the message from here, and may want them from here. */
+/* What members have said of having received it may be lost. */
+static void ask_all(spx_request *r)
+{
+  op *o = r->priv;
+  if (!is_acked(r) || o->lossy) return;
+  for (entry *e = kept; e; e = e->next) {
+    spx_mcast_head h;
+    if (e->r != r) continue;
+    uint32_t n = set_of(e, &h);
+    send_again(e, &h, n);
+    break;
+  }
+}
+
+/* A relay has told who has the data: not those that had the message from here, and may want them from here. Or some have received it. */
 void spx_mcast_had(const spx_rec *rec)
 {
   spx_rec_have a;
@@ -589,10 +679,12 @@ void spx_mcast_had(const spx_rec *rec)
   spx_request *r = spx_id_find(a.index, a.gen);
   if (!r || r->kind != SPX_R_MCAST) return;
   op *o = r->priv;
+  if (rec->src == SPX_MCAST_LOST) ask_all(r);
+  if (rec->src == SPX_MCAST_LOST || is_acked(r) != (rec->src == SPX_MCAST_GOT)) return;
   int64_t n = spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_map.nprocs, members);
   for (int64_t i = 0; i < n; i++) {
     uint32_t at = place_of(o->set, members[i].proc);
-    if (at != UINT32_MAX && o->fetched && o->fetched[at] == NOT_YET) strike(o, members[i].proc);
+    if (at != UINT32_MAX && o->fetched && (is_acked(r) || o->fetched[at] == NOT_YET)) strike(o, members[i].proc);
   }
   settle(r);
 }
@@ -614,12 +706,13 @@ static int streamed(spx_request *s, MPI_Status *st)
   return MPI_SUCCESS;
 }
 
-void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t bytes)
+void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool relays)
 {
   op *o = r->priv;
-  if (!strike(o, peer)) return;
+  uint64_t bytes = cts->bytes;
+  if (!(relays && is_acked(r)) && !strike(o, peer)) return;
   if (spx_chain_is(o)) {
-    if (!spx_source_ask(&o->source, peer, rx_index, rx_gen, 0, bytes))
+    if (!spx_source_ask(&o->source, peer, cts->rx_index, cts->rx_gen, 0, bytes))
       spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u, a member of a multicast", peer);
     return;
   }
@@ -638,7 +731,7 @@ void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t 
   s->ctx_kind = r->ctx_kind;
   s->peer = peer;
   s->bytes = r->bytes;
-  s->aux[2] = (uint64_t)rx_gen << 32 | rx_index;
+  s->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
   s->aux[3] = bytes < (uint64_t)r->bytes ? bytes : (uint64_t)r->bytes;
   spx_stat.streams++;
   spx_stat.streamed_bytes += s->aux[3];
@@ -690,6 +783,7 @@ void spx_mcast_bury(uint32_t peer)
 {
   spx_shelf_bury(peer);
   spx_mcast_forget(peer);
+  spx_acks_bury(peer);
   if (!out) return;
   for (entry *e = kept, *next; e; e = next) {
     next = e->next;

@@ -52,10 +52,13 @@ _Static_assert(sizeof(spx_mcast_head) == 32 && sizeof(spx_mcast_item) == 12, "th
 #define SPX_MCAST_DIRECT UINT32_MAX
 enum {
   SPX_MCAST_ANNOUNCED = 1, /* the data are an spx_mcast_rts: the receiver fetches them */
-  SPX_MCAST_EACH = 2,      /* and does so itself: the master wants to know who receives */
-  SPX_MCAST_AGAIN = 4,     /* the message has gone another way, too, on which it may still come */
+  SPX_MCAST_ACKED =
+      2, /* the master wants to know who receives it (mcast_ack.c); before data that are not announced stands an spx_mcast_name */
+  SPX_MCAST_AGAIN = 4, /* the message has gone another way, too, on which it may still come */
   SPX_MCAST_CHAIN =
-      8 /* the data come from the process that the announcement names, and go on to the next host as they come */
+      8, /* the data come from the process that the announcement names, and go on to the next host as they come */
+  SPX_MCAST_THERE =
+      16 /* no message: this one is in the receiver's channel from its host's relay, and before what follows here */
 };
 /* Where the data of an announced message are: at the master and, for processes of its host, on its shelf; or for the processes of another host on the shelf
  * of one of them. */
@@ -66,6 +69,11 @@ typedef struct {
   uint32_t keeper;      /* whose shelf it is; SPX_NO_PEER: the master's */
   uint32_t source;      /* SPX_MCAST_CHAIN: who has the data, or will have them */
 } spx_mcast_rts;
+
+/* A multicast at its master. */
+typedef struct {
+  uint32_t index, gen;
+} spx_mcast_name;
 
 /* In the rank of an acknowledgement: its sender leaves, and may not have handed on all that it had to. */
 #define SPX_MCAST_LAST_WORD 1
@@ -92,9 +100,12 @@ SPX_HIDDEN uint32_t spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32
 /* Records of kind SPX_REC_MCAST_ASK and SPX_REC_MCAST_HAVE for a multicast of this process. */
 SPX_HIDDEN void spx_mcast_asked_from(uint32_t peer, const struct spx_rec *rec);
 SPX_HIDDEN void spx_mcast_had(const struct spx_rec *rec);
+/* In the rank of such a HAVE: these have the data, or find them on their host; have received the message; have said so to processes that are gone. */
+enum { SPX_MCAST_DATA, SPX_MCAST_GOT, SPX_MCAST_LOST };
+typedef struct spx_gathering spx_gathering;
 /* The multicast r, announced: peer has fetched the data, or asks for them. */
 SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer, int error);
-SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t bytes);
+SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool relays);
 /* It can not complete: its communicator is revoked. */
 SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
 /* Process peer is dead. */
@@ -103,8 +114,9 @@ SPX_HIDDEN void spx_mcast_bury(uint32_t peer);
 SPX_HIDDEN void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void *), void *arg);
 /* Are there any? */
 SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
-/* Hands a message on to n members, whose order changes. */
-SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len);
+/* Hands a message on to n members, whose order changes; g: or NULL, what is to be waited for then. */
+SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len,
+                                  spx_gathering *g);
 /* The same, each with a record of its own. */
 SPX_HIDDEN void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data, uint32_t len);
 
@@ -119,6 +131,25 @@ SPX_HIDDEN void spx_mcast_leave(void);
 /* A master is dead: what it has sent and cannot follow is dropped. All masters: this process leaves the job. */
 SPX_HIDDEN void spx_mcast_forget(uint32_t master);
 SPX_HIDDEN void spx_mcast_forget_all(void);
+
+/* ---- mcast_ack.c ---------------------------------------------------------------------------------------------------- */
+/* A message has come from peer, that it is to tell who has received: this process, unless it has (the message came twice), and `behind` others, which it is
+ * handed on to. NULL: nobody wants to know any more. */
+SPX_HIDDEN spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name, bool twice,
+                                         uint32_t behind);
+/* The process will speak for those that it hands the message on to. */
+SPX_HIDDEN void spx_acks_behind(spx_gathering *g, uint32_t proc);
+/* Tells what is known now. To be called when all of the above is done. */
+SPX_HIDDEN void spx_acks_settle(void);
+/* A receive has taken the message; fetches: the master knows by that it gets the data from there. */
+SPX_HIDDEN void spx_mcast_took(uint32_t master, spx_mcast_name name, bool fetches);
+/* What peer says of n members. */
+SPX_HIDDEN void spx_acks_got(uint32_t peer, const spx_rec_have *have, const spx_member *m, uint32_t n, bool more);
+SPX_HIDDEN void spx_acks_bury(uint32_t peer);
+SPX_HIDDEN void spx_acks_revoked(uint64_t ctx);
+/* This process receives nothing any more. Returns how many messages others have still to speak of. */
+SPX_HIDDEN uint32_t spx_acks_leave(void);
+SPX_HIDDEN void spx_acks_detach(void);
 
 /* ---- mcast_source.c ------------------------------------------------------------------------------------------------- */
 /* Data of a message, which come and are sent to those who have asked for them, as they come. */
@@ -142,7 +173,10 @@ SPX_HIDDEN void spx_source_end(spx_source *s);
 /* ---- mcast_relay.c -------------------------------------------------------------------------------------------------- */
 /* An announced message that n members are to be handed. Perhaps this process gets the data for all on its host, and hands it on to
  * those when they are there: `where` then says where this process finds them. Returns how many members are left for others to look after, the first ones. */
-SPX_HIDDEN uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where);
+SPX_HIDDEN uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where,
+                                    spx_gathering *g);
+/* Tells process `to` something of n members, whose order changes, in records of a few. */
+SPX_HIDDEN void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_member *m, uint32_t n);
 /* This process relays no message of a chain: those behind it get it as if there were none, and the one before need not wait for this one. */
 SPX_HIDDEN void spx_mcast_leave_chain(spx_mcast_head *h, const spx_mcast_rts *where);
 /* The data of message `number` of the master are still on their way to this process's shelf. It has come again: the master is told when they are there. */

@@ -146,7 +146,9 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
   if (len < sizeof *h) return false;
   memcpy(h, data, sizeof *h);
   if (h->set > len - sizeof *h || h->number == 0) return false;
-  if ((h->flags & SPX_MCAST_ANNOUNCED) && len - sizeof *h - h->set != sizeof(spx_mcast_rts)) return false;
+  uint32_t rest = len - (uint32_t)sizeof *h - h->set;
+  if ((h->flags & SPX_MCAST_ANNOUNCED) && rest != sizeof(spx_mcast_rts)) return false;
+  if ((h->flags & SPX_MCAST_ACKED) && rest < sizeof(spx_mcast_name)) return false;
   spx_mcast_rts where = {.keeper = SPX_NO_PEER};
   if (h->flags & SPX_MCAST_ANNOUNCED) memcpy(&where, data + sizeof *h + h->set, sizeof where);
   if (where.keeper != SPX_NO_PEER && where.keeper >= spx_segment->nprocs) return false;
@@ -194,6 +196,20 @@ static void had_already(const incoming *from, const spx_mcast_head *h, const spx
   spx_tx_put(h->master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
 }
 
+/* Somebody wants to know who has received it. */
+static spx_gathering *gather(uint32_t peer, const spx_mcast_head *h, const uint8_t *data, bool twice, uint32_t n)
+{
+  spx_mcast_name name;
+  spx_mcast_rts where;
+  memcpy(&name, data, sizeof name);
+  if (h->flags & SPX_MCAST_ANNOUNCED) {
+    memcpy(&where, data, sizeof where);
+    name = (spx_mcast_name){where.rts.index, where.rts.gen};
+  }
+  return spx_acks_begin(peer, h, name, twice, n);
+}
+
+/* False: leave it where it is, and come again. */
 static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
 {
   spx_mcast_head h;
@@ -203,14 +219,18 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   if (!understand(peer, data, len, &h, &n)) return true;
   uint32_t skip = (uint32_t)sizeof h + h.set, left = n;
   incoming *from = from_master(h.master);
+  if (h.flags & SPX_MCAST_THERE) /* read what follows when it has come: it is in another channel */
+    return !is_before(from->number, h.number) || is_held(from, h.number) || spx_proc_dead(h.master);
   bool twice = !is_before(from->number, h.number) || is_held(from, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
   if (announced) memcpy(&where, data + skip, sizeof where);
-  if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where);
+  spx_gathering *g = h.flags & SPX_MCAST_ACKED ? gather(peer, &h, data + skip, twice, n) : NULL;
+  if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where, g);
   if (twice && h.flags & SPX_MCAST_CHAIN) spx_mcast_leave_chain(&h, &where);
-  if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip);
+  if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip, g);
+  if (g) spx_acks_settle();
   if (twice) { /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not have it */
     if (!(h.flags & SPX_MCAST_AGAIN) && from->due > 0) from->due--;
-    had_already(from, &h, &where);
+    if (!(h.flags & SPX_MCAST_ACKED)) had_already(from, &h, &where);
     if (where.keeper != SPX_NO_PEER) spx_shelf_pass(h.master, &where);
     return true;
   }

@@ -18,6 +18,8 @@ typedef struct {
   uint32_t left;    /* members that have not fetched it */
   uint32_t streams; /* to members that can not read our memory */
   bool over, failed;
+  bool lossy;       /* what members have said of having received it may be lost: they are asked themselves */
+  spx_poller gone;  /* then: looks for those that have left */
   uint8_t *fetched; /* a byte for each member of the set: NOT_YET ... */
   /* A message that goes from host to host: its caller need not wait for all of them. The caller's request has the op `inner` do all that has to be
    * done until all have it; that one has the data on the shelf. */

@@ -22,7 +22,8 @@
 #include "dp.h"
 #include "plan_run.h"
 
-#define ITEMS 6u /* of a set in one record, which has to fit into the smallest channel */
+#define ITEMS                                                                                                          \
+  6u /* of a set in one record; through memory one, which fits into a line: two lines may never fit into the smallest channel */
 
 typedef struct relay {
   struct relay *next;
@@ -135,28 +136,34 @@ static int by_proc(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The members, once each, as records of a few items. */
-static void tell(relay *x)
+void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_member *m, uint32_t n)
 {
-  uint32_t to = x->chain && !spx_proc_left(x->from) ? x->from : x->h.master, k = 0;
   struct {
     spx_rec_have have;
     spx_mcast_item items[ITEMS];
-  } part = {{x->h.master, x->where.rts.index, x->where.rts.gen, 0}, {{0}}};
-  spx_mcast_item *items = malloc((x->n + 1) * sizeof *items);
-  if (!items) spx_fatal(MPI_ERR_NO_MEM, "no memory to tell who has a multicast of process %u", x->h.master);
-  qsort(x->members, x->n, sizeof *x->members, by_proc);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (k == 0 || x->members[i].proc != x->members[k - 1].proc) x->members[k++] = (spx_member){x->members[i].proc, 1};
-  uint32_t n = spx_mcast_encode(items, x->members, k) / (uint32_t)sizeof *items, at = 0, now;
+  } part = {*have, {{0}}};
+  _Static_assert(sizeof part.have + sizeof *part.items <= SPX_REC_INLINE, "a record of one line");
+  uint32_t k = 0, at = 0, now, most = spx_net_peer(to) ? ITEMS : 1;
+  spx_mcast_item *items = malloc((n + 1) * sizeof *items);
+  if (!items) spx_fatal(MPI_ERR_NO_MEM, "no memory to tell who has a multicast of process %u", have->master);
+  if (n) qsort(m, n, sizeof *m, by_proc);
+  for (uint32_t i = 0; i < n; i++)
+    if (k == 0 || m[i].proc != m[k - 1].proc) m[k++] = (spx_member){m[i].proc, 1};
+  n = spx_mcast_encode(items, m, k) / (uint32_t)sizeof *items;
   do {
-    now = n - at < ITEMS ? n - at : ITEMS;
+    now = n - at < most ? n - at : most;
     memcpy(part.items, items + at, now * sizeof *items);
     at += now;
     if (!spx_proc_left(to))
-      spx_tx_put(to, SPX_REC_MCAST_HAVE, 0, at < n, 0, &part, (uint32_t)(sizeof part.have + now * sizeof *items));
+      spx_tx_put(to, SPX_REC_MCAST_HAVE, 0, at < n, what, &part, (uint32_t)(sizeof part.have + now * sizeof *items));
   } while (at < n);
   free(items);
+}
+
+static void tell(relay *x)
+{
+  spx_rec_have have = {x->h.master, x->where.rts.index, x->where.rts.gen, 0};
+  spx_mcast_tell(x->chain && !spx_proc_left(x->from) ? x->from : x->h.master, &have, SPX_MCAST_DATA, x->members, x->n);
 }
 
 void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
@@ -169,13 +176,20 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
     return;
   }
   relay *x = find(a.master, a.index, a.gen);
-  if (!x || x->behind != peer) { /* this process has told already */
+  bool got = rec->src == SPX_MCAST_GOT;
+  if (!got && (!x || x->behind != peer)) { /* this process has told already */
     if (a.master < spx_segment->nprocs && !spx_proc_left(a.master))
-      spx_tx_put(a.master, SPX_REC_MCAST_HAVE, 0, rec->tag, 0, rec->data, rec->len);
+      spx_tx_put(a.master, SPX_REC_MCAST_HAVE, 0, rec->tag, rec->src, rec->data, rec->len);
     return;
   }
   spx_member *m = malloc(spx_segment->nprocs * sizeof *m);
   int64_t n = m ? spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_segment->nprocs, m) : -1;
+  if (got) {
+    if (!m) spx_fatal(MPI_ERR_NO_MEM, "no memory to hear who has received a multicast of process %u", a.master);
+    spx_acks_got(peer, &a, m, n > 0 ? (uint32_t)n : 0, rec->tag != 0);
+    free(m);
+    return;
+  }
   if (n > 0 && (uint64_t)n <= x->room - x->n) {
     memcpy(x->members + x->n, m, (uint64_t)n * sizeof *m);
     x->n += (uint32_t)n;
@@ -197,7 +211,7 @@ static void end(relay *x, int error)
     spx_shelf_close(x->block, true);
   else
     spx_shelf_lost(x->block, error);
-  if (!x->revoked) tell(x);
+  if (!x->revoked && !(x->h.flags & SPX_MCAST_ACKED)) tell(x); /* else they will speak themselves */
   spx_retire(SPX_K_REQ, &x->r->o);
   free(x);
   spx_mcast_relaying--;
@@ -314,11 +328,11 @@ void spx_mcast_leave_chain(spx_mcast_head *h, const spx_mcast_rts *where)
 static bool wanted(const spx_mcast_head *h, uint32_t mine, const spx_mcast_rts *where)
 {
   if (h->flags & SPX_MCAST_CHAIN) return true;
-  return !(h->flags & SPX_MCAST_EACH) && mine > 0 && host_of(h->master) != host_of(spx_me) &&
-         !spx_peer_is_far(h->master) && !spx_shelf_has(h->master, where) && where->rts.bytes > spx_set.eager_max;
+  return mine > 0 && host_of(h->master) != host_of(spx_me) && !spx_peer_is_far(h->master) &&
+         !spx_shelf_has(h->master, where) && where->rts.bytes > spx_set.eager_max;
 }
 
-uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where)
+uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where, spx_gathering *g)
 {
   uint32_t mine = 0, k = 0, m = 0;
   bool chain = h->flags & SPX_MCAST_CHAIN;
@@ -335,6 +349,7 @@ uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx
   if (own && rest && (x = begin(h, own, mine, n + 1, where))) {
     memcpy(members, rest, k * sizeof *rest);
     n = k;
+    for (uint32_t i = 0; i < m; i++) spx_acks_behind(g, own[i].proc);
     if (chain) {
       before.source = spx_me;
       x->behind = spx_mcast_hand_along(*h, members, n, &before, sizeof before);

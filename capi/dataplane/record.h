@@ -37,11 +37,11 @@ typedef enum {
   SPX_REC_MCAST,      /* a multicast, or a piece of one (tag: bytes that follow in later pieces): mcast.h */
   SPX_REC_MCAST_ACK, /* all multicasts up to number tag have come; the credit for them (8 bytes). src 1: the last word */
   SPX_REC_MCAST_ASK, /* spx_rec_ask: send me the data of a long multicast from a byte on, as DATA; tag 1, the answer: there are none */
-  SPX_REC_MCAST_HAVE, /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host. tag 1: more follows */
-  SPX_REC_VIA,   /* bytes of the stream of another pair, which go through others: net_relay.c */
-  SPX_REC_CLOSE, /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
-  SPX_REC_LONG,  /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
-  SPX_REC_CHECK, /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
+  SPX_REC_MCAST_HAVE, /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host (src: SPX_MCAST_DATA, or what else is said). tag 1: more follows */
+  SPX_REC_VIA,        /* bytes of the stream of another pair, which go through others: net_relay.c */
+  SPX_REC_CLOSE,      /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
+  SPX_REC_LONG,       /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
+  SPX_REC_CHECK,      /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
   SPX_REC_LAST = SPX_REC_CHECK,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
@@ -68,6 +68,8 @@ typedef struct {
   uint32_t index, gen, rx_index, rx_gen;
   uint64_t bytes;
 } spx_rec_cts;
+/* In its tag: the data of a multicast, for a process that gets them for others. */
+#define SPX_CTS_RELAY 1
 typedef struct {
   uint32_t index, gen, seq;
 } spx_rec_cancel;

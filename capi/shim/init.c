@@ -176,7 +176,7 @@ static int undelivered(void)
   spx_each_id(count_detached, &n);
   for (uint32_t i = 0; spx_tx_waiting() && i < spx_segment->nprocs; i++)
     n += (spx_txs[i].pend || spx_txs[i].stream) && !spx_proc_left(i);
-  return n + (spx_net_unsent() > 0) + (int)spx_mcast_relaying;
+  return n + (spx_net_unsent() > 0) + (int)spx_mcast_relaying + (int)spx_acks_leave();
 }
 
 /* Waits until all that was sent and detached has been taken over. A receiver that leaves rings no bell: look again now and then. */

@@ -275,7 +275,7 @@ func TestFewConnections(t *testing.T) {
 func TestMulticastsOfNeighbours(t *testing.T) {
 	b := newBed(t, 4)
 	b.full = true
-	b.programs(t, "mcast/acked", "mcast/chain_death", "mcast/death", "mcast/flood_long", "mcast/long", "mcast/ordered", "mcast/random")
+	b.programs(t, "mcast/acked", "mcast/acked_death", "mcast/chain_death", "mcast/death", "mcast/flood_long", "mcast/long", "mcast/ordered", "mcast/random")
 }
 
 // slots of each host for n ranks of a program.

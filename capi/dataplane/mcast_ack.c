@@ -1,0 +1,183 @@
+/* mcast_ack.c - who has received a multicast whose master wants to know (MPIX_Smcast, MPIX_MCAST_ACKED): as mcast/ack.go.
+ *
+ * What members have to say goes up the tree that the message came down: a process that has handed it on waits until its own receive has taken it and all those that it gave it
+ * to have spoken, and tells the process that it came from, in one record, who has it. So the master hears of few processes, whatever the size of the set is.
+ *
+ * Deaths. What a process had been told and not yet told on is lost with it: when a member dies, the master sends the message again to all that it knows nothing of
+ * (mcast.c), and who gets it from the master answers the master; a message that came several ways is answered on each of them. A process that has left with its
+ * word on the way, or before the message reached it, may not have spoken for those behind it: whoever waits for it asks the master to do the same.
+ *
+ * A member that fetches the data from the master is known to it by that, and does not name itself.
+ */
+#include "mcast.h"
+#include <stdlib.h>
+#include "dp.h"
+
+typedef struct spx_gathering {
+  spx_gathering *next;
+  uint64_t ctx;
+  uint32_t master, parent; /* parent: whom the message came from */
+  spx_mcast_name name;
+  bool own;         /* this process has still to receive it */
+  uint32_t waits;   /* of `behind`: who have still to speak */
+  uint32_t n, room; /* members that have it */
+  uint32_t *behind;
+  spx_member *got;
+} gathering;
+
+static gathering *all;
+static spx_poller watch;
+
+static bool is_of(const gathering *g, uint32_t master, spx_mcast_name name)
+{
+  return g->master == master && g->name.index == name.index && g->name.gen == name.gen;
+}
+
+static void drop(gathering **p)
+{
+  gathering *g = *p;
+  *p = g->next;
+  free(g);
+  if (!all) spx_poller_del(&watch);
+}
+
+static void add(gathering *g, const spx_member *m, uint32_t n)
+{
+  for (uint32_t i = 0; i < n && g->n < g->room; i++) g->got[g->n++] = m[i];
+}
+
+/* To the process that the message came from: what is known. */
+static void speak(gathering *g)
+{
+  spx_rec_have have = {g->master, g->name.index, g->name.gen, 0};
+  if (spx_proc_left(g->parent)) return;
+  if (g->parent != g->master || g->n > 1 || (g->n == 1 && g->got[0].proc != spx_me)) {
+    spx_mcast_tell(g->parent, &have, SPX_MCAST_GOT, g->got, g->n);
+  } else if (g->n == 1) { /* processes of other jobs have other numbers there */
+    spx_rec_id done = {.index = g->name.index, .gen = g->name.gen};
+    spx_tx_put(g->parent, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
+  }
+}
+
+void spx_acks_settle(void)
+{
+  for (gathering **p = &all; *p;) {
+    if ((*p)->own || (*p)->waits > 0) {
+      p = &(*p)->next;
+      continue;
+    }
+    speak(*p);
+    drop(p);
+  }
+}
+
+/* Those that have left without a word for those behind them. */
+static int look_for_left(spx_poller *p)
+{
+  int n = 0;
+  (void)p;
+  for (gathering *g = all; g; g = g->next) {
+    uint32_t before = g->waits;
+    for (uint32_t i = 0; i < g->waits;)
+      if (spx_proc_left(g->behind[i]) && !spx_proc_dead(g->behind[i]))
+        g->behind[i] = g->behind[--g->waits];
+      else
+        i++;
+    if (g->waits == before || spx_proc_left(g->master)) continue;
+    spx_rec_have have = {g->master, g->name.index, g->name.gen, 0};
+    spx_mcast_tell(g->master, &have, SPX_MCAST_LOST, NULL, 0);
+    n++;
+  }
+  if (n) spx_acks_settle();
+  return n;
+}
+
+spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name, bool twice, uint32_t behind)
+{
+  bool own = !twice;
+  for (const gathering *g = all; g && !own; g = g->next) own = g->own && is_of(g, h->master, name);
+  if (spx_proc_left(h->master)) return NULL;
+  gathering *g = malloc(sizeof *g + (behind + 1) * (sizeof *g->got + sizeof *g->behind));
+  if (!g) spx_fatal(MPI_ERR_NO_MEM, "no memory to acknowledge a multicast of process %u", h->master);
+  *g = (gathering){.next = all, .ctx = h->ctx, .master = h->master, .parent = peer, .name = name, .own = own};
+  g->room = behind + 1;
+  g->got = (spx_member *)(g + 1);
+  g->behind = (uint32_t *)(g->got + g->room);
+  if (!own) add(g, &(spx_member){spx_me, 1}, 1);
+  if (!all) {
+    watch.poll = look_for_left;
+    spx_poller_add(&watch);
+  }
+  return all = g;
+}
+
+void spx_acks_behind(spx_gathering *g, uint32_t proc)
+{
+  if (g && g->waits < g->room) g->behind[g->waits++] = proc;
+}
+
+void spx_mcast_took(uint32_t master, spx_mcast_name name, bool fetches)
+{
+  for (gathering *g = all; g; g = g->next) {
+    if (!g->own || !is_of(g, master, name)) continue;
+    g->own = false;
+    if (!fetches) add(g, &(spx_member){spx_me, 1}, 1);
+  }
+  spx_acks_settle();
+}
+
+void spx_acks_got(uint32_t peer, const spx_rec_have *have, const spx_member *m, uint32_t n, bool more)
+{
+  spx_mcast_name name = {have->index, have->gen};
+  for (gathering *g = all; g; g = g->next) {
+    uint32_t at = 0;
+    while (at < g->waits && g->behind[at] != peer) at++;
+    if (at == g->waits || !is_of(g, have->master, name)) continue;
+    add(g, m, n);
+    if (!more) g->behind[at] = g->behind[--g->waits];
+    break;
+  }
+  spx_acks_settle();
+}
+
+void spx_acks_bury(uint32_t peer)
+{
+  for (gathering **p = &all; *p;) {
+    gathering *g = *p;
+    if (g->master == peer) {
+      drop(p);
+      continue;
+    }
+    for (uint32_t i = 0; i < g->waits;)
+      if (g->behind[i] == peer)
+        g->behind[i] = g->behind[--g->waits];
+      else
+        i++;
+    p = &g->next;
+  }
+  spx_acks_settle();
+}
+
+void spx_acks_revoked(uint64_t ctx)
+{
+  for (gathering **p = &all; *p;)
+    if ((*p)->ctx - ctx < SPX_CTX_STEP)
+      drop(p);
+    else
+      p = &(*p)->next;
+}
+
+uint32_t spx_acks_leave(void)
+{
+  uint32_t n = 0;
+  for (gathering *g = all; g; g = g->next)
+    g->own = false; /* it will not receive it any more: others may wait for what is known of them */
+  spx_acks_settle();
+  for (const gathering *g = all; g; g = g->next) n++;
+  return n;
+}
+
+void spx_acks_detach(void)
+{
+  while (all) drop(&all);
+}
