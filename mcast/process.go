@@ -18,6 +18,9 @@ const (
 	Answer                // here they are
 	Ack                   // all messages of the receiver's up to Number have come
 	Bye                   // the same; and who says so leaves, without having handed on all that it might have had to
+	Acked                 // a message, with its data, whose master wants to know that all have received it
+	Got                   // those in Set have received message ID of Master
+	Lost                  // what some have said of message ID may not come
 )
 
 // A Record goes from one process to another. Records of a pair arrive in the order in which they were put.
@@ -40,8 +43,8 @@ type Put struct {
 type Result struct {
 	Puts      []Put
 	Delivered []Record // messages whose turn it is; of an announced one the data are asked for by Fetch
-	Complete  []uint64 // announced multicasts of this process that all living members have fetched
-	Failed    []uint64 // of them, those of which a member has died before it had fetched
+	Complete  []uint64 // announced or acked multicasts of this process that all living members have fetched, or received
+	Failed    []uint64 // of them, those of which a member has died before it had
 }
 
 func (r *Result) put(to uint32, rec Record) { r.Puts = append(r.Puts, Put{to, rec}) }
@@ -56,8 +59,9 @@ type kept struct {
 	id      uint64
 	kind    Kind
 	members []Member
-	left    []uint32 // announced: have not asked for it yet
+	left    []uint32 // announced: have not asked for it yet; acked: are not known to have received it
 	failed  bool
+	lossy   bool // a member has died: what others had told it may be lost
 	tree    bool // it has gone along the tree
 	split   bool // and to some members directly: these may leave before they have handed it on
 	all     bool // to all members directly that had not acknowledged it
@@ -83,6 +87,7 @@ type Process struct {
 	out   map[uint32]*outgoing
 	in    map[uint32]*incoming
 	kept  []*kept
+	acks  []*gathering
 	// Defect leaves a rule out, so that a test can show that it is needed.
 	Defect Defect
 }
@@ -98,6 +103,9 @@ const (
 	NoOrder                // an ordered multicast goes along the tree
 	NoBye                  // a member leaves without a word
 	NoLastWord             // a master does
+	NoGathering            // who has handed an acked message on does not wait for what those behind it say
+	NoNewWay               // nothing is done about acknowledgements that a dead process had to hand on
+	NoLost                 // nor about those of a process that has left
 )
 
 // NewProcess makes process me of procs processes; host tells where each is. sw, width: as for Children.
@@ -112,12 +120,12 @@ func (p *Process) to(member uint32) *outgoing {
 	return p.out[member]
 }
 
-// Send multicasts message id to the members, other processes in ascending order. ordered: no member receives it before what
+// Send multicasts message id (Data, Announced or Acked) to the members, other processes in ascending order. ordered: no member receives it before what
 // this process has sent to it otherwise until now, nor after what it sends from now on: then it goes to each of them directly, behind what
 // they may not have yet.
-func (p *Process) Send(id uint64, members []uint32, announced, ordered bool) Result {
+func (p *Process) Send(id uint64, members []uint32, kind Kind, ordered bool) Result {
 	var res Result
-	k := &kept{id: id, kind: Data}
+	k := &kept{id: id, kind: kind}
 	for _, m := range members {
 		if p.dead[m] {
 			k.failed = true
@@ -127,8 +135,7 @@ func (p *Process) Send(id uint64, members []uint32, announced, ordered bool) Res
 		o.number++
 		k.members = append(k.members, Member{m, o.number})
 	}
-	if announced {
-		k.kind = Announced
+	if kind != Data {
 		for _, m := range k.members {
 			k.left = append(k.left, m.Proc)
 		}
@@ -184,7 +191,7 @@ func (p *Process) catchUp(res *Result, member uint32) {
 }
 
 func (p *Process) settle(res *Result, k *kept) {
-	if k.kind != Announced || len(k.left) > 0 {
+	if k.kind == Data || len(k.left) > 0 {
 		return
 	}
 	res.Complete = append(res.Complete, k.id)
@@ -209,13 +216,17 @@ func (p *Process) Arrived(from uint32, rec Record) Result {
 		res.put(from, Record{Kind: Answer, Master: p.me, ID: rec.ID})
 		p.strike(&res, from, func(k *kept) bool { return k.id == rec.ID }, false)
 	case Answer:
+	case Got:
+		p.got(&res, from, rec)
+	case Lost:
+		p.lost(&res, rec)
 	default:
-		p.message(&res, rec)
+		p.message(&res, from, rec)
 	}
 	return res
 }
 
-func (p *Process) message(res *Result, rec Record) {
+func (p *Process) message(res *Result, peer uint32, rec Record) {
 	members, err := Decode(rec.Set, p.procs)
 	if err != nil || rec.Number == 0 || rec.Master == p.me {
 		return
@@ -226,11 +237,16 @@ func (p *Process) message(res *Result, rec Record) {
 		p.in[rec.Master] = from
 	}
 	members = slices.DeleteFunc(members, func(m Member) bool { return p.dead[m.Proc] })
+	_, early := from.early[rec.Number]
+	twice := early || rec.Number <= from.number
+	g := p.gather(peer, rec, !twice || p.isUnread(rec))
 	for _, b := range Children(members, p.host(p.me), p.host, p.sw, p.width) {
+		g.behind(b.Lead().Proc)
 		res.put(b.Lead().Proc, Record{Kind: rec.Kind, Master: rec.Master, Number: b.Lead().Number, ID: rec.ID, Set: Encode(nil, b[1:])})
 	}
 	rec.Set = nil
-	if _, early := from.early[rec.Number]; early || rec.Number <= from.number {
+	p.tell(res)
+	if twice {
 		if !rec.Again && from.due > 0 {
 			from.due--
 		}
@@ -290,12 +306,15 @@ func (p *Process) strike(res *Result, member uint32, which func(*kept) bool, die
 func (p *Process) Died(who uint32) Result {
 	var res Result
 	p.dead[who] = true
+	p.gone(&res, who, true)
 	for _, k := range p.kept {
-		if p.Defect != NoSendingAgain && k.has(who) {
-			p.sendAll(&res, k)
+		if p.Defect == NoSendingAgain || !k.has(who) {
+			continue
 		}
+		p.sendAll(&res, k)
 	}
 	p.strike(&res, who, func(*kept) bool { return true }, true)
+	p.passGone(&res)
 	p.letGo()
 	return res
 }
@@ -309,11 +328,13 @@ func (k *kept) has(member uint32) bool {
 	return slices.ContainsFunc(k.members, func(m Member) bool { return m.Proc == member })
 }
 
-// sendAll sends a message to all members that have not acknowledged it.
+// sendAll sends a message to all members that have not acknowledged it, and an acked one to those that are not known to have received it, who answer this process.
 func (p *Process) sendAll(res *Result, k *kept) {
 	k.all = true
+	k.lossy = k.kind == Acked && p.Defect != NoNewWay
 	for _, m := range k.members {
-		if !p.dead[m.Proc] && p.to(m.Proc).acked < m.Number {
+		unknown := k.lossy && slices.Contains(k.left, m.Proc)
+		if !p.dead[m.Proc] && (unknown || p.to(m.Proc).acked < m.Number) {
 			res.put(m.Proc, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id, Again: true})
 		}
 	}
@@ -326,6 +347,7 @@ func (p *Process) sendSplit(res *Result, which func(*kept) bool) {
 			p.sendAll(res, k)
 		}
 	}
+	p.passGone(res)
 }
 
 // Leave is called when this process will take nothing any more. Those that may depend on what it has not handed on get it from their
@@ -348,7 +370,10 @@ func (p *Process) Leave() Result {
 // Left is called when this process learns that another one has left: nothing is to be sent to it any more. What it has said is still
 // given to Arrived.
 func (p *Process) Left(who uint32) Result {
+	var res Result
 	p.dead[who] = true
+	p.gone(&res, who, false)
+	p.passGone(&res)
 	p.letGo()
-	return Result{}
+	return res
 }

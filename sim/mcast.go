@@ -13,13 +13,14 @@ type Mcast struct {
 	Switches                       int // 0: not known
 	Messages                       int // of all masters together; every fourth is a plain send to one process
 	Deaths                         int
+	Acked                          bool // some are acked: their master waits until all have received them
 	Leave                          bool // each process leaves as soon as it has all that is for it, and has sent all; masters if nobody dies
 	Defect                         mcast.Defect
 }
 
 // McastStats counts what happened in cases.
 type McastStats struct {
-	Sent, Delivered, Records, Deaths, Again, Ordered, Fetched, Failed, Left, Split int
+	Sent, Delivered, Records, Deaths, Again, Ordered, Fetched, Failed, Left, Split, Acked int
 }
 
 // Add adds the counts of another case.
@@ -34,6 +35,7 @@ func (s *McastStats) Add(o McastStats) {
 	s.Failed += o.Failed
 	s.Left += o.Left
 	s.Split += o.Split
+	s.Acked += o.Acked
 }
 
 // sent is a message as the naive model sees it: in a list for each master and receiver.
@@ -44,19 +46,21 @@ type sent struct {
 
 type mcastRun struct {
 	*World
-	c       Mcast
-	procs   []*mcast.Process
-	knows   [][]bool                   // of a death, by who knows
-	puts    []int                      // a process dies instead of its put number 0; below: never
-	model   map[[2]int][]sent          // by master and receiver, in the order of sending
-	got     map[[2]int]map[uint64]bool // ids of what was delivered
-	open    map[uint64]int             // announced: its master, while it is not complete
-	unread  map[[2]uint64]int          // announced and delivered, by receiver and id: its master, while it has not fetched it
-	killed  []int
-	left    []bool
-	over    Time // when nobody sends anything of its own any more
-	stats   McastStats
-	failure error
+	c        Mcast
+	procs    []*mcast.Process
+	knows    [][]bool                   // of a death, by who knows
+	puts     []int                      // a process dies instead of its put number 0; below: never
+	model    map[[2]int][]sent          // by master and receiver, in the order of sending
+	got      map[[2]int]map[uint64]bool // ids of what was delivered
+	open     map[uint64]int             // announced: its master, while it is not complete
+	unread   map[[2]uint64]int          // announced or acked, and delivered, by receiver and id: its master, while it has not fetched or received it
+	acked    map[uint64][]uint32        // by id: who is to have received it before it is complete
+	received map[[2]uint64]bool         // acked, by receiver and id
+	killed   []int
+	left     []bool
+	over     Time // when nobody sends anything of its own any more
+	stats    McastStats
+	failure  error
 }
 
 func (m *mcastRun) fail(format string, args ...any) {
@@ -122,12 +126,16 @@ func (m *mcastRun) mayLeave(p int) {
 		m.After(1+Time(m.Rand.IntN(60)), func() {
 			if m.Alive[q] && !m.left[q] {
 				m.carryOut(q, m.procs[q].Left(uint32(p)))
+				m.mayLeave(q)
 			}
 		})
 	}
 }
 
 func (m *mcastRun) isThrough(p int) bool {
+	if m.procs[p].Gathering() {
+		return false
+	}
 	for _, master := range m.open {
 		if master == p {
 			return false
@@ -152,6 +160,11 @@ func (m *mcastRun) carryOut(p int, res mcast.Result) {
 	}
 	for _, id := range res.Complete {
 		delete(m.open, id)
+		for _, q := range m.acked[id] {
+			if m.Alive[q] && !m.received[[2]uint64{uint64(q), id}] {
+				m.fail("multicast %d of %d is complete, but process %d has not received it", id, p, q)
+			}
+		}
 	}
 	m.stats.Failed += len(res.Failed)
 	for _, out := range res.Puts {
@@ -175,11 +188,24 @@ func (m *mcastRun) arrive(from, to int, rec mcast.Record) {
 func (m *mcastRun) deliver(p int, rec mcast.Record) {
 	pair := [2]int{int(rec.Master), p}
 	m.took(pair, rec.ID)
-	if rec.Kind != mcast.Announced {
+	if rec.Kind != mcast.Announced && rec.Kind != mcast.Acked {
 		return
 	}
 	key := [2]uint64{uint64(p), rec.ID}
 	m.unread[key] = pair[0]
+	if rec.Kind == mcast.Acked {
+		m.After(Time(m.Rand.IntN(100)), func() {
+			if !m.Alive[p] {
+				return
+			}
+			m.stats.Acked++
+			m.received[key] = true
+			delete(m.unread, key)
+			m.carryOut(p, m.procs[p].Received(rec))
+			m.mayLeave(p)
+		})
+		return
+	}
 	m.After(Time(m.Rand.IntN(100)), func() { // a receive
 		if out := m.procs[p].Fetch(rec); m.Alive[p] {
 			m.put(p, pair[0], func() { m.arrive(p, pair[0], out.Record) })
@@ -231,7 +257,7 @@ func (m *mcastRun) send(id uint64) {
 		}
 		return
 	}
-	announced, ordered := m.Rand.IntN(3) == 0, m.Rand.IntN(6) == 0
+	kind, ordered := []mcast.Kind{mcast.Data, mcast.Announced, mcast.Acked}[m.Rand.IntN(3)], m.Rand.IntN(6) == 0
 	var set []uint32
 	density := 1 + m.Rand.IntN(3)
 	for p := range m.c.Procs {
@@ -243,19 +269,26 @@ func (m *mcastRun) send(id uint64) {
 			}
 		}
 	}
-	if announced {
+	if kind == mcast.Acked && !m.c.Acked {
+		kind = mcast.Data
+	}
+	if kind != mcast.Data {
 		m.open[id] = master
+	}
+	if kind == mcast.Acked {
+		m.acked[id] = set
 	}
 	if ordered {
 		m.stats.Ordered++
 	}
-	m.carryOut(master, m.procs[master].Send(id, set, announced, ordered))
+	m.carryOut(master, m.procs[master].Send(id, set, kind, ordered))
 }
 
 // RunMcast runs a case of multicasts with the machine of package mcast, and compares with a naive model: each process gets from each master
 // what was sent to it, once and in order, whoever dies; a master waits for nobody for ever.
 func RunMcast(c Mcast, seed uint64) (McastStats, error) {
-	m := &mcastRun{World: NewWorld(c.Procs, seed), c: c, model: map[[2]int][]sent{}, got: map[[2]int]map[uint64]bool{}, open: map[uint64]int{}, unread: map[[2]uint64]int{}}
+	m := &mcastRun{World: NewWorld(c.Procs, seed), c: c, model: map[[2]int][]sent{}, got: map[[2]int]map[uint64]bool{}, open: map[uint64]int{}, unread: map[[2]uint64]int{},
+		acked: map[uint64][]uint32{}, received: map[[2]uint64]bool{}}
 	host := func(p uint32) uint32 { return p / uint32(c.PerHost) }
 	var sw func(uint32) uint32
 	if c.Switches > 0 {

@@ -11,7 +11,7 @@ import (
 func mcastCase(seed uint64) Mcast {
 	r := rand.New(rand.NewPCG(seed, 8))
 	n := 2 + r.IntN(15)
-	return Mcast{Procs: n, PerHost: 1 + r.IntN(6), Width: r.IntN(5), Masters: 1 + r.IntN(min(n, 4)), Messages: 1 + r.IntN(120), Deaths: max(0, r.IntN(5)-1), Leave: r.IntN(2) == 0, Switches: r.IntN(4)}
+	return Mcast{Procs: n, PerHost: 1 + r.IntN(6), Width: r.IntN(5), Masters: 1 + r.IntN(min(n, 4)), Messages: 1 + r.IntN(120), Deaths: max(0, r.IntN(5)-1), Leave: r.IntN(2) == 0, Switches: r.IntN(4), Acked: r.IntN(4) > 0}
 }
 
 // TestMulticasts compares random cases with the naive model. Their number is that of -schedules, as far as -limit allows.
@@ -27,7 +27,7 @@ func TestMulticasts(t *testing.T) {
 		total.Add(got)
 	}
 	t.Logf("%d cases, seeds %d to %d: %+v", n, *firstSeed, *firstSeed+uint64(n)-1, total)
-	if n > 1000 && (total.Deaths < n/2 || total.Again == 0 || total.Ordered < n || total.Fetched < n || total.Failed == 0 || total.Left < n || total.Split < n/100 || total.Sent < 20*n) {
+	if n > 1000 && (total.Deaths < n/2 || total.Again == 0 || total.Ordered < n || total.Fetched < n || total.Failed == 0 || total.Left < n || total.Split < n/100 || total.Sent < 20*n || total.Acked < 8*n) {
 		t.Error("too tame")
 	}
 }
@@ -38,13 +38,15 @@ func TestMulticastDefects(t *testing.T) {
 		"what comes early is delivered": mcast.NoHoldingBack, "nothing is sent again": mcast.NoSendingAgain,
 		"what comes twice is delivered": mcast.NoDroppingTwice, "ordered ones go along the tree": mcast.NoOrder,
 		"members leave without a word": mcast.NoBye, "masters leave without a word": mcast.NoLastWord,
+		"acknowledgements do not wait for each other": mcast.NoGathering, "lost acknowledgements are not asked for": mcast.NoNewWay,
+		"nor those of who has left": mcast.NoLost,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(20000) {
 				c := mcastCase(seed)
 				c.Defect = defect
 				if defect == mcast.NoBye || defect == mcast.NoLastWord { // what was sent last is lost
-					c.Leave, c.Deaths, c.Messages = true, 0, 1+c.Messages/8
+					c.Leave, c.Acked, c.Deaths, c.Messages = true, false, 0, 1+c.Messages/8
 				}
 				if _, err := RunMcast(c, seed); err != nil {
 					t.Logf("seed %d: %v", seed, err)

@@ -1,0 +1,128 @@
+package mcast
+
+import (
+	"cmp"
+	"slices"
+)
+
+// gathering is what a process knows about who has received an acked message: itself, and those behind it in the tree. When all have, or have died, it tells the
+// process that the message came from. A member that gets the message another way, too, tells both: so what was told to a process that died is told to the
+// master, who sends the message again to all that it knows nothing of.
+type gathering struct {
+	master uint32
+	id     uint64
+	parent uint32
+	own    bool     // this process has still to receive it
+	wait   []uint32 // who has still to say something of those behind
+	got    []Member
+}
+
+// behind notes that the message was handed on to child.
+func (g *gathering) behind(child uint32) {
+	if g != nil {
+		g.wait = append(g.wait, child)
+	}
+}
+
+// gather begins to wait for what is to be told to peer, from whom the message came; nil: nothing is.
+func (p *Process) gather(peer uint32, rec Record, own bool) *gathering {
+	if rec.Kind != Acked {
+		return nil
+	}
+	g := &gathering{master: rec.Master, id: rec.ID, parent: peer, own: own}
+	if !own {
+		g.got = []Member{{p.me, 1}}
+	}
+	p.acks = append(p.acks, g)
+	return g
+}
+
+// isUnread tells whether the message, which has come before, has still to be received here.
+func (p *Process) isUnread(rec Record) bool {
+	return slices.ContainsFunc(p.acks, func(g *gathering) bool { return g.own && g.master == rec.Master && g.id == rec.ID })
+}
+
+// tell tells what is known now.
+func (p *Process) tell(res *Result) {
+	p.acks = slices.DeleteFunc(p.acks, func(g *gathering) bool {
+		if g.own || len(g.wait) > 0 && p.Defect != NoGathering {
+			return false
+		}
+		if !p.dead[g.parent] {
+			slices.SortFunc(g.got, func(a, b Member) int { return cmp.Compare(a.Proc, b.Proc) })
+			res.put(g.parent, Record{Kind: Got, Master: g.master, ID: g.id, Set: Encode(nil, slices.Compact(g.got))})
+		}
+		return true
+	})
+}
+
+// Received is called when a receive has taken an acked message.
+func (p *Process) Received(rec Record) Result {
+	var res Result
+	for _, g := range p.acks {
+		if g.own && g.master == rec.Master && g.id == rec.ID {
+			g.own = false
+			g.got = append(g.got, Member{p.me, 1})
+		}
+	}
+	p.tell(&res)
+	return res
+}
+
+// got is what a process behind says, or tells the master.
+func (p *Process) got(res *Result, from uint32, rec Record) {
+	members, err := Decode(rec.Set, p.procs)
+	if err != nil {
+		return
+	}
+	if rec.Master == p.me {
+		for _, m := range members {
+			p.strike(res, m.Proc, func(k *kept) bool { return k.id == rec.ID }, false)
+		}
+		return
+	}
+	for _, g := range p.acks {
+		if at := slices.Index(g.wait, from); at >= 0 && g.master == rec.Master && g.id == rec.ID {
+			g.wait = slices.Delete(g.wait, at, at+1)
+			g.got = append(g.got, members...)
+			break
+		}
+	}
+	p.tell(res)
+}
+
+// gone: nothing more is said by who. What it has said before it left may still come, or it has not had the message from this process: the master sends it again.
+func (p *Process) gone(res *Result, who uint32, died bool) {
+	p.acks = slices.DeleteFunc(p.acks, func(g *gathering) bool { return died && g.master == who })
+	for _, g := range p.acks {
+		before := len(g.wait)
+		g.wait = slices.DeleteFunc(g.wait, func(child uint32) bool { return child == who })
+		if len(g.wait) < before && !died && p.Defect != NoLost {
+			res.put(g.master, Record{Kind: Lost, Master: g.master, ID: g.id})
+		}
+	}
+	p.tell(res)
+}
+
+// lost: so members answer this process.
+func (p *Process) lost(res *Result, rec Record) {
+	for _, k := range p.kept {
+		if k.id == rec.ID && k.kind == Acked && !k.lossy {
+			p.sendAll(res, k)
+		}
+	}
+	p.passGone(res)
+}
+
+// passGone: members that have left have received what they were sent; what they said of it may be lost.
+func (p *Process) passGone(res *Result) {
+	for _, k := range p.kept {
+		if k.lossy && k.kind == Acked {
+			k.left = slices.DeleteFunc(k.left, func(m uint32) bool { return p.dead[m] })
+			p.settle(res, k)
+		}
+	}
+}
+
+// Gathering tells whether others depend on what this process has still to tell: it must not leave.
+func (p *Process) Gathering() bool { return len(p.acks) > 0 }
