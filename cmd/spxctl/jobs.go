@@ -95,7 +95,7 @@ func killCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kill JOB [RANK...]",
 		Short: "kills processes of a running program, or all",
-		Long: `Kills them by SIGKILL, as a failure would, and waits until the others have recovered. The ranks are those that the program has now. --poll: the
+		Long: `Kills them by SIGKILL, as a failure would, and waits until the others have recovered, if the program uses ulfm_dyprc. The ranks are those that the program has now. --poll: the
 program is told, and they kill themselves at its next poll. Without ranks the whole job ends, as by spxctl end.`,
 		Args: cobra.MinimumNArgs(1),
 	}
@@ -119,7 +119,12 @@ program is told, and they kill themselves at its next poll. Without ranks the wh
 		if *poll {
 			return tell(steer.Command(job, "k"+strings.Join(args[1:], ","), *limit))
 		}
-		return tell(steer.Kill(job, list, *limit))
+		done, err := steer.Kill(job, list, *limit)
+		if err == nil && done.Seconds == 0 { // nobody says when the others have recovered
+			fmt.Printf("%d of %d processes killed\n", done.From-done.To, done.From)
+			return nil
+		}
+		return tell(done, err)
 	}
 	return c
 }

@@ -173,6 +173,14 @@ func (a *agent) killRanks(q *question) {
 	}
 	began := time.Now()
 	a.end(procs)
+	if s.members == nil { // those that are there
+		size = 0
+		for i := range a.ranks {
+			if r := &a.ranks[i]; r.alive && !r.guest {
+				size++
+			}
+		}
+	}
 	if len(procs) == 0 || s.members == nil || len(procs) >= size {
 		q.reply(result(size, size-len(procs), 0))
 		return

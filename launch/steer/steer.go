@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"libspx/core/diagnose"
 	"libspx/launch/service"
@@ -84,13 +88,58 @@ func Find(name string) (uint64, error) {
 	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, len(list))
 }
 
-// AwaitEnd waits for the end of a job, having sent it a signal (0: none), and returns its exit status.
+// AwaitEnd waits for the end of a job, having sent it a signal (0: none), and returns its exit status. spxrun, or what keeps the job in its place, has
+// written all that it writes by then.
 func AwaitEnd(job uint64, signal int, limit time.Duration) (int, error) {
+	keeper := keeperOf(job)
+	if keeper >= 0 {
+		defer unix.Close(keeper)
+	}
 	answer, err := ask(job, &service.Message{Kind: service.AwaitEnd, Number: uint64(signal), FD: -1}, limit)
 	if err != nil {
 		return 0, err
 	}
+	if keeper >= 0 { // it hears of the end in the same moment
+		unix.Poll([]unix.PollFd{{Fd: int32(keeper), Events: unix.POLLIN}}, int(lastWords/time.Millisecond)) //nolint:errcheck // it is waited for no longer
+	}
 	return int(answer.Number), nil
+}
+
+// lastWords is how long spxrun may take to end when its job has.
+const lastWords = 2 * time.Second
+
+// keeperOf is a pidfd of the spxrun that is the parent of a job's agent; -1: another launcher's job, or it cannot be seen.
+func keeperOf(job uint64) int {
+	conn, err := service.Dial(job)
+	if err != nil {
+		return -1
+	}
+	defer conn.Close()
+	agent, _, err := conn.Peer()
+	if err != nil {
+		return -1
+	}
+	parent := parentOf(agent)
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent)); err != nil || filepath.Base(exe) != "spxrun" {
+		return -1
+	}
+	fd, err := unix.PidfdOpen(parent, 0)
+	if err != nil {
+		return -1
+	}
+	if parentOf(agent) != parent { // it has ended meanwhile, and the number may be another's
+		unix.Close(fd)
+		return -1
+	}
+	return fd
+}
+
+func parentOf(pid int) (parent int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // without, there is none
+	_, rest, _ := strings.Cut(string(text), "\nPPid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	parent, _ = strconv.Atoi(strings.TrimSpace(line))
+	return parent
 }
 
 // Command has a job carry out a command of ulfm_dyprc ("8", "k1,2"), and waits until that is done.

@@ -159,3 +159,27 @@ func TestGdbThatFails(t *testing.T) {
 		t.Errorf("exit status %d\n%s", o.Status, o.Text())
 	}
 }
+
+// A rank on another host, which only ssh leads to: spxrun starts its agent by ssh, and gdb by "ssh -t" as in docs/debuggers.md. The server is a real one.
+func TestGdbThroughSSH(t *testing.T) {
+	harness.Need(t, "packaging", "gdb")
+	bin := harness.SSHD(t)
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := filepath.Join(t.TempDir(), "calls")
+	wrapper := "#!/bin/sh\necho \"ssh $1\" >>" + calls + "\nexec " + filepath.Join(bin, "ssh") + " \"$@\"\n"
+	own := t.TempDir()
+	if err := os.WriteFile(filepath.Join(own, "ssh"), []byte(wrapper), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	args := harness.Spxrun(t, "2", program(t))
+	args = append([]string{args[0], "--iface", "lo", "-host", name + ":1,there:1", "--gdb", "1"}, args[1:]...)
+	commands := "set pagination off\nset confirm off\nset var seen_by_debugger = 23\ndetach\nquit\n"
+	o := harness.Run(t, harness.Command{Args: args, Stdin: commands, Env: []string{"DISPLAY=", "TMUX=", "PATH=" + own + ":" + os.Getenv("PATH")}, Limit: limit})
+	text, _ := os.ReadFile(calls)
+	if o.Status != 0 || o.Late || !strings.Contains(o.Stdout, "rank 0 sum 23\n") || !strings.Contains(string(text), "ssh -t\n") {
+		t.Errorf("exit status %d\n%s--- ssh was called so:\n%s", o.Status, o.Text(), text)
+	}
+}

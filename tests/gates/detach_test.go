@@ -99,6 +99,8 @@ func TestDetach(t *testing.T) {
 	waiting.Wait() //nolint:errcheck // its status is looked at; 1 if it came when all was over
 	if got := waiting.ProcessState.ExitCode(); got != 3 && got != 1 {
 		t.Errorf("spxctl wait: exit status %d", got)
+	} else if text, err := os.ReadFile(d.out); got == 3 && (err != nil || !bytes.HasSuffix(text, []byte(" has ended, exit status 3\n"))) {
+		t.Errorf("spxctl wait returns before the last line is written (%v):\n%s", err, text)
 	}
 	d.ends("begun\n", "of it\n", "go on\n", "spxrun: job "+d.name+" has ended, exit status 3\n")
 	if o := d.ctl("wait", d.name); o.Status != 1 || !strings.Contains(o.Stderr, "is none of the") {

@@ -52,7 +52,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// zsh and fish themselves complete a line with what is installed: zsh in a terminal of its own (zpty), as a user would by the tab key.
+// The shells themselves complete a line with what is installed: bash by bash-completion, which finds the files, and zsh (zpty) in a terminal, as a user would by
+// the tab key.
 func TestCompletionByShells(t *testing.T) {
 	home := installed(t)
 	t.Run("fish", func(t *testing.T) {
@@ -63,6 +64,25 @@ func TestCompletionByShells(t *testing.T) {
 				Env: []string{"HOME=" + t.TempDir(), "PATH=" + home + "/bin:" + os.Getenv("PATH")}})
 			if word, _, _ := strings.Cut(strings.TrimSpace(o.Stdout), "\t"); o.Status != 0 || word != want {
 				t.Errorf("%q is completed by %q, not %q\n%s", line, word, want, o.Text())
+			}
+		}
+	})
+	t.Run("bash", func(t *testing.T) {
+		loader := "/usr/share/bash-completion/bash_completion"
+		if _, err := os.Stat(loader); err != nil {
+			loader = filepath.Join(harness.Debian(t, "bash-completion"), loader)
+		}
+		for line, want := range map[string]string{"spxrun --on-d": "spxrun --on-death ", "spxrun --on-death co": "spxrun --on-death continue ", "spxctl resi": "spxctl resize ",
+			"spxctl jobs --js": "spxctl jobs --json "} {
+			dir := t.TempDir()
+			rc := "source " + loader + `; bind 'set bell-style none'; bind -x '"\C-x": printf "%s" "$READLINE_LINE" >line; kill -9 $$'` + "\n"
+			if err := os.WriteFile(filepath.Join(dir, "rc"), []byte(rc), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			o := harness.Start(t, harness.Command{Args: []string{"script", "-qec", "bash --rcfile rc -i", "/dev/null"}, Stdin: line + "\t\x18", Dir: dir,
+				Env: []string{"HOME=" + dir, "TERM=dumb", "XDG_DATA_DIRS=" + home + "/share", "PATH=" + home + "/bin:" + os.Getenv("PATH")}})
+			if got, err := os.ReadFile(filepath.Join(dir, "line")); err != nil || string(got) != want {
+				t.Errorf("%q is completed to %q, not %q (%v)\n%s", line, got, want, err, o.Text())
 			}
 		}
 	})

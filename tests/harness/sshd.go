@@ -1,0 +1,86 @@
+package harness
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The test's own OpenSSH server, on the loopback interface, with a key of its own, until the test ends; it returns a folder with a program ssh that reaches
+// it under any host name, without a question. Skips the test where there can be none.
+func SSHD(t testing.TB) (bin string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("an ssh server that lets users in needs root, to have an account for its own processes")
+	}
+	client, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Skip("there is no ssh (Debian: openssh-client)")
+	}
+	server, libraries, dir := "/usr/sbin/sshd", "", t.TempDir()
+	if _, err := os.Stat(server); err != nil {
+		usr := filepath.Join(Debian(t, "openssh-server", "libwrap0"), "usr")
+		found, _ := filepath.Glob(filepath.Join(usr, "lib/*-linux-gnu")) // none is none
+		server, libraries = filepath.Join(usr, "sbin/sshd"), strings.Join(found, ":")
+	}
+	for _, name := range []string{"host", "user"} {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, name)).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	bin = filepath.Join(dir, "bin")
+	write := func(name string, mode os.FileMode, lines ...string) {
+		os.MkdirAll(bin, 0o777) //nolint:errcheck // WriteFile tells
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "DIR", dir)), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("server", 0o666, "ListenAddress 127.0.0.1", fmt.Sprint("Port ", port), "HostKey DIR/host", "AuthorizedKeysFile DIR/user.pub", "StrictModes no", "PidFile none",
+		"PermitRootLogin yes", "AuthenticationMethods publickey")
+	write("client", 0o666, "Host *", "HostName 127.0.0.1", fmt.Sprint("Port ", port), "IdentityFile DIR/user", "IdentitiesOnly yes", "UserKnownHostsFile DIR/known",
+		"StrictHostKeyChecking accept-new", "BatchMode yes", "LogLevel ERROR")
+	write("bin/ssh", 0o777, "#!/bin/sh", `exec `+client+` -F DIR/client "$@"`)
+	// In a mount namespace of its own it has the account and the folder that its package makes when it is installed.
+	write("run", 0o666, "set -e", "cp /etc/passwd DIR/passwd", "grep -q ^sshd: DIR/passwd || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>DIR/passwd",
+		"mount --bind DIR/passwd /etc/passwd", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd", "LD_LIBRARY_PATH="+libraries+" exec "+server+" -D -e -f DIR/server")
+	cmd := exec.Command("unshare", "-m", "sh", filepath.Join(dir, "run"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may have ended
+		cmd.Wait()                                      //nolint:errcheck // it was killed
+	})
+	late := time.AfterFunc(20*time.Second, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck // it may have ended
+	defer late.Stop()
+	var all []string
+	for s := bufio.NewScanner(said); s.Scan(); all = append(all, s.Text()) {
+		if strings.HasPrefix(s.Text(), "Server listening on") {
+			go func() {
+				for s.Scan() { // it must not wait for a reader
+				}
+			}()
+			return bin
+		}
+	}
+	t.Skipf("the ssh server does not start here:\n%s", strings.Join(all, "\n"))
+	return ""
+}
