@@ -9,9 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "basic.h"
+#include "origin.h"
 
 SPX_TLS spx_diag_waits spx_diag_now;
 const spx_coll *(*spx_diag_coll_of)(const spx_request *, int32_t *tag);
+void (*spx_diag_sources)(const spx_comm *, void (*each)(uint32_t proc, void *), void *arg);
 static char *row;     /* of this process; NULL: there is none */
 static uint32_t used; /* slots, a bit each; under the lock */
 
@@ -114,14 +116,33 @@ static void put_coll(spx_diag_wait *w, const spx_coll *c, int32_t tag)
     put_type(w, c->key.rcount ? c->key.rcount : c->rown, c->rtype);
 }
 
+static void put_source(uint32_t proc, void *w)
+{
+  if (proc != spx_me) add_member(w, proc);
+}
+
+/* Those whose message a receive takes that names no member: any one of these. */
+static void put_sources(spx_diag_wait *w, const spx_comm *c, int rank)
+{
+  if (!spx_is_origin(rank)) put_members(w, c);
+  if (spx_diag_sources) spx_diag_sources(c, put_source, w);
+}
+
+/* The rank that the program has given. */
+static int given(int rank)
+{
+  bool any = spx_is_origin(rank) && spx_origin_rank(rank) == SPX_ORIGIN_ANY_RANK;
+  return any && spx_io_process ? MPI_ANY_SOURCE : spx_origin_shown(rank);
+}
+
 static void put_peer(spx_diag_wait *w, const spx_comm *c, int rank, int tag)
 {
-  w->peer_rank = rank;
+  w->peer_rank = given(rank);
   w->tag = tag;
   if (rank >= 0)
     w->peer = c->peer[rank];
   else
-    put_members(w, c);
+    put_sources(w, c, rank);
 }
 
 /* A member of a multicast that has not received it. */
@@ -193,7 +214,7 @@ static void put_list(spx_diag_wait *w)
     if (r->want_src >= 0)
       add_member(w, r->peer);
     else
-      put_members(w, r->comm);
+      put_sources(w, r->comm, r->want_src);
   }
 }
 
@@ -243,7 +264,7 @@ static void put_posted(spx_request *r, void *arg)
   listing *l = arg;
   if (!is_users(r->ctx)) return;
   l->head->posted++;
-  put_entry(l, SPX_QUEUE_POSTED, r->peer, r->want_src, r->want_tag, comm_of(r->ctx), spx_capacity(r), r->comm);
+  put_entry(l, SPX_QUEUE_POSTED, r->peer, given(r->want_src), r->want_tag, comm_of(r->ctx), spx_capacity(r), r->comm);
 }
 
 static void put_unexpected(spx_unex *e, void *arg)
@@ -251,7 +272,7 @@ static void put_unexpected(spx_unex *e, void *arg)
   listing *l = arg;
   if (!is_users(e->ctx)) return;
   l->head->unexpected++;
-  put_entry(l, SPX_QUEUE_UNEXPECTED, e->proc, e->src, e->tag, comm_of(e->ctx), e->bytes, NULL);
+  put_entry(l, SPX_QUEUE_UNEXPECTED, e->proc, spx_origin_shown(e->src), e->tag, comm_of(e->ctx), e->bytes, NULL);
 }
 
 static void put_send(listing *l, const spx_request *r, uint32_t kind)

@@ -17,6 +17,9 @@ typedef struct {
 } spx_diag_waits;
 SPX_HIDDEN extern SPX_TLS spx_diag_waits spx_diag_now;
 
+/* In a system of clusters: the processes of other clusters' side whose messages a receive on this communicator may take (shim/system.c). */
+SPX_HIDDEN extern void (*spx_diag_sources)(const spx_comm *, void (*each)(uint32_t proc, void *), void *arg);
+
 /* What a request of a collective is bound to, and the operation's number; set by plan_request.c. */
 SPX_HIDDEN extern const spx_coll *(*spx_diag_coll_of)(const spx_request *, int32_t *tag);
 

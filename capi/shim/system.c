@@ -10,6 +10,7 @@
 #include <string.h>
 #include "check.h"
 #include "comm.h"
+#include "diag.h"
 #include "dp.h"
 #include "p2p.h"
 #include "settings.h"
@@ -39,6 +40,17 @@ spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t 
   return s;
 }
 
+/* For who asks what a receive waits for (dataplane/diag.c): the IOPs that send to this cluster, or the members of what this IOP receives from. */
+static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void *arg)
+{
+  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; s && s->cluster >= 0 && i < s->ins; i++) each(s->proc[s->in[i]], arg);
+  for (uint32_t i = 0; s && s->cluster < 0 && i < s->worlds; i++) {
+    const spx_comm *w = s->world[i].comm;
+    for (int k = 0; s->world[i].in && (c == w || c == spx_world) && k < w->size; k++) each(w->local[k], arg);
+  }
+}
+
 static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
 
 void spx_system_set(spx_system *s)
@@ -51,6 +63,7 @@ void spx_system_set(spx_system *s)
     spx_comm_set_ctx(spx_world, s->ctx);
   }
   __atomic_store_n(&spx_sys, s, __ATOMIC_RELEASE);
+  spx_diag_sources = each_source;
   for (uint32_t i = 0; s->cluster < 0 && i < s->worlds; i++) {
     spx_comm *c = s->world[i].comm;
     c->flags |= SPX_C_IOP;
@@ -69,6 +82,7 @@ void spx_system_set(spx_system *s)
 
 void spx_system_end(void)
 {
+  spx_diag_sources = NULL;
   spx_sys = NULL;
   spx_io_process = false;
   spx_inlet_from = spx_inlet_to = 0;
@@ -360,7 +374,12 @@ static int await(spx_comm *c, int32_t want, int tag, int *source)
       return MPI_SUCCESS;
     }
     uint64_t most = look_again(closing);
+    spx_diag_now.fn = spx_fn;
+    spx_diag_now.probe.src = want;
+    spx_diag_now.probe.tag = tag;
+    spx_diag_now.probe.comm = c;
     spx_wait_event(ticket, most ? spx_now_ns() + most : 0);
+    spx_diag_now.probe.comm = NULL;
   }
 }
 

@@ -48,11 +48,17 @@ const (
 	Nobody  = -1000
 )
 
+// ClusterIn stands for MPISP_CLUSTER_IN: the I/O processes that lead to a cluster.
+const ClusterIn = -16385
+
 // A Proc is what is known of a process.
 type Proc struct {
 	Proc     int     `json:"proc"` // its number in the job
 	Rank     int     `json:"rank"` // in its MPI_COMM_WORLD
 	World    int     `json:"world"`
+	Part     string  `json:"part,omitempty"` // of a system: "cluster NAME", or what an I/O process is called
+	IO       bool    `json:"io,omitempty"`   // it is an I/O process
+	Age      float64 `json:"age,omitempty"`  // seconds since it was started, of one that has not called MPI_Init
 	Host     string  `json:"host"`
 	Pid      int     `json:"pid"`
 	State    State   `json:"state"`
@@ -147,6 +153,12 @@ type Entry struct {
 
 // name is what a process is called.
 func (p *Proc) name() string {
+	switch {
+	case p.IO && p.Part != "":
+		return p.Part
+	case p.Part != "":
+		return fmt.Sprintf("rank %d of %s", p.Rank, p.Part)
+	}
 	if p.World != 0 {
 		return fmt.Sprintf("rank %d of world %d", p.Rank, p.World)
 	}
@@ -161,13 +173,23 @@ func names(list []*Proc) string {
 	slices.SortFunc(list, func(a, b *Proc) int { return cmp.Or(cmp.Compare(a.World, b.World), cmp.Compare(a.Rank, b.Rank)) })
 	var parts []string
 	for i := 0; i < len(list); {
-		world := list[i].World
+		if list[i].IO {
+			parts = append(parts, list[i].name())
+			i++
+			continue
+		}
+		world, part := list[i].World, list[i].Part
 		var ranks []int
 		for ; i < len(list) && list[i].World == world; i++ {
 			ranks = append(ranks, list[i].Rank)
 		}
 		text := "ranks " + Ranges(ranks)
-		if world != 0 {
+		if len(ranks) == 1 {
+			text = "rank " + Ranges(ranks)
+		}
+		if part != "" {
+			text += " of " + part
+		} else if world != 0 {
 			text += fmt.Sprintf(" of world %d", world)
 		}
 		parts = append(parts, text)

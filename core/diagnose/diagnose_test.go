@@ -121,6 +121,42 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Ranks of a cluster that wait for other clusters wait for any one of the I/O processes that lead there: these are named, and nothing is a deadlock before they can do nothing more.
+func TestClusterIn(t *testing.T) {
+	procs := jobOf(t, "recv any 7", "recv any 7", "recv any 7", "running")
+	for i := range procs {
+		procs[i].Part = "cluster sink"
+		if i < 2 {
+			procs[i].Waits[0].PeerRank, procs[i].Waits[0].Members = ClusterIn, []int{2}
+		}
+	}
+	procs[2].Part, procs[2].IO, procs[3].Part = "I/O process 0 of link a-b", true, "cluster source"
+	procs[2].Waits[0].Members, procs[2].Traffic.HeldMessages = []int{3}, 2
+	found := Find(procs)
+	last := found[len(found)-1]
+	if last.Text != "ranks 0-1 of cluster sink wait for messages from other clusters (MPISP_CLUSTER_IN), which come by I/O process 0 of link a-b" || last.Certain ||
+		!strings.Contains(last.Details[0], "it holds 2 messages") || !strings.Contains(procs[0].Waits[0].Text(), "source=MPISP_CLUSTER_IN") || Hangs(procs, 1) {
+		t.Errorf("%+v", found)
+	}
+	procs[3].State, procs[3].End = Dead, "killed by signal 9"
+	if !Hangs(procs, 1) {
+		t.Errorf("nothing can come any more, and that is not found: %+v", Find(procs))
+	}
+}
+
+// One that has not called MPI_Init is named, and for how long it has been there.
+func TestBeforeInit(t *testing.T) {
+	procs := jobOf(t, "coll MPI_Barrier 0", "running", "coll MPI_Barrier 0")
+	procs[1].State, procs[1].Age = Starting, 7.25
+	want := "ranks 0,2 wait for rank 1, which has not called MPI_Init in the 7.2 s since it was started"
+	if all := strings.Join(Waits(procs), "\n"); !strings.Contains(all, want) {
+		t.Errorf("%s\nlacks %q", all, want)
+	}
+	if all := strings.Join(Ps(procs), "\n"); !strings.Contains(all, "7.2 s  before MPI_Init") {
+		t.Errorf("%s", all)
+	}
+}
+
 // With MPI_THREAD_MULTIPLE a thread that is not seen may go on: nothing is certain.
 func TestThreadsAreNeverStuck(t *testing.T) {
 	procs := jobOf(t, "recv 1 7", "recv 0 7")

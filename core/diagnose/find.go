@@ -27,6 +27,7 @@ const (
 	WrongMatch = "no message fits"
 	Unmatched  = "unmatched send"
 	Computing  = "computing"
+	Link       = "nothing comes in"
 )
 
 // Find looks at a job, and says what holds it up: the most telling first.
@@ -51,6 +52,7 @@ func Find(procs []Proc) []Finding {
 		add(3, true, Deadlock, circle, "deadlock: "+circleText(circle), callsOf(circle)...)
 	}
 	j.computing(len(out) > 0, add)
+	j.linksIn(add)
 	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.weight, b.weight) })
 	return out
 }
@@ -243,6 +245,31 @@ func (j *job) oddOnes(stuck map[*Proc]bool, add adder) {
 			}
 			add(2, stuck[p], MissingOne, list, fmt.Sprintf("%s %s in %s on %s: %s %s it", names(list), missing, w.Coll, w.commName(), names(slices.Clone(there)), verb), callsOf(list)...)
 		}
+	}
+}
+
+// linksIn: processes of a cluster that wait for messages from others, and what the I/O processes do that lead to it.
+func (j *job) linksIn(add adder) {
+	by := map[string][]*Proc{}
+	sources := map[string][]*Proc{}
+	for _, p := range j.list {
+		for i := range p.Waits {
+			if w := &p.Waits[i]; (w.What == Recv || w.What == Probe) && w.PeerRank == ClusterIn {
+				by[p.Part], sources[p.Part] = append(by[p.Part], p), j.procs(w.Members)
+				break
+			}
+		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(by)) {
+		verb := "wait"
+		if len(by[part]) == 1 {
+			verb = "waits"
+		}
+		var details []string
+		for _, q := range sources[part] {
+			details = append(details, fmt.Sprintf("%s %s; it holds %d messages of %d bytes", q.name(), doing(q), q.Traffic.HeldMessages, q.Traffic.HeldBytes))
+		}
+		add(5, false, Link, by[part], fmt.Sprintf("%s %s for messages from other clusters (MPISP_CLUSTER_IN), which come by %s", names(slices.Clone(by[part])), verb, names(slices.Clone(sources[part]))), details...)
 	}
 }
 

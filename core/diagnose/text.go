@@ -33,6 +33,9 @@ func tagText(tag int) string {
 }
 
 func rankText(rank int) string {
+	if rank == ClusterIn {
+		return "MPISP_CLUSTER_IN"
+	}
 	if rank == Anybody {
 		return "MPI_ANY_SOURCE"
 	}
@@ -45,7 +48,7 @@ func (e *Entry) text() string {
 	case PostedReceive:
 		return fmt.Sprintf("receive of at most %d bytes from rank %s, tag %s, on %s", e.Bytes, rankText(e.Rank), tagText(e.Tag), e.commName())
 	case Unexpected:
-		return fmt.Sprintf("message of %d bytes from rank %d, tag %d, on %s", e.Bytes, e.Rank, e.Tag, e.commName())
+		return fmt.Sprintf("message of %d bytes from rank %s, tag %d, on %s", e.Bytes, rankText(e.Rank), e.Tag, e.commName())
 	}
 	return fmt.Sprintf("message of %d bytes to rank %d, tag %d, on %s", e.Bytes, e.Rank, e.Tag, e.commName())
 }
@@ -114,7 +117,7 @@ func (p *Proc) where() string {
 	case Stopped:
 		what = "is stopped by a signal"
 	case Starting:
-		what = "has not called MPI_Init"
+		what = fmt.Sprintf("has not called MPI_Init in the %.1f s since it was started", p.Age)
 	}
 	if at := place(p.Stack); at != "" {
 		what += ": it is in " + at
@@ -203,6 +206,8 @@ func Ps(procs []Proc) []string {
 			since, what = fmt.Sprintf("%.1f s", p.Waits[0].For), p.Waits[0].Text()
 		} else if at := place(p.Stack); at != "" {
 			what += ", in " + at
+		} else if p.State == Starting && p.Age > 0 {
+			since = fmt.Sprintf("%.1f s", p.Age)
 		} else if p.End != "" {
 			what += ": " + p.End
 		}

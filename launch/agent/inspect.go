@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"libspx/cluster/layout"
 	"libspx/core/diagnose"
 	"libspx/core/mpierr"
 	"libspx/launch/control"
@@ -109,7 +110,35 @@ func (a *agent) complete(procs []diagnose.Proc) []diagnose.Proc {
 			out = append(out, p)
 		}
 	}
+	a.namePart(out)
 	return out
+}
+
+// namePart says of the processes of a system what they belong to.
+func (a *agent) namePart(list []diagnose.Proc) {
+	if len(a.spec.Programs) == 0 {
+		return
+	}
+	text := variable(a.spec.Programs[0].Env, layout.Variable)
+	if text == "" {
+		return
+	}
+	l, err := layout.Decode(text)
+	if err != nil {
+		return
+	}
+	for i := range list {
+		p := &list[i]
+		switch role, index, _ := l.Find(p.Proc); role {
+		case layout.Compute:
+			p.Part = "cluster " + l.Clusters[index].Name
+		case layout.IO:
+			p.Part, p.IO = fmt.Sprintf("I/O process %d", index), true
+			if links := l.IOPs[index].Links; len(links) > 0 {
+				p.Part += " of link " + l.Links[links[0]].Name
+			}
+		}
+	}
 }
 
 func (a *agent) hostName(number int) string {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"libspx/launch/command"
 	"libspx/launch/control"
+	"libspx/launch/hosts"
 	"libspx/launch/mpir"
 )
 
@@ -37,7 +39,7 @@ func newDebugging(j *command.Job, spec *control.Job) (*debugging, error) {
 	}
 	spec.Hold = true
 	d := &debugging{ranks: j.Gdb, rsh: spec.Rsh}
-	if d.rsh == nil {
+	if d.rsh == nil || slices.Equal(d.rsh, hosts.SSH) { // a debugger has a terminal
 		d.rsh = []string{"ssh", "-t"}
 	}
 	if len(d.ranks) == 0 {

@@ -31,10 +31,13 @@ func Find(entries, files, rsh []string, getenv func(string) string) (list []Host
 		rsh = given.Rsh // which reaches no others
 	}
 	if len(rsh) == 0 {
-		rsh = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
+		rsh = SSH
 	}
 	return list, rsh, nil
 }
+
+// SSH reaches other hosts where nothing else is said: without a terminal, and without questions.
+var SSH = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
 
 // granted is what a batch system has given; nil: nothing, or SPX_ALLOCATION=none says to leave it alone.
 func granted(getenv func(string) string) (*Allocation, error) {

@@ -6,6 +6,7 @@ package inspect
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -111,7 +112,7 @@ func about(segment *shm.Segment, p Process, host string) diagnose.Proc {
 	}
 	switch segment.OwnerState(p.Number) {
 	case shm.OwnerNone:
-		out.State = diagnose.Starting
+		out.State, out.Age = diagnose.Starting, age(p.Pid)
 	case shm.OwnerFinalized:
 		out.State = diagnose.Finalized
 	default:
@@ -148,6 +149,26 @@ func state(pid int) byte {
 		return b[at+2]
 	}
 	return 0
+}
+
+// age is for how many seconds a process has been there; 0: that is not known.
+func age(pid int) float64 {
+	const perSecond = 100 // USER_HZ, of every Linux
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	at := strings.LastIndexByte(string(b), ')')
+	var t unix.Timespec
+	if err != nil || at < 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
+		return 0
+	}
+	fields := strings.Fields(string(b[at+1:]))
+	if len(fields) < 20 {
+		return 0
+	}
+	began, err := strconv.ParseFloat(fields[19], 64)
+	if err != nil {
+		return 0
+	}
+	return max(0, float64(t.Nano())/1e9-began/perSecond)
 }
 
 // clock is CLOCK_MONOTONIC in ns.

@@ -147,7 +147,7 @@ const prepare = `export PATH=$PWD/build/bin:$PATH
 mkdir scratch && cd scratch && ln -s .. try && ln -s ../build ../examples .
 cp examples/hello.c hello.c; cp hello.c hello.cc; cp hello.c program.c; cp ../tests/install/testdata/hello.f90 .
 mpicc hello.c -o a.out && for name in master worker program survivor hello; do cp a.out $name; done
-echo 'localhost slots=4' >hosts; 
+echo 'localhost slots=4' >hosts;
 printf '[[cluster]]\nname = "input"\nprogram = "./a.out"\nranks = 2\n\n[[cluster]]\nname = "detection"\nprogram = "./a.out"\nranks = 4\n\n[[link]]\nfrom = "input"\nto = "detection"\niops = 2\n' >system.toml
 spxrun --trace FILE -n 2 ./a.out`
 

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The test's own OpenSSH server, on the loopback interface, with a key of its own, until the test ends; it returns a folder with a program ssh that reaches
-// it under any host name, without a question. Skips the test where there can be none.
+// The test's own OpenSSH server, on the loopback interface, with a key of its own, until the test ends; its host is called "there". It returns a folder with a program ssh that
+// reaches it under any name, without a question. Skips the test where there can be none.
 func SSHD(t testing.TB) (bin string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -54,9 +54,9 @@ func SSHD(t testing.TB) (bin string) {
 		"StrictHostKeyChecking accept-new", "BatchMode yes", "LogLevel ERROR")
 	write("bin/ssh", 0o777, "#!/bin/sh", `exec `+client+` -F DIR/client "$@"`)
 	// In a mount namespace of its own it has the account and the folder that its package makes when it is installed.
-	write("run", 0o666, "set -e", "cp /etc/passwd DIR/passwd", "grep -q ^sshd: DIR/passwd || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>DIR/passwd",
+	write("run", 0o666, "set -e", "hostname there", "cp /etc/passwd DIR/passwd", "grep -q ^sshd: DIR/passwd || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>DIR/passwd",
 		"mount --bind DIR/passwd /etc/passwd", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd", "LD_LIBRARY_PATH="+libraries+" exec "+server+" -D -e -f DIR/server")
-	cmd := exec.Command("unshare", "-m", "sh", filepath.Join(dir, "run"))
+	cmd := exec.Command("unshare", "-mu", "sh", filepath.Join(dir, "run"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	said, err := cmd.StderrPipe()
 	if err == nil {

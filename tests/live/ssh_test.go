@@ -56,9 +56,7 @@ func TestListen(t *testing.T) {
 		t.Fatalf("the page is at %s", address)
 	}
 	server, _, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")
-	if text := viewOf(address, server); !strings.Contains(text, j.number) {
-		t.Errorf("the page shows %s", text)
-	}
+	until(t, "page there", func() bool { return strings.Contains(viewOf(address, server), j.number) })
 	if text := viewOf(address, fmt.Sprintf("127.0.0.1:%s", server[strings.LastIndexByte(server, ':')+1:])); text != "" {
 		t.Errorf("on 127.0.0.1, where it should not listen, is %s", text)
 	}
