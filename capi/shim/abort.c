@@ -104,7 +104,7 @@ static bool may_say_end(int status, const char *text, int *turn)
 {
   int early = enter_early(text, turn);
   if (early == SPX_EARLY_FIRST || early == SPX_EARLY_AGAIN) return early == SPX_EARLY_FIRST;
-  if (!spx_segment) return spx_may_say(text, text, turn);
+  if (!spx_segment || spx_forked) return spx_may_say(text, text, turn); /* a forked child ends alone */
   bool may = spx_may_say("the end of the job", text, turn), first = claim(status);
   return *turn >= 0 || (may && first);
 }
@@ -118,7 +118,7 @@ void spx_end_job(int code, const char *text)
     await_printed();
     spx_said(turn);
   }
-  if (spx_segment) spx_publish_owner(SPX_OWNER_ABORTED);
+  if (spx_segment && !spx_forked) spx_publish_owner(SPX_OWNER_ABORTED);
   _exit(exit_status(code));
 }
 

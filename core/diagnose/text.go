@@ -235,6 +235,14 @@ func Stacks(procs []Proc) (out []string) {
 	return out
 }
 
+// many is a number of things by name.
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // QueueLines shows the queues of all processes.
 func QueueLines(procs []Proc) (out []string) {
 	titles := map[string]string{PostedReceive: "posted", Unexpected: "unexpected", Announced: "sent, not received", NoRoom: "waits for room"}
@@ -245,7 +253,7 @@ func QueueLines(procs []Proc) (out []string) {
 			out = append(out, fmt.Sprintf("%s: not known: it %s", p.name(), doing(p)))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %d receives posted, %d messages unexpected, %d sends pending", p.name(), q.Posted, q.Unexpected, q.Pending))
+		out = append(out, fmt.Sprintf("%s: %s posted, %s unexpected, %s pending", p.name(), many(q.Posted, "receive"), many(q.Unexpected, "message"), many(q.Pending, "send")))
 		for k := range q.Entries {
 			out = append(out, fmt.Sprintf("  %-19s %s", titles[q.Entries[k].Kind], q.Entries[k].text()))
 		}

@@ -119,7 +119,7 @@ func TestSpxctl(t *testing.T) {
 	match(t, "ps", spxctl(t, "ps", j.number), `^ +0 +\d+ .* s  `+call+`$`)
 	match(t, "waits", spxctl(t, "waits", j.number), `^deadlock: rank 0 and rank 1 wait for each other$`, `^  rank 0 is in `+call+` for .*, at swap \(deadlock2\.c:7\)$`)
 	match(t, "stacks", spxctl(t, "stacks", j.number), `^  #0  MPI_Recv \(in .*\)$`, `^  #\d  swap \(deadlock2\.c:7\)$`, `^  #\d  main \(deadlock2\.c:17\)$`)
-	match(t, "queues", spxctl(t, "queues", j.number), `^rank 1: 1 receives posted, 0 messages unexpected, 0 sends pending$`, `posted +receive of at most 4 bytes from rank 0, tag 7, on MPI_COMM_WORLD$`)
+	match(t, "queues", spxctl(t, "queues", j.number), `^rank 1: 1 receive posted, 0 messages unexpected, 0 sends pending$`, `posted +receive of at most 4 bytes from rank 0, tag 7, on MPI_COMM_WORLD$`)
 	for _, p := range j.processes(t) {
 		if len(p.Waits) != 1 || p.Waits[0].Call != "MPI_Recv" || p.Waits[0].Peer != 1-p.Rank || p.Waits[0].For <= 0 {
 			t.Errorf("ps --json: %+v", p)

@@ -20,7 +20,7 @@ func TestInspection(t *testing.T) {
 	for question, list := range map[string][]string{
 		"waits":  {`deadlock: a circle of 3: rank 0 waits for rank 1, rank 1 waits for rank 2, rank 2 waits for rank 0\n`, `rank 2 is in MPI_Send\(.*dest=0, .*at main \(cycle5\.c:14\)`},
 		"stacks": {`rank 0 \(pid \d+ on ` + b.host(1) + `\) .*\n.*MPI_Send .*\n.*main \(cycle5\.c:14\)`, `rank 2 \(pid \d+ on ` + b.host(3) + `\) .*\n.*MPI_Send .*\n.*main \(cycle5\.c:14\)`},
-		"queues": {`(?s)rank 1: 0 receives posted, 1 messages unexpected, 1 sends pending.*unexpected +message of 32000000 bytes from rank 0.*sent, not received +message of 32000000 bytes to rank 2`},
+		"queues": {`(?s)rank 1: 0 receives posted, 1 message unexpected, 1 send pending.*unexpected +message of 32000000 bytes from rank 0.*sent, not received +message of 32000000 bytes to rank 2`},
 		"ps":     {`(?m)^ +0 .* ` + b.host(1) + ` .*MPI_Send`, `(?m)^ +1 .* ` + b.host(2) + ` .*MPI_Send`, `(?m)^ +2 .* ` + b.host(3) + ` .*MPI_Send`},
 	} {
 		text := ask(question, ".")

@@ -1,14 +1,15 @@
-// run: n=4 spxrun="--with-ft"
-// run: n=12 spxrun="--with-ft"
-// Communicators that MPIX_Comm_shrink has made have shared memory for their collectives as all others have: these send no messages. More of
-// them than there are places for at once are made and freed, before and after a death.
+// run: n=4 args=4106 spxrun="--with-ft"
+// run: n=12 args=60 spxrun="--with-ft"
+// Communicators that MPIX_Comm_shrink has made have shared memory for their collectives as all others have: these send no messages. So
+// many of them (args; there are 4,096 places) are made and freed before a death.
 #include <mpi.h>
 #include <mpi-ext.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { PLACES = 4096, CALLS = 50 };
+enum { CALLS = 50 };
 
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle sent;
@@ -66,9 +67,10 @@ int main(int argc, char **argv)
   MPI_Comm_size(MPI_COMM_WORLD, &n);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   open_counter();
-  for (int i = 0; i < PLACES + 10; i++) {
+  int made_before = atoi(argv[1]);
+  for (int i = 0; i < made_before; i++) {
     MPI_Comm made = shrink(MPI_COMM_WORLD);
-    if (i % 500 == 0 || i >= PLACES) use(made);
+    if (i % 500 == 0 || i >= made_before - 10) use(made);
     MPI_Comm_free(&made);
   }
   if (rank == n - 1) raise(SIGKILL);
