@@ -31,6 +31,8 @@ int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster);
 int MPISP_Status_get_rank(const MPI_Status *status, int *rank);
 /* What this thread of an I/O process sends from now on is said to come from where the message of status has come (elsewhere the call does nothing); without a call, from where the message that it has received last has come. */
 int MPISP_Forward(const MPI_Status *status);
+/* Hands a message that this I/O process has found by MPI_Mprobe or MPI_Improbe on to rank dest of comm, with its tag and its source, while it comes: in pieces, through at most room bytes of memory (64 KiB at least). A receiver that takes nothing stops the sender when they are full. request: complete when that rank has it all, or the sender has died, in which case it was never sent. */
+int MPISP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request);
 /* States how many messages, and bytes, this I/O process holds that it has received and not sent on: what the policies least-loaded and shortest-queue go by. */
 int MPISP_Held(int messages, MPI_Count bytes);
 

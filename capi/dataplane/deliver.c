@@ -1,6 +1,7 @@
 /* deliver.c - what an arriving record does: one handler a kind. Called while the record lies in the ring. */
 #include <stdlib.h>
 #include "dp.h"
+#include "pass.h"
 
 #define BOUNCE 65536
 
@@ -315,7 +316,7 @@ static void on_cts(uint32_t peer, const spx_rec *rec)
   if (r && r->kind == SPX_R_MCAST)
     spx_mcast_asked(r, peer, &cts, rec->tag == SPX_CTS_RELAY);
   else if (r)
-    spx_stream_start(r, &cts);
+    spx_stream_start(r, &cts, rec->tag == SPX_CTS_PART);
 }
 
 static void on_cancel(uint32_t peer, const spx_rec *rec)
@@ -334,6 +335,13 @@ static void on_cancelled(const spx_rec *rec)
   spx_rec_id id = id_of(rec);
   spx_request *r = spx_id_find(id.index, id.gen);
   if (r) spx_cancel_answer(r, id.error == 0);
+}
+
+static void on_spoilt(uint32_t peer, const spx_rec *rec)
+{
+  spx_rec_id id = id_of(rec);
+  spx_request *r = spx_stream_to(id.index, id.gen);
+  if (r && r->kind == SPX_R_RECV && r->comm && r->peer == peer) spx_receive_spoilt(r);
 }
 
 void (*spx_check_arrived)(uint32_t peer, const spx_rec *rec);
@@ -355,6 +363,7 @@ bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
   case SPX_REC_MCAST_ACK: spx_mcast_acked(peer, rec); return true;
   case SPX_REC_MCAST_ASK: spx_mcast_on_ask(peer, rec); return true;
   case SPX_REC_MCAST_HAVE: spx_mcast_on_have(peer, rec); return true;
+  case SPX_REC_SPOILT: on_spoilt(peer, rec); return true;
   case SPX_REC_VIA: return spx_net_via(peer, rec);
   case SPX_REC_CLOSE: spx_net_on_close(peer, rec); return true;
   case SPX_REC_CHECK:

@@ -330,6 +330,7 @@ typedef struct spx_unex {
   uint8_t data[];
 } spx_unex;
 SPX_HIDDEN extern uint64_t spx_unex_count, spx_posted_count;
+SPX_HIDDEN extern uint64_t spx_inlets_posted; /* of those: for messages of other clusters */
 /* I/O processes send to a cluster in the context that its MPI_COMM_WORLD had first; it has another one when a standby has taken a rank over. 0: it has
  * not. */
 SPX_HIDDEN extern uint64_t spx_inlet_from, spx_inlet_to;
@@ -369,7 +370,10 @@ SPX_HIDDEN void spx_unex_drop(spx_unex *e);
 enum {
   SPX_RF_HOLDS = 32u /* has references on its communicator and type */,
   SPX_RF_BLOCKING = 64u /* on the caller's stack */,
-  SPX_RF_AWAITED = 128u /* a thread sleeps until it is complete */
+  SPX_RF_AWAITED = 128u /* a thread sleeps until it is complete */,
+  SPX_RF_PASS = 256u /* half of a message that is handed on while it comes: pass.c */,
+  SPX_RF_PARTS = 512u /* send: asked for in parts */,
+  SPX_RF_MATCHED = 1024u /* receive: of a message that a probe had matched */
 };
 /* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an error. */
 SPX_HIDDEN bool spx_send_try(spx_request *r);
@@ -398,7 +402,13 @@ SPX_HIDDEN void spx_each_id(void (*fn)(spx_request *, void *), void *arg);
 SPX_HIDDEN void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
 /* The same, but the sender is asked for DATA only if its memory can not be read. */
 SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
-SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts);
+SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts, bool part);
+/* The byte up to which a send that is asked for may flow now. */
+SPX_HIDDEN uint64_t spx_stream_end(const spx_request *r);
+/* A stream has flowed as far as it may. True: it is over; else it pauses. */
+SPX_HIDDEN bool spx_stream_over(spx_request *r);
+/* One that pauses flows on, if it may. */
+SPX_HIDDEN int spx_stream_resume(spx_request *r);
 /* Sends as much of r as there is room for; true when all has been sent. */
 SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);
 /* Fills and publishes a DATA record at rec: n bytes of r from at on. */
@@ -498,6 +508,7 @@ enum {
   SPX_S_QUEUED, /* send: room */
   SPX_S_SENT,   /* send: ACK, DONE or CTS */
   SPX_S_STREAM, /* send: flows as DATA */
+  SPX_S_PAUSED, /* send: to be asked for its next part or, handed on while it comes, more of the message */
   SPX_S_SELF,   /* send to ourselves: its receive */
   SPX_S_POSTED, /* receive: a message */
   SPX_S_DATA,   /* receive: DATA */

@@ -19,6 +19,7 @@
 #include "dp.h"
 #include "far.h"
 #include "net_long.h"
+#include "pass.h"
 #include "rma.h"
 #include "ways.h"
 
@@ -352,16 +353,50 @@ void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 
 /* ---- two-copy stream ----------------------------------------------------------------------------------------- */
 
-void spx_stream_start(spx_request *r, const spx_rec_cts *cts)
+uint64_t spx_stream_end(const spx_request *r)
 {
-  if (r->state != SPX_S_SENT) return;
+  uint64_t end = r->aux[3];
+  if (SPX_LIKELY(!(r->flags & SPX_RF_PASS))) return end;
+  uint64_t there = spx_pass_there(r);
+  return there < end ? there : end;
+}
+
+bool spx_stream_over(spx_request *r)
+{
+  if (r->aux[1] >= (r->flags & SPX_RF_PARTS ? (uint64_t)r->bytes : r->aux[3])) return true;
+  r->state = SPX_S_PAUSED;
+  return false;
+}
+
+int spx_stream_resume(spx_request *r)
+{
+  if (r->state != SPX_S_PAUSED || r->aux[1] >= spx_stream_end(r)) return 0;
+  spx_tx_stream(r->peer, r);
+  spx_tx_drain();
+  return 1;
+}
+
+/* The next part of a message. */
+static void stream_part(spx_request *r, const spx_rec_cts *cts)
+{
+  uint64_t end = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
+  if (r->aux[2] != ((uint64_t)cts->rx_gen << 32 | cts->rx_index) || end <= r->aux[3]) return;
+  r->aux[3] = end;
+  spx_stream_resume(r);
+}
+
+void spx_stream_start(spx_request *r, const spx_rec_cts *cts, bool part)
+{
+  if (part && (r->state == SPX_S_STREAM || r->state == SPX_S_PAUSED)) stream_part(r, cts);
+  if (r->state != SPX_S_SENT || ((r->flags & SPX_RF_PASS) && spx_pass_asked(r, cts))) return;
   if (!first_to_end(spx_me, cts->index, cts->gen))
     return; /* it has it all, DONE will say so; the buffer may be freed */
   r->aux[1] = 0;
   r->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
   r->aux[3] = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
+  r->flags = part ? r->flags | SPX_RF_PARTS : r->flags & ~(uint32_t)SPX_RF_PARTS;
   spx_stat.streams++;
-  spx_stat.streamed_bytes += cts->bytes;
+  spx_stat.streamed_bytes += part ? (uint64_t)r->bytes : cts->bytes;
   spx_tx_stream(r->peer, r);
   spx_tx_drain();
 }
@@ -373,7 +408,9 @@ void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, ui
   rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
   rec->seq = tx->seq++;
   rec->len = n;
-  if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn) {
+  if (SPX_UNLIKELY(r->flags & SPX_RF_PASS))
+    spx_pass_load(r, at, n, rec->data);
+  else if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn) {
     uint64_t ns = spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->aux[3]);
     if (ns && tells(r, r->aux[3])) spx_ways_took(ways(), SPX_WAY_IN, n, ns);
   } else
@@ -389,7 +426,7 @@ static uint32_t piece_of(const spx_request *r)
 
 bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
 {
-  uint64_t end = r->aux[3];
+  uint64_t end = spx_stream_end(r);
   while (r->aux[1] < end) {
     spx_long_result way = tx->conn ? spx_long_more(tx, r) : SPX_LONG_NOT;
     if (way == SPX_LONG_WAITS) return false;
@@ -442,7 +479,9 @@ void spx_stream_data(const spx_rec *rec)
   static uint32_t pieces;
   bool timed = tells(r, (uint64_t)r->bytes) && ++pieces % TIME_EVERY == 0;
   uint64_t start = timed ? spx_now_ns() : 0;
-  if ((uint64_t)r->bytes >= spx_set.past_cache && r->type->flags & SPX_T_CONTIG)
+  if (SPX_UNLIKELY(r->flags & SPX_RF_PASS))
+    spx_pass_store(r, at, rec->len, rec->data);
+  else if ((uint64_t)r->bytes >= spx_set.past_cache && r->type->flags & SPX_T_CONTIG)
     spx_copy_past_cache((char *)r->buf + at, rec->data, rec->len);
   else
     spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);

@@ -20,7 +20,7 @@ typedef struct {
   spx_unex *first, *last;
 } unex_bin;
 
-uint64_t spx_unex_count, spx_posted_count, spx_inlet_from, spx_inlet_to;
+uint64_t spx_unex_count, spx_posted_count, spx_inlets_posted, spx_inlet_from, spx_inlet_to;
 static uint64_t next_stamp;
 static uint32_t posted_bins, unex_bins; /* powers of two */
 static posted_bin *posted, wild;
@@ -122,6 +122,7 @@ void spx_post(spx_request *r)
   r->state = SPX_S_POSTED;
   bin_append(bin_of(r), r);
   spx_posted_count++;
+  if (SPX_UNLIKELY(spx_is_origin(r->want_src))) spx_inlets_posted++;
 }
 
 void spx_unpost(spx_request *r)
@@ -129,6 +130,7 @@ void spx_unpost(spx_request *r)
   bin_remove(bin_of(r), r);
   r->state = SPX_S_NONE;
   spx_posted_count--;
+  if (SPX_UNLIKELY(spx_is_origin(r->want_src))) spx_inlets_posted--;
 }
 
 spx_request *spx_match_posted(uint64_t ctx, int32_t src, int32_t tag)

@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include "far.h"
 #include "net_conn.h"
+#include "pass.h"
 
 #define BOUNCE    (32u << 10)
 #define SHORT_RUN 1024 /* mean run in bytes below which a receive is filled by copying */
@@ -33,10 +34,10 @@ static bool may_begin(const spx_conn *c, const spx_request *r)
   return (r->type->flags & SPX_T_CONTIG) || spx_has_long_runs(r);
 }
 
-/* The rest of the message, up to a line, as a DATA record behind the bytes that are to be written. False: no room for it now. */
+/* The rest of what may flow now, up to a line, as a DATA record behind the bytes that are to be written. False: no room for it now. */
 static bool write_end(spx_tx *tx, const spx_request *r, uint64_t at)
 {
-  uint64_t n = r->aux[3] - at;
+  uint64_t n = spx_stream_end(r) - at;
   uint32_t bytes = SPX_REC_BYTES(n);
   spx_rec *rec = tx->pos + bytes <= tx->size ? (spx_rec *)(tx->base + tx->pos) : NULL;
   if (!rec) return false;
@@ -49,7 +50,7 @@ static bool begin(spx_tx *tx, spx_request *r)
   spx_conn *c = tx->conn;
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec || !may_begin(c, r)) return false; /* making room may have ended the connection */
-  uint64_t left = r->aux[3] - r->aux[1];
+  uint64_t left = spx_stream_end(r) - r->aux[1];
   uint32_t n = (uint32_t)(least(left - 1, SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
   rec->ctx = n;
   rec->tag = (int32_t)(uint32_t)r->aux[2];
@@ -57,7 +58,7 @@ static bool begin(spx_tx *tx, spx_request *r)
   rec->seq = tx->seq++;
   rec->len = 0;
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_LONG);
-  c->long_out = (spx_long_out){.r = r, .left = n, .at = tx->pos};
+  c->long_out = (spx_long_out){.r = r, .left = n, .at = tx->pos, .to = r->aux[1] + left};
   c->long_out.ends = left - n <= SPX_LINE && write_end(tx, r, r->aux[1] + n);
   return true;
 }
@@ -67,7 +68,7 @@ spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
   spx_conn *c = tx->conn;
   uint64_t before = r->aux[1];
   if (c->long_out.left == 0) {
-    uint64_t left = r->aux[3] - r->aux[1];
+    uint64_t left = spx_stream_end(r) - r->aux[1];
     if (left <= SPX_LINE || left < spx_set.direct_min || !may_begin(c, r)) return SPX_LONG_NOT;
     if (!begin(tx, r)) return c->fd < 0 ? SPX_LONG_NOT : SPX_LONG_WAITS;
   }
@@ -95,6 +96,12 @@ int spx_long_source(spx_long_out *o, struct iovec *v, uint64_t *covered)
     *covered = (uint64_t)done;
     if (runs > 0) return runs;
   }
+  if (r && r->flags & SPX_RF_PASS) {
+    char *from = spx_pass_at(r, at, &n);
+    *v = (struct iovec){from, n};
+    *covered = n;
+    return 1;
+  }
   if (r && !o->copies && (r->type->flags & SPX_T_CONTIG)) {
     *v = (struct iovec){(char *)r->buf + at, n};
     *covered = n;
@@ -115,7 +122,7 @@ void spx_long_written(spx_long_out *o, uint32_t n)
   r->aux[1] += n;
   spx_stat.net_direct += n;
   if (o->left == 0) {
-    if (o->ends) r->aux[1] = r->aux[3];
+    if (o->ends) r->aux[1] = o->to;
     o->r = NULL;
   }
 }
@@ -143,6 +150,12 @@ int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *c
   *covered = 0;
   if (!r) return 0;
   uint64_t at = r->aux[1];
+  if (r->flags & SPX_RF_PASS) {
+    *covered = in->left;
+    char *to = spx_pass_at(r, at, covered);
+    *v = (struct iovec){to, *covered};
+    return 1;
+  }
   if (r->type->flags & SPX_T_CONTIG) {
     *v = (struct iovec){(char *)r->buf + at, in->left};
     *covered = in->left;
@@ -165,7 +178,10 @@ uint32_t spx_long_take(spx_long_in *in, uint32_t peer, const uint8_t *bytes, uin
 {
   n = (uint32_t)least(n, in->left);
   spx_request *r = n ? receive_of(in, peer) : NULL;
-  if (r) spx_unpack(r->buf, r->count, r->type, (int64_t)r->aux[1], (int64_t)(r->aux[1] + n), bytes);
+  if (r && r->flags & SPX_RF_PASS)
+    spx_pass_store(r, r->aux[1], n, bytes);
+  else if (r)
+    spx_unpack(r->buf, r->count, r->type, (int64_t)r->aux[1], (int64_t)(r->aux[1] + n), bytes);
   spx_long_read(in, peer, n);
   return n;
 }

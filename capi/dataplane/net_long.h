@@ -15,6 +15,7 @@ typedef struct {
   spx_request *r; /* whose bytes they are; NULL: it is over, and zeros are written in their place */
   uint32_t left;  /* bytes; 0: none */
   uint32_t at;    /* their place: before out[at] */
+  uint64_t to;    /* ends: the byte behind the last of that record */
   bool ends;      /* out[at] is a DATA record with the rest of the message */
   bool copies;    /* the kernel can not read the buffer */
 } spx_long_out;

@@ -158,7 +158,7 @@ static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
     return true;
   }
   bool contiguous = r->type->flags & SPX_T_CONTIG;
-  if (spx_id_shared(rts.index) && (contiguous || spx_has_long_runs(r))) {
+  if (spx_id_shared(rts.index) && !(r->flags & SPX_RF_PASS) && (contiguous || spx_has_long_runs(r))) {
     rts.addr = (uint64_t)(uintptr_t)r->buf;
     rts.type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
   }
@@ -182,7 +182,8 @@ bool spx_send_try(spx_request *r)
   spx_tx *tx = &spx_txs[r->peer];
   uint64_t n = spx_capacity(r);
   r->bytes = (int64_t)n;
-  if (n > spx_set.eager_max && !(tx->conn && n <= spx_net_eager_max())) return write_rts(tx, r, n);
+  if ((n > spx_set.eager_max && !(tx->conn && n <= spx_net_eager_max())) || (r->flags & SPX_RF_PASS))
+    return write_rts(tx, r, n);
   spx_rec_id id, *sync = NULL;
   if (r->mode == SPX_M_SYNC) {
     if (!r->aux[0] && !spx_id_new(r, &id.index, &id.gen)) {

@@ -83,7 +83,7 @@ int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c
       spx_persistent(SPX_R_RECV, buf, count, t, e->src, e->tag, c, (uint32_t)(e->ctx - c->ctx), SPX_M_STANDARD, out);
   if (rc != MPI_SUCCESS) return rc;
   spx_lock();
-  (*out)->flags = ((*out)->flags & ~(uint32_t)SPX_RF_PERSISTENT) | SPX_RF_ACTIVE | flags;
+  (*out)->flags = ((*out)->flags & ~(uint32_t)SPX_RF_PERSISTENT) | SPX_RF_ACTIVE | SPX_RF_MATCHED | flags;
   spx_take(*out, e);
   spx_unlock();
   return MPI_SUCCESS;

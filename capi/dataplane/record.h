@@ -42,7 +42,8 @@ typedef enum {
   SPX_REC_CLOSE,      /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
   SPX_REC_LONG,       /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
   SPX_REC_CHECK,      /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
-  SPX_REC_LAST = SPX_REC_CHECK,
+  SPX_REC_SPOILT,     /* spx_rec_id of the receiver: the message that it is receiving was never sent (pass.c) */
+  SPX_REC_LAST = SPX_REC_SPOILT,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
 
@@ -70,6 +71,8 @@ typedef struct {
 } spx_rec_cts;
 /* In its tag: the data of a multicast, for a process that gets them for others. */
 #define SPX_CTS_RELAY 1
+/* The bytes before `bytes` are wanted now; it is asked for more of the message later (pass.c). */
+#define SPX_CTS_PART 2
 typedef struct {
   uint32_t index, gen, seq;
 } spx_rec_cancel;

@@ -330,6 +330,7 @@ static int drain_one(spx_tx *tx)
     spx_request *r = tx->stream;
     if (!spx_stream_more(tx, r, &moved)) return moved;
     tx->stream = r->next;
+    if (!spx_stream_over(r)) continue;
     spx_id_drop(r);
     r->state = SPX_S_NONE;
     spx_complete(r, MPI_SUCCESS);

@@ -24,6 +24,7 @@
 #define GLANCES    16
 #define PASS_AFTER 32 /* empty rounds before a thread passes the lock on to one that waits for it */
 #define FOREVER    UINT64_MAX
+#define INLETS_NS  100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
 uint64_t spx_events;
 int spx_due, spx_event_sleepers;
@@ -459,7 +460,7 @@ static int wait_for(spx_request *r)
     } else if (SPX_FAILED(spx_wait_blocked(r)))
       return MPIX_ERR_PROC_FAILED_PENDING;
     else
-      idle(&w, value, FOREVER);
+      idle(&w, value, SPX_UNLIKELY(spx_inlets_posted != 0) ? INLETS_NS : FOREVER);
   }
 }
 
@@ -487,11 +488,11 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
   for (;;) {
     uint32_t value = bell();
     if (spx_ticket() != ticket) break;
-    uint64_t left = FOREVER;
+    uint64_t left = spx_inlets_posted ? INLETS_NS : FOREVER;
     if (deadline_ns) {
       uint64_t now = spx_now_ns();
       if (now >= deadline_ns) break;
-      left = deadline_ns - now;
+      if (deadline_ns - now < left) left = deadline_ns - now;
     }
     int n = spx_poll(w.empty >= pace.spin_now);
     if (SPX_UNLIKELY(spx_due)) spx_run_due();

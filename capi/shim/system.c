@@ -13,6 +13,7 @@
 #include "diag.h"
 #include "dp.h"
 #include "p2p.h"
+#include "pass.h"
 #include "settings.h"
 
 #define FN spx_fn_name[spx_fn]
@@ -51,11 +52,16 @@ static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void 
   }
 }
 
+static int watch_inlets(spx_poller *p);
+static spx_poller watch = {.poll = watch_inlets};
+static bool watching;
 static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
 
 void spx_system_set(spx_system *s)
 {
   in_system = true;
+  if (!watching) spx_poller_add(&watch);
+  watching = true;
   spx_ranks_hold(s->proc);
   spx_lock();
   if (s->cluster < 0 && !spx_sys) { /* MPI_COMM_WORLD of an IOP: its ranks are none of a communicator */
@@ -82,6 +88,8 @@ void spx_system_set(spx_system *s)
 
 void spx_system_end(void)
 {
+  if (watching) spx_poller_del(&watch);
+  watching = false;
   spx_diag_sources = NULL;
   spx_sys = NULL;
   spx_io_process = false;
@@ -383,6 +391,44 @@ static int await(spx_comm *c, int32_t want, int tag, int *source)
   }
 }
 
+/* What is posted waits in vain when nobody is left who could send it: then it ends as a blocking one does. Whoever leaves rings the bell; the end of a
+ * connection does not. */
+static void end_in_vain(spx_request *r, void *arg)
+{
+  bool closing = false;
+  (void)arg;
+  if (!spx_is_origin(r->want_src) || r->ctx_kind != SPX_CTX_P2P || !nobody_left(r->want_src, &closing)) return;
+  spx_unpost(r);
+  r->src = MPI_PROC_NULL;
+  r->tag = MPI_ANY_TAG;
+  spx_complete(r, MPI_SUCCESS);
+}
+
+static int watch_inlets(spx_poller *p)
+{
+  (void)p;
+  uint64_t posted = spx_inlets_posted;
+  bool closing = false;
+  if (!posted || !__atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE)) return 0;
+  if (!spx_io_process && !nobody_left(SPX_ORIGIN_ANY, &closing)) return 0;
+  if (spx_rx_poll_all(true)) return 1; /* what those have sent who have left comes first */
+  spx_each_posted(end_in_vain, NULL);
+  return spx_inlets_posted != posted;
+}
+
+/* Of probes that do not wait: as from MPI_PROC_NULL when nobody is left. */
+static int look(spx_comm *c, int32_t want, int tag, int *source)
+{
+  bool closing = false;
+  if (!nobody_left(want, &closing)) return MPI_SUCCESS;
+  int flag, rc = spx_iprobe(want, tag, c, SPX_CTX_P2P, &flag, MPI_STATUS_IGNORE, NULL);
+  if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+  if (!flag) *source = MPI_PROC_NULL;
+  return MPI_SUCCESS;
+}
+
+static bool is_glance(void) { return spx_fn == SPX_FN_Iprobe || spx_fn == SPX_FN_Improbe; }
+
 static bool is_blocking(void)
 {
   switch (spx_fn) {
@@ -436,6 +482,7 @@ int spx_resolve_source(spx_comm **c, int *source, const char *arg, int tag)
     return spx_bad_rank(*c, arg, *source);
   *c = spx_world;
   *source = want;
+  if (is_glance()) return look(*c, want, tag, source);
   return is_blocking() ? await(*c, want, tag, source) : MPI_SUCCESS;
 }
 
@@ -530,5 +577,34 @@ int spx_c_SP_Held(int messages, MPI_Count bytes)
   spx_proc *me = spx_proc_of(spx_me);
   __atomic_store_n(&me->io_messages, (uint32_t)messages, __ATOMIC_RELAXED);
   __atomic_store_n(&me->io_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+  return MPI_SUCCESS;
+}
+
+int spx_c_SP_Pass(MPI_Message *message, int dest, spx_comm *comm, MPI_Count room, MPI_Request *request)
+{
+  spx_request *r;
+  if (!spx_io_process)
+    return spx_raise(SPX_K_COMM, spx_comm_handle(comm), MPI_ERR_COMM, FN,
+                     "this is no I/O process: it has no messages to hand on");
+  if (room < 0) return spx_bad_negative(SPX_K_COMM, spx_comm_handle(comm), MPI_ERR_ARG, "room", room);
+  SPX_TRY(iop_dest(&comm, &dest, "dest"));
+  int rc;
+  if (*message == MPI_MESSAGE_NO_PROC) {
+    rc = spx_irecv(NULL, 0, (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE), MPI_PROC_NULL, MPI_ANY_TAG, comm, SPX_CTX_P2P, 0,
+                   &r);
+    if (rc != MPI_SUCCESS) return spx_p2p_fail(comm, rc);
+  } else {
+    spx_message *m = (spx_message *)spx_get(SPX_K_MSG, *message);
+    spx_comm *from = m->comm;
+    rc = spx_pass_start(m->unexpected, from, dest, comm, (uint64_t)room, &r);
+    if (rc != MPI_SUCCESS) {
+      spx_detail("no memory to hand a message on through %lld bytes", (long long)room);
+      return spx_p2p_fail(comm, rc);
+    }
+    spx_retire(SPX_K_MSG, &m->o);
+    spx_unref(SPX_K_COMM, &from->o);
+  }
+  *message = MPI_MESSAGE_NULL;
+  *request = spx_request_handle(r);
   return MPI_SUCCESS;
 }

@@ -65,6 +65,17 @@ int MPISP_Forward(const MPI_Status *status)
   return spx_c_SP_Forward(status);
 }
 
+int MPISP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request)
+{
+  SPX_ENTER(SPX_FN_SP_Pass, spx_t_SP_Pass(message, dest, comm, room, request));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(message, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "message"));
+  SPX_CHECK(*message == MPI_MESSAGE_NO_PROC || spx_get(SPX_K_MSG, *message), spx_bad_handle(SPX_K_COMM, comm, SPX_K_MSG, "message", *message));
+  SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
+  return spx_c_SP_Pass(message, dest, c_comm, room, request);
+}
+
 int MPISP_Held(int messages, MPI_Count bytes)
 {
   SPX_ENTER(SPX_FN_SP_Held, spx_t_SP_Held(messages, bytes));

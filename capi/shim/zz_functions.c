@@ -768,6 +768,7 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPISP_Status_get_cluster",
   "MPISP_Status_get_rank",
   "MPISP_Forward",
+  "MPISP_Pass",
   "MPISP_Held",
   "ulfm_dyprc_merge_child",
   "ulfm_dyprc_poll",
@@ -1047,5 +1048,6 @@ const uint16_t spx_fn_makes[SPX_FN_COUNT] = {
   [SPX_FN_X_Checkpoint_create] = 1u << SPX_K_CHECKPOINT,
   [SPX_FN_X_Comm_repair] = 1u << SPX_K_COMM,
   [SPX_FN_SP_World_get] = 1u << SPX_K_COMM,
+  [SPX_FN_SP_Pass] = 1u << SPX_K_REQ,
   [SPX_FN_dyprc_merge_child] = 1u << SPX_K_COMM,
 };

@@ -768,11 +768,12 @@ enum {
   SPX_FN_SP_Status_get_cluster = 762,
   SPX_FN_SP_Status_get_rank = 763,
   SPX_FN_SP_Forward = 764,
-  SPX_FN_SP_Held = 765,
-  SPX_FN_dyprc_merge_child = 766,
-  SPX_FN_dyprc_poll = 767,
-  SPX_FN_dyprc_point = 768,
-  SPX_FN_dyprc_resume = 769,
-  SPX_FN_COUNT = 770
+  SPX_FN_SP_Pass = 765,
+  SPX_FN_SP_Held = 766,
+  SPX_FN_dyprc_merge_child = 767,
+  SPX_FN_dyprc_poll = 768,
+  SPX_FN_dyprc_point = 769,
+  SPX_FN_dyprc_resume = 770,
+  SPX_FN_COUNT = 771
 };
 #endif

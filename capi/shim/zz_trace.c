@@ -4874,6 +4874,14 @@ int spx_t_SP_Forward(const MPI_Status *status)
   return spx_call_end(&call, MPISP_Forward(status));
 }
 
+int spx_t_SP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request)
+{
+  int64_t arg[] = {dest, room};
+  spx_call call = {.fn = SPX_FN_SP_Pass, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Pass(message, dest, comm, room, request));
+}
+
 int spx_t_SP_Held(int messages, MPI_Count bytes)
 {
   int64_t arg[] = {messages, bytes};

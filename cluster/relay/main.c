@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "relay.h"
 
 static const char usage[] =
@@ -14,7 +15,7 @@ static const char usage[] =
     "  --to one         where a link leads to several clusters: a message goes to one of them, in turn (the default)\n"
     "       all         to all of them\n"
     "  --queue BYTES    held at most, when more is on its way senders wait (default: 64M; K, M, G may follow)\n"
-    "  --verbose        says what it is joined to\n";
+    "  --verbose        says what it is joined to and, at the end, how much it has handed on\n";
 
 void relay_fail(const char *format, ...)
 {
@@ -123,6 +124,12 @@ int main(int argc, char **argv)
   for (int i = 0; i < r.worlds; i++) look(&r, i);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   relay_run(&r);
+  if (r.verbose) {
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    fprintf(stderr, "spx-iop: %ld messages; at most %lld bytes were held, and %ld KiB resident\n", r.passed,
+            (long long)r.most, used.ru_maxrss);
+  }
   MPI_Finalize();
   return 0;
 }

@@ -1,8 +1,10 @@
 /* queue.c - what has been received and not sent on.
  *
  * Messages are taken in the order in which they come, and sent on in that order where they have the same source: a send is started when its
- * message is complete, and no earlier one of its source is not. The memory for them is bounded: when the limit is reached nothing more is taken, so that the
- * senders wait, who hold what is long themselves. A message longer than the limit is taken when nothing else is held. */
+ * message is complete, and no earlier one of its source is not. Long ones are handed on while they come (MPISP_Pass), through memory that they have for themselves:
+ * as much as is left of the limit, and PASS_LEAST in any case. The memory for all is bounded: when the limit is reached nothing more is taken, so that the
+ * senders wait, who hold what is long themselves. Where ranks that die are replaced a message is kept as a whole, if it is not longer than the limit: it may have to be sent
+ * again; and so is one that goes to several clusters. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +12,16 @@
 #include <time.h>
 #include "relay.h"
 
-#define MESSAGES_MAX 1024  /* held at once, however short: each is looked at in each round */
+#define MESSAGES_MAX 1024        /* held at once, however short: each is looked at in each round */
+#define PASS_FROM    (256 << 10) /* bytes: from this length on a message is handed on while it comes */
+#define PASS_LEAST   (64 << 10)
 #define AT_ONCE      16384 /* bytes: what is taken in and sent on without being kept, as a rule */
 
 typedef struct message {
   struct message *next;
   char *data;
-  int bytes;
+  MPI_Count bytes, held;
+  MPI_Message found; /* it is to be handed on, and that has not begun */
   MPI_Status from;
   int cluster, source;
   MPI_Request in;
@@ -60,8 +65,8 @@ static void fails(message *m, int i, int code)
   world *to = m->send[i].to;
   if (!has_died(code)) relay_fail("a message for rank %d of cluster %d: error %d", m->send[i].rank, to->cluster, code);
   to->waiting[m->send[i].rank]--;
-  m->send[i].due = to->heals;
-  if (to->heals) return;
+  m->send[i].due = to->heals && m->data; /* what was handed on while it came is here no more */
+  if (m->send[i].due) return;
   m->done++;
   if (!to->told)
     fprintf(stderr, "spx-iop: rank %d of cluster %d is dead; messages for it are dropped\n", m->send[i].rank,
@@ -76,10 +81,12 @@ static void start_send(relay *r, message *m, int i)
   m->send[i].due = false;
   to->waiting[rank]++;
   MPISP_Forward(&m->from);
-  if (r->route == ROUTE_DEMAND) /* complete when it has been asked for */
-    code = MPI_Issend(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
+  if (m->found != MPI_MESSAGE_NULL)
+    code = MPISP_Pass(&m->found, rank, to->comm, m->held, &m->send[i].request);
+  else if (r->route == ROUTE_DEMAND) /* complete when it has been asked for */
+    code = MPI_Issend_c(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
   else
-    code = MPI_Isend(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
+    code = MPI_Isend_c(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
   if (code == MPI_SUCCESS) return;
   m->send[i].request = MPI_REQUEST_NULL;
   fails(m, i, code);
@@ -146,7 +153,7 @@ static bool carry_on(relay *r, queue *q)
     *at = m->next;
     if (!*at) q->last = at;
     q->messages--;
-    q->bytes -= m->bytes;
+    q->bytes -= m->held;
     free(m->data);
     free(m);
     moved = true;
@@ -163,11 +170,22 @@ static message *new_message(int sends, MPI_Status *st)
   message *m = need(sizeof *m + (size_t)sends * sizeof m->send[0]);
   memset(m, 0, sizeof *m);
   m->from = *st;
-  MPI_Get_count(st, MPI_BYTE, &m->bytes);
+  MPI_Get_count_c(st, MPI_BYTE, &m->bytes);
+  m->held = m->bytes;
+  m->found = MPI_MESSAGE_NULL;
   MPISP_Status_get_cluster(st, &m->cluster);
   MPISP_Status_get_rank(st, &m->source);
   m->in = MPI_REQUEST_NULL;
   return m;
+}
+
+/* Handed on while it comes, or kept until all of it is here? */
+static bool is_handed_on(const relay *r, const world *from, MPI_Count bytes)
+{
+  if (bytes < PASS_FROM || (r->copy && from->tos > 1)) return false;
+  bool heals = false;
+  for (int i = 0; i < from->tos; i++) heals |= r->world[from->to[i]].heals;
+  return !heals || bytes > r->limit;
 }
 
 /* Takes the message that was found. A short one, when nothing waits, is mostly through before anything is kept of it. */
@@ -177,16 +195,23 @@ static void take(relay *r, queue *q, MPI_Message *found, MPI_Status *st)
   MPISP_Status_get_cluster(st, &cluster);
   world *from = relay_from(r, cluster);
   message *m = new_message(from->tos, st);
-  if (m->bytes == MPI_UNDEFINED) relay_fail("a message is longer than 2^31 - 1 bytes; send it in parts");
-  m->data = need((size_t)m->bytes);
-  if (m->bytes <= AT_ONCE)
-    m->complete = MPI_Mrecv(m->data, m->bytes, MPI_BYTE, found, MPI_STATUS_IGNORE) != MPI_SUCCESS;
-  else
-    MPI_Imrecv(m->data, m->bytes, MPI_BYTE, found, &m->in);
+  if (is_handed_on(r, from, m->bytes)) {
+    MPI_Count left = r->limit - q->bytes;
+    m->found = *found;
+    if (m->held > left) m->held = left > PASS_LEAST ? left : PASS_LEAST;
+  } else {
+    m->data = need((size_t)m->bytes);
+    if (m->bytes <= AT_ONCE)
+      m->complete = MPI_Mrecv_c(m->data, m->bytes, MPI_BYTE, found, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    else
+      MPI_Imrecv_c(m->data, m->bytes, MPI_BYTE, found, &m->in);
+  }
   *q->last = m;
   q->last = &m->next;
   q->messages++;
-  q->bytes += m->bytes;
+  q->bytes += m->held;
+  r->passed++;
+  if (q->bytes > r->most) r->most = q->bytes;
 }
 
 /* Takes what there is, if there is room. */
@@ -198,7 +223,7 @@ static bool take_in(relay *r, queue *q)
     MPI_Status st;
     int flag;
     MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &found, &st);
-    if (!flag) break;
+    if (!flag || found == MPI_MESSAGE_NO_PROC) break;
     take(r, q, &found, &st);
     any = true;
   }

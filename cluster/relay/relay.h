@@ -36,6 +36,8 @@ typedef struct {
   route_kind route;
   bool copy;       /* messages go to all the clusters that they are for, not to one of them in turn */
   MPI_Count limit; /* bytes that may be held */
+  long passed;     /* messages */
+  MPI_Count most;  /* bytes that were held at most */
   bool verbose;
 } relay;
 

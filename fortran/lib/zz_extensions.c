@@ -460,6 +460,20 @@ SAME_IN_F08(mpisp_forward)
 #endif
 
 #ifndef SPX_PROFILE
+void F77(mpisp_pass)(MPI_Fint *message, MPI_Fint *dest, MPI_Fint *comm, MPI_Count *room, MPI_Fint *request, MPI_Fint *ierror) {
+  MPI_Message c_message = MPI_Message_fromint(*message);
+  MPI_Request c_request = MPI_Request_fromint(0);
+  int err = CALL(MPISP_Pass)(&c_message, *dest, MPI_Comm_fromint(*comm), *room, &c_request);
+  if (err == MPI_SUCCESS) {
+    *request = MPI_Request_toint(c_request);
+  }
+  *message = MPI_Message_toint(c_message);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_pass)
+#endif
+
+#ifndef SPX_PROFILE
 void F77(mpisp_held)(MPI_Fint *messages, MPI_Count *bytes, MPI_Fint *ierror) {
   int err = CALL(MPISP_Held)(*messages, *bytes);
   if (ierror) *ierror = err;

@@ -149,6 +149,7 @@ module mpi_ext
   public :: MPISP_Status_get_cluster
   public :: MPISP_Status_get_rank
   public :: MPISP_Forward
+  public :: MPISP_Pass
   public :: MPISP_Held
   public :: ulfm_dyprc_merge_child
   public :: ulfm_dyprc_poll
@@ -893,6 +894,18 @@ module mpi_ext
       integer :: status(MPI_STATUS_SIZE)
       integer, intent(out) :: ierror
     end subroutine MPISP_Forward
+  end interface
+  interface
+    subroutine MPISP_Pass(message, dest, comm, room, request, ierror)
+      import :: MPI_COUNT_KIND
+      implicit none
+      integer, intent(inout) :: message
+      integer, intent(in) :: dest
+      integer, intent(in) :: comm
+      integer(kind=MPI_COUNT_KIND), intent(in) :: room
+      integer, intent(out) :: request
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Pass
   end interface
   interface
     subroutine MPISP_Held(messages, bytes, ierror)
@@ -2130,6 +2143,18 @@ module mpi_f08_ext
       import :: MPI_Status
       implicit none
       type(MPI_Status), intent(in) :: status
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Pass
+    subroutine MPISP_Pass_f08(message, dest, comm, room, request, ierror)
+      import :: MPI_Message, MPI_Comm, MPI_COUNT_KIND, MPI_Request
+      implicit none
+      integer, intent(in) :: dest
+      integer(MPI_COUNT_KIND), intent(in) :: room
+      type(MPI_Message), intent(inout) :: message
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

@@ -1,0 +1,296 @@
+/* pass.c - long messages that an I/O process hands on while they come (MPISP_Pass).
+ *
+ * The message is announced to its receiver before its data are here. They come into a room of bounded size, which is used over and over, and leave it as the receiver takes
+ * them: who asks for them gets a stream of what is there. The sender is asked for parts (SPX_CTS_PART): so much as there is room for, and more when some has left. So
+ * a receiver that takes nothing stops the sender, as soon as the room is full. As long as the receiver has not begun, the room grows, up to what the caller allows: a
+ * message that nobody waits for is kept as any other is.
+ *
+ *   sender --- RTS --> this process --- RTS --> receiver
+ *          <-- CTS, part ---      <-- CTS ---
+ *          --- DATA -->  room  --- DATA -->
+ *
+ * If the sender dies before all is here, the message was never sent: it is taken back (SPX_REC_CANCEL) or, when its receiver has begun, spoilt (SPX_REC_SPOILT), and that
+ * receive waits for another message. If the receiver dies, the rest is taken from the sender and dropped.
+ *
+ * A message that was not announced is here already, as a rule: it is received as any other, and then sent.
+ */
+#include "pass.h"
+#include <stdlib.h>
+#include "dp.h"
+#include "plan_run.h"
+
+#define ROOM_FIRST (512u << 10) /* as long as that is enough it stays in the caches */
+#define ROOM_LEAST (64u << 10)
+
+struct spx_pass {
+  spx_poller poller;
+  spx_request *user, *in, *out;
+  char *room;
+  uint64_t size, most; /* of the room: now, and at most */
+  uint64_t asked;      /* the sender may send what is before this byte */
+  spx_rec_cts cts;
+  uint32_t from;
+  bool spoilt, recalled;
+  bool whole; /* it was not announced: it is taken in full, and then sent */
+  bool sent;
+};
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* ---- the room ------------------------------------------------------------------------------------------------ */
+
+char *spx_pass_at(const spx_request *r, uint64_t at, uint64_t *n)
+{
+  const spx_pass *p = r->priv;
+  uint64_t place = at % p->size;
+  *n = least(*n, p->size - place);
+  return p->room + place;
+}
+
+void spx_pass_load(const spx_request *r, uint64_t at, uint64_t n, void *to)
+{
+  for (uint64_t done = 0, k; done < n; done += k) {
+    k = n - done;
+    const char *from = spx_pass_at(r, at + done, &k);
+    memcpy((char *)to + done, from, k);
+  }
+}
+
+void spx_pass_store(const spx_request *r, uint64_t at, uint64_t n, const void *from)
+{
+  for (uint64_t done = 0, k; done < n; done += k) {
+    k = n - done;
+    char *to = spx_pass_at(r, at + done, &k);
+    memcpy(to, (const char *)from + done, k);
+  }
+}
+
+uint64_t spx_pass_there(const spx_request *r)
+{
+  spx_request *in = ((const spx_pass *)r->priv)->in;
+  return spx_is_done(in) && in->error == MPI_SUCCESS ? (uint64_t)in->bytes : in->aux[1];
+}
+
+/* What is before this byte is not needed any more. */
+static uint64_t gone(const spx_pass *p) { return spx_is_done(p->out) ? (uint64_t)p->in->bytes : p->out->aux[1]; }
+
+/* The receiver has not begun, and the room is full: more of it. It was never used twice so far. */
+static void grow(spx_pass *p)
+{
+  if (p->size >= p->most || gone(p) > 0 || p->in->aux[1] < p->size) return;
+  uint64_t size = least(2 * p->size, p->most);
+  char *room = realloc(p->room, size);
+  if (!room) return; /* it has to do */
+  p->room = room;
+  p->size = size;
+}
+
+/* ---- the sender ---------------------------------------------------------------------------------------------- */
+
+/* Asks for what there is room for, when that is worth a record. */
+static int ask(spx_pass *p)
+{
+  if (p->whole || spx_is_done(p->in)) return 0;
+  grow(p);
+  uint64_t total = (uint64_t)p->in->bytes, to = least(gone(p) + p->size / SPX_LINE * SPX_LINE, total);
+  if (spx_is_done(p->out)) to = total; /* nobody takes it: it is dropped */
+  if (to <= p->asked || (to - p->asked < p->size / 4 && to < total)) return 0;
+  p->asked = p->cts.bytes = to;
+  spx_tx_put(p->from, SPX_REC_CTS, 0, SPX_CTS_PART, 0, &p->cts, sizeof p->cts);
+  return 1;
+}
+
+/* ---- a message that was not sent ----------------------------------------------------------------------------- */
+
+static void spoil(spx_request *out)
+{
+  spx_rec_id id = {.index = (uint32_t)out->aux[2], .gen = (uint32_t)(out->aux[2] >> 32)};
+  spx_tx_put(out->peer, SPX_REC_SPOILT, 0, 0, 0, &id, sizeof id);
+  spx_id_drop(out);
+  out->state = SPX_S_NONE;
+  spx_complete(out, MPIX_ERR_PROC_FAILED);
+}
+
+bool spx_pass_asked(spx_request *out, const spx_rec_cts *cts)
+{
+  const spx_pass *p = out->priv;
+  if (!p->spoilt) return false;
+  out->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
+  spoil(out);
+  return true;
+}
+
+static void take_back(spx_pass *p)
+{
+  spx_request *out = p->out;
+  p->spoilt = true;
+  switch (out->state) {
+  case SPX_S_QUEUED:
+    spx_tx_unqueue(out->peer, out);
+    spx_id_drop(out);
+    out->state = SPX_S_NONE;
+    spx_complete(out, MPIX_ERR_PROC_FAILED);
+    break;
+  case SPX_S_SENT:
+    if (!p->recalled) {
+      spx_rec_cancel ask = {.index = (uint32_t)out->aux[0] - 1, .gen = (uint32_t)(out->aux[0] >> 32), .seq = out->seq};
+      p->recalled = true;
+      spx_tx_put(out->peer, SPX_REC_CANCEL, out->ctx, out->want_tag, out->as, &ask, sizeof ask);
+    }
+    break;
+  case SPX_S_STREAM:
+    spx_tx_unqueue(out->peer, out);
+    spoil(out);
+    break;
+  case SPX_S_PAUSED: spoil(out); break;
+  default: break;
+  }
+}
+
+void spx_receive_spoilt(spx_request *r)
+{
+  spx_id_drop(r);
+  r->state = SPX_S_NONE;
+  if (r->flags & (SPX_RF_PASS | SPX_RF_MATCHED)) {
+    spx_complete(r, MPIX_ERR_PROC_FAILED);
+    return;
+  }
+  r->comm->counts.received--;
+  r->comm->counts.received_bytes -= (uint64_t)r->bytes;
+  r->src = r->want_src;
+  r->tag = r->want_tag;
+  r->bytes = 0;
+  r->full = 0;
+  r->error = MPI_SUCCESS;
+  r->peer = r->want_src >= 0 ? r->comm->peer[r->want_src] : SPX_NO_PEER;
+  spx_recv_start(r);
+}
+
+/* ---- from the beginning to the end --------------------------------------------------------------------------- */
+
+static void end(spx_pass *p)
+{
+  int error = p->in->error != MPI_SUCCESS ? MPI_SUCCESS : p->out->error; /* a message that was not sent is no error */
+  spx_request *user = p->user;
+  user->bytes = p->in->bytes;
+  spx_poller_del(&p->poller);
+  spx_request_free(p->in);
+  spx_request_free(p->out);
+  free(p->room);
+  free(p);
+  spx_complete(user, error);
+}
+
+/* Begins to hand it on; it comes from where it has come from. */
+static void start_out(spx_pass *p)
+{
+  spx_comm *to = p->out->comm;
+  int32_t rank = to->rank;
+  p->sent = true;
+  to->rank = p->in->src;
+  spx_send_start(p->out);
+  to->rank = rank;
+}
+
+static int pump(spx_poller *poller)
+{
+  spx_pass *p = (spx_pass *)poller;
+  int moved = 0;
+  if (p->whole && !p->sent) {
+    if (!spx_is_done(p->in)) return 0;
+    if (p->in->error == MPI_SUCCESS)
+      start_out(p);
+    else
+      spx_complete(p->out, MPI_SUCCESS);
+  } else if (spx_is_done(p->in) && p->in->error != MPI_SUCCESS && !spx_is_done(p->out))
+    take_back(p);
+  if (!spx_is_done(p->out) && !p->spoilt) moved += spx_stream_resume(p->out);
+  moved += ask(p);
+  if (!spx_is_done(p->in) || !spx_is_done(p->out)) return moved;
+  end(p);
+  return moved + 1;
+}
+
+static spx_request *part(spx_pass *p, spx_req_kind kind, spx_comm *c, uint64_t bytes)
+{
+  spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
+  if (!r) return NULL;
+  r->kind = (uint16_t)kind;
+  r->flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL | SPX_RF_HOLDS | (p->whole ? SPX_RF_MATCHED : SPX_RF_PASS);
+  r->buf = p->whole ? p->room : NULL;
+  r->count = r->bytes = (int64_t)bytes;
+  r->full = bytes;
+  r->type = spx_byte_type();
+  r->comm = c;
+  r->priv = p;
+  spx_ref(&c->o);
+  spx_ref(&r->type->o);
+  return r;
+}
+
+static void begin(spx_pass *p, spx_unex *e, spx_comm *from, int dest)
+{
+  spx_request *in = p->in, *out = p->out;
+  in->ctx = e->ctx;
+  in->ctx_kind = (uint32_t)(e->ctx - from->ctx);
+  in->src = in->want_src = e->src;
+  in->tag = in->want_tag = e->tag;
+  in->peer = e->proc;
+  out->ctx = out->comm->ctx;
+  out->src = out->want_src = dest;
+  out->tag = out->want_tag = e->tag;
+  out->peer = out->comm->peer[dest];
+  spx_poller_add(&p->poller);
+  if (p->whole) {
+    spx_take(in, e);
+    pump(&p->poller);
+    return;
+  }
+  from->counts.received++;
+  from->counts.received_bytes += e->bytes;
+  p->from = e->proc;
+  p->cts = (spx_rec_cts){.index = e->index, .gen = e->gen};
+  if (spx_rxs[e->proc].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
+    spx_complete(in, spx_rxs[e->proc].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
+  else
+    in->state = SPX_S_DATA;
+  spx_unex_free(e);
+  start_out(p);
+  pump(&p->poller);
+}
+
+int spx_pass_start(spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t most, spx_request **request)
+{
+  spx_lock();
+  spx_pass *p = calloc(1, sizeof *p);
+  spx_request *user = (spx_request *)spx_new(SPX_K_REQ);
+  if (p && user) {
+    p->user = user;
+    p->whole = e->kind != SPX_REC_RTS;
+    p->most = least(most < ROOM_LEAST ? ROOM_LEAST : most, e->bytes < SPX_LINE ? SPX_LINE : e->bytes);
+    p->size = p->whole ? p->most : least(p->most, ROOM_FIRST);
+    if (p->whole && p->size < e->bytes) p->size = e->bytes;
+    p->room = malloc(p->size);
+    p->in = part(p, SPX_R_RECV, from, e->bytes);
+    p->out = part(p, SPX_R_SEND, to, e->bytes);
+    p->poller.poll = pump;
+  }
+  bool fine = p && user && p->in && p->out && p->room;
+  if (fine) {
+    user->kind = SPX_R_GO;
+    user->flags = SPX_RF_ACTIVE;
+    user->src = user->want_src = dest;
+    user->tag = user->want_tag = e->tag;
+    *request = user;
+    user->comm = to;
+    begin(p, e, from, dest);
+  } else {
+    if (p && p->in) spx_request_free(p->in);
+    if (p && p->out) spx_request_free(p->out);
+    if (user) spx_retire(SPX_K_REQ, &user->o);
+    if (p) free(p->room);
+    free(p);
+  }
+  spx_unlock();
+  return fine ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}

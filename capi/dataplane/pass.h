@@ -1,0 +1,28 @@
+/* pass.h - what pass.c, which hands long messages on while they come, shares with those that move their data. The lock is held.
+ *
+ * Both halves of it, a receive and a send, are requests with SPX_RF_PASS: their data lie in no buffer of theirs, but in a room that is used over and over. */
+#ifndef SPX_PASS_H
+#define SPX_PASS_H
+#include "spx.h"
+#include "record.h"
+
+typedef struct spx_pass spx_pass;
+struct spx_unex;
+
+/* Where byte `at` of the message lies; *n, at most as much as it was: so many bytes lie behind each other from there. */
+SPX_HIDDEN char *spx_pass_at(const spx_request *r, uint64_t at, uint64_t *n);
+/* Copies bytes of the message out of the room, and into it. */
+SPX_HIDDEN void spx_pass_load(const spx_request *r, uint64_t at, uint64_t n, void *to);
+SPX_HIDDEN void spx_pass_store(const spx_request *r, uint64_t at, uint64_t n, const void *from);
+/* So many bytes of the message have come. */
+SPX_HIDDEN uint64_t spx_pass_there(const spx_request *r);
+/* The receiver of the send half asks for its data. True: it was told that there are none. */
+SPX_HIDDEN bool spx_pass_asked(spx_request *out, const spx_rec_cts *cts);
+/* What r is receiving was never sent: it waits for another message, or fails if it was meant for this one alone. */
+SPX_HIDDEN void spx_receive_spoilt(spx_request *r);
+
+/* Hands message e, which was matched on `from`, on to rank dest of `to`, through at most so many bytes if it was announced. *request is complete when that
+ * rank has it all. An error: nothing was done, and e is as it was. */
+SPX_HIDDEN int spx_pass_start(struct spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t most,
+                              spx_request **request);
+#endif

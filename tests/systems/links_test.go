@@ -1,0 +1,93 @@
+package systems
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// link is a system file of two clusters and a link between them.
+func link(sender, receiver, options string) string {
+	return fmt.Sprintf("[[cluster]]\nname = \"a\"\n%s\n[[cluster]]\nname = \"b\"\n%s\n[[link]]\nfrom = \"a\"\nto = \"b\"\n%s\n", sender, receiver, options)
+}
+
+// Messages of up to 40 MB go through relays that hold one MiB: their order by sender and their content stay, and the relays' memory is bounded.
+func TestLongMessages(t *testing.T) {
+	long := program(t, "long")
+	for name, c := range map[string]struct {
+		options string
+		env     []string
+	}{
+		"shared memory": {"", nil},
+		"tcp":           {"", []string{"-x", "SPX_TRANSPORTS=tcp"}},
+		"got":           {"", []string{"-x", "SPX_STREAM_MAX=0"}},
+		"two":           {"iops = 2\nchoice = \"key\"", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := file(t, link(fmt.Sprintf("program = %q\nargs = [\"send\"]\nranks = 2", long), fmt.Sprintf("program = %q\nargs = [\"receive\", \"2\"]\nranks = 1", long),
+				"args = [\"--queue\", \"1M\", \"--verbose\"]\n"+c.options), c.env...)
+			if o.Status != 0 {
+				t.Fatalf("exit status %d\n%s", o.Status, o.Text())
+			}
+			said := regexp.MustCompile(`at most (\d+) bytes were held, and (\d+) KiB resident`).FindAllStringSubmatch(o.Stderr, -1)
+			if want := 1 + strings.Count(c.options, "2"); len(said) != want {
+				t.Fatalf("%d relays have told what they held, of %d\n%s", len(said), want, o.Text())
+			}
+			for _, s := range said {
+				held, _ := strconv.Atoi(s[1])
+				resident, _ := strconv.Atoi(s[2])
+				t.Log(s[0])
+				if held > 1<<20+64<<10 || resident > 36<<10 {
+					t.Errorf("%s; it may hold 1 MiB, and 64 KiB of one message", s[0])
+				}
+			}
+		})
+	}
+}
+
+// Receives and probes that are pending when the last I/O process leaves, or dies, end as from MPI_PROC_NULL.
+func TestPendingReceives(t *testing.T) {
+	pending := program(t, "pending")
+	for _, transport := range []string{"all", "tcp"} {
+		env := []string{"-x", "SPX_TRANSPORTS=tcp"}
+		if transport == "all" {
+			env = nil
+		}
+		t.Run(transport+"/leaves", func(t *testing.T) {
+			o := file(t, link(fmt.Sprintf("program = %q\nargs = [\"one\"]\nranks = 1", pending), fmt.Sprintf("program = %q\nargs = [\"wait\"]\nranks = 1", pending), "iops = 2"), env...)
+			if o.Status != 0 || o.Stdout != "all ended\n" {
+				t.Errorf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
+		t.Run(transport+"/dies", func(t *testing.T) {
+			o := file(t, "[failure]\niop = \"degrade\"\n"+link(fmt.Sprintf("program = %q\nranks = 1", program(t, "dying")), fmt.Sprintf("program = %q\nargs = [\"wait\", \"none\"]\nranks = 1", pending),
+				fmt.Sprintf("iops = 2\nprogram = %q\nargs = [\"kill\"]", program(t, "dying"))), env...)
+			if o.Status != 0 || o.Stdout != "all ended\n" {
+				t.Errorf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
+	}
+}
+
+// A long message whose sender dies while it is on its way was never sent: its receiver gets the next one.
+func TestSpoiltMessage(t *testing.T) {
+	spoilt := program(t, "spoilt")
+	for _, transport := range []string{"all", "tcp"} {
+		for _, how := range []string{"posted", "found"} {
+			t.Run(transport+"/"+how, func(t *testing.T) {
+				var env []string
+				if transport == "tcp" {
+					env = []string{"-x", "SPX_TRANSPORTS=tcp"}
+				}
+				dir := t.TempDir()
+				o := file(t, "[failure]\nprocess = \"degrade\"\n"+link(fmt.Sprintf("program = %q\nargs = [\"send\", %q]\nranks = 2", spoilt, dir),
+					fmt.Sprintf("program = %q\nargs = [\"receive\", %q, %q]\nranks = 1", spoilt, dir, how), "args = [\"--queue\", \"1M\"]"), env...)
+				if o.Stdout != "short\n" || strings.Contains(o.Text(), "check") {
+					t.Errorf("exit status %d\n%s", o.Status, o.Text())
+				}
+			})
+		}
+	}
+}
