@@ -9,6 +9,7 @@ const (
 	cChanBytes       = 0x100
 	cRingsPerProc    = 0x40
 	cRingBytes       = 0x10000
+	cRingNear        = 0x4000
 	cSdescPerProc    = 0x400
 	cShareEntries    = 0x1001
 	cMailboxBytes    = 0x9000

@@ -81,7 +81,7 @@ uint64_t spx_local_copy(const spx_request *from, spx_request *to)
   uint64_t n = accept(to, spx_capacity(from));
   if (from->type->flags & SPX_T_CONTIG) {
     if (to->type->flags & SPX_T_CONTIG)
-      memmove(to->buf, from->buf, n);
+      spx_copy(to->buf, from->buf, n);
     else
       spx_unpack(to->buf, to->count, to->type, 0, (int64_t)n, from->buf);
     return n;

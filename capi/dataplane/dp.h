@@ -49,6 +49,8 @@ typedef struct {
   uint64_t net_eager_max; /* bytes: eager_max for messages over a connection */
   uint64_t direct_min;    /* bytes: streams of this size on go to sockets from the user's buffer */
   uint64_t past_cache;    /* bytes: messages from this size on are stored past the caches */
+  uint32_t copy_min;      /* bytes: copies of this size on are made by loops of our own (copy.c) */
+  uint64_t copy_max;      /* bytes: but not those larger than this */
   uint32_t apart_min;     /* bytes: copies of this size on are timed, and may go past the caches (into.h) */
   uint64_t apart_max;     /* bytes: messages up to this size */
   uint32_t apart_every;   /* one of so many copies is timed */
@@ -126,6 +128,7 @@ typedef struct spx_tx {
   uint32_t pos;  /* where the next record goes */
   uint8_t *base; /* active buffer: channel or ring */
   uint32_t size;
+  uint32_t near; /* beyond it short records look whether they can go to the beginning: spx_tx_near */
   uint32_t seq;
   uint64_t head; /* bytes written in all buffers */
   uint64_t tail; /* bytes consumed, as last read */
@@ -241,10 +244,13 @@ SPX_HIDDEN int spx_tx_unqueue(uint32_t peer, spx_request *r);
 /* The pair's receiver is dead: forgets what waits (requests are completed by the caller). */
 SPX_HIDDEN void spx_tx_kill(uint32_t peer);
 
+/* As far as short records go in a buffer of size bytes while the receiver keeps up: what is used again is still in a first-level cache. */
+static inline uint32_t spx_tx_near(uint32_t size) { return size > SPX_RING_NEAR ? SPX_RING_NEAR : size; }
+
 /* Room for a record of bytes, or NULL. The record is at the returned place; fill it and commit. */
 static inline spx_rec *spx_tx_room(spx_tx *tx, uint32_t bytes)
 {
-  if (SPX_LIKELY(tx->pos + bytes <= tx->size && tx->head + bytes + SPX_LINE - tx->tail <= tx->size))
+  if (SPX_LIKELY(tx->pos + bytes <= tx->near && tx->head + bytes + SPX_LINE - tx->tail <= tx->size))
     return (spx_rec *)(tx->base + tx->pos);
   return spx_tx_room_slow(tx, bytes);
 }
@@ -258,13 +264,25 @@ static inline void spx_bell_if_sleeping(spx_proc *p, uint32_t i)
 static inline void spx_tx_commit(spx_tx *tx, spx_rec *rec, uint32_t bytes, spx_rec_kind kind)
 {
   uint32_t next = tx->pos + bytes;
-  if (next == tx->size) next = 0;
+  if (next == tx->size) next = 0, tx->near = spx_tx_near(tx->size);
   __atomic_store_n((uint64_t *)(tx->base + next), 0, __ATOMIC_RELAXED);
   __atomic_store_n((uint64_t *)rec, (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)tx->epoch << 48,
                    __ATOMIC_RELEASE);
   tx->pos = next;
   tx->head += bytes;
   __atomic_store_n(tx->dirty, 1, __ATOMIC_RELEASE);
+}
+
+/* memmove by loops of our own, for sizes from SPX_COPY_MIN on: copy.c. */
+SPX_HIDDEN void spx_copy_wide(void *to, const void *from, size_t n);
+
+/* memmove. */
+static inline void spx_copy(void *to, const void *from, size_t n)
+{
+  if (n >= spx_set.copy_min)
+    spx_copy_wide(to, from, n);
+  else
+    memmove(to, from, n);
 }
 
 /* memcpy for the sizes of short messages, without a call. */

@@ -67,6 +67,7 @@ bool spx_mcast_prepare(void)
 
 void spx_mcast_detach(void)
 {
+  spx_mcast_relay_detach(); /* they write to the shelf */
   spx_shelf_detach();
   spx_acks_detach();
   spx_mcast_forget_all();

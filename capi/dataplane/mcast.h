@@ -188,6 +188,8 @@ SPX_HIDDEN void spx_mcast_on_ask(uint32_t peer, const struct spx_rec *rec);
 SPX_HIDDEN void spx_mcast_on_have(uint32_t peer, const struct spx_rec *rec);
 /* The communicator is revoked: their masters may not have them any more. */
 SPX_HIDDEN void spx_mcast_relay_revoked(uint64_t ctx);
+/* Gives up what is being relayed. Who can wait waits until spx_mcast_relaying is 0, for others need it. */
+SPX_HIDDEN void spx_mcast_relay_detach(void);
 
 /* ---- mcast_shelf.c -------------------------------------------------------------------------------------------------- */
 typedef struct spx_block spx_block;

@@ -373,3 +373,17 @@ void spx_mcast_relay_revoked(uint64_t ctx)
     spx_complete(x->r, MPIX_ERR_REVOKED);
   }
 }
+
+void spx_mcast_relay_detach(void)
+{
+  while (all) {
+    relay *x = all;
+    all = x->next;
+    spx_poller_del(&x->poller);
+    spx_source_end(&x->source);
+    if (!spx_is_done(x->r)) spx_id_drop(x->r);
+    spx_retire(SPX_K_REQ, &x->r->o);
+    free(x);
+    spx_mcast_relaying--;
+  }
+}

@@ -269,7 +269,8 @@ int spx_net_tx_init(uint32_t peer)
   tx->conn = c;
   tx->chan = &c->out_chan;
   tx->base = c->out;
-  tx->size = OUT_BYTES - SPX_LINE / 2; /* a record never ends there: the next is never at the start by itself */
+  tx->size = tx->near =
+      OUT_BYTES - SPX_LINE / 2; /* a record never ends there: the next is never at the start by itself */
   tx->pos = 0;
   tx->dirty = &c->dirty;
   tx->proc = &c->bell;

@@ -13,9 +13,10 @@
 #include "net_long.h"
 
 #define CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
-#define RETRY_RING 16 /* records between searches for a ring when there is none */
-#define HOT        4  /* senders that are polled without looking at the dirty row */
-#define SCAN_EVERY 8  /* rounds between looks at the dirty row, when there are hot senders */
+#define SHORT      2048 /* bytes of a record that goes back to the beginning of the ring before its end */
+#define RETRY_RING 16   /* records between searches for a ring when there is none */
+#define HOT        4    /* senders that are polled without looking at the dirty row */
+#define SCAN_EVERY 8    /* rounds between looks at the dirty row, when there are hot senders */
 
 spx_tx *spx_txs;
 spx_rx *spx_rxs;
@@ -84,7 +85,7 @@ int spx_tx_init(uint32_t peer)
   }
   tx->chan = c;
   tx->base = c->data;
-  tx->size = CHAN_DATA;
+  tx->size = tx->near = CHAN_DATA;
   tx->dirty = (uint8_t *)(f->base + spx_head(f)->dirty_off + there * spx_head(f)->dirty_stride + f->me);
   tx->proc = spx_file_proc(f, there);
   tx->ring = -1;
@@ -101,9 +102,16 @@ spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes)
   if (SPX_UNLIKELY(tx->conn != NULL)) return spx_net_room(tx, bytes);
   tx->tail = spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE);
   uint64_t used = tx->head - tx->tail;
-  if (tx->pos + bytes <= tx->size) return used + bytes + SPX_LINE <= tx->size ? (spx_rec *)(tx->base + tx->pos) : NULL;
   uint32_t pad = tx->size - tx->pos;
-  if (used + pad + bytes + SPX_LINE > tx->size) return NULL;
+  bool back = used + pad + bytes + SPX_LINE <= tx->size; /* is there room at the beginning? */
+  if (bytes <= pad) {
+    bool near = tx->pos + bytes <= tx->near;
+    if (near || !back || bytes > SHORT) {
+      if (!near) tx->near = tx->size; /* to the end, this time */
+      return used + bytes + SPX_LINE <= tx->size ? (spx_rec *)(tx->base + tx->pos) : NULL;
+    }
+  } else if (!back)
+    return NULL;
   spx_tx_commit(tx, (spx_rec *)(tx->base + tx->pos), pad, SPX_REC_PAD);
   return (spx_rec *)tx->base;
 }
@@ -130,6 +138,7 @@ static bool move_to(spx_tx *tx, uint8_t *base, uint32_t size)
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_SWITCH);
   tx->base = base;
   tx->size = size;
+  tx->near = spx_tx_near(size);
   tx->pos = 0;
   return true;
 }
@@ -511,7 +520,7 @@ static void consume(uint32_t peer, spx_rx *rx, uint32_t bytes)
   rx->pos += bytes;
   if (rx->pos == rx->size) rx->pos = 0;
   rx->consumed += bytes;
-  if (rx->consumed - rx->published >= rx->size / 4) publish_tail(peer, rx);
+  if (rx->consumed - rx->published >= (rx->size < SPX_RING_NEAR ? rx->size : SPX_RING_NEAR) / 4) publish_tail(peer, rx);
 }
 
 static void make_hot(uint32_t peer)

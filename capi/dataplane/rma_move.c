@@ -25,7 +25,7 @@ static void copy(void *to, const spx_type *tt, int64_t tat, const void *from, co
 {
   bool t_plain = tt->flags & SPX_T_CONTIG, f_plain = ft->flags & SPX_T_CONTIG;
   if (t_plain && f_plain)
-    memmove((char *)to + tat, (const char *)from + fat, (size_t)m);
+    spx_copy((char *)to + tat, (const char *)from + fat, (size_t)m);
   else if (t_plain)
     spx_pack(from, 0, ft, fat, fat + m, (char *)to + tat);
   else if (f_plain)

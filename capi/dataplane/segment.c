@@ -28,6 +28,7 @@ enum { FEW_MOST = 4 };
 #define EAGER       (16u << 10)
 #define NET_EAGER   (64u << 10)
 #define DIRECT_MIN  (64u << 10)
+#define COPY_MIN    2048         /* glibc 2.36: rep movsb from 2112 bytes on */
 #define APART_GET   (256u << 10) /* bytes, with up to two processes for each processor */
 #define STREAM_BOTH (2u << 20)   /* bytes, with up to two processes for each processor */
 static crowd crowded_by;
@@ -72,6 +73,8 @@ static void read_settings(void)
       .direct_min = spx_setting_begin(SPX_SET_DIRECT_MIN, DIRECT_MIN, UINT64_MAX),
       .stream_both = stream_both,
       .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
+      .copy_min = (uint32_t)spx_setting_begin(SPX_SET_COPY_MIN, COPY_MIN, UINT32_MAX),
+      .copy_max = spx_setting_begin(SPX_SET_COPY_MAX, 256u << 10, UINT64_MAX),
       .apart_min = (uint32_t)spx_setting_begin(SPX_SET_APART_MIN, 2048, UINT32_MAX),
       .apart_max = spx_setting_begin(SPX_SET_APART_MAX, 256u << 10, UINT64_MAX),
       .apart_get = spx_setting_begin(SPX_SET_APART_GET, apart_get, UINT64_MAX),

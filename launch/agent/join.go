@@ -2,6 +2,7 @@ package agent
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -85,7 +86,17 @@ type (
 		conn *control.Conn
 		job  *control.Job
 		err  error
+		off  bool // that agent has said err
 	}
+)
+
+// Who says why a job does not begin.
+type teller int
+
+const (
+	oneRank     teller = iota // a process of this host
+	thisAgent                 // the processes wait for the launcher, not for this agent, and cannot
+	anotherHost               // it is said on another host
 )
 
 // join is Main for an agent that a process of such a job has started.
@@ -95,7 +106,7 @@ func join() int {
 	unbind()
 	go g.takeLocal()
 	if text := g.meet(); text != "" {
-		return g.giveUp(text, true)
+		return g.giveUp(text, thisAgent, g.early)
 	}
 	if g.mine {
 		return g.lead()
@@ -381,13 +392,13 @@ func (g *gathering) gather() (list []came, failure string) {
 		seen[rank] = g.host
 	}
 	arrive := func(c came) string {
+		list = append(list, c)
 		for _, r := range c.hello.Ranks {
 			if r < 0 || r >= g.size || seen[r] != "" {
 				return fmt.Sprintf("host %s says that it has rank %d of %d, which host %s has", c.hello.Host, r, g.size, seen[r])
 			}
 			seen[r] = c.hello.Host
 		}
-		list = append(list, c)
 		return ""
 	}
 	for _, c := range g.early {
@@ -425,7 +436,7 @@ func (g *gathering) gather() (list []came, failure string) {
 }
 
 // call reaches the agent of rank 0's host, and hears from it what the job is.
-func (g *gathering) call() (t told, failure string) {
+func (g *gathering) call() (t told, failure string, says teller) {
 	hello := &control.Hello{Version: control.Version, Host: g.host}
 	for rank := range g.members {
 		hello.Ranks = append(hello.Ranks, rank)
@@ -444,6 +455,10 @@ func (g *gathering) call() (t told, failure string) {
 		if err == nil {
 			m, err = conn.Receive()
 		}
+		if err == nil && m.Off != "" {
+			g.post(told{err: errors.New(m.Off), off: true})
+			return
+		}
 		if err == nil && (m.Job == nil || m.Job.Self < 1 || m.Job.Self >= len(m.Job.Hosts)) {
 			err = fmt.Errorf("no job was told")
 		}
@@ -451,22 +466,25 @@ func (g *gathering) call() (t told, failure string) {
 			g.post(told{err: fmt.Errorf("it has not let the job begin (%w)", err)})
 			return
 		}
-		g.post(told{conn, m.Job, nil})
+		g.post(told{conn: conn, job: m.Job})
 	}()
 	for e := range g.events {
 		switch e := e.(type) {
 		case said:
 			if r := g.memberOn(e.conn); e.m == nil && r != nil {
-				return t, fmt.Sprintf("rank %d (pid %d on %s) has ended in MPI_Init", r.rank, r.pid, g.host)
+				return t, fmt.Sprintf("rank %d (pid %d on %s) has ended in MPI_Init", r.rank, r.pid, g.host), oneRank
 			}
 		case told:
-			if e.err != nil {
-				return t, fmt.Sprintf("host %s cannot join that of rank 0: %v", g.host, e.err)
+			switch {
+			case e.off:
+				return t, e.err.Error(), anotherHost
+			case e.err != nil:
+				return t, fmt.Sprintf("host %s cannot join that of rank 0: %v", g.host, e.err), oneRank
 			}
-			return e, ""
+			return e, "", oneRank
 		}
 	}
-	return t, ""
+	return t, "", oneRank
 }
 
 // callAny tries the addresses, those in a network of this host first, until one answers or the time is over.
@@ -492,15 +510,18 @@ func callAny(list []netip.AddrPort, id *tcp.Identity) (net.Conn, error) {
 	}
 }
 
-// giveUp ends a job that has not begun. stuck: the processes wait for the launcher, not for this agent, and cannot tell why; else the first of them does.
-func (g *gathering) giveUp(text string, stuck bool) int {
+// giveUp ends a job that has not begun. callers: the agents that have called this one, and hear that somebody here says why.
+func (g *gathering) giveUp(text string, says teller, callers []came) int {
+	for _, c := range callers {
+		tellOff(c, text)
+	}
 	switch {
 	case g.spoken:
 		for _, line := range g.sayings.lines() {
 			fmt.Fprintf(os.Stderr, "libspx: %s\n", line)
 		}
 		g.endByLauncher(job.StatusFailed)
-	case stuck:
+	case says == thisAgent:
 		fmt.Fprintf(os.Stderr, "libspx: %s\n", text)
 		g.endByLauncher(job.StatusFailed)
 	}
@@ -509,7 +530,7 @@ func (g *gathering) giveUp(text string, stuck bool) int {
 		m := g.members[rank]
 		answer := refuse(mpierr.Other, "%s", text)
 		answer.Kind = service.Settle
-		if n > 0 || stuck {
+		if n > 0 || says != oneRank {
 			answer.Number = service.SaidAgain
 		}
 		if m.conn.Send(answer) != nil {
@@ -519,6 +540,9 @@ func (g *gathering) giveUp(text string, stuck bool) int {
 	for len(g.members) > 0 {
 		select {
 		case e := <-g.events:
+			if c, ok := e.(came); ok {
+				tellOff(c, text)
+			}
 			if s, ok := e.(said); ok && s.m == nil {
 				if m := g.memberOn(s.conn); m != nil {
 					delete(g.members, m.rank)
@@ -532,4 +556,9 @@ func (g *gathering) giveUp(text string, stuck bool) int {
 		}
 	}
 	return job.StatusFailed
+}
+
+// tellOff tells the agent of another host that the job does not begin. One that has gone needs no word.
+func tellOff(c came, text string) {
+	c.conn.Send(&control.Message{Off: text}) //nolint:errcheck // see above
 }

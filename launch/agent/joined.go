@@ -33,7 +33,7 @@ func (g *gathering) lead() int {
 		g.arrived.Close()
 	}
 	if failure != "" {
-		return g.giveUp(failure, false)
+		return g.giveUp(failure, oneRank, list)
 	}
 	zero := g.members[0]
 	dir, _ := os.Getwd()
@@ -52,7 +52,7 @@ func (g *gathering) lead() int {
 	}
 	a := newAgent(spec, nil)
 	if err := a.settleJoined(g); err != nil {
-		return g.giveUp(fmt.Sprintf("host %s: %v", g.host, err), false)
+		return g.giveUp(fmt.Sprintf("host %s: %v", g.host, err), oneRank, list)
 	}
 	a.listen()
 	for n, c := range list {
@@ -80,9 +80,9 @@ func (g *gathering) lead() int {
 
 // follow is the life of the agent of another host.
 func (g *gathering) follow() int {
-	t, failure := g.call()
+	t, failure, says := g.call()
 	if failure != "" {
-		return g.giveUp(failure, false)
+		return g.giveUp(failure, says, nil)
 	}
 	t.job.ID, t.job.Key = g.offer.ID, g.offer.Key
 	a := newAgent(t.job, nil)

@@ -142,6 +142,7 @@ type Message struct {
 	Taken   *Taken     // both ways: so much of it was passed on
 
 	Hello *Hello // from it, before the Job: who has come (jobs of other launchers)
+	Off   string // to it, in place of the Job: why the job does not begin; who sends it has said so
 
 	Question *Question // from it: what one of its processes asks
 	Answer   *Answer   // to it

@@ -157,6 +157,7 @@ static void body(spx_comm *c)
     for (int r = 0; r < c->size; r++)
       if (r != c->rank) spx_recv(&x, 1, job_bytes, r, 2, c, SPX_CTX_P2P, MPI_STATUS_IGNORE);
   }
+  while (spx_mcast_relaying + spx_acks_leave() > 0) spx_progress(); /* as MPI_Finalize does */
   spx_mcast_detach();
 }
 
