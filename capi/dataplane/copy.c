@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "dp.h"
-#include "reduce.h"
 
 enum { NONE = 32 << 20 /* taken for the size where the system does not tell */, LEVELS = 4 };
 
@@ -53,7 +52,10 @@ __attribute__((target("avx2"))) static void copy_avx2(char *to, const char *from
 void spx_copy_wide(void *to, const void *from, size_t n)
 {
   static int wide = -1; /* can this processor do that? */
-  if (wide < 0) wide = spx_red_has_avx2();
+  if (SPX_UNLIKELY(wide < 0)) {
+    __builtin_cpu_init();
+    wide = __builtin_cpu_supports("avx2") != 0;
+  }
   if (n <= spx_set.copy_max && n >= 128 && wide > 0 && are_apart(to, from, n))
     copy_avx2(to, from, n);
   else
