@@ -63,9 +63,12 @@ const pageBytes = 4096
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // ringBytes is the size of a ring in a world of n processes. Many processes may each have all their rings: smaller ones then,
-// so that their memory stays within 1 GiB on a host.
+// so that their memory stays within 256 MiB on a host, and with smaller rings within 1 GiB.
 func ringBytes(n int) int {
 	size := cRingBytes
+	if n*cRingsPerProc*size > 1<<28 {
+		size /= 2
+	}
 	for n*cRingsPerProc*size > 1<<30 && size > 16384 {
 		size /= 2
 	}

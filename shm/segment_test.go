@@ -58,7 +58,7 @@ func TestGeometry(t *testing.T) {
 				t.Errorf("%d processes: part %d ends at %d, next begins at %d", n, i, ends[i-1], ends[i])
 			}
 		}
-		if n <= 256 && g.ringBytes != cRingBytes || g.ringBytes < 16384 {
+		if n <= 32 && g.ringBytes != cRingBytes || n <= 256 && g.ringBytes < cRingBytes/2 || g.ringBytes < 16384 {
 			t.Errorf("%d processes: rings of %d bytes", n, g.ringBytes)
 		}
 		if g.total < ends[len(ends)-1] || g.chanRow < n*cChanBytes || g.dirtyStride < n {

@@ -8,7 +8,7 @@ const (
 	cLine            = 0x40
 	cChanBytes       = 0x100
 	cRingsPerProc    = 0x40
-	cRingBytes       = 0x10000
+	cRingBytes       = 0x20000
 	cRingNear        = 0x4000
 	cSdescPerProc    = 0x400
 	cShareEntries    = 0x1001

@@ -15,7 +15,7 @@
 #define SPX_LINE           64
 #define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
-#define SPX_RING_BYTES     65536
+#define SPX_RING_BYTES     131072
 #define SPX_RING_NEAR      16384 /* as much of it as short records use while the receiver keeps up (spx_tx_near) */
 #define SPX_SDESC_PER_PROC 1024  /* get-protocol send descriptors a process may have at once */
 #define SPX_SHARE_ENTRIES  4097  /* communicators with shared memory for collectives, and the first world */
