@@ -21,19 +21,25 @@
 
 #define ROOM_FIRST (512u << 10) /* as long as that is enough it stays in the caches */
 #define ROOM_LEAST (64u << 10)
+#define STUCK_NS   1000000
 
 struct spx_pass {
-  spx_poller poller;
+  spx_pass *next; /* in the order in which they began */
   spx_request *user, *in, *out;
   char *room;
-  uint64_t size, most; /* of the room: now, and at most */
-  uint64_t asked;      /* the sender may send what is before this byte */
+  uint64_t size, most;  /* of the room: now, and at most */
+  uint64_t seen, since; /* so much had left, at that time */
+  uint64_t asked;       /* the sender may send what is before this byte */
   spx_rec_cts cts;
   uint32_t from;
   bool spoilt, recalled;
   bool whole; /* it was not announced: it is taken in full, and then sent */
   bool sent;
 };
+
+static spx_pass *first, **last = &first;
+static int pump(spx_poller *);
+static spx_poller poller = {.poll = pump};
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -87,6 +93,25 @@ static void grow(spx_pass *p)
 
 /* ---- the sender ---------------------------------------------------------------------------------------------- */
 
+/* The room is full, and nobody takes anything out of it: the receiver has not begun, or has stopped. */
+static bool is_stuck(spx_pass *p)
+{
+  uint64_t now = spx_now_ns(), out = gone(p);
+  if (out != p->seen) p->since = now;
+  p->seen = out;
+  if (p->in->aux[1] - out < p->size) return false;
+  return out == 0 ? p->size >= p->most : now - p->since > STUCK_NS;
+}
+
+/* The messages of one sender are asked for one after the other: all at once would come late. Only what is stuck is passed by. */
+static bool is_behind(const spx_pass *p)
+{
+  for (spx_pass *e = first; e != p; e = e->next)
+    if (e->from == p->from && !e->whole && !spx_is_done(e->in) && e->asked < (uint64_t)e->in->bytes && !is_stuck(e))
+      return true;
+  return false;
+}
+
 /* Asks for what there is room for, when that is worth a record. */
 static int ask(spx_pass *p)
 {
@@ -95,6 +120,7 @@ static int ask(spx_pass *p)
   uint64_t total = (uint64_t)p->in->bytes, to = least(gone(p) + p->size / SPX_LINE * SPX_LINE, total);
   if (spx_is_done(p->out)) to = total; /* nobody takes it: it is dropped */
   if (to <= p->asked || (to - p->asked < p->size / 4 && to < total)) return 0;
+  if (is_behind(p)) return 0;
   p->asked = p->cts.bytes = to;
   spx_tx_put(p->from, SPX_REC_CTS, 0, SPX_CTS_PART, 0, &p->cts, sizeof p->cts);
   return 1;
@@ -173,7 +199,11 @@ static void end(spx_pass *p)
   int error = p->in->error != MPI_SUCCESS ? MPI_SUCCESS : p->out->error; /* a message that was not sent is no error */
   spx_request *user = p->user;
   user->bytes = p->in->bytes;
-  spx_poller_del(&p->poller);
+  spx_pass **at = &first;
+  while (*at != p) at = &(*at)->next;
+  *at = p->next;
+  if (!*at) last = at;
+  if (!first) spx_poller_del(&poller);
   spx_request_free(p->in);
   spx_request_free(p->out);
   free(p->room);
@@ -192,9 +222,9 @@ static void start_out(spx_pass *p)
   to->rank = rank;
 }
 
-static int pump(spx_poller *poller)
+/* What can be done for one message. */
+static int carry_on(spx_pass *p)
 {
-  spx_pass *p = (spx_pass *)poller;
   int moved = 0;
   if (p->whole && !p->sent) {
     if (!spx_is_done(p->in)) return 0;
@@ -209,6 +239,17 @@ static int pump(spx_poller *poller)
   if (!spx_is_done(p->in) || !spx_is_done(p->out)) return moved;
   end(p);
   return moved + 1;
+}
+
+static int pump(spx_poller *unused)
+{
+  int moved = 0;
+  (void)unused;
+  for (spx_pass *p = first, *next; p; p = next) {
+    next = p->next;
+    moved += carry_on(p);
+  }
+  return moved;
 }
 
 static spx_request *part(spx_pass *p, spx_req_kind kind, spx_comm *c, uint64_t bytes)
@@ -240,10 +281,12 @@ static void begin(spx_pass *p, spx_unex *e, spx_comm *from, int dest)
   out->src = out->want_src = dest;
   out->tag = out->want_tag = e->tag;
   out->peer = out->comm->peer[dest];
-  spx_poller_add(&p->poller);
+  if (!first) spx_poller_add(&poller);
+  *last = p;
+  last = &p->next;
   if (p->whole) {
     spx_take(in, e);
-    pump(&p->poller);
+    carry_on(p);
     return;
   }
   from->counts.received++;
@@ -256,7 +299,7 @@ static void begin(spx_pass *p, spx_unex *e, spx_comm *from, int dest)
     in->state = SPX_S_DATA;
   spx_unex_free(e);
   start_out(p);
-  pump(&p->poller);
+  carry_on(p);
 }
 
 int spx_pass_start(spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t most, spx_request **request)
@@ -273,7 +316,6 @@ int spx_pass_start(spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t
     p->room = malloc(p->size);
     p->in = part(p, SPX_R_RECV, from, e->bytes);
     p->out = part(p, SPX_R_SEND, to, e->bytes);
-    p->poller.poll = pump;
   }
   bool fine = p && user && p->in && p->out && p->room;
   if (fine) {
