@@ -61,7 +61,7 @@ func (m *Machine) systemBeat(msg Message) {
 			m.system.standing = false
 			m.system.term = max(m.system.term, msg.Term)
 		}
-		if msg.View != nil && m.learn(msg.View) {
+		if before := m.view; msg.View != nil && m.learn(msg.View) && m.view.differs(&before) {
 			m.hurry()
 		}
 		answer.Clusters, answer.Counts = []int{c}, []Count{m.sum(c)}
@@ -237,12 +237,13 @@ func (m *Machine) tell() {
 	}
 }
 
-// judge is the system's master's: what the reports mean, and what is to be done.
+// judge is the system's master's: what the reports mean, and what is to be done. A change of how a cluster is goes down at once, one of how many of its processes live
+// with the next heartbeat: there may be many of those.
 func (m *Machine) judge(anew bool) {
 	if !m.Holds(System, m.now) {
 		return
 	}
-	changed := anew
+	changed, urgent := anew, anew
 	for i := range m.cfg.Clusters {
 		c := &m.view.Clusters[i]
 		before := *c
@@ -251,14 +252,18 @@ func (m *Machine) judge(anew bool) {
 		}
 		m.judgeCluster(i, c)
 		changed = changed || *c != before
+		before.Alive = c.Alive
+		urgent = urgent || *c != before
 	}
 	if !changed {
 		return
 	}
 	m.view.Version++
 	m.tell()
-	m.system.nextBeat = m.now
-	m.hurry()
+	if urgent || m.view.Stopping {
+		m.system.nextBeat = m.now
+		m.hurry()
+	}
 }
 
 func (m *Machine) judgeCluster(i int, c *ClusterView) {

@@ -102,6 +102,20 @@ func (v *View) newer(o *View) bool {
 	return v.Term > o.Term || v.Term == o.Term && v.Version > o.Version
 }
 
+// differs: more than the number of living processes.
+func (v *View) differs(o *View) bool {
+	if v.Term != o.Term || v.Stopping != o.Stopping || len(v.Clusters) != len(o.Clusters) {
+		return true
+	}
+	for i, c := range v.Clusters {
+		c.Alive = o.Clusters[i].Alive
+		if c != o.Clusters[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // Seats: a cluster's has its number.
 const System = -1
 

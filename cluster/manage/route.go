@@ -1,33 +1,22 @@
 package manage
 
+import "slices"
+
 // routes finds ways between agents that share no network: over those that are on several.
 type routes struct {
-	self       int
-	neighbours [][]int       // of every agent
-	distance   map[int][]int // by destination: of every agent from it
-	turns      map[int]int   // by destination: how often another way was asked for
+	self     int
+	agents   []Agent
+	members  map[int][]int // of every network
+	distance map[int][]int // by destination: of every agent from it
+	turns    map[int]int   // by destination: how often another way was asked for
 }
 
 func newRoutes(c *Config) *routes {
-	members := map[int][]int{}
+	r := &routes{self: c.Self, agents: c.Agents, members: map[int][]int{}, distance: map[int][]int{}, turns: map[int]int{}}
 	for i, a := range c.Agents {
 		for _, n := range a.Networks {
-			members[n] = append(members[n], i)
+			r.members[n] = append(r.members[n], i)
 		}
-	}
-	r := &routes{self: c.Self, distance: map[int][]int{}, turns: map[int]int{}}
-	for i, a := range c.Agents {
-		seen := map[int]bool{i: true}
-		var list []int
-		for _, n := range a.Networks {
-			for _, j := range members[n] {
-				if !seen[j] {
-					seen[j] = true
-					list = append(list, j)
-				}
-			}
-		}
-		r.neighbours = append(r.neighbours, list)
 	}
 	return r
 }
@@ -35,14 +24,18 @@ func newRoutes(c *Config) *routes {
 // to is the agent to whom a message for another one is handed: one that is nearer to it, so that nothing goes in a circle. way says which, where there
 // are several; -1: there is none.
 func (r *routes) to(agent, way int) int {
+	mine := r.agents[r.self].Networks
+	if slices.ContainsFunc(mine, func(n int) bool { return slices.Contains(r.agents[agent].Networks, n) }) {
+		return agent
+	}
 	d := r.from(agent)
 	var ways []int
-	for _, n := range r.neighbours[r.self] {
-		if n == agent {
-			return n
-		}
-		if d[n] >= 0 && d[n] < d[r.self] {
-			ways = append(ways, n)
+	for k, n := range mine {
+		for _, a := range r.members[n] {
+			known := slices.ContainsFunc(mine[:k], func(o int) bool { return slices.Contains(r.agents[a].Networks, o) }) // has been listed
+			if !known && d[a] >= 0 && d[a] < d[r.self] {
+				ways = append(ways, a)
+			}
 		}
 	}
 	if len(ways) == 0 {
@@ -59,16 +52,23 @@ func (r *routes) from(agent int) []int {
 	if d, ok := r.distance[agent]; ok {
 		return d
 	}
-	d := make([]int, len(r.neighbours))
+	d := make([]int, len(r.agents))
 	for i := range d {
 		d[i] = -1
 	}
 	d[agent] = 0
+	seen := map[int]bool{}
 	for queue := []int{agent}; len(queue) > 0; queue = queue[1:] {
-		for _, n := range r.neighbours[queue[0]] {
-			if d[n] < 0 {
-				d[n] = d[queue[0]] + 1
-				queue = append(queue, n)
+		for _, n := range r.agents[queue[0]].Networks {
+			if seen[n] {
+				continue
+			}
+			seen[n] = true
+			for _, a := range r.members[n] {
+				if d[a] < 0 {
+					d[a] = d[queue[0]] + 1
+					queue = append(queue, a)
+				}
 			}
 		}
 	}
