@@ -84,6 +84,9 @@ func startSystem(s *startInfo) error {
 	if err == nil && role == layout.IO { // what asks MPI_COMM_WORLD for its group means the first of its worlds
 		commOf(C.SPX_HANDLE_COMM_WORLD).Comm = system.worlds[clustersOf(&l.IOPs[index])[0]].Comm
 	}
+	if err == nil {
+		err = startReplay()
+	}
 	return err
 }
 
@@ -340,13 +343,18 @@ func takeLayout(text string) error {
 	if role == layout.Stranger {
 		return nil // another one has been started in its place
 	}
+	before := system.layout
 	system.layout, system.role, system.index = l, role, index
 	for c, w := range system.worlds {
 		if err := w.follow(&l.Clusters[c]); err != nil {
 			return err
 		}
 	}
-	return publishSystem()
+	err = publishSystem()
+	if replays(l) && len(partiesOf(l).procs) == len(partiesOf(before).procs) {
+		followReplay(l)
+	}
+	return err
 }
 
 // follow gives a world in the eyes of an IOP the processes that its cluster has now.

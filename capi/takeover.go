@@ -6,8 +6,10 @@ package main
 #include "comm.h"
 #include "stat.h"
 #include "takeover.h"
+#include "replay_shim.h"
 static void born(spx_comm *old, spx_comm *c) { spx_takeover_born(old, c); }
 static int inherits(const spx_comm *c) { return spx_takeover_inherits(c); }
+static int muted(void) { return spx_mute != 0; }
 // A communicator begins with the error handler of the one that it is made of.
 static void take_handler(spx_comm *c, const spx_comm *of)
 {
@@ -98,7 +100,14 @@ func (o *commObject) noteFreed() {
 // inherit is for a function that makes a communicator of old. done: it was made before this process had its rank; o is nil for MPI_COMM_NULL. Else it is to be made by way of via: old, or those that have taken ranks over and make it again, since nobody who lives has been in it.
 func (old *commObject) inherit() (o *commObject, done bool, via *commObject, err error) {
 	if C.inherits(old.c) == 0 {
+		if old.c.flags&C.SPX_C_REPLAY != 0 && C.muted() == 0 && C.spx_vault_closed() != 0 {
+			return nil, false, nil, fail(C.MPI_ERR_UNSUPPORTED_OPERATION, "in a cluster with transparent takeover communicators are made before the first MPISP_Commit")
+		}
 		return nil, false, old, nil
+	}
+	if old.c.flags&C.SPX_C_REPLAY != 0 {
+		o, done, err = old.vaultHeir()
+		return o, done, old, err
 	}
 	heirship.mu.Lock()
 	defer heirship.mu.Unlock()
@@ -183,7 +192,7 @@ func takeoverList(c *call) error {
 			heirship.mu.Lock()
 			freed := slices.Clone(heirship.freed[uint32(o.c.o.handle)])
 			heirship.mu.Unlock()
-			s.Has = append(s.Has, takeover.Has{Ctx: uint64(o.c.ctx), Births: uint32(o.c.births), Freed: freed})
+			s.Has = append(s.Has, takeover.Has{Ctx: uint64(o.c.ctx), Births: uint32(max(o.c.births, o.c.heirs)), Freed: freed})
 			first := slices.IndexFunc(before, func(p uint32) bool { return p == world.proc })
 			if slices.ContainsFunc(slices.Concat(local, remote), func(r int) bool { return r < first && lives(r) }) {
 				continue
@@ -233,8 +242,15 @@ func takeoverApply(c *call) error {
 		return err
 	}
 	*at[int32](c.addr(3)) = int32(n)
+	transparent := system.layout != nil && system.layout.Clusters[system.index].Replays
 	x := &taking{now: now, replaced: replaced, rank: int(active.rank), isNew: before[active.rank] != world.proc, mine: map[uint64]*commObject{}, lists: map[string]*C.uint32_t{}}
 	defer x.done()
+	if transparent {
+		if err := x.follow(before); err != nil {
+			return err
+		}
+		return tellTakeover(replaced, x)
+	}
 	if !x.isNew {
 		for _, o := range heritage() {
 			x.mine[uint64(o.c.ctx)] = o
@@ -316,9 +332,10 @@ func said(blocks uintptr, bytes []int32, before, now []uint32) (all []*takeover.
 
 // taking is the work of takeoverApply.
 type taking struct {
-	now      []uint32 // process by rank of MPI_COMM_WORLD
-	rank     int
-	isNew    bool
+	now   []uint32 // process by rank of MPI_COMM_WORLD
+	rank  int
+	isNew bool
+
 	replaced []bool
 	mine     map[uint64]*commObject // by former context: what is left to be done
 	lists    map[string]*C.uint32_t // by its members: equal groups share their list, by which duplicates are known
@@ -422,6 +439,74 @@ func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t)
 	}
 	heirship.heirs[h][m.Birth] = o
 	return o, nil
+}
+
+// follow gives the communicators their members, transparently: nothing else of them changes, and nothing that is on its way is lost. What this process has not
+// made itself yet, since it is new, it finds in its vault (vaultHeir).
+func (x *taking) follow(before []uint32) error {
+	all := heritage()
+	if x.isNew {
+		all = all[:1] // MPI_COMM_WORLD
+	}
+	for _, o := range all {
+		local, ok := worldRanks(before, ranksOf(o.c.local, o.c.size))
+		if !ok || o.Inter() {
+			continue
+		}
+		g, list, err := x.members(local)
+		if err != nil {
+			return err
+		}
+		made := &comm.Made{Ctx: uint64(o.c.ctx), Local: g, Rank: x.rank, First: o.First}
+		if x.isNew {
+			o.renew(made, list, list)
+		} else {
+			o.follows(made, list, list)
+		}
+	}
+	first := partiesOf(system.layout).first[system.index]
+	for r, isNew := range x.replaced {
+		if isNew && !x.isNew {
+			C.spx_vault_moved(first+C.uint32_t(r), C.uint32_t(x.now[r]))
+		}
+	}
+	return nil
+}
+
+// vaultHeir makes the communicator that the process before this one with its rank has made of old as the next one. done: it has, o is nil for MPI_COMM_NULL.
+func (old *commObject) vaultHeir() (o *commObject, done bool, err error) {
+	h := C.spx_vault_heir(old.c.ctx, old.c.births)
+	if h == nil {
+		return nil, false, nil
+	}
+	birth := old.c.births
+	old.c.births++
+	if h.ctx == 0 {
+		return nil, true, nil
+	}
+	w := commOf(C.SPX_HANDLE_COMM_WORLD)
+	now := ranksOf(w.c.local, w.c.size)
+	ids := make([]ident.ProcID, int(h.size))
+	for i, r := range unsafe.Slice((*uint32)(unsafe.Add(unsafe.Pointer(h), C.sizeof_spx_vault_comm)), int(h.size)) {
+		ids[i] = memberOf(procOf(now[r]), world.me.Job)
+	}
+	if o, err = newComm(&comm.Made{Ctx: uint64(h.ctx), Local: group.Of(ids...), Rank: int(h.rank)}, old); err != nil {
+		return nil, false, err
+	}
+	o.c.parent, o.c.birth = old.c.o.handle, birth
+	o.c.flags |= C.SPX_C_REPLAY
+	return o, true, nil
+}
+
+// follows gives o other members, and leaves the rest as it is.
+func (o *commObject) follows(m *comm.Made, local, peer *C.uint32_t) {
+	C.spx_comm_lists(o.c, peer, local)
+	o.Comm.LocalTable().Set(m.Local)
+	if m.Remote != nil {
+		o.Comm.RemoteTable().Set(m.Remote)
+	}
+	o.levels, o.near = sync.Once{}, nil
+	o.setFar()
 }
 
 // renew gives o another context and other members. It takes over the lists.

@@ -19,7 +19,9 @@ int MPISP_World_count(int *count);
 int MPISP_World_get(int index, MPI_Comm *world);
 /* Makes MPI_COMM_WORLD mean the world of cluster index until the next call, for both directions; -1: the world is chosen by direction again. */
 int MPISP_Bind(int index);
-/* States that this process could be restarted from here: output until here may leave, messages until here are done with. */
+/* This memory is part of what MPISP_Commit saves, and of what a process begins with that takes this rank over. Called before the first MPISP_Commit, by all incarnations of a rank in the same order. */
+int MPISP_Register(const void *buf, MPI_Count count, MPI_Datatype datatype);
+/* With transparent takeover: should this process die, another one goes on from here, with the memory that was registered as it is now. The first call begins that; in a process that has taken the rank over it returns with the memory of the last one. Elsewhere it does nothing. Local. */
 int MPISP_Commit(void);
 /* After a failure, for all living ranks of a cluster with standbys: standbys take the ranks of the dead, and MPI_COMM_WORLD and the communicators made of it are as new, with the same ranks. replaced: ranks that were taken over. */
 int MPISP_Repair(int *replaced);

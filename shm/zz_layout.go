@@ -126,6 +126,8 @@ const (
 	procOffCpu             = 160
 	procOffIoMessages      = 164
 	procOffIoBytes         = 168
+	procOffVault           = 176
+	procOffVaultHeld       = 180
 	procBytes              = 192
 )
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "dp.h"
 #include "pass.h"
+#include "replay.h"
 
 #define BOUNCE 65536
 
@@ -50,6 +51,7 @@ static void found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint6
   r->tag = tag;
   r->peer = peer;
   r->state = SPX_S_NONE;
+  if (SPX_UNLIKELY(spx_is_origin(src))) spx_origin_number = number;
   if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->got(r, n, number, cast);
 }
 
@@ -164,6 +166,30 @@ static bool on_eager_sync(uint32_t peer, const spx_rec *rec)
   give_credit(peer, SPX_REC_BYTES(rec->len));
   answer(peer, SPX_REC_ACK, id.index, id.gen, 0);
   spx_complete(r, r->error);
+  return true;
+}
+
+bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, const uint8_t *data)
+{
+  spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
+  if (r) {
+    found(r, h->src, h->tag, peer, h->bytes, (uint32_t)h->n, false);
+    spx_receive_whole(r, data, h->bytes);
+    spx_complete(r, r->error);
+    return true;
+  }
+  spx_unex *e = spx_unex_new(h->bytes);
+  if (!e) return false;
+  e->ctx = spx_inlet(h->ctx, h->src);
+  e->src = h->src;
+  e->tag = h->tag;
+  e->proc = peer;
+  e->seq = (uint32_t)h->n;
+  e->kind = SPX_REC_EAGER;
+  e->bytes = h->bytes;
+  memcpy(e->data, data, h->bytes);
+  spx_stat.unexpected_bytes += h->bytes;
+  spx_unex_add(e);
   return true;
 }
 

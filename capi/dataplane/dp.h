@@ -479,7 +479,8 @@ enum {
   SPX_DUE_HOOK = 1,
   SPX_DUE_REAP = 2,
   SPX_DUE_PLAN = 4 /* runs of plans that call user functions: plan.c */,
-  SPX_DUE_EVENTS = 8 /* tools want to be told */
+  SPX_DUE_EVENTS = 8 /* tools want to be told */,
+  SPX_DUE_TAKEOVER = 16 /* processes have died, and others may take their places: replay.h */
 };
 SPX_HIDDEN extern void (*spx_plan_due)(void);
 SPX_HIDDEN extern int spx_due;

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include "dp.h"
+#include "replay.h"
 
 uint32_t spx_ndead, spx_harm;
 void (*spx_ft_hook)(void);
@@ -38,14 +39,16 @@ int spx_comm_failures(const spx_comm *c)
 
 bool spx_wild_blocked(const spx_comm *c)
 {
-  return spx_ndead && spx_comm_failures(c) >
-                          (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen, memory_order_relaxed);
+  return spx_ndead && !(c->flags & SPX_C_REPLAY) &&
+         spx_comm_failures(c) >
+             (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen, memory_order_relaxed);
 }
 
 int spx_comm_error(const spx_comm *c, uint32_t ctx_kind, uint32_t peer)
 {
   if (SPX_UNLIKELY(c->revoked) && ctx_kind != SPX_CTX_FT) return MPIX_ERR_REVOKED;
-  if (SPX_UNLIKELY(spx_ndead) && peer != SPX_NO_PEER && spx_proc_dead(peer)) return MPIX_ERR_PROC_FAILED;
+  if (SPX_UNLIKELY(spx_ndead) && peer != SPX_NO_PEER && spx_proc_dead(peer) && !spx_replayed(c, ctx_kind))
+    return MPIX_ERR_PROC_FAILED;
   return MPI_SUCCESS;
 }
 
@@ -60,6 +63,8 @@ typedef struct {
 static bool is_doomed(const spx_request *r, const doom *d)
 {
   if (d->c) return r->comm == d->c && r->ctx_kind != SPX_CTX_FT;
+  if (SPX_UNLIKELY(spx_replay_on) && r->kind == SPX_R_RECV && spx_replayed(r->comm, r->ctx_kind))
+    return false; /* another process takes that place */
   return r->peer == d->peer;
 }
 
@@ -139,7 +144,7 @@ int spx_notice_deaths(void)
     n++;
   }
   uint32_t layout = __atomic_load_n(&spx_segment->layout_seq, __ATOMIC_ACQUIRE);
-  if (n || layout != spx_map.seen_layout) spx_due |= SPX_DUE_HOOK;
+  if (n || layout != spx_map.seen_layout) spx_due |= SPX_DUE_HOOK | (spx_replay_on ? SPX_DUE_TAKEOVER : 0);
   spx_map.seen_layout = layout;
   spx_net_news();
   spx_settings_refresh();
@@ -166,6 +171,7 @@ void spx_comm_revoked(spx_comm *c)
   spx_mcast_relay_revoked(c->ctx);
   spx_acks_revoked(c->ctx);
   spx_happened(1);
+  if (SPX_UNLIKELY(spx_replay_on)) spx_due |= SPX_DUE_TAKEOVER; /* others have begun one */
   spx_unlock();
   spx_ring_self();
 }

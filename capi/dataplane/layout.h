@@ -138,7 +138,9 @@ typedef struct spx_proc {
   uint32_t cpu;         /* processor that it was last seen on, + 1; 0: it has not looked (load.c) */
   uint32_t io_messages; /* an I/O process of a system of clusters: what it says that it holds (MPISP_Held) */
   uint64_t io_bytes;
-  uint8_t pad2[16];
+  uint32_t vault;      /* transparent takeover: 1 + the descriptor of its vault; 0: it has none (yet) */
+  uint32_t vault_held; /* standbys that have opened it: these add 1 */
+  uint8_t pad2[8];
 } spx_proc;
 
 /* The control line of a channel. The data that follows holds records (dataplane/record.h). */

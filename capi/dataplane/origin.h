@@ -39,4 +39,7 @@ __attribute__((visibility("hidden"))) extern bool spx_io_process;
 /* On an IOP: the origin of the message that this thread has received last, which is that of those that it sends. */
 __attribute__((visibility("hidden"))) extern __thread int32_t spx_origin_last
     __attribute__((tls_model("initial-exec")));
+/* With transparent takeover: its number among those that its origin has sent to I/O processes. */
+__attribute__((visibility("hidden"))) extern __thread uint32_t spx_origin_number
+    __attribute__((tls_model("initial-exec")));
 #endif

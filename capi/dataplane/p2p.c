@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "dp.h"
 #include "far.h"
+#include "replay.h"
 
 static uint32_t self_seq;
 
@@ -253,6 +254,9 @@ void spx_send_start(spx_request *r)
 {
   r->as = r->comm->rank;
   int err = spx_comm_error(r->comm, r->ctx_kind, r->peer);
+  if (SPX_UNLIKELY(spx_replay_on) && err == MPI_SUCCESS && r->peer != spx_me && spx_replayed(r->comm, r->ctx_kind) &&
+      spx_replay_send(r))
+    return;
   if (err == MPI_SUCCESS && r->mode == SPX_M_BUFFERED) {
     spx_bsend_start(r);
     return;
@@ -280,7 +284,7 @@ static inline bool send_short(const void *buf, int64_t count, const spx_type *t,
   if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow || peer == spx_me))
     return false;
   if (SPX_FAILED(spx_harm))
-    if (c->revoked) return false;
+    if (c->revoked || c->flags & SPX_C_REPLAY) return false;
   if (write_eager(tx, buf, count, t, n, c->ctx + ctx_kind, tag, c->rank, NULL) != EAGER_SENT) return false;
   spx_count_sent(c, n);
   return true;

@@ -64,7 +64,10 @@ static spx_berth *entry_of(const spx_comm *c)
 }
 
 /* The entry of c, unless a member is of another job and has another memory file, or there is nobody to share it with. */
-static spx_berth *offered(const spx_comm *c) { return c->size < 2 || c->flags & SPX_C_FAR ? NULL : entry_of(c); }
+static spx_berth *offered(const spx_comm *c)
+{
+  return c->size < 2 || c->flags & (SPX_C_FAR | SPX_C_REPLAY) ? NULL : entry_of(c);
+}
 
 int spx_share_offered(const spx_comm *c) { return offered(c) != NULL; }
 

@@ -136,7 +136,8 @@ enum {
   SPX_C_FAR = 16u /* with processes of other jobs or hosts: no common memory file */,
   SPX_C_TWIN = 32u /* made by MPI_Comm_dup without the engine, which may not know it yet */,
   SPX_C_HINTS = 64u /* has hints that a duplicate gets */,
-  SPX_C_IOP = 128u /* a world in the eyes of an I/O process, which is no member */
+  SPX_C_IOP = 128u /* a world in the eyes of an I/O process, which is no member */,
+  SPX_C_REPLAY = 256u /* transparent takeover: its messages travel as frames (dataplane/replay.h) */
 };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */

@@ -14,6 +14,7 @@
 #include "diag.h"
 #include "dp.h"
 #include "idle.h"
+#include "replay.h"
 
 #define SETTLE_AFTER   16 /* empty rounds before held-back tails are published */
 #define FIRST_SLEEP_NS 1000000ull
@@ -115,6 +116,7 @@ int spx_poll(bool all)
   if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
   if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(false);
   if (pollers && !in_pollers) n += run_pollers();
+  if (SPX_UNLIKELY(spx_replay_on)) n += spx_replay_poll();
   if (SPX_FAILED(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
     n += spx_notice_deaths();
   if (n) spx_happened(n);
@@ -187,6 +189,7 @@ static void carry_out(int due, spx_request *freed)
   if ((due & SPX_DUE_HOOK) && spx_ft_hook) spx_ft_hook();
   if ((due & SPX_DUE_PLAN) && spx_plan_due) spx_plan_due();
   if ((due & SPX_DUE_EVENTS) && spx_events_due) spx_events_due();
+  if ((due & SPX_DUE_TAKEOVER) && spx_replay_due) spx_replay_due();
   while (freed) {
     spx_request *r = freed;
     freed = r->next;
@@ -198,6 +201,7 @@ static void carry_out(int due, spx_request *freed)
 void spx_run_due(void)
 {
   for (int due; (due = due_now()) != 0;) {
+    if (due != SPX_DUE_TAKEOVER) due &= ~SPX_DUE_TAKEOVER; /* by itself: it needs the others meanwhile */
     int alone = due & (SPX_DUE_HOOK | SPX_DUE_EVENTS);
     spx_due &= ~due;
     in_due |= alone;

@@ -89,7 +89,7 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
 int spx_c_Comm_dup(spx_comm *comm, MPI_Comm *newcomm)
 {
   uint64_t ctx = 0;
-  if (!(comm->flags & (SPX_C_INTER | SPX_C_FAR)) && !spx_takeover_inherits(comm)) {
+  if (!(comm->flags & (SPX_C_INTER | SPX_C_FAR)) && !spx_takeover_inherits(comm) && !spx_vault_closed()) {
     int err = agree(comm, &ctx);
     bool simple = err == MPI_SUCCESS && !has_more(comm);
     if (simple) err = make_twin(comm, ctx, newcomm);

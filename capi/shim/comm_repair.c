@@ -211,6 +211,14 @@ spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int (*toget
   return p;
 }
 
+const spx_comm *spx_repair_base(const spx_repair *p) { return p->base; }
+
+bool spx_repair_called(const spx_repair *p)
+{
+  const spx_comm *pool = (const spx_comm *)spx_get(SPX_K_COMM, p->pool);
+  return pool && atomic_load(&pool->revoked);
+}
+
 int spx_repair_meet(spx_repair *p, MPI_Comm *active)
 {
   bool home = false;

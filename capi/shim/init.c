@@ -9,6 +9,7 @@
 #include "dp.h"
 #include "error.h"
 #include "mcast.h"
+#include "replay_shim.h"
 #include "runtime.h"
 #include "settings.h"
 #include "shim.h"
@@ -215,6 +216,7 @@ int spx_c_Finalize(void)
     return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Finalize",
                      spx_world_model ? "called a second time; MPI_Finalized tells whether it was called"
                                      : "MPI_Init was not called, so there is nothing to finalize");
+  spx_vault_leave();
   spx_frame f = {.fn = SPX_IN_STOP};
   int err = spx_go_internal(&f);
   if (err) return spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text());

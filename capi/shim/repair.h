@@ -13,4 +13,8 @@ SPX_HIDDEN spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, 
 SPX_HIDDEN int spx_repair_meet(spx_repair *p, MPI_Comm *active);
 /* Waits until somebody meets, or nobody is left who works and somebody of these has died. */
 SPX_HIDDEN void spx_repair_await(const spx_repair *p);
+/* All processes, those that work first. */
+SPX_HIDDEN const spx_comm *spx_repair_base(const spx_repair *p);
+/* Somebody wants to meet. */
+SPX_HIDDEN bool spx_repair_called(const spx_repair *p);
 #endif

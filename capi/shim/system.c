@@ -14,6 +14,7 @@
 #include "dp.h"
 #include "p2p.h"
 #include "pass.h"
+#include "replay.h"
 #include "settings.h"
 
 #define FN spx_fn_name[spx_fn]
@@ -178,6 +179,12 @@ static int choose(const spx_system *s, int tag)
   return -1;
 }
 
+int spx_system_choose(int tag)
+{
+  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  return s ? choose(s, tag) : -1;
+}
+
 /* SPX_IOP_CHOICE may have been set while MPI runs: then the engine plans anew. */
 static const spx_system *now(void)
 {
@@ -207,6 +214,7 @@ static spx_comm *outlet_of(spx_comm *c, const spx_system *s)
       uint32_t *procs = spx_ranks_share(s->proc);
       spx_comm_fill(o, spx_origin_of(s->cluster, c->rank), (int)s->iops, (int)s->iops, s->ctx, procs, procs);
       o->stands_for = c->o.handle;
+      if (spx_replay_on) o->flags |= SPX_C_REPLAY;
       if (c->outlet) spx_unref(SPX_K_COMM, &c->outlet->o);
       c->outlet = o;
     }
@@ -332,7 +340,7 @@ static bool has_left(uint32_t p, bool *closing)
 static bool all_left(const uint32_t *procs, int n, bool *closing)
 {
   for (int i = 0; i < n; i++)
-    if (!has_left(procs[i], closing)) return false;
+    if (!has_left(procs[i], closing) || (spx_replay_on && spx_replay_awaited(procs[i]))) return false;
   return true;
 }
 
@@ -568,6 +576,7 @@ int spx_c_SP_Forward(const MPI_Status *status)
   if (!origin_in(status, &o))
     return spx_raise(0, NULL, MPI_ERR_ARG, FN, "status is not that of a message which this I/O process has received");
   spx_origin_last = o;
+  spx_origin_number = (uint32_t)status->MPI_internal[4];
   return MPI_SUCCESS;
 }
 

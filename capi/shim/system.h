@@ -38,6 +38,8 @@ SPX_HIDDEN spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins
 SPX_HIDDEN void spx_system_set(spx_system *s);
 /* Loads a user's function: 0, or MPI_ERR_ARG with a detail text. */
 SPX_HIDDEN int spx_system_load(spx_system *s, const char *file);
+/* The number of an I/O process for another message with that tag; -1: none is ready. */
+SPX_HIDDEN int spx_system_choose(int tag);
 /* This process sends nothing more, and says so: wakes those of this host that may wait for a message from it. */
 SPX_HIDDEN void spx_system_leave(void);
 /* MPI has ended. */

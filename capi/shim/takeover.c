@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "comm.h"
+#include "dp.h"
 #include "repair.h"
+#include "replay.h"
+#include "replay_shim.h"
 #include "runtime.h"
 #include "shim.h"
 #include "stat.h"
@@ -98,15 +101,41 @@ static int meet(MPI_Comm *active, int *replaced)
 int spx_takeover_stand_by(void)
 {
   MPI_Comm active = MPI_COMM_NULL;
-  int err = MPI_SUCCESS, replaced;
-  if (!spx_takeover_on || !t.standby || t.taken) return MPI_SUCCESS;
+  int replaced, err = spx_takeover_on ? spx_vault_meet(spx_repair_base(t.repair), t.ranks) : MPI_SUCCESS;
+  if (err != MPI_SUCCESS || !spx_takeover_on || !t.standby || t.taken) return err;
   uint32_t fn = spx_mute_enter();
   while (err == MPI_SUCCESS && active == MPI_COMM_NULL) {
     spx_repair_await(t.repair);
     err = meet(&active, &replaced);
   }
   spx_mute_leave(fn);
-  return err;
+  return err == MPI_SUCCESS ? spx_vault_take(spx_world->rank) : err;
+}
+
+static bool somebody_died(void)
+{
+  for (int i = 0; i < spx_world->size; i++)
+    if (spx_proc_dead(spx_world->peer[i])) return true;
+  return false;
+}
+
+/* Inside whatever call the program is in, and nothing of it is to be seen there. */
+void spx_takeover_now(void)
+{
+  static bool at_it;
+  if (at_it || !spx_takeover_on || !spx_world || (!somebody_died() && !spx_repair_called(t.repair))) return;
+  at_it = true;
+  spx_replay_hold++;
+  uint32_t fn = spx_mute_enter();
+  MPI_Comm active;
+  int replaced, err = MPI_SUCCESS;
+  while (err == MPI_SUCCESS && (somebody_died() || spx_repair_called(t.repair))) /* more may have died meanwhile */
+    err = meet(&active, &replaced);
+  spx_mute_leave(fn);
+  spx_replay_hold--;
+  at_it = false;
+  if (err != MPI_SUCCESS) spx_fatal(err, "no standby takes the place of one that died: %s", spx_detail_text());
+  spx_happened(1);
 }
 
 void spx_takeover_revoked(const spx_comm *c)

@@ -7,7 +7,9 @@
 #include "trace.h"
 #include "check.h"
 #include "dp.h"
+#include "error.h"
 #include "once.h"
+#include "replay.h"
 #include "runtime.h"
 #include "settings.h"
 #include <errno.h>
@@ -180,6 +182,7 @@ spx_way spx_find_way(void)
   /* The frames of calls that are not over lie above; those of calls that were left by longjmp may lie below. */
   while (calls && (char *)calls < (char *)__builtin_frame_address(0)) calls = calls->outer;
   if (spx_aside & SPX_ASIDE_CHECKED && fortran.to && !calls) note_fortran();
+  if (spx_aside & SPX_ASIDE_REPLAY && !spx_mute && !calls) spx_replay_enter(spx_fn);
   return calls || !trace.head ? SPX_WAY_ON : SPX_WAY_TRACED;
 }
 

@@ -603,6 +603,7 @@ SPX_HIDDEN int spx_c_X_Comm_dismiss(spx_comm *comm);
 SPX_HIDDEN int spx_c_SP_World_count(int *count);
 SPX_HIDDEN int spx_c_SP_World_get(int index, MPI_Comm *world);
 SPX_HIDDEN int spx_c_SP_Bind(int index);
+SPX_HIDDEN int spx_c_SP_Register(const void *buf, MPI_Count count, spx_type *datatype);
 SPX_HIDDEN int spx_c_SP_Commit(void);
 SPX_HIDDEN int spx_c_SP_Repair(int *replaced);
 SPX_HIDDEN int spx_c_SP_Is_replacement(int *flag);

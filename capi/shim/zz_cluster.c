@@ -22,10 +22,20 @@ int MPISP_Bind(int index)
   return spx_c_SP_Bind(index);
 }
 
+int MPISP_Register(const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  SPX_ENTER(SPX_FN_SP_Register, spx_t_SP_Register(buf, count, datatype));
+  spx_type *t_datatype = (spx_type *)spx_get(SPX_K_TYPE, datatype);
+  SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
+  SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
+  SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
+  return spx_c_SP_Register(buf, count, t_datatype);
+}
+
 int MPISP_Commit(void)
 {
   SPX_ENTER(SPX_FN_SP_Commit, spx_t_SP_Commit());
-  return spx_unwritten(0, NULL);
+  return spx_c_SP_Commit();
 }
 
 int MPISP_Repair(int *replaced)

@@ -762,6 +762,7 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPISP_World_count",
   "MPISP_World_get",
   "MPISP_Bind",
+  "MPISP_Register",
   "MPISP_Commit",
   "MPISP_Repair",
   "MPISP_Is_replacement",

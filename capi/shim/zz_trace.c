@@ -4832,6 +4832,14 @@ int spx_t_SP_Bind(int index)
   return spx_call_end(&call, MPISP_Bind(index));
 }
 
+int spx_t_SP_Register(const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_SP_Register, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Register(buf, count, datatype));
+}
+
 int spx_t_SP_Commit(void)
 {
   spx_call call = {.fn = SPX_FN_SP_Commit};

@@ -115,6 +115,12 @@ func (r *reader) checkCluster(s *System, i int) {
 	if own && c.Standbys == 0 {
 		r.wrong(append(path, "failure"), "failure: the ranks of cluster %q are to be replaced, and it has no standbys: say standbys = N, or another treatment", c.Name)
 	}
+	if c.Standbys > 0 && c.Takeover == "" {
+		c.Takeover = Notified
+	}
+	if c.Takeover == Transparent && (c.Standbys == 0 || f.Process != Replace && f.Process != "") {
+		r.wrong(append(path, "takeover"), "takeover: cluster %q has nobody to take a rank over: it needs standbys = N, and process = \"replace\"", c.Name)
+	}
 	if c.Ranks+c.Standbys > MaxRanks {
 		r.wrong(append(path, "standbys"), "standbys: cluster %q has %d processes with them, at most %d are possible", c.Name, c.Ranks+c.Standbys, MaxRanks)
 	}

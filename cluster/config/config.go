@@ -26,6 +26,7 @@ type Cluster struct {
 	Environment []string `json:"environment,omitempty"` // NAME=VALUE, by name
 	Ranks       int      `json:"ranks"`                 // M: the size of its MPI_COMM_WORLD
 	Standbys    int      `json:"standbys"`              // N: processes that wait to take a rank over
+	Takeover    string   `json:"takeover,omitempty"`    // with standbys: Notified or Transparent
 	Start       Start    `json:"start"`
 	Failure     Failure  `json:"failure"`
 	Line        int      `json:"-"` // where the file says it
@@ -86,6 +87,12 @@ const (
 	Replace = "replace" // a standby takes its rank
 	Degrade = "degrade" // the others are told and go on without it
 	Stop    = "stop"    // end what it belongs to: its cluster, or for a cluster the system
+)
+
+// How a standby takes a rank over.
+const (
+	Notified    = "notified"    // the program is told, and restores
+	Transparent = "transparent" // it goes on at its last MPISP_Commit, and nobody notices
 )
 
 // How a sender chooses among the I/O processes of its links.

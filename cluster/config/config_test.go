@@ -58,7 +58,7 @@ func TestParse(t *testing.T) {
 		Failure: Failure{Process: Replace, IOP: Restart, Cluster: Restart, Restarts: 3},
 		Clusters: []Cluster{
 			{Name: "in", Program: "./in", Args: []string{"-x", "1"}, Ranks: 4, Standbys: 1, Hosts: []string{"a:2", "b"}, Environment: []string{"A=1", "B=2"},
-				Directory: "/data", Start: part, Failure: Failure{Process: Replace, Host: Replace, Network: Replace, IOP: Restart, Cluster: Restart, Restarts: 3}, Line: 12},
+				Directory: "/data", Takeover: Notified, Start: part, Failure: Failure{Process: Replace, Host: Replace, Network: Replace, IOP: Restart, Cluster: Restart, Restarts: 3}, Line: 12},
 			{Name: "out", Program: "./out", Ranks: 1, Start: Start{Wait: WaitNone, LimitMS: 5000},
 				Failure: Failure{Process: Stop, Host: Degrade, Network: Degrade, IOP: Restart, Cluster: Restart}, Line: 21},
 		},

@@ -54,6 +54,7 @@ type Cluster struct {
 	Standbys Procs  `json:"standbys,omitempty"` // wait to take a rank over; in the same world, behind the ranks
 	Lead     uint32 `json:"lead,omitempty"`     // 1 + the serial number of the process that was rank 0 first; 0: Procs[0] is
 	Heals    bool   `json:"heals,omitempty"`    // who has died is replaced: messages for it are kept
+	Replays  bool   `json:"replays,omitempty"`  // transparently: what it has received is kept, and received again
 	Gone     bool   `json:"gone,omitempty"`     // it has ended
 }
 

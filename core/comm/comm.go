@@ -32,6 +32,7 @@ const (
 	selfCounter    = 2
 	systemCounter  = 3
 	standbyCounter = 4 // and 5
+	replayCounter  = 6
 	firstCounter   = 16
 )
 
@@ -100,6 +101,9 @@ func SelfContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ctx
 
 // SystemContext is the context of messages to the I/O processes of a system of clusters, in all of it.
 func SystemContext(o Origin) uint64 { return NewContexts(o, 0).ctx(systemCounter) }
+
+// ReplayContext is the context in which messages travel where standbys take over transparently.
+func ReplayContext(o Origin) uint64 { return NewContexts(o, 0).ctx(replayCounter) }
 
 // StandbyContexts are those of the two communicators of a cluster with its standbys, known to all as WorldContext is.
 func StandbyContexts(o Origin, proc uint32) (base, pool uint64) {

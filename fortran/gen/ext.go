@@ -73,6 +73,9 @@ func extensionDescriptors(t *api.Tables) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", f.Name, err)
 		}
+		if len(prefixes(f)) == 1 {
+			text = "#ifndef SPX_PROFILE\n" + text + "#endif\n"
+		}
 		b.WriteString("\n" + text)
 	}
 	return b.String(), nil
@@ -144,7 +147,11 @@ func extensionModules(t *api.Tables) (string, error) {
 	}
 	for _, f := range extensions(t) {
 		if hasBuffer(f) { // as in module mpi
-			b.WriteString("  external :: " + f.Name + ", P" + f.Name + "\n")
+			names := []string{}
+			for _, prefix := range prefixes(f) {
+				names = append(names, prefix+f.Name)
+			}
+			b.WriteString("  external :: " + strings.Join(names, ", ") + "\n")
 			continue
 		}
 		for _, prefix := range prefixes(f) {

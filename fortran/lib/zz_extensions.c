@@ -408,6 +408,14 @@ SAME_IN_F08(mpisp_bind)
 #endif
 
 #ifndef SPX_PROFILE
+void F77(mpisp_register)(void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Register)(spxf_buffer(buf), *count, MPI_Type_fromint(*datatype));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_register)
+#endif
+
+#ifndef SPX_PROFILE
 void F77(mpisp_commit)(MPI_Fint *ierror) {
   int err = CALL(MPISP_Commit)();
   if (ierror) *ierror = err;

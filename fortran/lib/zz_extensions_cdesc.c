@@ -270,3 +270,26 @@ void CDESC(mpix_checkpoint_fetch)(MPI_Fint *checkpoint, MPI_Fint *rank, MPI_Fint
     *ierror = err;
   spxf_close(&v_buf, SPXF_READS | SPXF_WRITES, NULL, *ierror);
 }
+
+#ifndef SPX_PROFILE
+void F08(mpisp_register)(void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *ierror);
+void CDESC(mpisp_register)(CFI_cdesc_t *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *ierror)
+{
+  if (spxf_dense(buf)) {
+    F08(mpisp_register)(buf->base_addr, count, datatype, ierror);
+    return;
+  }
+  MPI_Fint none;
+  if (!ierror) ierror = &none;
+  struct spxf_view v_buf = {0};
+  int err = MPI_SUCCESS;
+  spxf_as_is(&v_buf, buf, *count, *datatype);
+  if (err == MPI_SUCCESS) err = spxf_datatype(&v_buf, buf, *count, *datatype, SPXF_READS);
+  MPI_Count n_buf = (MPI_Count)v_buf.count;
+  if (err == MPI_SUCCESS)
+    F08(mpisp_register)(v_buf.base, &n_buf, &v_buf.type, ierror);
+  else
+    *ierror = err;
+  spxf_close(&v_buf, SPXF_READS, NULL, *ierror);
+}
+#endif

@@ -367,3 +367,23 @@ subroutine MPIX_Checkpoint_fetch_f08ts(checkpoint, rank, id, offset, buf, count,
   end interface
   call to_c(checkpoint, rank, id, offset, buf, count, datatype, ierror)
 end subroutine MPIX_Checkpoint_fetch_f08ts
+
+subroutine MPISP_Register_f08ts(buf, count, datatype, ierror)
+  use mpi_f08_ext_types, only: MPI_COUNT_KIND, MPI_Datatype
+  implicit none
+  integer(MPI_COUNT_KIND), intent(in) :: count
+  type(*), dimension(..), intent(in), asynchronous :: buf
+  type(MPI_Datatype), intent(in) :: datatype
+  integer, optional, intent(out) :: ierror
+  interface
+    subroutine to_c(buf, count, datatype, ierror) bind(C, name="mpisp_register_cdesc")
+      import :: MPI_COUNT_KIND, MPI_Datatype
+      implicit none
+      integer(MPI_COUNT_KIND), intent(in) :: count
+      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(MPI_Datatype), intent(in) :: datatype
+      integer, optional, intent(out) :: ierror
+    end subroutine to_c
+  end interface
+  call to_c(buf, count, datatype, ierror)
+end subroutine MPISP_Register_f08ts

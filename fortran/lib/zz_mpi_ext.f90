@@ -143,6 +143,7 @@ module mpi_ext
   public :: MPISP_World_count
   public :: MPISP_World_get
   public :: MPISP_Bind
+  public :: MPISP_Register
   public :: MPISP_Commit
   public :: MPISP_Repair
   public :: MPISP_Is_replacement
@@ -849,6 +850,7 @@ module mpi_ext
       integer, intent(out) :: ierror
     end subroutine MPISP_Bind
   end interface
+  external :: MPISP_Register
   interface
     subroutine MPISP_Commit(ierror)
       implicit none
@@ -2097,6 +2099,16 @@ module mpi_f08_ext
     subroutine MPISP_Bind_f08(index, ierror)
       implicit none
       integer, intent(in) :: index
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Register
+    subroutine MPISP_Register_f08ts(buf, count, datatype, ierror)
+      import :: MPI_COUNT_KIND, MPI_Datatype
+      implicit none
+      integer(MPI_COUNT_KIND), intent(in) :: count
+      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

@@ -87,7 +87,7 @@ func (p *planner) clusters() error {
 		p.job.Programs = append(p.job.Programs, control.Program{Procs: c.Ranks + c.Standbys, Standbys: c.Standbys, Argv: append([]string{c.Program}, c.Args...),
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
 		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:],
-			Heals: c.Failure.Process == config.Replace || c.Failure.Cluster == config.Restart})
+			Heals: c.Failure.Process == config.Replace || c.Failure.Cluster == config.Restart, Replays: c.Takeover == config.Transparent})
 	}
 	return nil
 }

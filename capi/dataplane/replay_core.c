@@ -1,0 +1,596 @@
+/* replay_core.c - see replay_core.h: what is kept, what is accepted, the vault. */
+#include "replay_core.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { DONE_EVERY = 16 };
+typedef struct {  /* of a vault: in which call a message came; its bytes follow */
+  uint64_t bytes; /* with this, a multiple of 8 */
+  uint64_t call;
+  spx_frame_head head;
+} record;
+
+static uint64_t round8(uint64_t n) { return (n + 7) & ~7ull; }
+
+/* ---- streams ---------------------------------------------------------------------------------------------------- */
+
+static bool leaves(const spx_core *c, uint32_t stream) { return stream >= c->parties; }
+
+static uint32_t place(const spx_seen *s, uint64_t n, uint32_t sub)
+{
+  uint32_t i = s->count;
+  while (i > 0 && (s->list[i - 1].n > n || (s->list[i - 1].n == n && s->list[i - 1].sub >= sub))) i--;
+  return i;
+}
+
+static bool is_seen(const spx_seen *s, uint64_t n, uint32_t sub)
+{
+  if (n <= s->low) return true;
+  uint32_t i = place(s, n, sub);
+  return i < s->count && s->list[i].n == n && s->list[i].sub == sub;
+}
+
+static void forget_to(spx_seen *s, uint64_t low)
+{
+  if (low <= s->low) return;
+  s->low = low;
+  uint32_t i = 0;
+  while (i < s->count && s->list[i].n <= low) i++;
+  memmove(s->list, s->list + i, (s->count - i) * sizeof *s->list);
+  s->count -= i;
+}
+
+static bool note_seen(spx_core *c, const spx_frame_head *h)
+{
+  spx_seen *s = &c->seen[h->stream];
+  if (!leaves(c, h->stream)) {
+    if (h->n != s->low + 1) c->io.failed(c->io.arg, "a message is missing between two ranks");
+    s->low = h->n;
+    return true;
+  }
+  if (s->count == s->room) {
+    uint32_t room = s->room ? 2 * s->room : 16;
+    struct spx_number *list = realloc(s->list, room * sizeof *list);
+    if (!list) return false;
+    s->list = list;
+    s->room = room;
+  }
+  uint32_t i = place(s, h->n, h->sub);
+  memmove(s->list + i + 1, s->list + i, (s->count - i) * sizeof *s->list);
+  s->list[i] = (struct spx_number){h->n, h->sub};
+  s->count++;
+  if (h->done < h->n) forget_to(s, h->done);
+  return true;
+}
+
+/* ---- the vault -------------------------------------------------------------------------------------------------- */
+
+void spx_vault_format(spx_vault *v, uint64_t area_bytes)
+{
+  memset(v, 0, sizeof *v);
+  v->area_bytes = area_bytes;
+  __atomic_store_n(&v->magic, SPX_VAULT_MAGIC, __ATOMIC_RELEASE);
+}
+
+static uint32_t area_now(const spx_vault *v) { return v->commits ? 1 + (uint32_t)(v->commits % 2) : 0; }
+static uint64_t area_at(const spx_vault *v, uint32_t area) { return SPX_VAULT_HEAD + area * v->area_bytes; }
+static uint8_t *bytes_at(const spx_vault *v, uint32_t area, uint64_t at)
+{
+  return (uint8_t *)(uintptr_t)v + area_at(v, area) + at;
+}
+
+static bool has_room(spx_core *c, uint32_t area, uint64_t at, uint64_t n)
+{
+  return at + n <= c->vault->area_bytes && c->io.room(c->io.arg, area_at(c->vault, area) + at, n);
+}
+
+/* Appends to what came since the last commit. It counts from the last store on. */
+static void note(spx_core *c, const spx_frame_head *head, const uint8_t *data)
+{
+  if (!c->vault) return;
+  record r = {.bytes = sizeof r + round8(head->bytes), .call = c->call, .head = *head};
+  uint32_t area = area_now(c->vault);
+  uint64_t at = c->vault->area[area].end;
+  if (!has_room(c, area, at, r.bytes))
+    c->io.failed(c->io.arg, "what was received since the last MPISP_Commit is more than SPX_REPLAY_MAX allows, or than "
+                            "there is memory for");
+  uint8_t *to = bytes_at(c->vault, area, at);
+  memcpy(to, &r, sizeof r);
+  if (head->bytes) memcpy(to + sizeof r, data, head->bytes);
+  __atomic_store_n(&c->vault->area[area].end, at + r.bytes, __ATOMIC_RELEASE);
+}
+
+void spx_core_note(spx_core *c, const void *data, uint64_t bytes)
+{
+  spx_frame_head h = {.stream = UINT32_MAX, .bytes = bytes};
+  if (c->vault && !c->vault->commits) note(c, &h, data);
+}
+
+static spx_came *new_came(const spx_frame_head *head, const uint8_t *data, bool copy)
+{
+  spx_came *m = malloc(sizeof *m + (copy ? head->bytes : 0));
+  if (!m) return NULL;
+  m->next = NULL;
+  m->call = 0;
+  m->head = *head;
+  m->data = data;
+  if (copy) {
+    m->data = (uint8_t *)(m + 1);
+    if (head->bytes) memcpy(m + 1, data, head->bytes);
+  }
+  return m;
+}
+
+/* Reads what came since an image: it will be delivered again. seen: it counts as accepted. */
+static bool read_area(spx_core *c, uint32_t area, bool seen)
+{
+  const spx_vault *v = c->vault;
+  uint64_t at = v->area[area].image;
+  while (at < v->area[area].end) {
+    record r;
+    memcpy(&r, bytes_at(v, area, at), sizeof r);
+    spx_came *m = new_came(&r.head, bytes_at(v, area, at) + sizeof r, false);
+    if (!m) return false;
+    m->call = (uint32_t)r.call;
+    spx_came ***last = r.head.stream == UINT32_MAX ? &c->notes_last : &c->logged_last;
+    **last = m;
+    *last = &m->next;
+    if (seen && r.head.stream != UINT32_MAX && !note_seen(c, &r.head)) return false;
+    at += r.bytes;
+  }
+  return true;
+}
+
+static bool again(const spx_core *c)
+{
+  return c->logged || (c->vault && c->call < c->vault->area[area_now(c->vault)].reached);
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------------------- */
+
+bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, bool relay, spx_vault *vault)
+{
+  *c = (spx_core){.io = *io, .parties = parties, .me = me, .relay = relay, .vault = vault};
+  c->seen = calloc(2ul * parties, sizeof *c->seen);
+  c->next = calloc(parties, sizeof *c->next);
+  c->first = calloc(parties, sizeof *c->first);
+  c->last = calloc(parties, sizeof *c->last);
+  c->acks = calloc(parties, sizeof *c->acks);
+  c->ready_last = &c->ready;
+  c->logged_last = &c->logged;
+  c->notes_last = &c->notes;
+  if (!c->seen || !c->next || !c->first || !c->last || !c->acks) return false;
+  if (!vault) return true;
+  bool begun = vault->commits || vault->area[0].end || vault->area[0].reached;
+  if (begun) c->mode = vault->commits ? SPX_CORE_PRELUDE : SPX_CORE_REPLAY;
+  return read_area(c, 0, !vault->commits);
+}
+
+static void free_list(spx_came *m)
+{
+  for (spx_came *next; m; m = next) {
+    next = m->next;
+    free(m);
+  }
+}
+
+void spx_core_end(spx_core *c)
+{
+  for (uint32_t p = 0; p < c->parties && c->first; p++) {
+    for (spx_kept *m = c->first[p], *next; m; m = next) {
+      next = m->next;
+      if (!m->busy) free(m);
+    }
+    free(c->acks[p].list);
+  }
+  for (uint32_t s = 0; s < 2 * c->parties && c->seen; s++) free(c->seen[s].list);
+  free_list(c->ready);
+  free_list(c->logged);
+  free_list(c->notes);
+  for (spx_passed *p = c->passed, *next; p; p = next) {
+    next = p->next;
+    free(p);
+  }
+  free(c->seen);
+  free(c->next);
+  free(c->first);
+  free(c->last);
+  free(c->acks);
+  *c = (spx_core){0};
+}
+
+/* ---- accepting ------------------------------------------------------------------------------------------------------ */
+
+static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
+{
+  if (c->acks[party].count == c->acks[party].room) {
+    uint32_t room = c->acks[party].room ? 2 * c->acks[party].room : 16;
+    spx_frame_ack *list = realloc(c->acks[party].list, room * sizeof *list);
+    if (!list) return; /* the message will come again, or is kept for nothing */
+    c->acks[party].list = list;
+    c->acks[party].room = room;
+  }
+  c->acks[party].list[c->acks[party].count++] = id;
+}
+
+static spx_frame_ack id_of(const spx_frame_head *h) { return (spx_frame_ack){h->n, h->stream, h->sub}; }
+
+void spx_core_tell(spx_core *c)
+{
+  for (uint32_t p = 0; p < c->parties; p++)
+    if (c->acks[p].count) {
+      c->io.acknowledge(c->io.arg, p, c->acks[p].list, c->acks[p].count);
+      c->acks[p].count = 0;
+    }
+}
+
+void spx_core_enter(spx_core *c)
+{
+  c->call++;
+  while (c->logged && c->logged->call <= c->call) {
+    spx_came *m = c->logged;
+    if (!c->io.deliver(c->io.arg, &m->head, m->data))
+      c->io.failed(c->io.arg, "no memory for a message that is received again");
+    c->logged = m->next;
+    if (!c->logged) c->logged_last = &c->logged;
+    free(m);
+  }
+  if (c->mode == SPX_CORE_REPLAY && !again(c)) c->mode = SPX_CORE_LIVE;
+}
+
+/* In the last call that is made again nothing may come before what was sent in it; it was sent by now, if that call waits. */
+bool spx_core_may_accept(const spx_core *c, bool inside)
+{
+  if (c->mode == SPX_CORE_PRELUDE) return false;
+  if (!c->vault || c->call > c->vault->area[area_now(c->vault)].reached) return c->mode == SPX_CORE_LIVE;
+  return inside && c->mode == SPX_CORE_LIVE;
+}
+
+/* On an IOP: its sender keeps it until those have it that it goes to. */
+static bool pass(spx_core *c, const spx_frame_head *h)
+{
+  spx_passed *p = calloc(1, sizeof *p), **at = &c->passed;
+  if (!p) return false;
+  p->id = id_of(h);
+  p->from = h->from;
+  while (*at) at = &(*at)->next;
+  *at = p;
+  return true;
+}
+
+bool spx_core_accept(spx_core *c)
+{
+  spx_came *m = c->ready;
+  if (!m) return false;
+  bool again_here = is_seen(&c->seen[m->head.stream], m->head.n, m->head.sub);
+  if (!again_here) {
+    /* What cannot be delivered for want of memory was not accepted: but the vault must come first. */
+    note(c, &m->head, m->data);
+    if (!note_seen(c, &m->head) || (c->relay && !pass(c, &m->head)) || !c->io.deliver(c->io.arg, &m->head, m->data))
+      c->io.failed(c->io.arg, "no memory for a message");
+  }
+  if (!c->relay) acknowledge(c, m->head.from, id_of(&m->head));
+  if (c->relay && again_here) { /* done with already? then its sender does not know */
+    const spx_passed *p = c->passed;
+    while (p && !(p->id.stream == m->head.stream && p->id.n == m->head.n)) p = p->next;
+    if (!p) acknowledge(c, m->head.from, id_of(&m->head));
+  }
+  c->ready = m->next;
+  if (!c->ready) c->ready_last = &c->ready;
+  free(m);
+  return true;
+}
+
+bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data)
+{
+  if (head->from >= c->parties || head->stream >= 2 * c->parties) return true; /* of nobody that we know */
+  spx_came *m = new_came(head, data, true);
+  if (!m) return false;
+  *c->ready_last = m;
+  c->ready_last = &m->next;
+  return true;
+}
+
+/* ---- sending -------------------------------------------------------------------------------------------------------- */
+
+static spx_passed *find_passed(const spx_core *c, uint32_t stream, uint64_t n)
+{
+  spx_passed *p = c->passed;
+  while (p && !(p->id.stream == stream && p->id.n == n)) p = p->next;
+  return p;
+}
+
+/* All messages to IOPs up to this one have been accepted where they went. Those that went by another IOP first stand behind others. */
+static uint64_t done_with(const spx_core *c)
+{
+  uint64_t least = c->leaving;
+  for (uint32_t p = 0; p < c->parties; p++)
+    for (const spx_kept *m = c->first[p]; m; m = m->next)
+      if (leaves(c, m->head.stream) && m->head.n <= least) least = m->head.n - 1;
+  return least;
+}
+
+static void append(spx_core *c, spx_kept *m)
+{
+  m->next = NULL;
+  if (c->last[m->to])
+    c->last[m->to]->next = m;
+  else
+    c->first[m->to] = m;
+  c->last[m->to] = m;
+  c->kept_bytes += m->head.bytes;
+}
+
+static void release(spx_kept *m)
+{
+  if (m->busy)
+    m->gone = true;
+  else
+    free(m);
+}
+
+void spx_core_unbusy(spx_core *c, spx_kept *m)
+{
+  (void)c;
+  if (--m->busy == 0 && m->gone) free(m);
+}
+
+spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint64_t ctx, int32_t tag, int32_t src,
+                           uint64_t bytes, uint32_t origin, uint64_t of)
+{
+  spx_kept *m = malloc(sizeof *m + bytes);
+  if (!m) return NULL;
+  *m = (spx_kept){.to = to, .head = {.ctx = ctx, .bytes = bytes, .tag = tag, .src = src, .from = c->me}};
+  if (c->relay && leaving) {
+    m->head.stream = c->parties + origin;
+    m->head.n = of;
+    m->head.done = c->seen[m->head.stream].low;
+    m->of = find_passed(c, m->head.stream, of);
+    if (m->of) m->head.sub = m->of->sends;
+  } else if (leaving) {
+    m->head.stream = c->parties + c->me;
+    if (c->leaving % DONE_EVERY == 0) c->done = done_with(c);
+    m->head.done = c->done;
+    m->head.n = ++c->leaving;
+  } else {
+    m->head.stream = c->me;
+    m->head.n = ++c->next[to];
+  }
+  return m;
+}
+
+void spx_core_send(spx_core *c, spx_kept *m)
+{
+  if (c->mode == SPX_CORE_PRELUDE) { /* it has been accepted, or is in the image */
+    free(m);
+    return;
+  }
+  if (m->of) {
+    m->of->sends++;
+    m->of->left++;
+  }
+  if (c->vault) {
+    uint64_t *reached = &c->vault->area[area_now(c->vault)].reached;
+    if (*reached < c->call) __atomic_store_n(reached, c->call, __ATOMIC_RELEASE);
+  }
+  append(c, m);
+  c->io.transmit(c->io.arg, m);
+}
+
+/* ---- what was accepted ------------------------------------------------------------------------------------------------ */
+
+/* Tells the sender of p that it need not keep it, if that is so. */
+static void let_go(spx_core *c)
+{
+  for (spx_passed **at = &c->passed, *p; (p = *at);) {
+    if (!p->over || !p->sends || p->left) {
+      at = &p->next;
+      continue;
+    }
+    acknowledge(c, p->from, p->id);
+    *at = p->next;
+    free(p);
+  }
+}
+
+void spx_core_asked(spx_core *c, bool all)
+{
+  for (spx_passed *p = c->passed; p; p = p->next) {
+    p->over |= p->sends > 0 || all;
+    if (all && !p->sends) p->sends = 1;
+  }
+  let_go(c);
+}
+
+static void accepted(spx_core *c, uint32_t party, const spx_frame_ack *a)
+{
+  for (spx_kept *m = c->first[party], *before = NULL; m; before = m, m = m->next) {
+    if (m->head.stream != a->stream || m->head.n != a->n || m->head.sub != a->sub) continue;
+    if (before)
+      before->next = m->next;
+    else
+      c->first[party] = m->next;
+    if (c->last[party] == m) c->last[party] = before;
+    c->kept_bytes -= m->head.bytes;
+    if (m->of) m->of->left--;
+    release(m);
+    return;
+  }
+}
+
+void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint32_t n)
+{
+  if (from >= c->parties) return;
+  for (uint32_t i = 0; i < n; i++) accepted(c, from, &acks[i]);
+  if (c->relay) let_go(c);
+}
+
+void spx_core_left(spx_core *c, uint32_t party)
+{
+  for (spx_kept *m = c->first[party], *next; m; m = next) {
+    next = m->next;
+    c->kept_bytes -= m->head.bytes;
+    if (m->of) m->of->left--;
+    release(m);
+  }
+  c->first[party] = c->last[party] = NULL;
+  if (c->relay) let_go(c);
+}
+
+void spx_core_replaced(spx_core *c, uint32_t party)
+{
+  for (spx_kept *m = c->first[party]; m; m = m->next) c->io.transmit(c->io.arg, m);
+}
+
+void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_frame_head *head), void *arg)
+{
+  spx_kept *m = c->first[party], *stays = NULL;
+  c->first[party] = c->last[party] = NULL;
+  for (spx_kept *next; m; m = next) {
+    next = m->next;
+    c->kept_bytes -= m->head.bytes;
+    uint32_t to = choose(arg, &m->head);
+    if (to == UINT32_MAX) {
+      m->next = stays;
+      stays = m;
+      continue;
+    }
+    m->to = to;
+    append(c, m);
+    c->io.transmit(c->io.arg, m);
+  }
+  for (spx_kept *rest = NULL; stays; stays = rest) { /* there is no other one: in the order that they had */
+    rest = stays->next;
+    stays->next = c->first[party];
+    if (!c->first[party]) c->last[party] = stays;
+    c->first[party] = stays;
+    c->kept_bytes += stays->head.bytes;
+  }
+}
+
+bool spx_core_idle(const spx_core *c)
+{
+  if (c->ready || c->logged) return false;
+  for (uint32_t p = 0; p < c->parties; p++)
+    if (c->first[p] || c->acks[p].count) return false;
+  return true;
+}
+
+/* ---- commits ---------------------------------------------------------------------------------------------------------- */
+
+void spx_image_put(spx_image *w, const void *data, uint64_t n)
+{
+  if (w->failed || !(w->failed = !has_room(w->c, w->area, w->at, round8(n)))) {
+    if (w->failed) return;
+    if (n) memcpy(bytes_at(w->c->vault, w->area, w->at), data, n);
+    w->at += round8(n);
+  }
+}
+
+static void put_word(spx_image *w, uint64_t v) { spx_image_put(w, &v, sizeof v); }
+
+bool spx_core_commit_begin(spx_core *c, spx_image *w)
+{
+  if (c->mode != SPX_CORE_LIVE) return false;
+  *w = (spx_image){.c = c, .area = 1 + (uint32_t)((c->vault->commits + 1) % 2)};
+  for (uint32_t s = 0; s < 2 * c->parties; s++) {
+    put_word(w, c->seen[s].low);
+    put_word(w, c->seen[s].count);
+    spx_image_put(w, c->seen[s].list, c->seen[s].count * sizeof *c->seen[s].list);
+  }
+  spx_image_put(w, c->next, c->parties * sizeof *c->next);
+  put_word(w, c->leaving);
+  uint64_t kept = 0;
+  for (uint32_t p = 0; p < c->parties; p++)
+    for (const spx_kept *m = c->first[p]; m; m = m->next) kept++;
+  put_word(w, kept);
+  for (uint32_t p = 0; p < c->parties; p++)
+    for (const spx_kept *m = c->first[p]; m; m = m->next) {
+      put_word(w, p);
+      spx_image_put(w, &m->head, sizeof m->head);
+      spx_image_put(w, m->data, m->head.bytes);
+    }
+  return true;
+}
+
+bool spx_core_commit_end(spx_image *w)
+{
+  spx_core *c = w->c;
+  spx_vault *v = c->vault;
+  if (w->failed) return false;
+  v->area[w->area].image = v->area[w->area].end = w->at;
+  v->area[w->area].reached = 0;
+  __atomic_store_n(&v->commits, v->commits + 1, __ATOMIC_RELEASE);
+  c->call = 0;
+  return true;
+}
+
+const void *spx_image_take(spx_image_reader *r, uint64_t n)
+{
+  const void *p = r->p;
+  if (round8(n) > (uint64_t)(r->end - r->p)) return NULL;
+  r->p += round8(n);
+  return p;
+}
+
+static bool take_word(spx_image_reader *r, uint64_t *v)
+{
+  const void *p = spx_image_take(r, sizeof *v);
+  if (p) memcpy(v, p, sizeof *v);
+  return p != NULL;
+}
+
+static bool take_seen(spx_image_reader *r, spx_seen *s)
+{
+  uint64_t count;
+  if (!take_word(r, &s->low) || !take_word(r, &count)) return false;
+  const void *list = spx_image_take(r, count * sizeof *s->list);
+  free(s->list);
+  s->list = malloc((count + 16) * sizeof *s->list);
+  if (!list || !s->list) return false;
+  memcpy(s->list, list, count * sizeof *s->list);
+  s->count = (uint32_t)count;
+  s->room = (uint32_t)count + 16;
+  return true;
+}
+
+static bool take_kept(spx_core *c, spx_image_reader *r)
+{
+  uint64_t to;
+  spx_frame_head head;
+  const void *h;
+  if (!take_word(r, &to) || to >= c->parties || !(h = spx_image_take(r, sizeof head))) return false;
+  memcpy(&head, h, sizeof head);
+  const void *data = spx_image_take(r, head.bytes);
+  spx_kept *m = data ? malloc(sizeof *m + head.bytes) : NULL;
+  if (!m) return false;
+  *m = (spx_kept){.to = (uint32_t)to, .head = head};
+  memcpy(m->data, data, head.bytes);
+  append(c, m);
+  return true;
+}
+
+bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
+{
+  const spx_vault *v = c->vault;
+  uint32_t area = area_now(v);
+  if (c->mode != SPX_CORE_PRELUDE || c->logged) return false;
+  r->p = bytes_at(v, area, 0);
+  r->end = r->p + v->area[area].image;
+  uint64_t kept = 0;
+  for (uint32_t s = 0; s < 2 * c->parties; s++)
+    if (!take_seen(r, &c->seen[s])) return false;
+  const void *next = spx_image_take(r, c->parties * sizeof *c->next);
+  if (!next || !take_word(r, &c->leaving) || !take_word(r, &kept)) return false;
+  memcpy(c->next, next, c->parties * sizeof *c->next);
+  while (kept-- > 0)
+    if (!take_kept(c, r)) return false;
+  c->call = 0;
+  return read_area(c, area, true);
+}
+
+void spx_core_restore_end(spx_core *c)
+{
+  c->mode = again(c) ? SPX_CORE_REPLAY : SPX_CORE_LIVE;
+  for (uint32_t p = 0; p < c->parties; p++) spx_core_replaced(c, p);
+}

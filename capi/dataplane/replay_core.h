@@ -1,0 +1,183 @@
+/* replay_core.h - messages that outlive the process that received them: what takes part in transparent takeover (docs/systems.md) does
+ * with each message. It decides and keeps; sockets, rings, matching and memory files are its caller's (replay.c), and a simulation's (test/replay_sim.c).
+ *
+ * Parties are the ranks of all clusters and the I/O processes (IOPs) of a system, by number; which process a party is may change. Promises:
+ *
+ *   1. A sender keeps a message until it is accepted; when another process takes its receiver's place, all that was not is sent again.
+ *   2. A message is accepted once: each has a number, by which copies are known (streams, below).
+ *   3. A party with a vault writes a message there before its program can see it, together with the call of the program in which it came; before a
+ *      message leaves, the vault says in which call that was. Who takes the party's place makes the same calls, from the last commit on, is given the same
+ *      messages in the same calls, and therefore sends the same messages with the same numbers again, which nobody accepts twice.
+ *   4. A commit puts the state into the vault: numbers, what is kept, what came and was not asked for, and memory of the program. It counts from one store on.
+ *   5. What a party sends to an IOP is kept until those have accepted it that the IOP handed it to. When the IOP dies it goes by another one.
+ *
+ * Streams number messages: those from one party to another (stream = the sender), and those that a party sends to IOPs (stream = parties + it), which
+ * keep their numbers on their way, whichever IOP they go by. The first come in order; of the second a receiver sees a part, in any order.
+ *
+ * A vault is memory that outlives the process: a head, and three areas. Area 0 is what came before the first commit, and stays: who takes the party's place
+ * goes through it again, sending nothing. The others are used in turn: an image of the state, and what came since.
+ */
+#ifndef SPX_REPLAY_CORE_H
+#define SPX_REPLAY_CORE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What stands before a message, on its way and in a vault. */
+typedef struct spx_frame_head {
+  uint64_t ctx;
+  uint64_t n;     /* number in its stream, from 1 */
+  uint64_t done;  /* a stream to IOPs: all up to this number have been accepted where they went */
+  uint64_t bytes; /* of the message */
+  int32_t tag, src;
+  uint32_t from; /* the party that has sent it on this part of its way */
+  uint32_t stream;
+  uint32_t sub; /* of several messages that an IOP has made of one: which */
+  uint32_t pad;
+} spx_frame_head;
+
+/* Says that a message was accepted. */
+typedef struct spx_frame_ack {
+  uint64_t n;
+  uint32_t stream, sub;
+} spx_frame_ack;
+
+typedef struct spx_passed { /* on an IOP: a message that it has received, until its sender need not keep it */
+  struct spx_passed *next;
+  spx_frame_ack id;
+  uint32_t from, sends, left; /* messages that were made of it, and those of them that are not accepted yet */
+  bool over;                  /* the program has asked for another one since */
+} spx_passed;
+
+typedef struct spx_kept { /* a message that was sent, and is not accepted yet */
+  struct spx_kept *next;
+  uint32_t to, busy; /* busy: uses of its memory by the caller, who gives each back by spx_core_unbusy */
+  bool gone;         /* accepted: freed when nobody uses it */
+  spx_passed *of;    /* on an IOP: what it was made of */
+  spx_frame_head head;
+  uint8_t data[];
+} spx_kept;
+
+typedef struct spx_came { /* a message that has come, and is not accepted yet; or one of a vault */
+  struct spx_came *next;
+  uint32_t call;
+  spx_frame_head head;
+  const uint8_t *data; /* behind this, or in the vault */
+} spx_came;
+
+/* ---- the vault ------------------------------------------------------------------------------------------------- */
+enum { SPX_VAULT_AREAS = 3, SPX_VAULT_HEAD = 4096 };
+typedef struct spx_vault {
+  uint64_t magic, area_bytes;
+  uint64_t commits; /* the last one is in area 1 + commits % 2 */
+  struct {
+    uint64_t image, end; /* bytes of the image, and of it with what came since */
+    uint64_t reached;    /* the last call in which something was sent */
+  } area[SPX_VAULT_AREAS];
+} spx_vault;
+#define SPX_VAULT_MAGIC 0x7370782d76617531ull
+
+/* What the caller does for the core. room: makes bytes from offset at of the vault usable; false: there is no memory. */
+typedef struct spx_core_io {
+  void (*transmit)(void *arg, spx_kept *m);
+  void (*acknowledge)(void *arg, uint32_t party, const spx_frame_ack *acks, uint32_t n);
+  bool (*deliver)(void *arg, const spx_frame_head *head, const uint8_t *data);
+  bool (*room)(void *arg, uint64_t at, uint64_t bytes);
+  void (*failed)(void *arg, const char *why); /* something that cannot be: does not return */
+  void *arg;
+} spx_core_io;
+
+typedef enum {
+  SPX_CORE_LIVE,
+  SPX_CORE_REPLAY,  /* calls are made again: what comes newly waits */
+  SPX_CORE_PRELUDE, /* the same, those before the first commit, of which nothing is left to send */
+} spx_core_mode;
+
+typedef struct spx_seen { /* numbers of a stream that were accepted: all up to low, and these */
+  uint64_t low;
+  uint32_t count, room;
+  struct spx_number {
+    uint64_t n;
+    uint32_t sub;
+  } * list;
+} spx_seen;
+
+typedef struct spx_core {
+  spx_core_io io;
+  uint32_t parties, me;
+  bool relay;       /* this party is an IOP */
+  spx_vault *vault; /* NULL: it has none */
+  spx_core_mode mode;
+  uint32_t call;            /* of the program since the last commit */
+  spx_seen *seen;           /* by stream */
+  uint64_t *next;           /* by party: number of the last message to it */
+  uint64_t leaving;         /* the same of those to IOPs */
+  uint64_t done;            /* of those: all up to this one have been accepted where they went, as last looked */
+  spx_kept **first, **last; /* by party: kept for it */
+  uint64_t kept_bytes;
+  spx_came *ready, **ready_last;   /* has come, in order */
+  spx_came *logged, **logged_last; /* of the vault: to be delivered again */
+  spx_came *notes, **notes_last;   /* of the vault: spx_core_note */
+  spx_passed *passed;
+  struct {
+    spx_frame_ack *list;
+    uint32_t count, room;
+  } * acks; /* by party: not told yet */
+} spx_core;
+
+/* No memory: false. vault: NULL or with a filled-in head (spx_vault_format), or that of the party that this process takes the place of: then it begins with that one's calls. */
+bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, bool relay, spx_vault *vault);
+void spx_core_end(spx_core *c);
+void spx_vault_format(spx_vault *v, uint64_t area_bytes);
+
+/* Something else that who takes the party's place has to know, from before the first commit: it finds these in c->notes. */
+void spx_core_note(spx_core *c, const void *data, uint64_t bytes);
+
+/* The program makes a call: delivers what came in it before. */
+void spx_core_enter(spx_core *c);
+/* Something that has come may be delivered now, in the middle of a call (inside), or at its beginning. */
+bool spx_core_may_accept(const spx_core *c, bool inside);
+/* Delivers the next message that has come and was not accepted yet; false: there is none, or no memory. */
+bool spx_core_accept(spx_core *c);
+/* A message has come; all of a process come in the order in which it has sent them. false: no memory. */
+bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data);
+void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint32_t n);
+void spx_core_tell(spx_core *c); /* says what was accepted */
+
+/* A new message of so many bytes to a party, to be filled in and sent; NULL: no memory. leaving: to an IOP, or
+ * from one that has made it of message number of of origin. */
+spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint64_t ctx, int32_t tag, int32_t src,
+                           uint64_t bytes, uint32_t origin, uint64_t of);
+void spx_core_send(spx_core *c, spx_kept *m);
+void spx_core_unbusy(spx_core *c, spx_kept *m);
+/* Another process is the party now: it gets all that is kept for it. */
+void spx_core_replaced(spx_core *c, uint32_t party);
+/* A party accepts nothing more, and nobody takes its place. */
+void spx_core_left(spx_core *c, uint32_t party);
+/* An IOP has died: what is kept for it goes by another one (UINT32_MAX: there is none now). */
+void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_frame_head *head),
+                      void *arg);
+/* On an IOP: the program has asked for another message. all: it needs none of those any more that it has received. */
+void spx_core_asked(spx_core *c, bool all);
+bool spx_core_idle(const spx_core *c); /* nothing is kept, and nothing waits to be delivered */
+
+/* ---- commits ----------------------------------------------------------------------------------------------------- */
+/* Puts together an image: begin, any number of put, end, after which the commit counts. false: no room. */
+typedef struct spx_image {
+  spx_core *c;
+  uint32_t area;
+  uint64_t at;
+  bool failed;
+} spx_image;
+bool spx_core_commit_begin(spx_core *c, spx_image *w);
+void spx_image_put(spx_image *w, const void *data, uint64_t n);
+bool spx_core_commit_end(spx_image *w);
+/* In the prelude: gives this process the state of the last commit; what follows in the image is read by take. */
+typedef struct spx_image_reader {
+  const uint8_t *p, *end;
+} spx_image_reader;
+bool spx_core_restore_begin(spx_core *c, spx_image_reader *r);
+const void *spx_image_take(spx_image_reader *r, uint64_t n); /* NULL: it is shorter */
+/* ... and the calls since then are made again. */
+void spx_core_restore_end(spx_core *c);
+#endif

@@ -1,0 +1,552 @@
+/* replay.c - see replay_shim.h: vaults, commits, and the beginning and end of transparent takeover.
+ *
+ * A vault is a memory file of the rank, which standbys of its cluster have open as well: so it outlives the rank, and nothing of it is left when all have ended. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "check.h"
+#include "check_coll.h"
+#include "comm.h"
+#include "dp.h"
+#include "error.h"
+#include "replay_shim.h"
+#include "runtime.h"
+#include "settings.h"
+#include "shim.h"
+#include "system.h"
+#include "takeover.h"
+#include "trace.h"
+
+#define FN spx_fn_name[spx_fn]
+
+typedef struct {
+  void *buf;
+  int64_t count;
+  spx_type *type;
+} region;
+
+static struct {
+  bool own, standby;
+  spx_replay_setup setup;
+  uint32_t first; /* party of rank 0 of this cluster */
+  uint32_t *cluster_first, clusters;
+  int fd;    /* of the vault; -1: none */
+  int *held; /* a standby's: descriptors of the ranks' vaults */
+  int ranks;
+  uint64_t bytes, grain[SPX_VAULT_AREAS]; /* bytes of an area; of each, what there is memory for */
+  region *regions;
+  uint32_t nregions;
+  bool committed;
+} v = {.fd = -1};
+
+/* ---- the vault ----------------------------------------------------------------------------------------------------- */
+
+static bool room(void *arg, uint64_t at, uint64_t bytes)
+{
+  enum { GRAIN = 1 << 18 };
+  (void)arg;
+  uint32_t area = (uint32_t)((at - SPX_VAULT_HEAD) / v.bytes);
+  uint64_t end = at - SPX_VAULT_HEAD - area * v.bytes + bytes;
+  if (end <= v.grain[area]) return true;
+  uint64_t want = (end + GRAIN - 1) / GRAIN * GRAIN;
+  if (want > v.bytes) want = v.bytes;
+  if (posix_fallocate(v.fd, (off_t)(SPX_VAULT_HEAD + area * v.bytes + v.grain[area]), (off_t)(want - v.grain[area])) !=
+      0)
+    return false;
+  v.grain[area] = want;
+  return true;
+}
+
+/* Maps the vault v.fd; NULL: with a detail text. */
+static spx_vault *map(void)
+{
+  uint64_t bytes = SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes;
+  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, v.fd, 0);
+  if (p != MAP_FAILED) return p;
+  spx_detail("transparent takeover: a vault of %llu bytes cannot be mapped: %s (SPX_REPLAY_MAX)",
+             (unsigned long long)bytes, strerror(errno));
+  return NULL;
+}
+
+static int make_vault(void)
+{
+  uint64_t bytes = SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes;
+  v.fd = memfd_create("spx-vault", MFD_CLOEXEC);
+  if (v.fd < 0 || ftruncate(v.fd, (off_t)bytes) != 0 || posix_fallocate(v.fd, 0, SPX_VAULT_HEAD) != 0) {
+    spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
+    return MPI_ERR_NO_MEM;
+  }
+  if (!(v.setup.vault = map())) return MPI_ERR_NO_MEM;
+  spx_vault_format(v.setup.vault, v.bytes);
+  return MPI_SUCCESS;
+}
+
+/* Functions that tell what has come without waiting for it. */
+static bool observes(uint32_t fn)
+{
+  switch (fn) {
+  case SPX_FN_Test:
+  case SPX_FN_Testall:
+  case SPX_FN_Testany:
+  case SPX_FN_Testsome:
+  case SPX_FN_Iprobe:
+  case SPX_FN_Improbe:
+  case SPX_FN_Request_get_status:
+  case SPX_FN_Request_get_status_all:
+  case SPX_FN_Request_get_status_any:
+  case SPX_FN_Request_get_status_some:
+  case SPX_FN_Cancel: return true;
+  default: return false;
+  }
+}
+
+static uint32_t origin(int cluster, int rank)
+{
+  return cluster >= 0 && (uint32_t)cluster < v.clusters ? v.cluster_first[cluster] + (uint32_t)rank : 0;
+}
+
+/* Other communicators hold its processes, as far as they are there. */
+static spx_comm *new_wire(void)
+{
+  uint32_t *procs = spx_ranks_new(v.setup.parties);
+  spx_comm *w = procs ? (spx_comm *)spx_new(SPX_K_COMM) : NULL;
+  if (!w) return NULL;
+  int n = (int)v.setup.parties;
+  spx_check_inside(SPX_K_COMM, &w->o);
+  memcpy(procs, v.setup.procs, v.setup.parties * sizeof *procs);
+  spx_comm_fill(w, (int)v.setup.me, n, n, v.setup.ctx, procs, spx_ranks_share(procs));
+  return w;
+}
+
+static int begin(void)
+{
+  v.setup.room = room;
+  v.setup.origin = origin;
+  v.setup.observes = observes;
+  if (!(v.setup.wire = new_wire())) return MPI_ERR_NO_MEM;
+  int err = spx_replay_begin(&v.setup);
+  if (err != MPI_SUCCESS) {
+    spx_detail("no memory for the messages of transparent takeover");
+    return err;
+  }
+  spx_aside |= SPX_ASIDE_REPLAY;
+  if (v.own || spx_io_process) spx_world->flags |= SPX_C_REPLAY;
+  for (uint32_t i = 0; spx_io_process && i < spx_sys->worlds; i++) spx_sys->world[i].comm->flags |= SPX_C_REPLAY;
+  return MPI_SUCCESS;
+}
+
+static void due(void)
+{
+  if (v.own) spx_takeover_now();
+  spx_replay_reroute(spx_system_choose);
+}
+
+static void *copy_of(const void *from, size_t n)
+{
+  void *p = malloc(n);
+  if (p) memcpy(p, from, n);
+  return p;
+}
+
+int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, bool own, bool standby,
+                    uint32_t first, const uint32_t *cluster_first, uint32_t clusters)
+{
+  v.setup = *s;
+  v.own = own;
+  v.standby = standby;
+  v.first = first;
+  v.clusters = clusters;
+  v.cluster_first = copy_of(cluster_first, clusters * sizeof *cluster_first);
+  v.setup.procs = copy_of(procs, s->parties * sizeof *procs);
+  v.setup.heals = copy_of(heals, s->parties * sizeof *heals);
+  v.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
+  v.committed = false;
+  if (!v.cluster_first || !v.setup.procs || !v.setup.heals) return MPI_ERR_NO_MEM;
+  if (own && spx_mt) {
+    spx_detail("transparent takeover: calls must come from one thread at a time, without MPI_THREAD_MULTIPLE and "
+               "SPX_PROGRESS=1");
+    return MPI_ERR_OTHER;
+  }
+  spx_replay_due = due;
+  if (standby) return MPI_SUCCESS; /* until it has a rank */
+  if (own) SPX_TRY(make_vault());
+  return begin();
+}
+
+void spx_vault_moved(uint32_t party, uint32_t proc)
+{
+  if (party < v.setup.parties) ((uint32_t *)(uintptr_t)v.setup.procs)[party] = proc;
+  spx_replay_place(party, proc);
+}
+
+/* ---- standbys -------------------------------------------------------------------------------------------------------- */
+
+static int open_vault(uint32_t proc, int *fd)
+{
+  spx_proc *p = spx_proc_of(proc);
+  char path[64];
+  if (p->host != spx_segment->host) {
+    spx_detail(
+        "transparent takeover: a standby is on another host than the ranks of its cluster; it needs their memory");
+    return MPI_ERR_OTHER;
+  }
+  uint32_t there;
+  while (!(there = __atomic_load_n(&p->vault, __ATOMIC_ACQUIRE))) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    if (spx_proc_left(proc)) {
+      spx_detail("a rank has ended before MPI_Init was over in all processes of its cluster");
+      return MPIX_ERR_PROC_FAILED;
+    }
+    spx_wait_event(ticket, spx_now_ns() + 2000000);
+  }
+  snprintf(path, sizeof path, "/proc/%u/fd/%u", p->pid, there - 1);
+  *fd = open(path, O_RDWR | O_CLOEXEC);
+  if (*fd < 0) {
+    spx_detail("transparent takeover: %s: %s", path, strerror(errno));
+    return MPI_ERR_OTHER;
+  }
+  __atomic_fetch_add(&p->vault_held, 1, __ATOMIC_RELEASE);
+  spx_ring_bell(proc);
+  return MPI_SUCCESS;
+}
+
+static int stand_by(const spx_comm *base)
+{
+  v.held = malloc((size_t)v.ranks * sizeof *v.held);
+  if (!v.held) return MPI_ERR_NO_MEM;
+  for (int r = 0; r < v.ranks; r++) SPX_TRY(open_vault(base->peer[r], &v.held[r]));
+  return MPI_SUCCESS;
+}
+
+/* A rank that dies before all standbys have its vault is not replaced. */
+static void wait_for_standbys(const spx_comm *base)
+{
+  spx_proc *me = spx_proc_of(spx_me);
+  __atomic_store_n(&me->vault, (uint32_t)v.fd + 1, __ATOMIC_RELEASE);
+  for (;;) {
+    uint32_t ticket = spx_ticket(), there = 0;
+    for (int i = v.ranks; i < base->size; i++) there += !spx_proc_left(base->peer[i]);
+    if (__atomic_load_n(&me->vault_held, __ATOMIC_ACQUIRE) >= there) return;
+    spx_progress();
+    spx_wait_event(ticket, spx_now_ns() + 2000000);
+  }
+}
+
+int spx_vault_meet(const spx_comm *base, int ranks)
+{
+  if (!v.own) return MPI_SUCCESS;
+  v.ranks = ranks;
+  if (v.standby) return stand_by(base);
+  wait_for_standbys(base);
+  return MPI_SUCCESS;
+}
+
+int spx_vault_take(int rank)
+{
+  if (!v.own) return MPI_SUCCESS;
+  for (int r = 0; r < v.ranks; r++)
+    if (r != rank) close(v.held[r]);
+  v.fd = v.held[rank];
+  v.setup.me = v.first + (uint32_t)rank;
+  for (int r = 0; r < spx_world->size; r++)
+    ((uint32_t *)(uintptr_t)v.setup.procs)[v.first + (uint32_t)r] = spx_world->peer[r];
+  if (!(v.setup.vault = map())) return MPI_ERR_NO_MEM;
+  v.bytes = v.setup.vault->area_bytes;
+  v.standby = false;
+  spx_vault_heirs = true;
+  return begin();
+}
+
+/* ---- communicators ------------------------------------------------------------------------------------------------- */
+
+bool spx_vault_heirs;
+
+void spx_vault_born(const spx_comm *old, uint32_t birth, const spx_comm *c)
+{
+  int n = c ? c->size : 0;
+  spx_vault_comm *r = malloc(sizeof *r + (size_t)n * sizeof *r->ranks);
+  if (!r) spx_fatal(MPI_ERR_NO_MEM, "no memory to note a communicator");
+  *r = (spx_vault_comm){.old = old->ctx, .birth = birth, .ctx = c ? c->ctx : 0, .rank = c ? c->rank : 0, .size = n};
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < spx_world->size; k++)
+      if (spx_world->local[k] == c->local[i]) r->ranks[i] = (uint32_t)k;
+  if (spx_replay_core.mode == SPX_CORE_LIVE)
+    spx_core_note(&spx_replay_core, r, sizeof *r + (size_t)n * sizeof *r->ranks);
+  free(r);
+}
+
+const spx_vault_comm *spx_vault_heir(uint64_t old, uint32_t birth)
+{
+  for (const spx_came *m = spx_replay_core.notes; m; m = m->next) {
+    const spx_vault_comm *r = (const spx_vault_comm *)(const void *)m->data;
+    if (r->old == old && r->birth == birth) return r;
+  }
+  return NULL;
+}
+
+int spx_vault_closed(void) { return spx_replay_on && v.setup.vault && v.committed; }
+
+/* ---- commits ------------------------------------------------------------------------------------------------------------ */
+
+int spx_c_SP_Register(const void *buf, int64_t count, spx_type *datatype)
+{
+  if (v.committed)
+    return spx_raise(
+        0, NULL, MPI_ERR_OTHER, FN,
+        "called after MPISP_Commit; a process that takes the rank over must know all memory by its first one");
+  region *more = realloc(v.regions, (v.nregions + 1) * sizeof *more);
+  if (!more) return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for %u regions", v.nregions + 1);
+  v.regions = more;
+  spx_ref(&datatype->o);
+  v.regions[v.nregions++] = (region){(void *)(uintptr_t)buf, count, datatype};
+  return MPI_SUCCESS;
+}
+
+typedef struct { /* the communicators whose state is saved */
+  spx_comm **list;
+  uint32_t n, room;
+} comms;
+
+static void add_comm(spx_obj *o, void *arg)
+{
+  comms *all = arg;
+  spx_comm *c = (spx_comm *)o;
+  if (!(c->flags & SPX_C_REPLAY) || all->n == all->room) return;
+  for (uint32_t i = 0; i < all->n; i++)
+    if (all->list[i] == c) return;
+  all->list[all->n++] = c;
+}
+
+static void count_comm(spx_obj *o, void *arg)
+{
+  (void)o;
+  ++*(uint32_t *)arg;
+}
+
+static bool find_comms(comms *all)
+{
+  all->n = 0;
+  all->room = 1;
+  spx_each_handle(SPX_K_COMM, count_comm, &all->room);
+  all->list = malloc(all->room * sizeof *all->list);
+  if (!all->list) return false;
+  add_comm(&spx_world->o, all);
+  spx_each_handle(SPX_K_COMM, add_comm, all);
+  return true;
+}
+
+static bool is_of(const comms *all, uint64_t ctx)
+{
+  for (uint32_t i = 0; i < all->n; i++)
+    if (ctx == all->list[i]->ctx + SPX_CTX_P2P || ctx == all->list[i]->ctx + SPX_CTX_COLL) return true;
+  return false;
+}
+
+static void count_pending(spx_request *r, void *n)
+{
+  if (spx_replayed(r->comm, r->ctx_kind)) ++*(uint32_t *)n;
+}
+
+typedef struct {
+  const comms *all;
+  spx_image *w;
+  uint64_t n;
+  bool waits; /* a send to the process itself that is not complete */
+} saving;
+
+static void count_unexpected(spx_unex *e, void *arg)
+{
+  saving *s = arg;
+  if (!is_of(s->all, e->ctx)) return;
+  s->n++;
+  s->waits |= e->self != NULL;
+}
+
+static void save_unexpected(spx_unex *e, void *arg)
+{
+  saving *s = arg;
+  if (!is_of(s->all, e->ctx)) return;
+  spx_frame_head h = {
+      .ctx = e->ctx, .n = e->seq, .bytes = e->bytes, .tag = e->tag, .src = e->src, .from = spx_replay_core.me};
+  spx_image_put(s->w, &h, sizeof h);
+  spx_image_put(s->w, e->data, e->bytes);
+}
+
+static void drop_unexpected(spx_unex *e, void *arg)
+{
+  if (is_of(arg, e->ctx)) spx_unex_drop(e);
+}
+
+static void put_word(spx_image *w, uint64_t n) { spx_image_put(w, &n, sizeof n); }
+
+static bool save_regions(spx_image *w)
+{
+  put_word(w, v.nregions);
+  for (uint32_t i = 0; i < v.nregions; i++) {
+    const region *r = &v.regions[i];
+    uint64_t n = (uint64_t)(r->count * r->type->size);
+    put_word(w, n);
+    if (r->type->flags & SPX_T_CONTIG) {
+      spx_image_put(w, r->buf, n);
+      continue;
+    }
+    void *packed = malloc(n ? n : 1);
+    if (!packed) return false;
+    spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, packed);
+    spx_image_put(w, packed, n);
+    free(packed);
+  }
+  return true;
+}
+
+static int save(const comms *all)
+{
+  spx_image w;
+  saving s = {all, &w, 0, false};
+  uint32_t pending = 0;
+  spx_each_posted(count_pending, &pending);
+  spx_each_unexpected(count_unexpected, &s);
+  if (pending || s.waits)
+    return spx_raise(0, NULL, MPI_ERR_PENDING, FN,
+                     "%u receives (or sends to the process itself) have been started and are not complete",
+                     pending + s.waits);
+  if (!spx_core_commit_begin(&spx_replay_core, &w))
+    return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
+                     "this process does not make the calls that the one made whose rank it has: what they receive must "
+                     "decide what they do");
+  put_word(&w, all->n);
+  for (uint32_t i = 0; i < all->n; i++) {
+    put_word(&w, all->list[i]->ctx);
+    put_word(&w, all->list[i]->coll_seq);
+  }
+  put_word(&w, s.n);
+  spx_each_unexpected(save_unexpected, &s);
+  if (!save_regions(&w) || !spx_core_commit_end(&w))
+    return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no room for the commit: it may take SPX_REPLAY_MAX bytes (%llu)",
+                     (unsigned long long)v.bytes);
+  return MPI_SUCCESS;
+}
+
+static bool take_word(spx_image_reader *r, uint64_t *n)
+{
+  const void *p = spx_image_take(r, sizeof *n);
+  if (p) memcpy(n, p, sizeof *n);
+  return p != NULL;
+}
+
+static bool restore_comms(spx_image_reader *r, const comms *all)
+{
+  uint64_t n, ctx, seq;
+  if (!take_word(r, &n)) return false;
+  while (n-- > 0) {
+    if (!take_word(r, &ctx) || !take_word(r, &seq)) return false;
+    for (uint32_t i = 0; i < all->n; i++)
+      if (all->list[i]->ctx == ctx) all->list[i]->coll_seq = (uint32_t)seq;
+  }
+  return true;
+}
+
+static bool restore_messages(spx_image_reader *r)
+{
+  uint64_t n;
+  if (!take_word(r, &n)) return false;
+  while (n-- > 0) {
+    spx_frame_head h;
+    const void *p = spx_image_take(r, sizeof h);
+    if (!p) return false;
+    memcpy(&h, p, sizeof h);
+    if (!(p = spx_image_take(r, h.bytes)) || !spx_deliver_frame(spx_me, &h, p)) return false;
+  }
+  return true;
+}
+
+/* The number of the region that is not as it was; -1: all are. */
+static int restore_regions(spx_image_reader *r)
+{
+  uint64_t n, bytes;
+  if (!take_word(r, &n) || n != v.nregions) return (int)v.nregions;
+  for (uint32_t i = 0; i < v.nregions; i++) {
+    const region *x = &v.regions[i];
+    const void *data = NULL;
+    if (!take_word(r, &bytes) || bytes != (uint64_t)(x->count * x->type->size) || !(data = spx_image_take(r, bytes)))
+      return (int)i;
+    if (x->type->flags & SPX_T_CONTIG)
+      memcpy(x->buf, data, bytes);
+    else
+      spx_unpack(x->buf, x->count, x->type, 0, (int64_t)bytes, data);
+  }
+  return -1;
+}
+
+static int restore(const comms *all)
+{
+  spx_image_reader r;
+  if (!spx_core_restore_begin(&spx_replay_core, &r))
+    return spx_raise(
+        0, NULL, MPI_ERR_OTHER, FN,
+        "this process does not make the calls before its first MPISP_Commit that the one made whose rank it has");
+  spx_each_unexpected(drop_unexpected, (void *)(uintptr_t)all);
+  if (!restore_comms(&r, all) || !restore_messages(&r))
+    return spx_raise(0, NULL, MPI_ERR_INTERN, FN, "the last commit cannot be read");
+  int bad = restore_regions(&r);
+  if (bad >= 0)
+    return spx_raise(
+        0, NULL, MPI_ERR_OTHER, FN,
+        "the memory that was registered is not that of the process whose rank this one has (region %d of %u)", bad,
+        v.nregions);
+  spx_core_restore_end(&spx_replay_core);
+  return MPI_SUCCESS;
+}
+
+int spx_c_SP_Commit(void)
+{
+  if (!spx_replay_on) return MPI_SUCCESS;
+  spx_lock();
+  if (spx_io_process) spx_core_asked(&spx_replay_core, true);
+  int err = MPI_SUCCESS;
+  comms all;
+  if (v.setup.vault) {
+    v.committed = true;
+    if (!find_comms(&all))
+      err = spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory");
+    else {
+      err = spx_replay_core.mode == SPX_CORE_PRELUDE ? restore(&all) : save(&all);
+      free(all.list);
+    }
+  }
+  spx_unlock();
+  return err;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------------- */
+
+void spx_vault_leave(void)
+{
+  if (!spx_replay_on) return;
+  if (v.own) PMPI_Barrier(MPI_COMM_WORLD); /* as long as one of them works, the others may be needed for a takeover */
+  spx_replay_enter(0);
+  while (!spx_replay_idle()) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    if (spx_replay_idle()) break;
+    spx_wait_event(ticket, spx_now_ns() + 5000000);
+  }
+  spx_aside &= ~SPX_ASIDE_REPLAY;
+  spx_replay_end();
+  if (v.setup.vault) munmap(v.setup.vault, SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes);
+  if (v.fd >= 0) close(v.fd);
+  for (uint32_t i = 0; i < v.nregions; i++) spx_unref(SPX_K_TYPE, &v.regions[i].type->o);
+  free(v.regions);
+  free(v.cluster_first);
+  free((void *)(uintptr_t)v.setup.procs);
+  free((void *)(uintptr_t)v.setup.heals);
+  memset(&v, 0, sizeof v);
+  v.fd = -1;
+  spx_vault_heirs = false;
+}
