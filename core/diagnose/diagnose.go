@@ -56,9 +56,10 @@ type Proc struct {
 	Proc     int     `json:"proc"` // its number in the job
 	Rank     int     `json:"rank"` // in its MPI_COMM_WORLD
 	World    int     `json:"world"`
-	Part     string  `json:"part,omitempty"` // of a system: "cluster NAME", or what an I/O process is called
-	IO       bool    `json:"io,omitempty"`   // it is an I/O process
-	Age      float64 `json:"age,omitempty"`  // seconds since it was started, of one that has not called MPI_Init
+	Part     string  `json:"part,omitempty"`    // of a system: "cluster NAME", or "link NAME"
+	IO       bool    `json:"io,omitempty"`      // it is an I/O process of that link, and rank is its number there
+	Standby  bool    `json:"standby,omitempty"` // it waits to take a rank over, and rank is its number among those
+	Age      float64 `json:"age,omitempty"`     // seconds since it was started, of one that has not called MPI_Init
 	Host     string  `json:"host"`
 	Pid      int     `json:"pid"`
 	State    State   `json:"state"`
@@ -152,47 +153,88 @@ type Entry struct {
 }
 
 // name is what a process is called.
-func (p *Proc) name() string {
+func (p *Proc) name() string { return names([]*Proc{p}) }
+
+// kind is what a process's number counts, and of what.
+func (p *Proc) kind() (what, of string) {
 	switch {
-	case p.IO && p.Part != "":
-		return p.Part
+	case p.IO:
+		what = "I/O process"
+	case p.Standby:
+		what = "standby"
+	default:
+		what = "rank"
+	}
+	switch {
 	case p.Part != "":
-		return fmt.Sprintf("rank %d of %s", p.Rank, p.Part)
+		of = " of " + p.Part
+	case p.World != 0:
+		of = fmt.Sprintf(" of world %d", p.World)
 	}
-	if p.World != 0 {
-		return fmt.Sprintf("rank %d of world %d", p.Rank, p.World)
-	}
-	return fmt.Sprintf("rank %d", p.Rank)
+	return what, of
 }
 
-// names lists processes shortly: ranks 0-3,7.
-func names(list []*Proc) string {
-	if len(list) == 1 {
-		return list[0].name()
+// plural of what kind says.
+func plural(what string) string {
+	switch what {
+	case "I/O process":
+		return "I/O processes"
+	case "standby":
+		return "standbys"
 	}
-	slices.SortFunc(list, func(a, b *Proc) int { return cmp.Or(cmp.Compare(a.World, b.World), cmp.Compare(a.Rank, b.Rank)) })
+	return what + "s"
+}
+
+// tag is what a process is called before its output (spxrun -l).
+func (p *Proc) tag() string {
+	_, part, system := strings.Cut(p.Part, " ")
+	switch {
+	case !system && p.World == 0:
+		return fmt.Sprint(p.Rank)
+	case !system:
+		return fmt.Sprintf("%d/%d", p.World, p.Rank)
+	case p.IO:
+		return fmt.Sprintf("%s.iop%d", part, p.Rank)
+	case p.Standby:
+		return fmt.Sprintf("%s.standby%d", part, p.Rank)
+	}
+	return fmt.Sprintf("%s.%d", part, p.Rank)
+}
+
+// names lists processes shortly: ranks 0-3,7 of cluster a and I/O processes 0-1 of link a-b.
+func names(list []*Proc) string {
+	slices.SortFunc(list, func(a, b *Proc) int {
+		if a.IO && b.IO { // each is a world of its own
+			return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Rank, b.Rank))
+		}
+		order := func(p *Proc) int {
+			switch {
+			case p.IO:
+				return 2
+			case p.Standby:
+				return 1
+			}
+			return 0
+		}
+		if a.IO != b.IO {
+			return cmp.Compare(order(a), order(b))
+		}
+		return cmp.Or(cmp.Compare(a.World, b.World), cmp.Compare(order(a), order(b)), cmp.Compare(a.Rank, b.Rank))
+	})
 	var parts []string
 	for i := 0; i < len(list); {
-		if list[i].IO {
-			parts = append(parts, list[i].name())
-			i++
-			continue
+		what, of := list[i].kind()
+		var numbers []int
+		for ; i < len(list); i++ {
+			if w, o := list[i].kind(); w != what || o != of {
+				break
+			}
+			numbers = append(numbers, list[i].Rank)
 		}
-		world, part := list[i].World, list[i].Part
-		var ranks []int
-		for ; i < len(list) && list[i].World == world; i++ {
-			ranks = append(ranks, list[i].Rank)
+		if len(numbers) > 1 {
+			what = plural(what)
 		}
-		text := "ranks " + Ranges(ranks)
-		if len(ranks) == 1 {
-			text = "rank " + Ranges(ranks)
-		}
-		if part != "" {
-			text += " of " + part
-		} else if world != 0 {
-			text += fmt.Sprintf(" of world %d", world)
-		}
-		parts = append(parts, text)
+		parts = append(parts, what+" "+Ranges(numbers)+of)
 	}
 	return strings.Join(parts, " and ")
 }

@@ -130,7 +130,7 @@ func TestClusterIn(t *testing.T) {
 			procs[i].Waits[0].PeerRank, procs[i].Waits[0].Members = ClusterIn, []int{2}
 		}
 	}
-	procs[2].Part, procs[2].IO, procs[3].Part = "I/O process 0 of link a-b", true, "cluster source"
+	procs[2].Part, procs[2].IO, procs[2].Rank, procs[3].Part = "link a-b", true, 0, "cluster source"
 	procs[2].Waits[0].Members, procs[2].Traffic.HeldMessages = []int{3}, 2
 	found := Find(procs)
 	last := found[len(found)-1]
@@ -141,6 +141,32 @@ func TestClusterIn(t *testing.T) {
 	procs[3].State, procs[3].End = Dead, "killed by signal 9"
 	if !Hangs(procs, 1) {
 		t.Errorf("nothing can come any more, and that is not found: %+v", Find(procs))
+	}
+}
+
+// What processes are called: in a text together, and each in the table as before its output.
+func TestNames(t *testing.T) {
+	procs := []Proc{{Rank: 2}, {Rank: 0}, {World: 3, Rank: 1}, {World: 1, Rank: 4, Part: "cluster a"}, {World: 1, Rank: 0, Part: "cluster a", Standby: true}, {World: 9, Rank: 1, Part: "link a-b", IO: true}, {World: 12, Rank: 0, Part: "link a-b", IO: true}}
+	var list []*Proc
+	var tags []string
+	for i := range procs {
+		list, tags = append(list, &procs[i]), append(tags, procs[i].tag())
+	}
+	if got, want := names(list), "ranks 0,2 and rank 4 of cluster a and standby 0 of cluster a and rank 1 of world 3 and I/O processes 0-1 of link a-b"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got, want := strings.Join(tags, " "), "2 0 3/1 a.4 a.standby0 a-b.iop1 a-b.iop0"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for text, want := range map[string]string{
+		"is in no MPI call that waits: it is in f (x.c:1)":           "are in no MPI call that waits: they are in f (x.c:1)",
+		"has not called MPI_Init in the 2.0 s since it was started":  "have not called MPI_Init in the 2.0 s since they were started",
+		"waits in MPI_Init for a rank to take over, for 1.0 s":       "wait in MPI_Init for a rank to take over, for 1.0 s",
+		"was killed by signal 9, which is a fate and stays the same": "was killed by signal 9, which is a fate and stays the same",
+	} {
+		if got := ofMany(text); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
 	}
 }
 

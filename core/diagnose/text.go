@@ -134,6 +134,8 @@ func doing(p *Proc) string {
 		return "is on a host that does not answer"
 	case len(p.Waits) == 0:
 		return p.where()
+	case p.Standby:
+		return fmt.Sprintf("waits in MPI_Init for a rank to take over, for %.1f s", p.Waits[0].For)
 	}
 	text := fmt.Sprintf("is in %s for %.1f s", p.Waits[0].Text(), p.Waits[0].For)
 	if at := place(p.Stack); at != "" {
@@ -189,21 +191,42 @@ func group(procs []Proc) (out []string) {
 		list := by[key]
 		text := doing(list[0])
 		if len(list) > 1 {
-			text = strings.Replace(strings.Replace(text, "is ", "are ", 1), "has ", "have ", 1)
+			text = ofMany(text)
 		}
 		out = append(out, names(list)+" "+text)
 	}
 	return out
 }
 
+// ofMany says of several processes what a text says of one.
+func ofMany(text string) string {
+	verb, rest, _ := strings.Cut(text, " ")
+	switch verb {
+	case "is":
+		verb = "are"
+	case "has":
+		verb = "have"
+	case "waits":
+		verb = "wait"
+	}
+	return verb + " " + strings.NewReplacer(": it is in ", ": they are in ", "since it was started", "since they were started").Replace(rest)
+}
+
 // Ps is a table of the processes.
 func Ps(procs []Proc) []string {
-	out := []string{fmt.Sprintf("%5s %8s  %-12s %9s  %s", "RANK", "PID", "HOST", "SINCE", "DOES")}
+	width := 5
+	for i := range procs {
+		width = max(width, len(procs[i].tag()))
+	}
+	out := []string{fmt.Sprintf("%*s %8s  %-12s %9s  %s", width, "RANK", "PID", "HOST", "SINCE", "DOES")}
 	for i := range procs {
 		p := &procs[i]
 		since, what := "", string(p.State)
 		if len(p.Waits) > 0 {
 			since, what = fmt.Sprintf("%.1f s", p.Waits[0].For), p.Waits[0].Text()
+			if p.Standby {
+				what += ": for a rank to take over"
+			}
 		} else if at := place(p.Stack); at != "" {
 			what += ", in " + at
 		} else if p.State == Starting && p.Age > 0 {
@@ -211,11 +234,7 @@ func Ps(procs []Proc) []string {
 		} else if p.End != "" {
 			what += ": " + p.End
 		}
-		rank := fmt.Sprint(p.Rank)
-		if p.World != 0 {
-			rank = fmt.Sprintf("%d/%d", p.World, p.Rank)
-		}
-		out = append(out, fmt.Sprintf("%5s %8d  %-12s %9s  %s", rank, p.Pid, p.Host, since, what))
+		out = append(out, fmt.Sprintf("%*s %8d  %-12s %9s  %s", width, p.tag(), p.Pid, p.Host, since, what))
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -119,7 +120,7 @@ func (a *agent) namePart(list []diagnose.Proc) {
 	if len(a.spec.Programs) == 0 {
 		return
 	}
-	text := variable(a.spec.Programs[0].Env, layout.Variable)
+	text := a.layoutText()
 	if text == "" {
 		return
 	}
@@ -129,13 +130,17 @@ func (a *agent) namePart(list []diagnose.Proc) {
 	}
 	for i := range list {
 		p := &list[i]
-		switch role, index, _ := l.Find(p.Proc); role {
+		switch role, index, rank := l.Find(p.Proc); role {
 		case layout.Compute:
-			p.Part = "cluster " + l.Clusters[index].Name
+			p.Part, p.Rank = "cluster "+l.Clusters[index].Name, rank
+		case layout.Standby:
+			c := &l.Clusters[index]
+			p.Part, p.Standby, p.Rank = "cluster "+c.Name, true, max(p.Rank-len(c.Procs), 0)
 		case layout.IO:
-			p.Part, p.IO = fmt.Sprintf("I/O process %d", index), true
+			p.IO = true
 			if links := l.IOPs[index].Links; len(links) > 0 {
-				p.Part += " of link " + l.Links[links[0]].Name
+				first := slices.IndexFunc(l.IOPs, func(o layout.IOP) bool { return slices.Equal(o.Links, links) })
+				p.Part, p.Rank = "link "+l.Links[links[0]].Name, index-first
 			}
 		}
 	}
