@@ -122,6 +122,21 @@ func TestManyRanks(t *testing.T) {
 	t.Logf("256 shells in %v", time.Since(begin))
 }
 
+// What ranks inherit has numbers of its own, however many there are: no rank loses its output to another one's listening socket.
+func TestOutputOverTCP(t *testing.T) {
+	t.Setenv("SPX_TRANSPORTS", "tcp")
+	const n = 64
+	status, out, errs := job(t, "-n", fmt.Sprint(n), "sh", "-c", "sleep 0.3; echo $SPX_RANK; echo $SPX_RANK >&2")
+	if status != 0 {
+		t.Fatalf("status %d, said %q", status, errs)
+	}
+	for where, text := range map[string]string{"output": out, "error output": errs} {
+		if got := len(strings.Fields(text)); got != n {
+			t.Errorf("%d of %d ranks' standard %s came: %q", got, n, where, text)
+		}
+	}
+}
+
 func TestBinding(t *testing.T) {
 	_, before, _ := job(t, "grep", "Cpus_allowed_list", "/proc/self/status")
 	status, out, errs := job(t, "--bind-to", "hwthread", "-n", "5", "grep", "Cpus_allowed_list", "/proc/self/status")

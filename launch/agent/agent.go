@@ -156,7 +156,7 @@ func Main() int {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_NAME, uintptr(namePointer()), 0, 0, 0) //nolint:errcheck // cosmetic
 	unix.CloseOnExec(ControlFD)
-	reserve(control.MemoryFD, control.GateFD, control.DoorFD)
+	reserve(control.MemoryFD, control.GateFD, control.DoorFD, control.ListenFD)
 	if len(os.Args) > 1 && os.Args[1] == service.AdoptWord {
 		return adopt()
 	}
@@ -213,6 +213,17 @@ func reserve(numbers ...int) {
 			unix.Dup3(null, n, unix.O_CLOEXEC) //nolint:errcheck // likewise
 		}
 	}
+	unix.Close(null)
+}
+
+// vacate closes the file of a number that is reserved, which stays so.
+func vacate(n int) {
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		unix.Close(n)
+		return
+	}
+	unix.Dup3(null, n, unix.O_CLOEXEC) //nolint:errcheck // cannot fail with these arguments
 	unix.Close(null)
 }
 

@@ -103,6 +103,10 @@ func TestReserve(t *testing.T) {
 	if flags, err := unix.FcntlInt(uintptr(free), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
 		t.Errorf("descriptor %d: flags %#x, %v", free, flags, err)
 	}
+	if err := unix.Dup3(p[0], free, unix.O_CLOEXEC); err != nil { // what a process inherits
+		t.Fatal(err)
+	}
+	vacate(free)
 	var opened []int
 	for range 30 {
 		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -206,5 +206,5 @@ func (a *agent) giveListener(i int, s *process.Spec) (done func(), err error) {
 	}
 	s.Share = append(s.Share, control.ListenFD)
 	s.Env = append(s.Env[:len(s.Env):len(s.Env)], fmt.Sprintf("%s=%d", service.EnvListen, control.ListenFD))
-	return func() { unix.Close(control.ListenFD) }, nil
+	return func() { vacate(control.ListenFD) }, nil
 }
