@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -110,6 +111,25 @@ spx_conn *spx_net_conn(uint32_t peer)
       .fd = -1, .peer = peer, .life = spx_proc_of(peer)->incarnation, .via = SPX_NET_NOBODY, .out = out, .in = in};
   c->bell.sleeping = 1;
   return spx_net.conns[peer] = c;
+}
+
+/* The whole pages of the first bytes of a buffer go back, but for those that are kept. */
+static void give_back(uint8_t *buffer, uint32_t *high)
+{
+  if (SPX_LIKELY(*high <= SPX_NET_KEEP)) return;
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)buffer + SPX_NET_KEEP;
+  uintptr_t end = ((uintptr_t)buffer + *high) / page * page;
+  from = (from + page - 1) / page * page;
+  if (from < end) madvise((void *)from, end - from, MADV_DONTNEED);
+  *high = 0;
+}
+
+void spx_net_thin(spx_conn *c)
+{
+  const spx_tx *tx = &spx_txs[c->peer];
+  if (c->fd >= 0) return;
+  if (c->in_at == c->in_end && !c->delivering) give_back(c->in, &c->in_high);
+  if (tx->conn != c || tx->pos == 0) give_back(c->out, &c->out_high);
 }
 
 void spx_net_disconnect(spx_conn *c)
@@ -292,7 +312,11 @@ void spx_net_done(spx_conn *c, uint32_t n)
   c->done += n;
   if (c->sent < c->flushed) c->sent = c->flushed;
   if (c->reached < c->sent) c->reached = c->sent;
-  if (c->flushed == tx->pos) tx->pos = c->flushed = c->sent = c->reached = c->long_out.at = 0;
+  if (c->flushed == tx->pos) {
+    if (c->out_high < tx->pos) c->out_high = tx->pos;
+    tx->pos = c->flushed = c->sent = c->reached = c->long_out.at = 0;
+    if (SPX_UNLIKELY(c->fd < 0)) spx_net_thin(c);
+  }
   tx->tail = tx->head - (tx->pos - c->flushed);
   c->out_chan.tail = tx->tail;
 }
@@ -378,6 +402,7 @@ spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
   spx_net_push(c);
   if (tx->pos + bytes > tx->size && c->flushed > tx->size / 4) { /* what is written makes room */
     uint32_t aligned = c->flushed / SPX_LINE * SPX_LINE;
+    c->out_high = SPX_NET_OUT;
     memmove(c->out, c->out + aligned, tx->pos - aligned);
     tx->pos -= aligned;
     c->flushed -= aligned;
@@ -478,6 +503,14 @@ static bool fits(const spx_rx *rx, const spx_rec *rec)
          rec->kind <= SPX_REC_LAST && sound(rec);
 }
 
+void spx_net_to_start(spx_conn *c)
+{
+  if (c->in_high < c->in_end) c->in_high = c->in_end;
+  if (c->in_at < c->in_end) memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
+  c->in_end -= c->in_at;
+  c->in_at = 0;
+}
+
 bool spx_net_deliver(spx_conn *c, int *n)
 {
   spx_rx *rx = &spx_rxs[c->peer];
@@ -503,13 +536,8 @@ bool spx_net_deliver(spx_conn *c, int *n)
     ++*n;
   }
   c->delivering = false;
-  if (c->in_at == c->in_end)
-    c->in_at = c->in_end = 0;
-  else if (IN_BYTES - c->in_end < MAX_RECORD) {
-    memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
-    c->in_end -= c->in_at;
-    c->in_at = 0;
-  }
+  if (c->in_at == c->in_end || IN_BYTES - c->in_end < MAX_RECORD) spx_net_to_start(c);
+  if (SPX_UNLIKELY(c->fd < 0)) spx_net_thin(c);
   return true;
 }
 

@@ -1,6 +1,7 @@
 /* net_close.c - closing connections in order, so that a process has no more of them than it may, or than it has descriptors for.
  *
- * Who closes writes a CLOSE record, its last; the other end answers with a CLOSED record, its last; then the socket is closed. Neither end's
+ * Who closes writes a CLOSE record, its last; the other end answers with a CLOSED record, its last; then the socket is closed. Two CLOSE
+ * records that cross are each other's answer: what has come to wait behind them may leave no room for another record. Neither end's
  * bytes are under way then, and the pair's streams go on: through others (net_relay.c), or over another connection once there is
  * something to send. The connection that was not used for the longest time goes first.
  */
@@ -130,7 +131,7 @@ static void answer(spx_conn *c)
   if (!c->must_answer || !say(c, 1)) return;
   c->must_answer = false;
   spx_net.n_answers--;
-  if (!c->closing) c->closing = SPX_CLOSING_ANSWERED;
+  c->closing = SPX_CLOSING_ANSWERED;
   c->since = spx_now_ns();
   spx_net_gave_way(c, c->since);
   c->told = true; /* before the other end can call again */
@@ -142,7 +143,7 @@ void spx_net_on_close(uint32_t peer, const spx_rec *rec)
 {
   spx_conn *c = spx_net_on ? spx_net.conns[peer] : NULL;
   if (!c || c->fd < 0) return;
-  if (rec->tag != 0) {
+  if (rec->tag != 0 || c->closing == SPX_CLOSING_SAID) {
     c->farewell = true; /* the rest of ours goes first */
     spx_net_push(c);
   } else if (!c->must_answer) {
@@ -165,5 +166,6 @@ void spx_net_finish(spx_conn *c)
   c->via = SPX_NET_NOBODY;
   c->frames = 0;
   c->sent = c->reached = c->flushed;
+  spx_net_thin(c);
   if (spx_txs[c->peer].conn == c && c->flushed < spx_txs[c->peer].pos) spx_net_busy(c);
 }

@@ -6,6 +6,7 @@
 
 #define SPX_NET_OUT            (256u << 10) /* what waits to be written, or to be acknowledged */
 #define SPX_NET_IN             (256u << 10)
+#define SPX_NET_KEEP           (32u << 10) /* of each buffer, where a pair has no connection and nothing waits */
 #define SPX_NET_NOBODY         UINT32_MAX
 #define SPX_NET_SHORTCUT_AFTER 4 /* frames that go through others: then a connection is asked for */
 
@@ -32,6 +33,8 @@ struct spx_conn {
   uint32_t flushed;
   uint8_t *in; /* SPX_NET_IN: from in_at to in_end was read and not delivered */
   uint32_t in_at, in_end;
+  uint32_t out_high,
+      in_high;        /* bytes of the buffers, from their start, that memory was taken for since it was given back */
   uint32_t done;      /* position of out[flushed] */
   uint32_t got;       /* position: all before it has come */
   uint64_t asked_at;  /* ns */
@@ -113,6 +116,10 @@ SPX_HIDDEN bool spx_net_may_read(uint32_t peer);
 SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* it has ended, or died */
 /* n bytes of what is in out are done with. */
 SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
+/* The part of in that was not delivered is moved to its start. */
+SPX_HIDDEN void spx_net_to_start(spx_conn *c);
+/* Memory of empty buffers goes back to the system, if there is no connection: it is that of pairs which talk, not of all that have talked. */
+SPX_HIDDEN void spx_net_thin(spx_conn *c);
 /* The position behind all that is to be written. */
 static inline uint32_t spx_net_end(const spx_conn *c)
 {

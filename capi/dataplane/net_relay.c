@@ -374,11 +374,7 @@ static bool arrived(uint32_t src, uint32_t position, uint32_t flags, const uint8
   }
   if (old < len) {
     uint32_t n = len - old;
-    if (SPX_NET_IN - c->in_end < n && !c->delivering) {
-      memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
-      c->in_end -= c->in_at;
-      c->in_at = 0;
-    }
+    if (SPX_NET_IN - c->in_end < n && !c->delivering) spx_net_to_start(c);
     if (SPX_NET_IN - c->in_end < n) return true; /* it is asked for again */
     memcpy(c->in + c->in_end, data + old, n);
     c->in_end += n;

@@ -28,8 +28,8 @@
 enum { UNDER_WAY = 32, PARTNERS = 4, MOST = 40000, DATA = 1, COUNTS = 2 };
 enum {
   LONG = 100000,
-  GROWTH = 4096
-}; /* in a run of so many messages of each rank memory grows by so many KiB in the second half, at most */
+  GROWTH = 2048
+}; /* in a run of so many messages of each rank memory grows by so many KiB from the half to the end, at most */
 
 static int rank, size, dying, slow;
 static long each, sent_to[1024], got_from[1024], told_by[1024], received;
@@ -98,9 +98,10 @@ static void take_all(void)
 /* A place for one more message. */
 static int place(void)
 {
+  static int at;
   for (;;) {
-    for (int i = 0; i < UNDER_WAY; i++) {
-      int done;
+    for (int n = 0; n < UNDER_WAY; n++) {
+      int done, i = at = (at + 1) % UNDER_WAY;
       MPI_Test(&under_way[i], &done, MPI_STATUS_IGNORE);
       if (done) return i;
     }
@@ -127,6 +128,24 @@ static void talk(long messages)
       for (double end = MPI_Wtime() + 0.3; MPI_Wtime() < end;) x *= 1.0000001;
     }
   }
+}
+
+/* Nothing is under way: what is held then is no queue. */
+static void settle(void)
+{
+  int done;
+  MPI_Request all;
+  if (dying) return;
+  do {
+    take_all();
+    MPI_Testall(UNDER_WAY, under_way, &done, MPI_STATUSES_IGNORE);
+  } while (!done);
+  MPI_Ibarrier(MPI_COMM_WORLD, &all);
+  do {
+    take_all();
+    MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+  } while (!done);
+  take_all();
 }
 
 static int descriptors(void)
@@ -210,7 +229,11 @@ int main(int argc, char **argv)
   each = argc > 2 ? atol(argv[2]) : 1000;
   seed = (uint64_t)rank * 7919 + 1;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, dying ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
-  for (int i = 0; i < UNDER_WAY; i++) out[i] = malloc(MOST), under_way[i] = MPI_REQUEST_NULL;
+  for (int i = 0; i < UNDER_WAY; i++) {
+    out[i] = malloc(MOST);
+    memset(out[i], 1, MOST); /* it is there from the beginning */
+    under_way[i] = MPI_REQUEST_NULL;
+  }
   for (int r = 0; r < size; r++) told_by[r] = -1;
   if (victim(rank)) {
     talk(each / 8 + rnd() % 100);
@@ -218,9 +241,11 @@ int main(int argc, char **argv)
   }
   double began = MPI_Wtime();
   talk(each / 2);
+  settle();
   int had = descriptors();
   long had_kb = memory_kb();
   talk(each - each / 2);
+  settle();
   int has = descriptors();
   long has_kb = memory_kb();
   finish();
