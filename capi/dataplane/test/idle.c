@@ -2,16 +2,7 @@
 // sources: -
 // sanitize: undefined
 #include "../idle.h"
-#include <stdio.h>
-#include <stdlib.h>
-
-#define CHECK(ok)                                                                                                      \
-  do {                                                                                                                 \
-    if (!(ok)) {                                                                                                       \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #ok);                                                         \
-      exit(1);                                                                                                         \
-    }                                                                                                                  \
-  } while (0)
+#include "check.h"
 
 enum { SPIN = 20000, SHORT = 300, YIELDS = 10000, LEAST = 32 };
 static const uint64_t ms = 1000000;

@@ -2,16 +2,7 @@
 // sources: -
 // sanitize: undefined
 #include "../into.h"
-#include <stdio.h>
-#include <stdlib.h>
-
-#define CHECK(ok)                                                                                                      \
-  do {                                                                                                                 \
-    if (!(ok)) {                                                                                                       \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #ok);                                                         \
-      exit(1);                                                                                                         \
-    }                                                                                                                  \
-  } while (0)
+#include "check.h"
 
 enum { PIECE = 8192, EVERY = 16, LONGEST = 20000000 };
 
