@@ -139,6 +139,7 @@ func publishSystem() error {
 	fill(o.slot, plan.Slots)
 	procs := make([]int, len(l.IOPs))
 	for i, p := range l.IOPs {
+		unsafe.Slice((*uint8)(o.heals), len(l.IOPs))[i] = uint8(flagOf(p.Heals))
 		if procs[i] = p.Proc; p.Gone {
 			procs[i] = int(world.proc) // nobody asks for it
 		} else if p.Proc >= int(C.spx_segment.nprocs) {
@@ -194,6 +195,7 @@ func fillWorlds(o *C.spx_system, clusters []int) error {
 		}
 		w.describe(clusters, c)
 		worlds[k].comm, worlds[k].cluster = w.c, C.int32_t(c)
+		worlds[k].heals = flagOf(system.layout.Clusters[c].Heals)
 		worlds[k].in, worlds[k].out = flagOf(slices.Contains(p.In, c)), flagOf(slices.Contains(p.Out, c))
 	}
 	return nil

@@ -521,6 +521,8 @@ SPX_HIDDEN bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec);
 /* The error of an operation on c with process peer (SPX_NO_PEER: any source) that can not even start; 0: none. */
 #define SPX_NO_PEER UINT32_MAX
 SPX_HIDDEN int spx_comm_error(const spx_comm *c, uint32_t ctx_kind, uint32_t peer);
+/* Of systems of clusters: a send that its receiver's death would end, and that is no part of anything here any more. True: it goes on elsewhere, later. */
+SPX_HIDDEN extern bool (*spx_send_parks)(spx_request *r);
 /* Request states (spx_request.state): what a send or receive waits for. */
 enum {
   SPX_S_NONE = 0,
@@ -532,6 +534,7 @@ enum {
   SPX_S_POSTED, /* receive: a message */
   SPX_S_DATA,   /* receive: DATA */
   SPX_S_ASKED,  /* receive: the first DATA, or to get the message itself */
+  SPX_S_PARKED, /* send to other clusters: an I/O process */
   SPX_S_EAGER,  /* send: complete; r->seq names the record (for MPI_Cancel) */
   SPX_S_RECALL  /* send: was complete, MPI_Cancel has asked the receiver to forget it */
 };

@@ -9,6 +9,7 @@
 
 uint32_t spx_ndead, spx_harm;
 void (*spx_ft_hook)(void);
+bool (*spx_send_parks)(spx_request *r);
 int spx_ctrl_early;
 
 typedef struct ctrl_msg {
@@ -68,6 +69,13 @@ static bool is_doomed(const spx_request *r, const doom *d)
   return r->peer == d->peer;
 }
 
+/* Ends an operation that nothing is left of here. */
+static void finish(spx_request *r, const doom *d)
+{
+  if (d->error == MPIX_ERR_PROC_FAILED && !d->c && spx_send_parks && spx_send_parks(r)) return;
+  spx_complete(r, d->error);
+}
+
 static void doom_posted(spx_request *r, void *arg)
 {
   const doom *d = arg;
@@ -89,7 +97,10 @@ static void doom_id(spx_request *r, void *arg)
   spx_tx_unqueue(r->peer, r);
   spx_id_drop(r); /* retracts the buffer: a receiver that is copying will see it */
   r->state = SPX_S_NONE;
-  spx_complete(r, was_complete ? MPI_SUCCESS : d->error);
+  if (was_complete)
+    spx_complete(r, MPI_SUCCESS);
+  else
+    finish(r, d);
 }
 
 static void doom_queues(uint32_t peer, const doom *d)
@@ -104,7 +115,7 @@ static void doom_queues(uint32_t peer, const doom *d)
     if (!r) return;
     spx_tx_unqueue(peer, r);
     spx_id_drop(r);
-    spx_complete(r, d->error);
+    finish(r, d);
   }
 }
 

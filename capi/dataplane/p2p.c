@@ -271,6 +271,7 @@ void spx_send_start(spx_request *r)
     if (!tx->pend && spx_send_try(r)) return;
     err = spx_tx_queue_request(r->peer, r);
   }
+  if (err == MPIX_ERR_PROC_FAILED && spx_send_parks && spx_send_parks(r)) return;
   if (err != MPI_SUCCESS) spx_complete(r, err);
 }
 

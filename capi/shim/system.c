@@ -27,7 +27,7 @@ static _Atomic uint32_t changes; /* of SPX_IOP_CHOICE that were carried out */
 spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots, uint32_t worlds)
 {
   spx_system *s =
-      calloc(1, sizeof *s + (size_t)worlds * sizeof *s->world + (size_t)(outs + ins + slots) * sizeof *s->out);
+      calloc(1, sizeof *s + (size_t)worlds * sizeof *s->world + (size_t)(outs + ins + slots) * sizeof *s->out + iops);
   uint32_t *proc = s ? spx_ranks_new(iops) : NULL;
   if (!proc) {
     free(s);
@@ -39,6 +39,7 @@ spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t 
   s->out = (uint32_t *)(s->world + worlds);
   s->in = s->out + outs;
   s->slot = s->in + ins;
+  s->heals = (uint8_t *)(s->slot + slots);
   return s;
 }
 
@@ -54,6 +55,8 @@ static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void 
 }
 
 static int watch_inlets(spx_poller *p);
+static bool parks(spx_request *r);
+static spx_request *parked;
 static spx_poller watch = {.poll = watch_inlets};
 static bool watching;
 static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
@@ -63,6 +66,7 @@ void spx_system_set(spx_system *s)
   in_system = true;
   if (!watching) spx_poller_add(&watch);
   watching = true;
+  spx_send_parks = parks;
   spx_ranks_hold(s->proc);
   spx_lock();
   if (s->cluster < 0 && !spx_sys) { /* MPI_COMM_WORLD of an IOP: its ranks are none of a communicator */
@@ -91,6 +95,8 @@ void spx_system_end(void)
 {
   if (watching) spx_poller_del(&watch);
   watching = false;
+  spx_send_parks = NULL;
+  parked = NULL;
   spx_diag_sources = NULL;
   spx_sys = NULL;
   spx_io_process = false;
@@ -185,6 +191,14 @@ int spx_system_choose(int tag)
   return s ? choose(s, tag) : -1;
 }
 
+/* One that could have been chosen is dead, and another process is to be started in its place; -1: none. */
+static int healing(const spx_system *s)
+{
+  for (uint32_t i = 0; i < s->slots; i++)
+    if (s->heals[s->slot[i]] && spx_proc_dead(s->proc[s->slot[i]])) return (int)s->slot[i];
+  return -1;
+}
+
 /* SPX_IOP_CHOICE may have been set while MPI runs: then the engine plans anew. */
 static const spx_system *now(void)
 {
@@ -250,6 +264,52 @@ void spx_outlet_persistent(spx_request *r)
   if (spx_is_origin(r->comm->rank) && !spx_io_process && r->kind == SPX_R_SEND) r->start = choose_again;
 }
 
+/* ---- when an I/O process dies --------------------------------------------------------------------------------
+ * A message that was on its way to it, and is not complete, goes to another one. If all are dead and some are started again, it waits for that. */
+
+static bool parks(spx_request *r)
+{
+  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  if (!s || spx_io_process || spx_replay_on || r->kind != SPX_R_SEND || !r->comm || !spx_is_origin(r->as)) return false;
+  if (choose(s, r->want_tag) < 0 && healing(s) < 0) return false;
+  r->state = SPX_S_PARKED;
+  r->next = parked;
+  parked = r;
+  return true;
+}
+
+/* Sends what waits, where it can go now. */
+static int unpark(void)
+{
+  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  int moved = 0;
+  spx_request *list = NULL, *r;
+  while ((r = parked)) { /* in the order in which they came */
+    parked = r->next;
+    r->next = list;
+    list = r;
+  }
+  while ((r = list)) {
+    int iop = s ? choose(s, r->want_tag) : -1;
+    list = r->next;
+    if (iop < 0 && s && healing(s) >= 0) {
+      r->next = parked;
+      parked = r;
+      continue;
+    }
+    moved++;
+    r->state = SPX_S_NONE;
+    r->aux[0] = 0;
+    if (iop < 0) {
+      spx_complete(r, MPIX_ERR_PROC_FAILED);
+      continue;
+    }
+    r->peer = s->proc[iop];
+    spx_send_start(r);
+  }
+  return moved;
+}
+
 static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
 {
   const spx_system *s = now();
@@ -257,6 +317,7 @@ static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
   if (!why && !s->outs) why = "no link leads away from this cluster";
   if (why) return bad(*c, MPI_ERR_RANK, arg, "MPISP_CLUSTER_OUT", why);
   int iop = choose(s, tag);
+  if (iop < 0) iop = healing(s); /* the message waits until it is back: parks */
   if (iop < 0)
     return bad(*c, MPIX_ERR_PROC_FAILED, arg, "MPISP_CLUSTER_OUT",
                "all I/O processes that receive from this cluster have ended");
@@ -328,19 +389,19 @@ static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
 
 /* ---- the end of what comes in ---------------------------------------------------------------------------------- */
 
-/* Process p will send nothing more, and all that it has sent is here. closing: the latter is what is missing. */
-static bool has_left(uint32_t p, bool *closing)
+/* Process p will send nothing more, nor will another one in its place, and all that it has sent is here. closing: the latter is what is missing. */
+static bool has_left(uint32_t p, bool heals, bool *closing)
 {
-  if (!spx_proc_left(p)) return false;
+  if (!spx_proc_left(p) || (heals && spx_proc_dead(p))) return false;
   if (spx_net_silent(p)) return true;
   *closing = true;
   return false;
 }
 
-static bool all_left(const uint32_t *procs, int n, bool *closing)
+static bool all_left(const uint32_t *procs, int n, bool heals, bool *closing)
 {
   for (int i = 0; i < n; i++)
-    if (!has_left(procs[i], closing) || (spx_replay_on && spx_replay_awaited(procs[i]))) return false;
+    if (!has_left(procs[i], heals, closing) || (spx_replay_on && spx_replay_awaited(procs[i]))) return false;
   return true;
 }
 
@@ -350,13 +411,13 @@ static bool nobody_left(int32_t want, bool *closing)
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
   if (!spx_io_process) {
     for (uint32_t i = 0; i < s->ins; i++)
-      if (!has_left(s->proc[s->in[i]], closing)) return false;
+      if (!has_left(s->proc[s->in[i]], s->heals[s->in[i]], closing)) return false;
     return true;
   }
   int cluster = spx_origin_cluster(want);
   for (uint32_t i = 0; i < s->worlds; i++)
     if (s->world[i].in && (cluster == SPX_ORIGIN_ANY_CLUSTER || cluster == s->world[i].cluster) &&
-        !all_left(s->world[i].comm->peer, s->world[i].comm->size, closing))
+        !all_left(s->world[i].comm->peer, s->world[i].comm->size, s->world[i].heals, closing))
       return false;
   return true;
 }
@@ -416,6 +477,8 @@ static int watch_inlets(spx_poller *p)
 {
   (void)p;
   uint64_t posted = spx_inlets_posted;
+  int moved = SPX_UNLIKELY(parked != NULL) ? unpark() : 0;
+  if (moved) return moved;
   bool closing = false;
   if (!posted || !__atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE)) return 0;
   if (!spx_io_process && !nobody_left(SPX_ORIGIN_ANY, &closing)) return 0;

@@ -16,6 +16,7 @@ typedef struct spx_system {
   uint64_t ctx;     /* of messages to IOPs */
   uint32_t iops;    /* all of the system */
   uint32_t *proc;   /* their process indices, as spx_ranks_new makes them */
+  uint8_t *heals;   /* of each: when it dies another process is started in its place */
   uint32_t outs, ins;
   uint32_t *out, *in; /* behind MPISP_CLUSTER_OUT and MPISP_CLUSTER_IN of this cluster: numbers of IOPs */
   int mode;
@@ -28,6 +29,7 @@ typedef struct spx_system {
     spx_comm *comm;
     int32_t cluster;
     int32_t in, out; /* it receives from there, it sends there */
+    int32_t heals;   /* who dies there is replaced, or started again */
   } * world;
 } spx_system;
 SPX_HIDDEN extern spx_system *spx_sys; /* NULL: the job is no system of clusters */

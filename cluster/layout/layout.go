@@ -75,6 +75,7 @@ type IOP struct {
 	In     []int  `json:"in,omitempty"`
 	Out    []int  `json:"out,omitempty"`
 	Weight int    `json:"weight,omitempty"` // of the weighted policy; 0: 1
+	Heals  bool   `json:"heals,omitempty"`  // when it dies it is started again, as another process: until then it has not left
 	Gone   bool   `json:"gone,omitempty"`
 }
 

@@ -499,6 +499,9 @@ func (a *agent) step(e job.Event) {
 		a.carryOut(action)
 	}
 	a.startGoesOn(e)
+	if _, ended := e.(job.Ended); ended {
+		a.missing()
+	}
 }
 
 // carryOut does what was decided, as far as it concerns this host.

@@ -156,6 +156,39 @@ func (a *agent) spread() {
 	a.announceLayout(text)
 }
 
+// missing tells the processes of a system which parts have stopped for good: nobody waits for these to be started again.
+func (a *agent) missing() {
+	m, decides := a.machine.(*job.Machine)
+	if !decides || a.layoutText() == "" {
+		return
+	}
+	parts := m.Parts()
+	l, err := layout.Decode(a.layoutText())
+	if err != nil || !stopHealing(l, parts) {
+		return
+	}
+	a.change(func(l *layout.Layout) { stopHealing(l, parts) })
+	a.spread()
+}
+
+// stopHealing notes in a layout which parts are gone for good; false: that is known.
+func stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
+	for i, p := range parts {
+		var heals *bool
+		switch k := i - len(l.Clusters); {
+		case p.State != job.StateGone || k >= len(l.IOPs):
+			continue
+		case k < 0:
+			heals = &l.Clusters[i].Heals
+		default:
+			heals = &l.IOPs[k].Heals
+		}
+		changed = changed || *heals
+		*heals = false
+	}
+	return changed
+}
+
 // announceLayout makes the processes of this host ask for the table.
 func (a *agent) announceLayout(text string) {
 	if l, err := layout.Decode(text); err == nil {

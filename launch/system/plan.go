@@ -156,10 +156,11 @@ func (p *planner) iop(k *config.Link, n, host int, links, from, to []int) {
 	if n < len(k.Weights) {
 		iop.Weight = k.Weights[n]
 	}
+	first := p.plan.System.Find(k.From[0])
+	iop.Heals = first.Failure.IOP == config.Restart
 	p.next++
 	l.IOPs = append(l.IOPs, iop)
 	name := fmt.Sprintf("%s.iop%d", k.Name, n)
-	first := p.plan.System.Find(k.From[0])
 	p.job.Parts = append(p.job.Parts, job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Serves: true})
 	program := k.Program
 	if program == config.Relay {
