@@ -56,7 +56,10 @@ func (m *Machine) systemBeat(msg Message) {
 	answer.Granted = vote.grant(msg.From, msg.Term, m.now, m.cfg.LimitMS)
 	answer.Term, answer.Promised, answer.Holder = vote.term, vote.taken(m.now), m.cfg.Self
 	if answer.Granted {
-		m.heard[System], m.word = m.now, m.now
+		m.heard[System] = m.now
+		if msg.Held { // else it only wants the seat, as one of a part that is cut off does all the time
+			m.word = m.now
+		}
 		if msg.From != m.cfg.Self {
 			m.system.standing = false
 			m.system.term = max(m.system.term, msg.Term)

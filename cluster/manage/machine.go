@@ -224,7 +224,7 @@ func (m *Machine) beat(s *seat, seat int) {
 				continue
 			}
 		}
-		b := Message{To: to, Seat: seat, Term: s.term, Sent: m.now, Beat: true, Voter: v, Age: m.now - m.word}
+		b := Message{To: to, Seat: seat, Term: s.term, Sent: m.now, Beat: true, Held: s.held, Voter: v, Age: m.now - m.word}
 		if has := m.has[[2]int{seat, v}]; m.view.newer(&has) && (seat != System || s.held) {
 			b.View = m.copyView()
 		}

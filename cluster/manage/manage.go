@@ -130,6 +130,7 @@ type Message struct {
 
 	Age      int64 // of a beat: how long ago its sender has heard of the system's master
 	Beat     bool  // from who holds a seat, or wants to
+	Held     bool  // of a beat: its sender holds the seat
 	Granted  bool  // of an answer: the promise is given
 	Voter    int   // of an answer: who promises: an agent or, for the system's seat, a cluster
 	Promised int   // of an answer that refuses: to whom the promise is given and holds, -1: nobody

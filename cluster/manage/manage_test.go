@@ -147,6 +147,55 @@ func TestSilentCluster(t *testing.T) {
 	w.must(t, "joined again", 5000, func(v View) bool { return v.Clusters[3].Life == 2 && all(Running)(v) })
 }
 
+// The system breaks in two, and its master is in the smaller part: the larger part has another one, and never do two act at a time (check). The smaller part decides nothing
+// more, whatever dies there, and ends its processes; the larger one goes on. When they meet again there is one system, with the decisions of the larger part.
+func TestSplitBrain(t *testing.T) {
+	for seed := range uint64(20) {
+		const hosts, small = 3, 2 // clusters of the smaller part
+		s := shape{clusters: 5, hosts: hosts, procs: 2, apart: seed%2 == 0, iop: seed%4 < 2, onDeath: RestartIt, restarts: 3}
+		w := build(s, seed)
+		w.must(t, "begin", 3000, all(Running))
+		old := w.machines[0].View().Master
+		if old >= small*hosts {
+			t.Fatalf("seed %d: the master is agent %d, of a cluster of the larger part", seed, old)
+		}
+		var one, other []int
+		for i := range w.machines {
+			if i < small*hosts {
+				one = append(one, i)
+			} else {
+				other = append(other, i)
+			}
+		}
+		w.split = small * hosts
+		w.run(w.now + w.cfg.LimitMS) // its lease has run out
+		before := w.machines[old].View()
+		w.count(one[0], 0, Count{Life: 1, Alive: 1, Lost: 1}) // nobody may decide about this one here
+		took := w.must2(t, 3000, func(v View) bool { return v.Master >= small*hosts && v.Clusters[0].State != Running }, one)
+		if seed < 4 {
+			t.Logf("seed %d: the larger part has decided after %d ms more", seed, took)
+		}
+		w.run(w.now + w.cfg.FenceMS)
+		for _, i := range one {
+			if v := w.machines[i].View(); v.newer(&before) {
+				t.Errorf("seed %d: agent %d of the smaller part has the view %d.%d, decided after %d.%d", seed, i, v.Term, v.Version, before.Term, before.Version)
+			}
+			if w.fences[i] == 0 || w.starts[i][0]+w.starts[i][1] != 0 {
+				t.Errorf("seed %d: agent %d of the smaller part was told %d times to end its processes, and %d times to start some", seed, i, w.fences[i], w.starts[i][0]+w.starts[i][1])
+			}
+		}
+		for _, i := range other {
+			if w.fences[i] != 0 || len(w.stopped[i]) != 0 {
+				t.Errorf("seed %d: agent %d of the larger part was told to end processes", seed, i)
+			}
+		}
+		w.split = 0
+		w.must(t, fmt.Sprint("seed ", seed, ": they meet again"), 6000, func(v View) bool {
+			return all(Running)(v) && v.Clusters[0].Life == 2 && v.Clusters[1].Life == 2 && v.Clusters[2].Life == 1
+		})
+	}
+}
+
 // must2 is must for those who are not cut off.
 func (w *world) must2(t *testing.T, limit int64, is func(View) bool, but []int) int64 {
 	t.Helper()

@@ -14,6 +14,7 @@ type world struct {
 	machines []*Machine
 	alive    []bool
 	cut      map[int]bool // networks that carry nothing
+	split    int          // agents below this number, and the others, do not reach each other; 0: they do
 	lossy    float64      // of messages
 	slowMS   int64        // a message takes up to so long
 	queue    timeline
@@ -126,6 +127,9 @@ func (w *world) certain(agent int) {
 
 // reaches: two neighbours have a network in common that carries something.
 func (w *world) reaches(a, b int) bool {
+	if w.split > 0 && (a < w.split) != (b < w.split) {
+		return false
+	}
 	for _, n := range w.cfg.Agents[a].Networks {
 		for _, k := range w.cfg.Agents[b].Networks {
 			if n == k && !w.cut[n] {
