@@ -156,7 +156,7 @@ TABLES
 - *Hosts.* From 4 KiB on a link carries what the network does, with one relay as with two: all but what it takes when two relays have the sender's connection at the same time, and the receiver wants one message
   after the other. A relay asks a sender for one long message after the other, and for the next one only when the one before is through or nobody takes it: when it asked for all at once, each got its part of the
   connection, and 1 MiB through two relays had 73 % of the direct bandwidth.
-- *One machine.* Each byte is copied four times on its way through a relay and two times on the direct way, and both ways have the same two processors: so a link has at best half of the direct bandwidth here, and more
+- *One machine.* Each byte is copied four times on its way through a relay and two times on the direct way, and both ways have the same two processors: so a link has at best half of the direct bandwidth here (a quarter to a half for 1 MiB and more), and more
   relays than one are more processes to take turns with.
 - A relay adds the time of one more hop, and that of waking up a process where processes sleep.
 
