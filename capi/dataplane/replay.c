@@ -2,6 +2,7 @@
 #include "replay.h"
 #include <stdlib.h>
 #include "dp.h"
+#include "pass.h"
 
 enum {
   TAG_MESSAGE = 1,
@@ -9,6 +10,7 @@ enum {
   COMING_MOST = 64,  /* frames that are taken in at once; others wait where they are, and in the end at their senders */
   WAITING_MOST = 64, /* messages that nobody has asked for: with more, one is let in at a time */
   LOOK_EVERY = 64,   /* polls, between looks for parties that have left */
+  AGAIN_NS = 500000000,
   KEPT_MOST = 64 << 20 /* bytes: with more kept, calls wait until some were accepted */
 };
 
@@ -37,11 +39,12 @@ static struct {
   spx_type *byte;
   uint32_t iops;
   uint32_t (*origin)(int cluster, int rank);
-  bool (*is_observer)(uint32_t fn);
+  int (*kind)(uint32_t fn);
   bool *heals;
-  bool *away;    /* by party: an I/O process that has died, and was seen to */
-  bool busy;     /* in spx_replay_poll: what it calls polls as well */
-  bool observes; /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
+  uint64_t *since; /* by party: ns, when something of what is kept for it was last accepted, or sent again */
+  bool *away;      /* by party: an I/O process that has died, and was seen to */
+  bool busy;       /* in spx_replay_poll: what it calls polls as well */
+  bool observes;   /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
   flight *flights;
   coming *first, **last;
   uint32_t ncoming, polls;
@@ -122,7 +125,10 @@ bool spx_replay_send(spx_request *r)
     spx_complete(r, MPI_ERR_NO_MEM);
     return true;
   }
-  spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, m->data);
+  if (r->flags & SPX_RF_PASS)
+    spx_pass_load(r, 0, n, m->data); /* all of it is there: it has come as a frame */
+  else
+    spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, m->data);
   r->bytes = (int64_t)n;
   spx_count_sent(r->comm, n);
   spx_core_send(&spx_replay_core, m);
@@ -157,6 +163,7 @@ static void handle(coming *a)
 {
   spx_frame_head h;
   if (a->r->error != MPI_SUCCESS) return; /* its sender has died in the middle of it */
+  if (a->tag == TAG_ACK) x.since[a->from] = spx_now_ns();
   if (a->tag == TAG_ACK)
     spx_core_acked(&spx_replay_core, a->from, (const spx_frame_ack *)(void *)a->data,
                    (uint32_t)(a->bytes / sizeof(spx_frame_ack)));
@@ -198,6 +205,19 @@ static int let_in(bool inside)
   return n;
 }
 
+/* What nobody has accepted for long, although its receiver lives, is sent again. */
+static void send_again(uint64_t now)
+{
+  for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
+    if (!spx_replay_core.first[p] || !is_reachable(p))
+      x.since[p] = now;
+    else if (now - x.since[p] > AGAIN_NS) {
+      x.since[p] = now;
+      spx_core_replaced(&spx_replay_core, p);
+    }
+  }
+}
+
 /* Who has left after MPI_Finalize, or is dead and not replaced, accepts nothing more. */
 static void look_for_left(void)
 {
@@ -215,7 +235,10 @@ int spx_replay_poll(void)
   x.busy = true;
   int n = land() + take_in();
   if (!spx_replay_hold && !x.observes) n += let_in(true);
-  if (++x.polls % LOOK_EVERY == 0) look_for_left();
+  if (++x.polls % LOOK_EVERY == 0) {
+    look_for_left();
+    send_again(spx_now_ns());
+  }
   spx_core_tell(&spx_replay_core);
   x.busy = false;
   return n;
@@ -255,7 +278,9 @@ void spx_replay_enter(uint32_t fn)
   x.busy = false;
   progress_outside();
   wait_for_room();
-  x.observes = x.is_observer(fn);
+  int kind = x.kind(fn);
+  x.observes = kind & SPX_REPLAY_OBSERVES && !spx_io_process;
+  if (kind & SPX_REPLAY_ASKS && spx_io_process) spx_core_asked(&spx_replay_core, false);
   spx_unlock();
 }
 
@@ -284,13 +309,14 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.party = calloc(x.nprocs, sizeof *x.party);
   x.heals = calloc(s->parties, sizeof *x.heals);
   x.away = calloc(s->parties, sizeof *x.away);
-  if (!x.party || !x.heals || !x.away) return MPI_ERR_NO_MEM;
+  x.since = calloc(s->parties, sizeof *x.since);
+  if (!x.party || !x.heals || !x.away || !x.since) return MPI_ERR_NO_MEM;
   memcpy(x.heals, s->heals, s->parties * sizeof *x.heals);
   for (uint32_t p = 0; p < s->parties; p++)
     if (s->procs[p] < x.nprocs) x.party[s->procs[p]] = p + 1;
   x.wire = s->wire;
   x.origin = s->origin;
-  x.is_observer = s->observes;
+  x.kind = s->kind;
   x.byte = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   x.iops = s->iops;
   x.last = &x.first;
@@ -304,16 +330,18 @@ void spx_replay_end(void)
 {
   if (!spx_replay_on) return;
   spx_replay_on = false;
-  while (x.flights) { /* all have been taken over, or nobody is there to take them */
+  land();
+  while (x.flights) { /* copies of what was accepted: their memory stays, since somebody may read it yet */
     flight *f = x.flights;
     x.flights = f->next;
-    if (f->m) spx_core_unbusy(&spx_replay_core, f->m);
+    if (f->m) f->m->gone = true;
     free(f);
   }
   spx_core_end(&spx_replay_core);
   free(x.party);
   free(x.heals);
   free(x.away);
+  free(x.since);
   memset(&x, 0, sizeof x);
 }
 
@@ -359,7 +387,7 @@ bool spx_replay_idle(void)
   look_for_left();
   if (spx_io_process) spx_core_asked(&spx_replay_core, true);
   spx_core_tell(&spx_replay_core);
-  bool idle = !x.flights && !x.first && spx_core_idle(&spx_replay_core);
+  bool idle = !x.first && spx_core_idle(&spx_replay_core);
   spx_unlock();
   return idle;
 }

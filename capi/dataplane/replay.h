@@ -9,6 +9,9 @@
 SPX_HIDDEN extern bool spx_replay_on;
 SPX_HIDDEN extern spx_core spx_replay_core;
 
+/* A function tells what has come without waiting for it; it asks for a message. */
+enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2 };
+
 typedef struct spx_replay_setup {
   uint32_t parties, iops; /* from which number on they are I/O processes */
   uint32_t me;            /* this process's */
@@ -17,7 +20,7 @@ typedef struct spx_replay_setup {
   uint64_t ctx;
   spx_comm *wire;                                       /* all parties, by number, in that context */
   uint32_t (*origin)(int cluster, int rank);            /* the party of a rank of a cluster */
-  bool (*observes)(uint32_t fn);                        /* a function tells what has come without waiting for it */
+  int (*kind)(uint32_t fn);                  /* of a function: SPX_REPLAY_* */
   spx_vault *vault;                                     /* NULL: what this process receives need not outlive it */
   bool (*room)(void *arg, uint64_t at, uint64_t bytes); /* of the vault */
 } spx_replay_setup;

@@ -86,22 +86,27 @@ static int make_vault(void)
   return MPI_SUCCESS;
 }
 
-/* Functions that tell what has come without waiting for it. */
-static bool observes(uint32_t fn)
+static int kind_of(uint32_t fn)
 {
   switch (fn) {
   case SPX_FN_Test:
   case SPX_FN_Testall:
   case SPX_FN_Testany:
   case SPX_FN_Testsome:
-  case SPX_FN_Iprobe:
-  case SPX_FN_Improbe:
   case SPX_FN_Request_get_status:
   case SPX_FN_Request_get_status_all:
   case SPX_FN_Request_get_status_any:
   case SPX_FN_Request_get_status_some:
-  case SPX_FN_Cancel: return true;
-  default: return false;
+  case SPX_FN_Cancel: return SPX_REPLAY_OBSERVES;
+  case SPX_FN_Iprobe:
+  case SPX_FN_Improbe: return SPX_REPLAY_OBSERVES | SPX_REPLAY_ASKS;
+  case SPX_FN_Probe:
+  case SPX_FN_Mprobe:
+  case SPX_FN_Recv:
+  case SPX_FN_Recv_c:
+  case SPX_FN_Irecv:
+  case SPX_FN_Irecv_c: return SPX_REPLAY_ASKS;
+  default: return 0;
   }
 }
 
@@ -127,7 +132,7 @@ static int begin(void)
 {
   v.setup.room = room;
   v.setup.origin = origin;
-  v.setup.observes = observes;
+  v.setup.kind = kind_of;
   if (!(v.setup.wire = new_wire())) return MPI_ERR_NO_MEM;
   int err = spx_replay_begin(&v.setup);
   if (err != MPI_SUCCESS) {

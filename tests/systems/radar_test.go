@@ -77,6 +77,9 @@ func TestRadar(t *testing.T) {
 	same(t, dir, "report.txt", "expected.txt")
 	same(t, dir, "radar.png", "expected.png")
 	same(t, dir, "faint.txt", "expected-faint.txt")
+	in(t, dir, spxrun, "--timeout", "40", "--system", "standby.toml")
+	same(t, dir, "report.txt", "expected.txt")
+	same(t, dir, "radar.png", "expected.png")
 	same(t, dir, "faint.png", "expected-faint.png")
 	for i, at := range built() {
 		if at != before[i] {
