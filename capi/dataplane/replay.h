@@ -20,7 +20,7 @@ typedef struct spx_replay_setup {
   uint64_t ctx;
   spx_comm *wire;                                       /* all parties, by number, in that context */
   uint32_t (*origin)(int cluster, int rank);            /* the party of a rank of a cluster */
-  int (*kind)(uint32_t fn);                  /* of a function: SPX_REPLAY_* */
+  int (*kind)(uint32_t fn);                             /* of a function: SPX_REPLAY_* */
   spx_vault *vault;                                     /* NULL: what this process receives need not outlive it */
   bool (*room)(void *arg, uint64_t at, uint64_t bytes); /* of the vault */
 } spx_replay_setup;
