@@ -124,10 +124,16 @@ static void give_back(uint8_t *buffer, uint32_t *high)
   *high = 0;
 }
 
+/* A buffer was filled up to here. */
+static void reached_to(spx_conn *c, uint32_t *high, uint32_t end)
+{
+  if (*high < end) *high = end;
+  c->quiet = false;
+}
+
 void spx_net_thin(spx_conn *c)
 {
   const spx_tx *tx = &spx_txs[c->peer];
-  if (c->fd >= 0) return;
   if (c->in_at == c->in_end && !c->delivering) give_back(c->in, &c->in_high);
   if (tx->conn != c || tx->pos == 0) give_back(c->out, &c->out_high);
 }
@@ -262,6 +268,17 @@ static int take_arrivals(void)
   return n;
 }
 
+/* One process after the other is looked at: buffers that have had little in them since the last time are thinned. */
+static void look_round(void)
+{
+  static uint32_t polls, at;
+  if (SPX_LIKELY(++polls % SPX_NET_ROUND != 0)) return;
+  spx_conn *c = spx_net.conns[at = (at + 1) % spx_map.nprocs];
+  if (!c) return;
+  if (c->quiet) spx_net_thin(c);
+  c->quiet = true;
+}
+
 /* Asks for a connection and waits a moment for it: the two ends' engines make it, whatever their programs do. */
 static void ask(spx_conn *c)
 {
@@ -313,7 +330,7 @@ void spx_net_done(spx_conn *c, uint32_t n)
   if (c->sent < c->flushed) c->sent = c->flushed;
   if (c->reached < c->sent) c->reached = c->sent;
   if (c->flushed == tx->pos) {
-    if (c->out_high < tx->pos) c->out_high = tx->pos;
+    if (SPX_UNLIKELY(tx->pos > SPX_NET_KEEP)) reached_to(c, &c->out_high, tx->pos);
     tx->pos = c->flushed = c->sent = c->reached = c->long_out.at = 0;
     if (SPX_UNLIKELY(c->fd < 0)) spx_net_thin(c);
   }
@@ -402,7 +419,7 @@ spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
   spx_net_push(c);
   if (tx->pos + bytes > tx->size && c->flushed > tx->size / 4) { /* what is written makes room */
     uint32_t aligned = c->flushed / SPX_LINE * SPX_LINE;
-    c->out_high = SPX_NET_OUT;
+    reached_to(c, &c->out_high, SPX_NET_OUT);
     memmove(c->out, c->out + aligned, tx->pos - aligned);
     tx->pos -= aligned;
     c->flushed -= aligned;
@@ -505,7 +522,7 @@ static bool fits(const spx_rx *rx, const spx_rec *rec)
 
 void spx_net_to_start(spx_conn *c)
 {
-  if (c->in_high < c->in_end) c->in_high = c->in_end;
+  if (SPX_UNLIKELY(c->in_end > SPX_NET_KEEP)) reached_to(c, &c->in_high, c->in_end);
   if (c->in_at < c->in_end) memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
   c->in_end -= c->in_at;
   c->in_at = 0;
@@ -689,6 +706,7 @@ int spx_net_poll(void)
     poll_many(&n);
   else if (spx_net.n_open)
     poll_few(&n);
+  look_round();
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
   if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_net_relay_poll();
   spx_net_gather(-1);

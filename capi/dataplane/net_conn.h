@@ -6,7 +6,8 @@
 
 #define SPX_NET_OUT            (256u << 10) /* what waits to be written, or to be acknowledged */
 #define SPX_NET_IN             (256u << 10)
-#define SPX_NET_KEEP           (32u << 10) /* of each buffer, where a pair has no connection and nothing waits */
+#define SPX_NET_KEEP           (32u << 10) /* of a buffer in which little waits, or nothing */
+#define SPX_NET_ROUND          512         /* polls between two processes whose buffers are looked at */
 #define SPX_NET_NOBODY         UINT32_MAX
 #define SPX_NET_SHORTCUT_AFTER 4 /* frames that go through others: then a connection is asked for */
 
@@ -71,6 +72,8 @@ struct spx_conn {
   uint64_t progress;                        /* ns: when the last one came, or the first byte went */
   uint64_t rewound;                         /* ns */
 
+  bool quiet; /* little was in the buffers since look_round was here */
+
   uint8_t dirty; /* what the sending side sets, and nobody reads */
   spx_chan out_chan, in_chan;
   spx_proc bell; /* sleeps always */
@@ -118,7 +121,7 @@ SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* it has ended, or died */
 SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
 /* The part of in that was not delivered is moved to its start. */
 SPX_HIDDEN void spx_net_to_start(spx_conn *c);
-/* Memory of empty buffers goes back to the system, if there is no connection: it is that of pairs which talk, not of all that have talked. */
+/* Memory of empty buffers goes back to the system: it is that of pairs which talk, not of all that have talked. */
 SPX_HIDDEN void spx_net_thin(spx_conn *c);
 /* The position behind all that is to be written. */
 static inline uint32_t spx_net_end(const spx_conn *c)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -125,5 +127,32 @@ func TestResume(t *testing.T) {
 		}
 		p.add(result{line: l, verdict: failed, seconds: 1.5, why: "a\tb"})
 		p.file.Close()
+	}
+}
+
+func TestExpectationsOfWays(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "expected.tsv")
+	text := "a/b\talways\nhosts:a/c 2\ton hosts\n~tcp:a/d\tover TCP\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    options
+		want string
+	}{
+		{options{}, "[{a/b always false}]"},
+		{options{transports: "tcp"}, "[{a/b always false} {a/d over TCP true}]"},
+		{options{hosts: 4}, "[{a/b always false} {a/c 2 on hosts false}]"},
+	} {
+		list, err := readExpected(file, c.o.ways()...)
+		if got := fmt.Sprint(list); err != nil || got != c.want {
+			t.Errorf("%+v: %s, %v; %s was wanted", c.o, got, err, c.want)
+		}
+	}
+	if err := os.WriteFile(file, []byte("host:a/b\twhere\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readExpected(file); err == nil {
+		t.Error("a way that there is not is taken")
 	}
 }
