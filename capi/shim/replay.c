@@ -519,7 +519,7 @@ int spx_c_SP_Commit(void)
   if (v.setup.vault) {
     v.committed = true;
     if (!find_comms(&all))
-      err = spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory");
+      err = spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for what the regions hold");
     else {
       err = spx_replay_core.mode == SPX_CORE_PRELUDE ? restore(&all) : save(&all);
       free(all.list);

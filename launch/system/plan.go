@@ -51,6 +51,9 @@ func Make(j *control.Job, s *config.System, file string, env []string, self host
 		return nil, err
 	}
 	p.starts()
+	if err := p.replayable(); err != nil {
+		return nil, err
+	}
 	if len(j.Hosts) == 1 {
 		j.Hosts, j.Slots, j.Where = nil, nil, nil
 	}
@@ -88,6 +91,25 @@ func (p *planner) clusters() error {
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
 		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:],
 			Heals: c.Failure.Process == config.Replace || c.Failure.Cluster == config.Restart, Replays: c.Takeover == config.Transparent})
+	}
+	return nil
+}
+
+// replayable refuses transparent takeover where messages go over a network: it is not dependable there.
+func (p *planner) replayable() error {
+	const only = `takeover = "transparent" is for systems whose processes share memory on one host; use takeover = "notified"`
+	for _, c := range p.plan.System.Clusters {
+		if c.Takeover != config.Transparent {
+			continue
+		}
+		if slices.ContainsFunc(p.job.Where, func(host int) bool { return host != p.job.Where[0] }) {
+			return fmt.Errorf("cluster %s: %s", c.Name, only)
+		}
+		for _, program := range p.job.Programs {
+			if slices.Contains(program.Env, "SPX_TRANSPORTS=tcp") {
+				return fmt.Errorf("cluster %s: %s (SPX_TRANSPORTS=tcp is set)", c.Name, only)
+			}
+		}
 	}
 	return nil
 }

@@ -75,3 +75,11 @@ func TestTransparentWithoutStandby(t *testing.T) {
 		t.Errorf("exit status %d\n%s", o.Status, o.Text())
 	}
 }
+
+// Over sockets it is not dependable, and is refused.
+func TestTransparentOverSockets(t *testing.T) {
+	o := transparent(t, 2, 1, 12, ",", "SPX_TRANSPORTS=tcp")
+	if o.Status == 0 || !strings.Contains(o.Stderr, "is for systems whose processes share memory on one host") || strings.Contains(o.Stdout, "done") {
+		t.Errorf("exit status %d\n%s", o.Status, o.Text())
+	}
+}
