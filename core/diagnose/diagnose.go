@@ -153,6 +153,9 @@ type Entry struct {
 }
 
 // name is what a process is called.
+// Name is what the process is called in texts: rank 2 of cluster a.
+func (p *Proc) Name() string { return p.name() }
+
 func (p *Proc) name() string { return names([]*Proc{p}) }
 
 // kind is what a process's number counts, and of what.

@@ -10,7 +10,7 @@ import (
 // An Event is what has changed between two looks and is worth a line.
 type Event struct {
 	At   float64 `json:"at"`   // seconds of the Unix epoch
-	Kind string  `json:"kind"` // start, death, end, stop, cluster
+	Kind string  `json:"kind"` // start, death, takeover, end, stop, cluster
 	Text string  `json:"text"`
 }
 
@@ -34,6 +34,8 @@ func Changes(before, now *Look) (list []Event) {
 			say("start", "%s: another process has its place, pid %d on %s", now.name(p), p.Pid, p.Host)
 		case was == nil && before != nil:
 			started++
+		case was != nil && was.Standby && !p.Standby && p.Part != "":
+			say("takeover", "%s takes the place of %s: pid %d on %s", was.Name(), p.Name(), p.Pid, p.Host)
 		}
 		if was != nil && was.State == p.State && was.Traffic.Life == p.Traffic.Life {
 			continue
@@ -71,14 +73,14 @@ func ended(p *diagnose.Proc) string {
 func (l *Look) name(p *diagnose.Proc) string {
 	cluster, link := l.part(p.Proc)
 	switch {
+	case p.Part != "":
+		return p.Name()
 	case cluster != "":
 		return fmt.Sprintf("rank %d of cluster %s", p.Rank, cluster)
 	case link != "":
 		return fmt.Sprintf("process %d of link %s", p.Proc, link)
-	case p.World != 0:
-		return fmt.Sprintf("rank %d of world %d", p.Rank, p.World)
 	}
-	return fmt.Sprintf("rank %d", p.Rank)
+	return p.Name()
 }
 
 // partChanges are those of clusters.

@@ -163,6 +163,21 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// A standby that has become a rank has taken its place.
+func TestTakeover(t *testing.T) {
+	before, now := looks()
+	for i := range 2 {
+		for _, l := range []*Look{before, now} {
+			l.Procs[i].Part, l.Procs[i].Rank = "cluster a", i
+		}
+	}
+	before.Procs[1].Standby, before.Procs[1].Rank = true, 0
+	want := "takeover: standby 0 of cluster a takes the place of rank 1 of cluster a: pid 101 on node"
+	if got := texts(Changes(before, now)); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // Of a system the changes of its clusters are told, by their names.
 func TestChangesOfClusters(t *testing.T) {
 	l := &layout.Layout{Version: 1, System: "s", Clusters: []layout.Cluster{{Name: "a", Procs: layout.Procs{0, 1, 2, 3}}}}
