@@ -678,7 +678,7 @@ void spx_mcast_had(const spx_rec *rec)
   spx_rec_have a;
   memcpy(&a, rec->data, sizeof a);
   spx_request *r = spx_id_find(a.index, a.gen);
-  if (!r || r->kind != SPX_R_MCAST) return;
+  if (!r || r->kind != SPX_R_MCAST || !members) return; /* members: this process has left */
   op *o = r->priv;
   if (rec->src == SPX_MCAST_LOST) ask_all(r);
   if (rec->src == SPX_MCAST_LOST || is_acked(r) != (rec->src == SPX_MCAST_GOT)) return;
