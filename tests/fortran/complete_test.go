@@ -83,7 +83,9 @@ func TestSymbols(t *testing.T) {
 		}
 		if r.new && r.choice {
 			need(name + "_f08ts_")
-			need("p" + name + "_cdesc") // PMPI's names are not specified
+			if !r.noP {
+				need("p" + name + "_cdesc") // PMPI's names are not specified
+			}
 		} else if r.new {
 			need(name + "_f08_")
 			if !r.noP {
