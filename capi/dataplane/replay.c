@@ -10,7 +10,6 @@ enum {
   COMING_MOST = 64,  /* frames that are taken in at once; others wait where they are, and in the end at their senders */
   WAITING_MOST = 64, /* messages that nobody has asked for: with more, one is let in at a time */
   LOOK_EVERY = 64,   /* polls, between looks for parties that have left */
-  AGAIN_NS = 500000000,
   KEPT_MOST = 64 << 20 /* bytes: with more kept, calls wait until some were accepted */
 };
 
@@ -41,14 +40,14 @@ static struct {
   uint32_t (*origin)(int cluster, int rank);
   int (*kind)(uint32_t fn);
   bool *heals;
-  uint64_t *since; /* by party: ns, when something of what is kept for it was last accepted, or sent again */
-  bool *away;      /* by party: an I/O process that has died, and was seen to */
-  bool busy;       /* in spx_replay_poll: what it calls polls as well */
-  bool observes;   /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
+  bool *away;    /* by party: an I/O process that has died, and was seen to */
+  bool busy;     /* in spx_replay_poll: what it calls polls as well */
+  bool observes; /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
   flight *flights;
   coming *first, **last;
   uint32_t ncoming, polls;
   uint32_t nprocs, *party; /* by process: its party + 1 */
+  uint32_t *life, *past;   /* incarnations: by party, its process's; by process, the last whose place another has */
 } x;
 
 /* ---- going ------------------------------------------------------------------------------------------------------- */
@@ -89,7 +88,8 @@ static void transmit(void *arg, spx_kept *m)
 static void acknowledge(void *arg, uint32_t party, const spx_frame_ack *acks, uint32_t n)
 {
   (void)arg;
-  if (!is_reachable(party)) return; /* what is sent again is acknowledged again */
+  if (!is_reachable(party))
+    return; /* who takes that place sends again, and is known from then on: that is acknowledged again */
   flight *f = new_flight(n * sizeof *acks);
   memcpy(f->data, acks, n * sizeof *acks);
   fly(party, TAG_ACK, f->data, n * sizeof *acks, f);
@@ -137,6 +137,23 @@ bool spx_replay_send(spx_request *r)
   return true;
 }
 
+/* ---- who is who -------------------------------------------------------------------------------------------------- */
+
+static uint32_t life_of(uint32_t proc) { return __atomic_load_n(&spx_proc_of(proc)->incarnation, __ATOMIC_ACQUIRE); }
+
+/* A process is a party from now on, unless it has been one before another: the table of the system comes late, and each version of it tells of all. */
+static void place(uint32_t party, uint32_t proc)
+{
+  uint32_t before = x.wire->peer[party], life = proc < x.nprocs ? life_of(proc) : 0;
+  if (life == 0 || life <= x.past[proc] || (before == proc && life == x.life[party])) return;
+  x.past[before] = x.life[party];
+  x.life[party] = life;
+  x.wire->peer[party] = proc;
+  x.party[proc] = party + 1;
+  x.away[party] = false;
+  spx_core_replaced(&spx_replay_core, party);
+}
+
 /* ---- coming ------------------------------------------------------------------------------------------------------ */
 
 static bool take_one(void)
@@ -150,6 +167,8 @@ static bool take_one(void)
   coming *a = malloc(sizeof *a + e->bytes);
   if (!a) return false;
   *a = (coming){.from = (uint32_t)e->src, .tag = e->tag, .bytes = e->bytes};
+  /* Who sends as a party is that one: what is accepted is acknowledged to nobody else. */
+  if (a->from < spx_replay_core.parties && !spx_proc_dead(e->proc)) place(a->from, e->proc);
   spx_unex_remove(e);
   int rc = spx_imrecv(a->data, (int64_t)a->bytes, x.byte, e, x.wire, SPX_RF_INTERNAL, &a->r);
   if (rc != MPI_SUCCESS) spx_fatal(rc, "no memory for a message that comes");
@@ -163,7 +182,6 @@ static void handle(coming *a)
 {
   spx_frame_head h;
   if (a->r->error != MPI_SUCCESS) return; /* its sender has died in the middle of it */
-  if (a->tag == TAG_ACK) x.since[a->from] = spx_now_ns();
   if (a->tag == TAG_ACK)
     spx_core_acked(&spx_replay_core, a->from, (const spx_frame_ack *)(void *)a->data,
                    (uint32_t)(a->bytes / sizeof(spx_frame_ack)));
@@ -205,19 +223,6 @@ static int let_in(bool inside)
   return n;
 }
 
-/* What nobody has accepted for long, although its receiver lives, is sent again. */
-static void send_again(uint64_t now)
-{
-  for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
-    if (!spx_replay_core.first[p] || !is_reachable(p))
-      x.since[p] = now;
-    else if (now - x.since[p] > AGAIN_NS) {
-      x.since[p] = now;
-      spx_core_replaced(&spx_replay_core, p);
-    }
-  }
-}
-
 /* Who has left after MPI_Finalize, or is dead and not replaced, accepts nothing more. */
 static void look_for_left(void)
 {
@@ -235,10 +240,7 @@ int spx_replay_poll(void)
   x.busy = true;
   int n = land() + take_in();
   if (!spx_replay_hold && !x.observes) n += let_in(true);
-  if (++x.polls % LOOK_EVERY == 0) {
-    look_for_left();
-    send_again(spx_now_ns());
-  }
+  if (++x.polls % LOOK_EVERY == 0) look_for_left();
   spx_core_tell(&spx_replay_core);
   x.busy = false;
   return n;
@@ -309,11 +311,15 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.party = calloc(x.nprocs, sizeof *x.party);
   x.heals = calloc(s->parties, sizeof *x.heals);
   x.away = calloc(s->parties, sizeof *x.away);
-  x.since = calloc(s->parties, sizeof *x.since);
-  if (!x.party || !x.heals || !x.away || !x.since) return MPI_ERR_NO_MEM;
+  x.life = calloc(s->parties, sizeof *x.life);
+  x.past = calloc(x.nprocs, sizeof *x.past);
+  if (!x.party || !x.heals || !x.away || !x.life || !x.past) return MPI_ERR_NO_MEM;
   memcpy(x.heals, s->heals, s->parties * sizeof *x.heals);
-  for (uint32_t p = 0; p < s->parties; p++)
-    if (s->procs[p] < x.nprocs) x.party[s->procs[p]] = p + 1;
+  for (uint32_t p = 0; p < s->parties; p++) {
+    if (s->procs[p] >= x.nprocs) continue;
+    x.party[s->procs[p]] = p + 1;
+    x.life[p] = life_of(s->procs[p]);
+  }
   x.wire = s->wire;
   x.origin = s->origin;
   x.kind = s->kind;
@@ -341,7 +347,8 @@ void spx_replay_end(void)
   free(x.party);
   free(x.heals);
   free(x.away);
-  free(x.since);
+  free(x.life);
+  free(x.past);
   memset(&x, 0, sizeof x);
 }
 
@@ -349,12 +356,7 @@ void spx_replay_place(uint32_t party, uint32_t proc)
 {
   if (!spx_replay_on || party >= spx_replay_core.parties) return;
   spx_lock();
-  if (x.wire->peer[party] != proc && proc < x.nprocs) {
-    x.wire->peer[party] = proc;
-    x.party[proc] = party + 1;
-    x.away[party] = false;
-    spx_core_replaced(&spx_replay_core, party);
-  }
+  place(party, proc);
   spx_unlock();
 }
 

@@ -75,6 +75,8 @@ static bool back_with_memory(const spx_file *f, const void *at, uint64_t bytes)
 int spx_tx_init(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
+  tx->life =
+      __atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE); /* who is met later is known: spx_peer_meet */
   if (spx_net_peer(peer)) return spx_net_tx_init(peer);
   uint32_t there;
   spx_file *f = spx_place(peer, &there);

@@ -1,5 +1,6 @@
 /* replay_core.c with parties that die at any moment: ranks that send to each other and by I/O processes, receive whatever is there, look without waiting,
- * and commit now and then; what they do next follows from what they have received. A message takes any time, but stays behind those of its process. At the end
+ * and commit now and then; what they do next follows from what they have received. A message takes any time, but stays behind those of its process. Who has a
+ * dead one's place is learnt at any time, by each by itself, or from the first message that it sends. At the end
  * each rank has received what was sent to it, all of it, once, and from other ranks in order. Seeds are in the output. */
 // sources: replay_core.c
 // sanitize: address,undefined
@@ -50,7 +51,7 @@ typedef struct { /* the program's: what a commit saves */
 typedef struct {
   spx_core core;
   bool up, began, committed;
-  uint32_t life;
+  uint32_t life, known[PARTIES]; /* known: the lives of the others, as this one has heard */
   inbox *first, **last;
   state s;
   jmp_buf out;
@@ -77,12 +78,17 @@ typedef struct packet {
   uint8_t data[];
 } packet;
 static packet *net[PARTIES][PARTIES];
+static void learn(uint32_t who, uint32_t of);
 
 static void post(uint32_t from, uint32_t to, uint32_t acks, const void *data, size_t n)
 {
   packet *p = malloc(sizeof *p + n), **at = &net[from][to];
-  *p = (packet){
-      .from = from, .from_life = parties[from].life, .to = to, .to_life = parties[to].life, .acks = acks, .bytes = n};
+  *p = (packet){.from = from,
+                .from_life = parties[from].life,
+                .to = to,
+                .to_life = parties[from].known[to],
+                .acks = acks,
+                .bytes = n};
   memcpy(p->data, data, n);
   while (*at) at = &(*at)->next;
   *at = p;
@@ -96,6 +102,7 @@ static void transmit(void *arg, spx_kept *m)
   may_die();
 }
 
+/* What goes to a dead one is lost. */
 static void acknowledge(void *arg, uint32_t to, const spx_frame_ack *acks, uint32_t n)
 {
   party *p = arg;
@@ -133,6 +140,7 @@ static void arrive(packet *q)
 {
   party *p = &parties[q->to];
   if (p->up && p->life == q->to_life) {
+    if (q->from_life > p->known[q->from]) learn(q->to, q->from);
     if (q->acks)
       spx_core_acked(&p->core, q->from, (const spx_frame_ack *)(void *)q->data, q->acks);
     else {
@@ -170,6 +178,7 @@ static void start(uint32_t i)
   party *p = &parties[i];
   spx_core_io io = {transmit, acknowledge, deliver, room, failed, p};
   p->life++;
+  p->known[i] = p->life;
   p->up = true;
   p->began = p->committed = false;
   p->calls = 0;
@@ -200,22 +209,33 @@ static void dies(uint32_t i)
   p->up = false;
 }
 
-/* A death is known, and somebody has the dead one's place. What it had sent has come by then, or is lost. */
+/* Somebody has the dead one's place. What that one had sent has come by then, or comes before what its successor sends. */
 static void replace(uint32_t i)
 {
   for (uint32_t k = 0; k < PARTIES; k++)
-    while (net[i][k]) {
+    while (net[i][k] && chance(4)) {
       packet *q = net[i][k];
       net[i][k] = q->next;
       arrive(q);
     }
   start(i);
-  for (uint32_t k = 0; k < PARTIES; k++) {
-    if (k == i || !parties[k].up) continue;
-    running = NULL;
-    if (i >= RANKS && k < RANKS) spx_core_reroute(&parties[k].core, i, other_relay, &i);
-    spx_core_replaced(&parties[k].core, i); /* all, or what no other one could take */
-  }
+}
+
+/* All that is kept for it, or what no other one could take, goes to who has its place. */
+static void learn(uint32_t who, uint32_t of)
+{
+  party *p = &parties[who], *was = running;
+  running = NULL;
+  p->known[of] = parties[of].life;
+  if (of >= RANKS && who < RANKS) spx_core_reroute(&p->core, of, other_relay, &of);
+  spx_core_replaced(&p->core, of);
+  running = was;
+}
+
+static void hear(uint32_t who)
+{
+  uint32_t of = (uint32_t)chance(PARTIES);
+  if (parties[who].up && parties[of].up && parties[who].known[of] != parties[of].life) learn(who, of);
 }
 
 /* ---- the programs ---------------------------------------------------------------------------------------------------------- */
@@ -382,7 +402,7 @@ static bool quiet(void)
     if (!parties[i].up || parties[i].first || !spx_core_idle(&parties[i].core)) return false;
     if (i < RANKS && (parties[i].s.step < STEPS || parties[i].core.mode != SPX_CORE_LIVE)) return false;
     for (uint32_t k = 0; k < PARTIES; k++)
-      if (net[i][k]) return false;
+      if (net[i][k] || parties[i].known[k] != parties[k].life) return false;
   }
   return true;
 }
@@ -411,6 +431,8 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
   }
   memset(parties, 0, sizeof parties);
   for (uint32_t i = 0; i < PARTIES; i++) start(i);
+  for (uint32_t i = 0; i < PARTIES; i++)
+    for (uint32_t k = 0; k < PARTIES; k++) parties[i].known[k] = 1;
   uint64_t turns = 0, more = 3000 + chance(3000);
   for (; !quiet() && turns < 400000; turns++) {
     deaths = which % 10 != 0 && turns < more;
@@ -423,6 +445,7 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
       continue;
     }
     turn(i);
+    if (chance(10) == 0) hear(i);
     for (int n = 0; n < 4; n++) {
       packet **at = &net[chance(PARTIES)][chance(PARTIES)], *q = *at;
       if (!q) continue;
