@@ -37,10 +37,13 @@ import (
 // the data plane (dataplane/net.c), which writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at
 // the same time, the call of the end with the lower number counts.
 
-// A pairState says how far the connection of a pair is.
+// A pairState says how far the connection of a pair is. Never do both ends think that a connection is theirs and mean different ones: who answers Taken has the
+// connection when the caller confirms; a caller with the lower number answers no call between its own and its end; and who waits for a confirmation does not call.
 type pairState struct {
-	made    bool // handed over: nothing is called or answered any more
-	calling bool
+	made      bool // handed over: nothing is called or answered any more
+	wanted    bool // a goroutine calls until there is a connection
+	calling   bool // a call of its is under way
+	answering bool // a call was answered Taken, and is not confirmed yet
 }
 
 var netState struct {
@@ -73,7 +76,7 @@ func startNet(info *startInfo) (err error) {
 		return err
 	}
 	s.id.Ways = s.policy.String()
-	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: func(c net.Conn, from tcp.Process) { handOver(c, from) }, Failed: forgetPair}
+	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp}
 	if s.listener, err = inheritedListener(); err != nil {
 		return fail(C.MPI_ERR_OTHER, "%v", err)
 	}
@@ -151,14 +154,30 @@ func decide(from tcp.Process) tcp.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := pairWith(from)
-	if p.made || p.calling && s.id.Self.Number < from.Number {
+	if p.made || p.answering || p.calling && s.id.Self.Number < from.Number {
 		return tcp.Elsewhere
 	}
-	p.made = true
+	p.answering = true
 	return tcp.Taken
 }
 
-// forgetPair: the connection of a pair was to be used, and did not come about.
+// confirmed: from uses the connection that it was told is taken.
+func confirmed(c net.Conn, from tcp.Process) {
+	netState.mu.Lock()
+	p := pairWith(from)
+	p.made, p.answering = true, false
+	netState.mu.Unlock()
+	handOver(c, from)
+}
+
+// givenUp: it does not.
+func givenUp(from tcp.Process) {
+	netState.mu.Lock()
+	defer netState.mu.Unlock()
+	pairWith(from).answering = false
+}
+
+// forgetPair: the connection of a pair has ended, or could not be used.
 func forgetPair(p tcp.Process) {
 	netState.mu.Lock()
 	defer netState.mu.Unlock()
@@ -233,27 +252,13 @@ const complainAfter = 10 * time.Second
 func callUntil(p tcp.Process) {
 	s := &netState
 	began, pause, told := time.Now(), time.Millisecond, false
-	for {
-		s.mu.Lock()
-		pair := pairWith(p)
-		pair.calling = !pair.made
-		made := pair.made
-		s.mu.Unlock()
-		if made || isGone(p) {
-			return
-		}
-		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), &s.id, p)
-		if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {
-			endDiffering(p, differ.Theirs)
-		}
-		s.mu.Lock()
-		pair.calling = false
+	if !beginCalling(p) {
+		return
+	}
+	for mayCall(p) {
+		c, verdict, err := callOnce(p)
 		if err == nil && verdict == tcp.Taken {
-			pair.made = true
-		}
-		s.mu.Unlock()
-		if err == nil && verdict == tcp.Taken {
-			if handOver(c, p) {
+			if handOver(c, p) || !beginCalling(p) {
 				return
 			}
 		}
@@ -269,6 +274,51 @@ func callUntil(p tcp.Process) {
 		}
 		pause = min(2*pause, 500*time.Millisecond)
 	}
+}
+
+// beginCalling is false when another goroutine calls p already.
+func beginCalling(p tcp.Process) bool {
+	netState.mu.Lock()
+	defer netState.mu.Unlock()
+	pair := pairWith(p)
+	if pair.wanted {
+		return false
+	}
+	pair.wanted = true
+	return true
+}
+
+// mayCall is false, and ends the calling, when there is a connection with p or p is gone.
+func mayCall(p tcp.Process) bool {
+	netState.mu.Lock()
+	defer netState.mu.Unlock()
+	pair := pairWith(p)
+	pair.wanted = !pair.made && !isGone(p)
+	return pair.wanted
+}
+
+// callOnce is one try. A connection that it returns is the pair's, and ends the calling.
+func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
+	s := &netState
+	s.mu.Lock()
+	pair := pairWith(p)
+	if pair.made || pair.answering {
+		s.mu.Unlock()
+		return nil, tcp.Elsewhere, nil
+	}
+	pair.calling = true
+	s.mu.Unlock()
+	c, verdict, err = tcp.Dial(addressOf(p.Number).String(), &s.id, p)
+	if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {
+		endDiffering(p, differ.Theirs)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pair.calling = false
+	if err == nil && verdict == tcp.Taken {
+		pair.made, pair.wanted = true, false
+	}
+	return c, verdict, err
 }
 
 // endDiffering ends the job: messages between these two would not arrive.

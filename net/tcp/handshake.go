@@ -26,7 +26,7 @@ type Verdict byte
 
 // Verdicts. The zero value is none.
 const (
-	Taken     Verdict = 1 // the connection is in use from now on
+	Taken     Verdict = 1 // the connection is in use as soon as the caller has confirmed that it has heard so
 	Elsewhere Verdict = 2 // there is one already, or the other end's own call is the one that counts
 	Differs   Verdict = 3 // the two ends' messages take other ways: a WaysError
 )
@@ -48,7 +48,7 @@ var (
 
 const (
 	magic      = 0x54585053 // "SPXT"
-	version    = 2
+	version    = 3
 	nonceBytes = 32
 	macBytes   = sha256.Size
 	waysBytes  = 16
@@ -104,7 +104,8 @@ func mac(key *[32]byte, role string, hello, nonce []byte) []byte {
 }
 
 // Call is the handshake of the end that has connected, with the process to. The error is that of the stream, ErrKey, ErrTongue, or a
-// *WaysError; an end that is not to closes the stream.
+// *WaysError; an end that is not to closes the stream. A caller that gets an error does not use the stream, and closes it: the other end, which waits for
+// the confirmation of Taken, sees that.
 func Call(s io.ReadWriter, id *Identity, to Process) (Verdict, error) {
 	h := hello{job: id.Job, from: id.Self, to: to, ways: digest(id.Ways)}
 	rand.Read(h.nonce[:])
@@ -128,7 +129,10 @@ func Call(s io.ReadWriter, id *Identity, to Process) (Verdict, error) {
 		return 0, fmt.Errorf("no verdict: %w", err)
 	}
 	switch v := Verdict(verdict[0]); v {
-	case Taken, Elsewhere:
+	case Taken:
+		_, err := s.Write(verdict[:])
+		return v, err
+	case Elsewhere:
 		return v, nil
 	case Differs:
 		return v, readWays(s)
@@ -156,7 +160,8 @@ func writeWays(s io.Writer, ways string) error {
 }
 
 // Answer is the handshake of the end that was called. decide is asked once it is proved who calls. Errors: that of the stream,
-// ErrStranger, ErrOld, ErrKey; then nothing that a stranger could use was said.
+// ErrStranger, ErrOld, ErrKey; then nothing that a stranger could use was said. A caller that was told Taken may have given up meanwhile: so it confirms, and
+// Answer returns Taken without an error only then.
 func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (from Process, v Verdict, err error) {
 	var said [helloBytes]byte
 	if _, err := io.ReadFull(s, said[:]); err != nil {
@@ -185,6 +190,9 @@ func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (f
 		return h.from, Differs, writeWays(s, id.Ways)
 	}
 	v = decide(h.from)
-	_, err = s.Write([]byte{byte(v)})
+	word := [1]byte{byte(v)}
+	if _, err = s.Write(word[:]); err == nil && v == Taken {
+		_, err = io.ReadFull(s, word[:])
+	}
 	return h.from, v, err
 }

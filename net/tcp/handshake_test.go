@@ -75,6 +75,35 @@ func TestWaysDiffer(t *testing.T) {
 	}
 }
 
+// The end that was called has the connection only when the caller, which may have given up meanwhile, says that it has heard of it.
+func TestACallerThatGivesUp(t *testing.T) {
+	a, b := net.Pipe()
+	ch := make(chan error, 1)
+	go func() {
+		_, _, err := Answer(b, identity(bob, 1), always(Taken))
+		ch <- err
+	}()
+	deaf := errors.New("hears no verdict")
+	_, err := Call(struct {
+		io.Reader
+		io.Writer
+	}{io.MultiReader(io.LimitReader(a, nonceBytes+macBytes), failing{deaf}), a}, identity(alice, 1), bob)
+	if !errors.Is(err, deaf) {
+		t.Errorf("the caller has %v", err)
+	}
+	if _, err := io.ReadFull(a, make([]byte, 1)); err != nil { // what it does not hear
+		t.Fatal(err)
+	}
+	a.Close()
+	if err := <-ch; err == nil {
+		t.Error("the end that was called has a connection that its caller has given up")
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
 func TestWhoIsRefused(t *testing.T) {
 	never := func(Process) Verdict { t.Error("asked to decide about who has proved nothing"); return Taken }
 	otherJob := identity(alice, 1)
@@ -137,7 +166,7 @@ func TestAReplay(t *testing.T) {
 	}()
 	c.Write(said.Next(helloBytes))
 	io.CopyN(io.Discard, c, nonceBytes+macBytes) //nolint:errcheck // the answer counts
-	c.Write(said.Bytes())
+	c.Write(said.Next(macBytes))
 	if err := <-ch; !errors.Is(err, ErrKey) {
 		t.Errorf("a replay was answered %v, want %v", err, ErrKey)
 	}

@@ -12,6 +12,9 @@ import (
 const (
 	maxUnproved = 128
 	patience    = 5 * time.Second
+	// How long a caller that was told Taken may take to confirm it: far longer than patience, after which it does not do so any more. A caller that has
+	// confirmed uses the connection.
+	confirmation = 2 * time.Minute
 )
 
 // A Server answers calls.
@@ -21,7 +24,7 @@ type Server struct {
 	Decide func(from Process) Verdict
 	// Adopt gets a connection that was taken.
 	Adopt func(c net.Conn, from Process)
-	// Failed is told of a connection that Decide has taken and whose caller did not hear of it.
+	// Failed is told of a connection that Decide has taken and whose caller has given it up.
 	Failed func(from Process)
 
 	// Refused counts calls: of strangers, of processes of another time, without the key, too slow or too many, or broken off.
@@ -85,6 +88,7 @@ func (s *Server) answer(c net.Conn) {
 	from, verdict, err := Answer(c, &s.Identity, func(from Process) Verdict {
 		proved = true
 		s.leave(c)
+		c.SetDeadline(time.Now().Add(confirmation)) //nolint:errcheck // see above
 		return s.Decide(from)
 	})
 	if !proved {

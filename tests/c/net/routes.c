@@ -9,6 +9,7 @@
 // run: n=12 args="soak 4000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=random:5:2 timeout=120
 // run: n=10 args="soak 4000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=3 timeout=120
 // run: n=5 args="soak 2000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=all timeout=100
+// run: n=16 args="soak 100" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=all timeout=100
 // run: n=12 args="death 4000" spxrun=--with-ft env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:3 timeout=120
 // run: n=8 args="slow 1000" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:0 env=SPX_TOPOLOGY=groups:4 timeout=120
 // run: n=80 args="soak 200" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:2 env=SPX_TOPOLOGY=groups:5 timeout=150
