@@ -33,16 +33,24 @@ typedef struct coming { /* one that comes */
   uint8_t data[];
 } coming;
 
+typedef struct { /* the I/O process that a lane goes by, when that one has died which it has gone by */
+  bool known;
+  uint32_t lane, party;
+} detour;
+
 static struct {
   spx_comm *wire; /* rank: party */
   spx_type *byte;
   uint32_t iops;
   uint32_t (*origin)(int cluster, int rank);
   int (*kind)(uint32_t fn);
+  int (*choose)(int tag);
+  uint32_t (*lane)(int iop, int tag);
   bool *heals;
-  bool *away;    /* by party: an I/O process that has died, and was seen to */
-  bool busy;     /* in spx_replay_poll: what it calls polls as well */
-  bool observes; /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
+  bool *away;      /* by party: an I/O process that has died, and was seen to */
+  bool busy;       /* in spx_replay_poll: what it calls polls as well */
+  bool observes;   /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
+  detour *detours; /* by lane modulo the number of I/O processes */
   flight *flights;
   coming *first, **last;
   uint32_t ncoming, polls;
@@ -118,8 +126,10 @@ bool spx_replay_send(spx_request *r)
   if (to == UINT32_MAX) return false;
   uint64_t n = spx_capacity(r), of = spx_io_process ? spx_origin_number : 0;
   bool leaving = spx_io_process ? of != 0 : to >= x.iops;
+  if (leaving && spx_due & SPX_DUE_TAKEOVER) spx_replay_reroute(); /* what was sent before this goes first */
+  uint32_t lane = leaving && !spx_io_process ? x.lane((int)(to - x.iops), r->want_tag) : 0;
   spx_kept *m =
-      spx_core_message(&spx_replay_core, to, leaving, r->ctx, r->want_tag, r->as, n,
+      spx_core_message(&spx_replay_core, to, leaving, lane, r->ctx, r->want_tag, r->as, n,
                        leaving && spx_io_process ? x.origin(spx_origin_cluster(r->as), spx_origin_rank(r->as)) : 0, of);
   if (!m) {
     spx_complete(r, MPI_ERR_NO_MEM);
@@ -312,8 +322,9 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.heals = calloc(s->parties, sizeof *x.heals);
   x.away = calloc(s->parties, sizeof *x.away);
   x.life = calloc(s->parties, sizeof *x.life);
+  x.detours = calloc(s->parties - s->iops + 1, sizeof *x.detours);
   x.past = calloc(x.nprocs, sizeof *x.past);
-  if (!x.party || !x.heals || !x.away || !x.life || !x.past) return MPI_ERR_NO_MEM;
+  if (!x.party || !x.heals || !x.away || !x.life || !x.detours || !x.past) return MPI_ERR_NO_MEM;
   memcpy(x.heals, s->heals, s->parties * sizeof *x.heals);
   for (uint32_t p = 0; p < s->parties; p++) {
     if (s->procs[p] >= x.nprocs) continue;
@@ -323,6 +334,8 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.wire = s->wire;
   x.origin = s->origin;
   x.kind = s->kind;
+  x.choose = s->choose;
+  x.lane = s->lane;
   x.byte = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   x.iops = s->iops;
   x.last = &x.first;
@@ -348,6 +361,7 @@ void spx_replay_end(void)
   free(x.heals);
   free(x.away);
   free(x.life);
+  free(x.detours);
   free(x.past);
   memset(&x, 0, sizeof x);
 }
@@ -360,19 +374,26 @@ void spx_replay_place(uint32_t party, uint32_t proc)
   spx_unlock();
 }
 
-static uint32_t other_iop(void *arg, const spx_frame_head *head)
+/* Of one lane all goes by the same. Lanes that are tags are chosen for by tag, again if need be. */
+static uint32_t other_iop(void *arg, const spx_kept *m)
 {
-  int iop = ((int (*)(int))arg)(head->tag);
-  return iop < 0 ? UINT32_MAX : x.iops + (uint32_t)iop;
+  detour *all = arg, *d = &all[m->lane % (spx_replay_core.parties - x.iops)];
+  if (!d->known || d->lane != m->lane) {
+    int iop = x.choose(m->head.tag);
+    *d = (detour){true, m->lane, iop < 0 ? UINT32_MAX : x.iops + (uint32_t)iop};
+  }
+  return d->party;
 }
 
-void spx_replay_reroute(int (*choose)(int tag))
+void spx_replay_reroute(void)
 {
   spx_lock();
+  uint32_t iops = spx_replay_core.parties - x.iops;
   for (uint32_t p = x.iops; p < spx_replay_core.parties && !spx_io_process; p++) {
     if (!spx_proc_dead(x.wire->peer[p]) || (x.away[p] && !spx_replay_core.first[p])) continue;
+    memset(x.detours, 0, iops * sizeof *x.detours);
     x.away[p] = true;
-    spx_core_reroute(&spx_replay_core, p, other_iop, (void *)choose);
+    spx_core_reroute(&spx_replay_core, p, other_iop, x.detours);
   }
   spx_unlock();
 }

@@ -18,10 +18,12 @@ typedef struct spx_replay_setup {
   const uint32_t *procs;  /* by party: its process */
   const bool *heals;      /* by party: who dies there is replaced */
   uint64_t ctx;
-  spx_comm *wire;                                       /* all parties, by number, in that context */
-  uint32_t (*origin)(int cluster, int rank);            /* the party of a rank of a cluster */
-  int (*kind)(uint32_t fn);                             /* of a function: SPX_REPLAY_* */
-  spx_vault *vault;                                     /* NULL: what this process receives need not outlive it */
+  spx_comm *wire;                            /* all parties, by number, in that context */
+  uint32_t (*origin)(int cluster, int rank); /* the party of a rank of a cluster */
+  int (*kind)(uint32_t fn);                  /* of a function: SPX_REPLAY_* */
+  int (*choose)(int tag);                    /* the number of an I/O process for a message; -1: there is none */
+  uint32_t (*lane)(int iop, int tag);        /* messages that are to keep their order have the same one */
+  spx_vault *vault;                          /* NULL: what this process receives need not outlive it */
   bool (*room)(void *arg, uint64_t at, uint64_t bytes); /* of the vault */
 } spx_replay_setup;
 /* An MPI error code: memory. */
@@ -32,8 +34,8 @@ SPX_HIDDEN void spx_replay_end(void);
 SPX_HIDDEN void spx_replay_place(uint32_t party, uint32_t proc);
 /* The party that a process is; UINT32_MAX: none. */
 SPX_HIDDEN uint32_t spx_replay_party(uint32_t proc);
-/* I/O processes that have died since: what was sent to them goes by others. choose: shim/system.c. */
-SPX_HIDDEN void spx_replay_reroute(int (*choose)(int tag));
+/* I/O processes that have died since: what was sent to them goes by others. */
+SPX_HIDDEN void spx_replay_reroute(void);
 
 /* The send r of a communicator with SPX_C_REPLAY: takes it over, and completes it; false: it is to be sent as any other. */
 SPX_HIDDEN bool spx_replay_send(spx_request *r);

@@ -335,12 +335,32 @@ void spx_core_unbusy(spx_core *c, spx_kept *m)
   if (--m->busy == 0 && m->gone) free(m);
 }
 
-spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint64_t ctx, int32_t tag, int32_t src,
-                           uint64_t bytes, uint32_t origin, uint64_t of)
+/* What comes behind something of its lane goes where that is kept. If nothing is, or no IOP has come or gone since: where it was to go. */
+static uint32_t follow(spx_core *c, uint32_t lane, uint32_t chosen)
+{
+  uint64_t last = 0;
+  uint32_t to = chosen;
+  bool settled = true;
+  for (uint32_t p = 0; p < c->parties && c->unsettled; p++)
+    for (const spx_kept *m = c->first[p]; m; m = m->next) {
+      if (!leaves(c, m->head.stream)) continue;
+      settled &= m->head.n > c->unsettled;
+      if (m->lane != lane || m->head.n < last) continue;
+      last = m->head.n;
+      to = m->to;
+    }
+  if (settled) c->unsettled = 0;
+  if (to != chosen) c->unsettled = c->leaving + 1;
+  return to;
+}
+
+spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane, uint64_t ctx, int32_t tag,
+                           int32_t src, uint64_t bytes, uint32_t origin, uint64_t of)
 {
   spx_kept *m = malloc(sizeof *m + bytes);
   if (!m) return NULL;
-  *m = (spx_kept){.to = to, .head = {.ctx = ctx, .bytes = bytes, .tag = tag, .src = src, .from = c->me}};
+  if (leaving && !c->relay) to = follow(c, lane, to);
+  *m = (spx_kept){.to = to, .lane = lane, .head = {.ctx = ctx, .bytes = bytes, .tag = tag, .src = src, .from = c->me}};
   if (c->relay && leaving) {
     m->head.stream = c->parties + origin;
     m->head.n = of;
@@ -439,17 +459,19 @@ void spx_core_left(spx_core *c, uint32_t party)
 
 void spx_core_replaced(spx_core *c, uint32_t party)
 {
+  c->unsettled = c->leaving;
   for (spx_kept *m = c->first[party]; m; m = m->next) c->io.transmit(c->io.arg, m);
 }
 
-void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_frame_head *head), void *arg)
+void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg)
 {
+  c->unsettled = c->leaving;
   spx_kept *m = c->first[party], *stays = NULL;
   c->first[party] = c->last[party] = NULL;
   for (spx_kept *next; m; m = next) {
     next = m->next;
     c->kept_bytes -= m->head.bytes;
-    uint32_t to = choose(arg, &m->head);
+    uint32_t to = choose(arg, m);
     if (to == UINT32_MAX) {
       m->next = stays;
       stays = m;
@@ -507,6 +529,7 @@ bool spx_core_commit_begin(spx_core *c, spx_image *w)
   for (uint32_t p = 0; p < c->parties; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) {
       put_word(w, p);
+      put_word(w, m->lane);
       spx_image_put(w, &m->head, sizeof m->head);
       spx_image_put(w, m->data, m->head.bytes);
     }
@@ -556,15 +579,16 @@ static bool take_seen(spx_image_reader *r, spx_seen *s)
 
 static bool take_kept(spx_core *c, spx_image_reader *r)
 {
-  uint64_t to;
+  uint64_t to, lane;
   spx_frame_head head;
   const void *h;
-  if (!take_word(r, &to) || to >= c->parties || !(h = spx_image_take(r, sizeof head))) return false;
+  if (!take_word(r, &to) || to >= c->parties || !take_word(r, &lane) || !(h = spx_image_take(r, sizeof head)))
+    return false;
   memcpy(&head, h, sizeof head);
   const void *data = spx_image_take(r, head.bytes);
   spx_kept *m = data ? malloc(sizeof *m + head.bytes) : NULL;
   if (!m) return false;
-  *m = (spx_kept){.to = (uint32_t)to, .head = head};
+  *m = (spx_kept){.to = (uint32_t)to, .lane = (uint32_t)lane, .head = head};
   memcpy(m->data, data, head.bytes);
   append(c, m);
   return true;

@@ -10,6 +10,8 @@
  *      messages in the same calls, and therefore sends the same messages with the same numbers again, which nobody accepts twice.
  *   4. A commit puts the state into the vault: numbers, what is kept, what came and was not asked for, and memory of the program. It counts from one store on.
  *   5. What a party sends to an IOP is kept until those have accepted it that the IOP handed it to. When the IOP dies it goes by another one.
+ *   6. What a party sends to IOPs in one lane is accepted in order by each that it goes to, also when IOPs die and come back: as long as something of a lane is kept for one
+ *      IOP, what follows goes there, too; and when that one dies all of it goes by the same other one.
  *
  * Streams number messages: those from one party to another (stream = the sender), and those that a party sends to IOPs (stream = parties + it), which
  * keep their numbers on their way, whichever IOP they go by. The first come in order; of the second a receiver sees a part, in any order.
@@ -53,6 +55,7 @@ typedef struct spx_kept { /* a message that was sent, and is not accepted yet */
   struct spx_kept *next;
   uint32_t to, busy; /* busy: uses of its memory by the caller, who gives each back by spx_core_unbusy */
   bool gone;         /* accepted: freed when nobody uses it */
+  uint32_t lane;     /* of one to an IOP: those of a lane keep their order */
   spx_passed *of;    /* on an IOP: what it was made of */
   spx_frame_head head;
   uint8_t data[];
@@ -113,6 +116,7 @@ typedef struct spx_core {
   uint64_t *next;           /* by party: number of the last message to it */
   uint64_t leaving;         /* the same of those to IOPs */
   uint64_t done;            /* of those: all up to this one have been accepted where they went, as last looked */
+  uint64_t unsettled;       /* of those: up to this one they may be kept for another IOP than would be chosen now */
   spx_kept **first, **last; /* by party: kept for it */
   uint64_t kept_bytes;
   spx_came *ready, **ready_last;   /* has come, in order */
@@ -144,19 +148,18 @@ bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *da
 void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint32_t n);
 void spx_core_tell(spx_core *c); /* says what was accepted */
 
-/* A new message of so many bytes to a party, to be filled in and sent; NULL: no memory. leaving: to an IOP, or
+/* A new message of so many bytes to a party, to be filled in and sent; NULL: no memory. leaving: to an IOP (in a lane, which may lead it to another one), or
  * from one that has made it of message number of of origin. */
-spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint64_t ctx, int32_t tag, int32_t src,
-                           uint64_t bytes, uint32_t origin, uint64_t of);
+spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane, uint64_t ctx, int32_t tag,
+                           int32_t src, uint64_t bytes, uint32_t origin, uint64_t of);
 void spx_core_send(spx_core *c, spx_kept *m);
 void spx_core_unbusy(spx_core *c, spx_kept *m);
 /* Another process is the party now: it gets all that is kept for it. */
 void spx_core_replaced(spx_core *c, uint32_t party);
 /* A party accepts nothing more, and nobody takes its place. */
 void spx_core_left(spx_core *c, uint32_t party);
-/* An IOP has died: what is kept for it goes by another one (UINT32_MAX: there is none now). */
-void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_frame_head *head),
-                      void *arg);
+/* An IOP has died: what is kept for it goes by another one (UINT32_MAX: there is none now), what is of one lane by the same. */
+void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg);
 /* On an IOP: the program has asked for another message. all: it needs none of those any more that it has received. */
 void spx_core_asked(spx_core *c, bool all);
 bool spx_core_idle(const spx_core *c); /* nothing is kept, and nothing waits to be delivered */

@@ -133,6 +133,8 @@ static int begin(void)
   v.setup.room = room;
   v.setup.origin = origin;
   v.setup.kind = kind_of;
+  v.setup.choose = spx_system_choose;
+  v.setup.lane = spx_system_lane;
   if (!(v.setup.wire = new_wire())) return MPI_ERR_NO_MEM;
   int err = spx_replay_begin(&v.setup);
   if (err != MPI_SUCCESS) {
@@ -148,7 +150,7 @@ static int begin(void)
 static void due(void)
 {
   if (v.own) spx_takeover_now();
-  spx_replay_reroute(spx_system_choose);
+  spx_replay_reroute();
 }
 
 static void *copy_of(const void *from, size_t n)
@@ -430,6 +432,7 @@ static int save(const comms *all)
     put_word(&w, all->list[i]->ctx);
     put_word(&w, all->list[i]->coll_seq);
   }
+  put_word(&w, atomic_load(&spx_system_turn));
   put_word(&w, s.n);
   spx_each_unexpected(save_unexpected, &s);
   if (!save_regions(&w) || !spx_core_commit_end(&w))
@@ -445,6 +448,7 @@ static bool take_word(spx_image_reader *r, uint64_t *n)
   return p != NULL;
 }
 
+/* ... and whose turn it is among I/O processes. */
 static bool restore_comms(spx_image_reader *r, const comms *all)
 {
   uint64_t n, ctx, seq;
@@ -454,6 +458,8 @@ static bool restore_comms(spx_image_reader *r, const comms *all)
     for (uint32_t i = 0; i < all->n; i++)
       if (all->list[i]->ctx == ctx) all->list[i]->coll_seq = (uint32_t)seq;
   }
+  if (!take_word(r, &n)) return false;
+  atomic_store(&spx_system_turn, (uint32_t)n);
   return true;
 }
 

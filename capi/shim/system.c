@@ -20,8 +20,8 @@
 #define FN spx_fn_name[spx_fn]
 
 spx_system *spx_sys;
-static _Atomic int bound = -1;   /* of an IOP: index of the world that MPI_COMM_WORLD means; -1: by direction */
-static _Atomic uint32_t turn;    /* of cycles */
+static _Atomic int bound = -1; /* of an IOP: index of the world that MPI_COMM_WORLD means; -1: by direction */
+_Atomic uint32_t spx_system_turn;
 static _Atomic uint32_t changes; /* of SPX_IOP_CHOICE that were carried out */
 
 spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots, uint32_t worlds)
@@ -173,7 +173,7 @@ static int choose(const spx_system *s, int tag)
   switch (s->mode) {
   case SPX_CHOOSE_TAG: from = (uint32_t)tag * 0x9e3779b1u >> 8; break;
   case SPX_CHOOSE_KEY: from = ((uint32_t)s->cluster << 16 ^ (uint32_t)spx_world->rank) * 0x9e3779b1u >> 8; break;
-  default: from = atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed);
+  default: from = atomic_fetch_add_explicit(&spx_system_turn, 1, memory_order_relaxed);
   }
   from %= s->slots;
   if (s->mode == SPX_CHOOSE_LOAD || s->mode == SPX_CHOOSE_QUEUE) from = least(s, from);
@@ -189,6 +189,16 @@ int spx_system_choose(int tag)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
   return s ? choose(s, tag) : -1;
+}
+
+uint32_t spx_system_lane(int iop, int tag)
+{
+  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  switch (s ? s->mode : SPX_CHOOSE_KEY) {
+  case SPX_CHOOSE_TAG: return (uint32_t)tag;
+  case SPX_CHOOSE_KEY: return 0;
+  default: return (uint32_t)iop;
+  }
 }
 
 /* One that could have been chosen is dead, and another process is to be started in its place; -1: none. */

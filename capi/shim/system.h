@@ -42,6 +42,10 @@ SPX_HIDDEN void spx_system_set(spx_system *s);
 SPX_HIDDEN int spx_system_load(spx_system *s, const char *file);
 /* The number of an I/O process for another message with that tag; -1: none is ready. */
 SPX_HIDDEN int spx_system_choose(int tag);
+/* Of a message with that tag for which this one was chosen: messages with the same lane are to keep their order, whatever becomes of I/O processes. */
+SPX_HIDDEN uint32_t spx_system_lane(int iop, int tag);
+/* The number of choices in turn so far: who takes a rank over goes on with it. */
+SPX_HIDDEN extern _Atomic uint32_t spx_system_turn;
 /* This process sends nothing more, and says so: wakes those of this host that may wait for a message from it. */
 SPX_HIDDEN void spx_system_leave(void);
 /* MPI has ended. */

@@ -79,7 +79,7 @@ func (c *crew) kill(name string) bool {
 	return syscall.Kill(c.at[name], syscall.SIGKILL) == nil
 }
 
-// flight is a radar with standbys that runs.
+// flight is a system with standbys that runs, and whose programs tell who has which rank.
 type flight struct {
 	crew
 	dir, mark  string
@@ -88,21 +88,15 @@ type flight struct {
 	ended      chan struct{}
 }
 
-// takeOff starts examples/radar/standby.toml with so many frames, one every 20 ms, and standbys for each stage, and computes what is to come of it.
-func takeOff(t *testing.T, frames, standbys, limit int) *flight {
+// launch starts a system in a folder, where its file is written to.
+func launch(t *testing.T, dir, text string, limit int) *flight {
 	t.Helper()
-	f := &flight{crew: crew{at: map[string]int{}, killed: map[string]time.Duration{}}, dir: radar(t), mark: harness.Mark(t), ended: make(chan struct{})}
-	text, err := os.ReadFile(filepath.Join(harness.Root(), "examples/radar/standby.toml"))
-	if err != nil {
+	f := &flight{crew: crew{at: map[string]int{}, killed: map[string]time.Duration{}}, dir: dir, mark: harness.Mark(t), ended: make(chan struct{})}
+	if err := os.WriteFile(filepath.Join(dir, "gate.toml"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	file := strings.ReplaceAll(strings.ReplaceAll(string(text), `args = ["200"]`, fmt.Sprintf(`args = ["%d", "20"]`, frames)), "standbys = 2", fmt.Sprintf("standbys = %d", standbys))
-	if err := os.WriteFile(filepath.Join(f.dir, "gate.toml"), []byte(file), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	in(t, f.dir, "./alone", strconv.Itoa(frames), "expected.txt", "expected.png")
 	f.cmd = exec.Command(filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", strconv.Itoa(limit), "--system", "gate.toml")
-	f.cmd.Dir, f.cmd.Stderr = f.dir, &f.said
+	f.cmd.Dir, f.cmd.Stderr = dir, &f.said
 	f.cmd.Env = append(os.Environ(), "RADAR_TIMES=1", f.mark)
 	out, err := f.cmd.StdoutPipe()
 	if err != nil {
@@ -118,13 +112,33 @@ func takeOff(t *testing.T, frames, standbys, limit int) *flight {
 	return f
 }
 
+// wait waits for the end, which is to be a good one.
+func (f *flight) wait(t *testing.T, words string) {
+	t.Helper()
+	<-f.ended
+	if err := f.cmd.Wait(); err != nil || !strings.Contains(f.rest.String(), words) {
+		t.Fatalf("%v\n%s\n%s", err, f.rest.String(), f.said.String())
+	}
+}
+
+// takeOff starts examples/radar/standby.toml with so many frames, one every 20 ms, standbys for each stage, and I/O processes that are started again, and computes what is to come of it.
+func takeOff(t *testing.T, frames, standbys, limit int) *flight {
+	t.Helper()
+	dir := radar(t)
+	text, err := os.ReadFile(filepath.Join(harness.Root(), "examples/radar/standby.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in(t, dir, "./alone", strconv.Itoa(frames), "expected.txt", "expected.png")
+	file := strings.NewReplacer(`args = ["200"]`, fmt.Sprintf(`args = ["%d", "20"]`, frames), "standbys = 2", fmt.Sprintf("standbys = %d", standbys),
+		`iop = "degrade"`, "iop = \"restart\"\nrestarts = 1000").Replace(string(text))
+	return launch(t, dir, file, limit)
+}
+
 // land waits for the end, and looks at what came of it: complete, in order, nothing twice.
 func (f *flight) land(t *testing.T, frames int) {
 	t.Helper()
-	<-f.ended
-	if err := f.cmd.Wait(); err != nil || !strings.Contains(f.rest.String(), fmt.Sprintf("%d frames, ", frames)) {
-		t.Fatalf("%v\n%s\n%s", err, f.rest.String(), f.said.String())
-	}
+	f.wait(t, fmt.Sprintf("%d frames, ", frames))
 	same(t, f.dir, "report.txt", "expected.txt")
 	same(t, f.dir, "radar.png", "expected.png")
 }
@@ -184,6 +198,48 @@ func (f *flight) size(file string) int64 {
 	return info.Size()
 }
 
+// I/O processes die and are started again, one after another, while another one stands still, and ranks are taken over meanwhile. What a rank sends keeps its order where the policy gives it one: by tag, or all of it; nothing is missing,
+// and nothing comes twice.
+func TestOrderSurvives(t *testing.T) {
+	const messages = 2500
+	order := program(t, "order")
+	for _, policy := range []string{"tag", "key"} {
+		t.Run(policy, func(t *testing.T) {
+			text := "[failure]\niop = \"restart\"\nrestarts = 1000\n"
+			for _, what := range []string{"send", "receive"} {
+				text += fmt.Sprintf("[[cluster]]\nname = %[1]q\nprogram = %[2]q\nargs = [%[1]q, \"%[3]d\"]\nranks = 2\nstandbys = 6\ntakeover = \"transparent\"\n", what, order, messages)
+			}
+			f := launch(t, t.TempDir(), text+fmt.Sprintf("[[link]]\nfrom = \"send\"\nto = \"receive\"\niops = 3\nchoice = %q\n", policy), 60)
+			f.until(func() bool { return len(f.names()) == 4 })
+			random, iops, ranks := rand.New(rand.NewSource(1)), 0, 0
+			for turn := 0; turn < 18 && !f.over(); turn++ {
+				select {
+				case <-f.ended:
+				case <-time.After(100 * time.Millisecond):
+				}
+				relays, names := harness.Marked(f.mark, "spx-iop"), f.names()
+				random.Shuffle(len(relays), func(i, k int) { relays[i], relays[k] = relays[k], relays[i] })
+				for _, r := range relays {
+					_ = syscall.Kill(r, syscall.SIGCONT)
+				}
+				if turn%4 == 3 && len(names) > 0 && f.kill(names[random.Intn(len(names))]) {
+					ranks++
+				} else if len(relays) > 1 && syscall.Kill(relays[1], syscall.SIGSTOP) == nil && syscall.Kill(relays[0], syscall.SIGKILL) == nil {
+					iops++
+				}
+			}
+			for _, r := range harness.Marked(f.mark, "spx-iop") {
+				_ = syscall.Kill(r, syscall.SIGCONT)
+			}
+			f.wait(t, fmt.Sprintf("%d messages, all of 1 senders\n", messages))
+			if n := strings.Count(f.rest.String(), " messages, all of 1 senders"); n != 2 || iops < 8 || ranks < 3 {
+				t.Fatalf("%d receivers have all; %d I/O processes and %d ranks were killed\n%s\n%s", n, iops, ranks, f.rest.String(), f.said.String())
+			}
+			t.Logf("%d I/O processes killed; %s", iops, f.times())
+		})
+	}
+}
+
 // The radar while random ranks and I/O processes are killed: what it reports is complete, in order, and nothing twice. SPX_GATE_SECONDS says for how long: without it
 // nothing is done. SPX_GATE_SEED says which are killed.
 func TestRadarSurvives(t *testing.T) {
@@ -199,19 +255,19 @@ func TestRadarSurvives(t *testing.T) {
 		}
 	}
 	t.Logf("SPX_GATE_SEED=%d", seed)
-	frames := seconds * 80
-	f := takeOff(t, frames, 4+seconds/6, 2*seconds+20)
-	iops, ranks := strike(f, rand.New(rand.NewSource(seed)), seconds)
+	standbys, frames := 4+seconds/12, seconds*80
+	f := takeOff(t, frames, standbys, 2*seconds+20)
+	iops, ranks := strike(f, rand.New(rand.NewSource(seed)), seconds, standbys)
 	f.land(t, frames)
-	if ranks == 0 || iops == 0 || len(f.took) < ranks/2 {
+	if ranks == 0 || iops == 0 || len(f.took) < ranks-1 {
 		t.Fatalf("%d ranks and %d I/O processes were killed, and %d taken over\n%s", ranks, iops, len(f.took), f.said.String())
 	}
 	t.Logf("%d frames; %d ranks and %d I/O processes killed; %s", frames, ranks, iops, f.times())
 }
 
-// strike kills until the time is over or the system has ended: mostly ranks; of the I/O processes at most half.
-func strike(f *flight, random *rand.Rand, seconds int) (iops, ranks int) {
-	const links, each = 3, 4
+// strike kills until the time is over or the system has ended: mostly ranks, as long as their stage has standbys, and every fourth time an I/O process.
+func strike(f *flight, random *rand.Rand, seconds, standbys int) (iops, ranks int) {
+	died := map[string]int{}
 	over := time.After(time.Duration(seconds) * time.Second)
 	for {
 		pause := time.Duration(500+random.Intn(1000)) * time.Millisecond
@@ -225,13 +281,22 @@ func strike(f *flight, random *rand.Rand, seconds int) (iops, ranks int) {
 			return iops, ranks
 		case <-time.After(pause):
 		}
-		relays, names := harness.Marked(f.mark, "spx-iop"), f.names()
-		if random.Intn(4) == 0 && len(relays) > links*each/2 || iops == 0 && ranks > 2 && len(relays) > 0 {
+		relays := harness.Marked(f.mark, "spx-iop")
+		names := slices.DeleteFunc(f.names(), func(name string) bool { return died[stage(name)] == standbys })
+		if (random.Intn(4) == 0 || iops == 0 && ranks > 2) && len(relays) > 0 {
 			if syscall.Kill(relays[random.Intn(len(relays))], syscall.SIGKILL) == nil {
 				iops++
 			}
-		} else if len(names) > 0 && f.kill(names[random.Intn(len(names))]) {
-			ranks++
+		} else if len(names) > 0 {
+			name := names[random.Intn(len(names))]
+			if died[stage(name)]++; f.kill(name) {
+				ranks++
+			}
 		}
 	}
+}
+
+func stage(name string) string {
+	before, _, _ := strings.Cut(name, " ")
+	return before
 }

@@ -1,7 +1,7 @@
 /* replay_core.c with parties that die at any moment: ranks that send to each other and by I/O processes, receive whatever is there, look without waiting,
  * and commit now and then; what they do next follows from what they have received. A message takes any time, but stays behind those of its process. Who has a
  * dead one's place is learnt at any time, by each by itself, or from the first message that it sends. At the end
- * each rank has received what was sent to it, all of it, once, and from other ranks in order. Seeds are in the output. */
+ * each rank has received what was sent to it, all of it, once, and in order: from other ranks, and by I/O processes what is of one lane. Seeds are in the output. */
 // sources: replay_core.c
 // sanitize: address,undefined
 #include <setjmp.h>
@@ -16,7 +16,7 @@ enum {
   PARTIES = RANKS + RELAYS,
   STEPS = 60,
   AREA = 1 << 18,
-  BODY = 24,
+  BODY = 32,
   RUNS = 2000,
   PRELUDE = 7
 };
@@ -45,7 +45,7 @@ typedef struct inbox { /* delivered, and not received by the program */
 
 typedef struct { /* the program's: what a commit saves */
   uint64_t step, hash, sent_to[RANKS], got_from[RANKS], left_for[RANKS], came_from[RANKS], sent[RANKS], left[RANKS],
-      came[RANKS], waits;
+      came[RANKS], waits, lane_out[RANKS][RELAYS], lane_in[RANKS][RELAYS];
 } state;
 
 typedef struct {
@@ -164,14 +164,17 @@ static void empty(party *p)
   p->last = &p->first;
 }
 
-static uint32_t other_relay(void *arg, const spx_frame_head *h)
+/* The I/O process for a lane, as this party sees it: its own one, or the next one that lives. */
+static uint32_t relay_for(const party *p, uint32_t lane)
 {
-  (void)h;
-  uint32_t gone = *(uint32_t *)arg, at = RANKS + (uint32_t)chance(RELAYS);
-  for (int i = 0; i < RELAYS; i++, at = at + 1 < PARTIES ? at + 1 : RANKS)
-    if (at != gone && parties[at].up) return at;
+  for (uint32_t i = 0; i < RELAYS; i++) {
+    uint32_t at = RANKS + (lane + i) % RELAYS;
+    if (parties[at].up && parties[at].life == p->known[at]) return at;
+  }
   return UINT32_MAX;
 }
+
+static uint32_t other_relay(void *arg, const spx_kept *m) { return relay_for(arg, m->lane); }
 
 static void start(uint32_t i)
 {
@@ -227,7 +230,7 @@ static void learn(uint32_t who, uint32_t of)
   party *p = &parties[who], *was = running;
   running = NULL;
   p->known[of] = parties[of].life;
-  if (of >= RANKS && who < RANKS) spx_core_reroute(&p->core, of, other_relay, &of);
+  if (of >= RANKS && who < RANKS) spx_core_reroute(&p->core, of, other_relay, p);
   spx_core_replaced(&p->core, of);
   running = was;
 }
@@ -254,18 +257,28 @@ static void enter(party *p)
   poll(p, false);
 }
 
+/* A rank that notices a death sends what was on its way there by others, before it sends anything else. */
+static void notice(party *p)
+{
+  running = NULL;
+  for (uint32_t r = RANKS; r < PARTIES; r++)
+    if (p->known[r] != parties[r].life || !parties[r].up) spx_core_reroute(&p->core, r, other_relay, p);
+  running = p;
+}
+
 static void put(party *p, uint32_t to)
 {
-  bool leaving = (p->s.hash >> 20 & 3) == 0;
+  bool leaving = (p->s.hash >> 20 & 3) != 0;
+  uint32_t lane = (uint32_t)(p->s.hash >> 24) % RELAYS, by = to;
   uint64_t body[BODY / 8] = {mix(p->s.hash, p->s.step), to, (uint64_t)(p - parties)};
   enter(p);
-  uint32_t by = to;
   if (leaving) {
-    uint32_t none = UINT32_MAX;
-    by = other_relay(&none, NULL);
-    if (by == UINT32_MAX) by = RANKS;
+    notice(p);
+    by = relay_for(p, lane);
+    if (by == UINT32_MAX) by = RANKS + lane;
+    body[3] = (uint64_t)lane << 32 | ++p->s.lane_out[to][lane];
   }
-  spx_kept *m = spx_core_message(&p->core, by, leaving, 1, (int32_t)to, (int32_t)(p - parties), BODY, 0, 0);
+  spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)to, (int32_t)(p - parties), BODY, 0, 0);
   memcpy(m->data, body, BODY);
   if (leaving) {
     p->s.left_for[to] += mix(body[0], 5);
@@ -275,9 +288,9 @@ static void put(party *p, uint32_t to)
     p->s.sent[to]++;
   }
   spx_core_send(&p->core, m);
-  if (leaving && !parties[by].up) spx_core_reroute(&p->core, by, other_relay, &by);
 }
 
+static uint64_t out_of_order;
 static bool take(party *p)
 {
   inbox *m = p->first;
@@ -288,6 +301,8 @@ static bool take(party *p)
   if (m->head.stream >= PARTIES) {
     p->s.came_from[body[2]] += mix(body[0], 5);
     p->s.came[body[2]]++;
+    uint32_t lane = (uint32_t)(body[3] >> 32);
+    if ((uint32_t)body[3] != ++p->s.lane_in[body[2]][lane]) out_of_order++;
   } else
     p->s.got_from[body[2]] = mix(p->s.got_from[body[2]], body[0]);
   p->s.hash = mix(p->s.hash, body[0] + body[2]);
@@ -371,7 +386,7 @@ static void relay_turn(party *p)
   spx_core_tell(&p->core);
   inbox *m = p->first;
   if (!m) return;
-  spx_kept *k = spx_core_message(&p->core, (uint32_t)m->head.tag, true, 2, m->head.tag, m->head.src, BODY,
+  spx_kept *k = spx_core_message(&p->core, (uint32_t)m->head.tag, true, 0, 2, m->head.tag, m->head.src, BODY,
                                  m->head.stream - PARTIES, m->head.n);
   memcpy(k->data, m->data, BODY);
   spx_core_send(&p->core, k);
@@ -455,6 +470,11 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
   }
   int bad = turns >= 400000;
   if (bad) fprintf(stderr, "run %llu does not come to rest\n", (unsigned long long)which);
+  if (out_of_order)
+    fprintf(stderr, "run %llu: %llu messages of a lane are out of order\n", (unsigned long long)which,
+            (unsigned long long)out_of_order);
+  bad += out_of_order > 0;
+  out_of_order = 0;
   bad += check(which, messages);
   for (uint32_t i = 0; i < PARTIES; i++) {
     spx_core_end(&parties[i].core);
