@@ -320,8 +320,17 @@ static int unpark(void)
   return moved;
 }
 
+/* A process that sends and never waits would not see that the system has changed. */
+static void follow(void)
+{
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->layout_seq, __ATOMIC_RELAXED) != spx_map.seen_layout) &&
+      !spx_replay_on)
+    spx_glance();
+}
+
 static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
 {
+  follow();
   const spx_system *s = now();
   const char *why = refused(*c, s);
   if (!why && !s->outs) why = "no link leads away from this cluster";

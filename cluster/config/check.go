@@ -13,6 +13,7 @@ func (r *reader) check(s *System) {
 		s.Name = "system"
 	}
 	r.checkName([]string{"system", "name"}, "system", s.Name)
+	r.checkAddress(s.Address)
 	r.checkMany(s)
 	var names []string
 	seen := map[string]int{}
@@ -61,6 +62,19 @@ func (r *reader) checkMany(s *System) {
 	ranks, standbys, iops := s.Processes()
 	if total := ranks + standbys + iops; total > MaxRanks {
 		r.wrong(nil, "the system has %d processes (%d ranks, %d standbys, %d I/O processes), at most %d are possible", total, ranks, standbys, iops, MaxRanks)
+	}
+}
+
+// checkAddress looks at the form of where clusters meet.
+func (r *reader) checkAddress(at string) {
+	if at == "" {
+		return
+	}
+	i := strings.LastIndexByte(at, ':')
+	host, port := at[:max(i, 0)], at[i+1:]
+	bare := strings.Contains(host, ":") && !(strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]")) // an address of IPv6 needs its brackets
+	if n, err := strconv.Atoi(port); err != nil || host == "" || bare || strings.ContainsAny(host, " \t\n,/") || n < 1 || n > 65535 {
+		r.wrong([]string{"system", "address"}, "address: %q is no address; write \"HOST:PORT\", with the name or address of a host, and a port from 1 to 65535", at)
 	}
 }
 

@@ -8,8 +8,10 @@ package config
 // A System is what a system file says, with all that it leaves open filled in.
 type System struct {
 	Name      string    `json:"name"`
-	Masters   string    `json:"masters"`   // MastersAgent or MastersIOP
-	Directory string    `json:"directory"` // working directory of all programs; relative to that of the file; empty: that one
+	Masters   string    `json:"masters"`           // MastersAgent or MastersIOP
+	Directory string    `json:"directory"`         // working directory of all programs; relative to that of the file; empty: that one
+	Address   string    `json:"address,omitempty"` // HOST:PORT where clusters meet that are started one by one; empty: they are not
+	Key       string    `json:"key,omitempty"`     // file of the system's key; relative to the system file
 	Start     Start     `json:"start"`
 	Failure   Failure   `json:"failure"`
 	Clusters  []Cluster `json:"clusters"`

@@ -13,6 +13,8 @@ func systemFields() []field[System] {
 		{name: "masters", takes: `"agent" or "iop"`, preset: `"agent"`, help: "who manages: agents of hosts, or only the agents beside I/O processes",
 			set: choice(func(s *System) *string { return &s.Masters }, MastersAgent, MastersIOP)},
 		{name: "directory", takes: `"DIR"`, preset: "that of the file", help: "working directory of the programs, relative to that of the file", set: text(func(s *System) *string { return &s.Directory })},
+		{name: "address", takes: `"HOST:PORT"`, help: "where clusters meet that are started one by one (spxrun --cluster): a port of the host on which one of them runs", set: text(func(s *System) *string { return &s.Address })},
+		{name: "key", takes: `"FILE"`, help: "the file of the system's key, for that; relative to the system file (SPX_SYSTEM_KEY names another)", set: text(func(s *System) *string { return &s.Key })},
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 func systemCommand() *cobra.Command {
 	c := &cobra.Command{Use: "system", Short: "systems of clusters: their files, and how they are"}
-	c.AddCommand(checkCommand(), schemaCommand(), statusCommand())
+	c.AddCommand(checkCommand(), schemaCommand(), statusCommand(), keyCommand())
 	return c
 }
 
@@ -30,6 +30,16 @@ func schemaCommand() *cobra.Command {
 		Short: "prints what a system file can say",
 		Args:  cobra.NoArgs,
 		Run:   func(*cobra.Command, []string) { fmt.Print(config.Manual()) },
+	}
+}
+
+func keyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "key FILE",
+		Short: "makes a file with a new key, by which the clusters of a system know each other that are started one by one",
+		Long:  `The file must not exist. Nobody but its owner can read it; it has to be the same on all hosts where a cluster is started.`,
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(_ *cobra.Command, args []string) error { return system.MakeKey(args[0]) },
 	}
 }
 
@@ -180,5 +190,9 @@ func show(about *service.About, asJSON bool, svg string) (string, error) {
 		text, err := json.Marshal(about)
 		return string(text) + "\n", err
 	}
-	return fmt.Sprintf("system %s, job %s on %s\n\n%s\n", s.Name, about.Job, about.Host, s.Text()), nil
+	head := fmt.Sprintf("system %s, job %s on %s", s.Name, about.Job, about.Host)
+	if n := about.System.Refused; n > 0 {
+		head += fmt.Sprintf("; %d calls were refused, of those who have not proved to have its key", n)
+	}
+	return fmt.Sprintf("%s\n\n%s\n", head, s.Text()), nil
 }

@@ -114,6 +114,10 @@ type agent struct {
 
 	exporter exporter
 
+	meeting   *meeting  // for clusters of the system that are started one by one
+	attached  *attached // to the system of which a part runs here
+	announced string    // the table of the system that processes may know
+
 	tracing     tracing
 	cores       cores
 	inspections map[int]*inspection // under way, by number
@@ -144,6 +148,7 @@ type rank struct {
 	adopted  bool // the process without a launcher that has started this agent
 	host     int
 	begun    bool // of another host: it has been made there, once
+	away     bool // of a cluster that somebody else starts: it is nobody yet
 	newcomer bool // spawned to join its parents' program (steer.go)
 	member   bool // and does belong to it, or has
 	held     bool // has ended, and is reaped when that was published: its pid is nobody else's before
@@ -176,6 +181,12 @@ func Main() int {
 		return job.StatusFailed
 	}
 	a := newAgent(m.Job, conn)
+	if m.Job.Join != nil {
+		if status := a.findSystem(); status != nil {
+			a.tell(&control.Message{Done: &control.Done{Status: *status}})
+			return *status
+		}
+	}
 	status, err := a.run()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
@@ -258,7 +269,9 @@ func (a *agent) run() (status int, err error) {
 	if err := a.cores.begin(a); err != nil {
 		return 0, err
 	}
-	a.listen()
+	if a.meeting == nil {
+		a.listen()
+	}
 	if err := a.reach(); err != nil {
 		return 0, err
 	}
@@ -276,6 +289,7 @@ func (a *agent) run() (status int, err error) {
 		a.say(err.Error())
 	}
 	a.start(files)
+	a.openToOthers()
 	a.loop()
 	return a.finish(), nil
 }
@@ -288,9 +302,9 @@ func (a *agent) lookUp() ([]string, error) {
 		a.worlds = max(a.worlds, p.World)
 		here := false
 		for range p.Procs {
-			host := a.spec.Host(len(a.ranks))
-			here = here || host == a.self
-			a.ranks = append(a.ranks, rank{program: i, part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
+			host, away := a.spec.Host(len(a.ranks)), p.Part > 0 && a.spec.Parts[p.Part-1].Away
+			here = here || host == a.self && !away
+			a.ranks = append(a.ranks, rank{away: away, program: i, part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
 			sizes[p.World]++
 		}
 		file, err := "", error(nil)
@@ -316,8 +330,10 @@ func (a *agent) prepare() (err error) {
 	if err = a.makeOutput(); err != nil {
 		return err
 	}
-	if err = a.inbox.open(); err != nil {
-		return err
+	if a.inbox.fd == 0 {
+		if err = a.inbox.open(); err != nil {
+			return err
+		}
 	}
 	if err = a.watch(a.inbox.fd); err != nil || a.up != nil {
 		return err
@@ -406,7 +422,7 @@ func (a *agent) messages() {
 	for _, e := range a.inbox.take() {
 		switch e := e.(type) {
 		case job.Signalled:
-			if a.takesQuit(e) {
+			if a.takesQuit(e) || a.ownSignal(e) {
 				continue
 			}
 			a.step(e)
@@ -437,6 +453,16 @@ func (a *agent) messages() {
 			a.lostExporter(e)
 		case pinged:
 			a.answerPing(e)
+		case arrival:
+			a.welcome(e)
+		case seated:
+			a.startParts(e.h)
+		case turned:
+			a.refusal(e)
+		case waiting:
+			a.tellAway()
+		case leadLost:
+			a.lostLead()
 		default:
 			a.step(e)
 		}
@@ -491,15 +517,21 @@ func (a *agent) isRank(pid int) bool {
 func (a *agent) step(e job.Event) {
 	a.tracing.note(e)
 	for _, action := range a.machine.Step(e, time.Since(a.began)) {
-		switch action.(type) {
-		case job.Say, job.Finish, job.RestartPart, job.Report, job.Look:
+		switch act := action.(type) {
+		case job.Say:
+			a.sayAttached(act)
+		case job.Finish, job.RestartPart, job.Report, job.Look:
 		default:
 			a.toAll(action)
 		}
 		a.carryOut(action)
 	}
 	a.startGoesOn(e)
-	if _, ended := e.(job.Ended); ended {
+	switch e := e.(type) {
+	case job.Ended:
+		a.missing()
+		a.seeOff(e)
+	case job.Detached:
 		a.missing()
 	}
 }

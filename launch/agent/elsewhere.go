@@ -45,6 +45,8 @@ type elsewhere struct {
 	made   bool // all its processes have been made
 	gone   bool
 
+	attached *guestCluster // it runs a cluster that was started by itself
+
 	joining *addition // it is to be added to the running job, and is not yet
 	removed bool      // it was sent away, and has gone or is going
 	leaving *removal  // it is going
@@ -165,6 +167,9 @@ func (a *agent) send(h *elsewhere) error {
 func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 	spec := *a.spec
 	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), key, ownAddresses()
+	if h.attached != nil {
+		conceal(&spec)
+	}
 	if spec.Late = h.joining != nil; spec.Late {
 		spec.Hosts, spec.Slots = append(slices.Clone(spec.Hosts), h.name), append(slices.Clone(spec.Slots), h.joining.slots)
 	}
@@ -348,7 +353,7 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 			a.step(e)
 		}
 	case job.Spawned:
-		if a.isAt(e.Proc, h) && a.ranks[e.Proc].spawned && !a.ranks[e.Proc].begun {
+		if a.isAt(e.Proc, h) && (a.ranks[e.Proc].spawned || a.ranks[e.Proc].part > 0) && !a.ranks[e.Proc].begun {
 			r := &a.ranks[e.Proc]
 			r.pid, r.alive, r.begun = e.Pid, true, true
 			a.step(e)
@@ -368,7 +373,13 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 	case job.NotStarted:
 		e.Status = cmp.Or(e.Status, job.StatusFailed)
 		a.step(e)
-	case job.Joined, job.Signalled:
+	case job.Signalled:
+		if h.attached != nil {
+			a.step(job.PartSignalled{Part: h.attached.parts[0], Signal: e.Signal})
+			return
+		}
+		a.step(e)
+	case job.Joined:
 		a.step(e)
 	}
 }
@@ -526,7 +537,11 @@ func (a *agent) dismiss() {
 			a.tracing.ask(h)
 		}
 	}
-	a.toAll(job.Finish{})
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{Action: job.Finish{Status: h.statusAt(a.status)}})
+		}
+	}
 	limit, hurry := time.Now().Add(dismissLimit), a.machine.Hurried()
 	for a.waitsFor(func(*elsewhere) bool { return true }) && time.Now().Before(limit) {
 		if at := a.tracing.latest(); at.Add(dismissLimit).After(limit) && !hurry {
@@ -549,6 +564,7 @@ func (a *agent) dismiss() {
 			}
 		}
 	}
+	a.awaitDismissed(hurry)
 	for _, h := range a.others {
 		if !h.gone {
 			a.say(fmt.Sprintf("the agent of host %s does not end; it is left to itself, and ends its processes when it learns that this one is gone", h.name))

@@ -40,6 +40,8 @@ type addition struct {
 	slots    int          // of the one that is being added
 	done     []string
 	failures []string
+
+	come *arrival // it has come by itself, to run a cluster
 }
 
 // removal is a list of hosts that somebody has sent away.
@@ -152,6 +154,9 @@ func (a *agent) added(d *addition) *service.Message {
 
 // invite starts the agent of a new host.
 func (a *agent) invite(d *addition, host hosts.Host) error {
+	if d.come != nil {
+		return a.admitCluster(d, host)
+	}
 	if err := a.fixedHosts(); err != nil {
 		return err
 	}
@@ -249,6 +254,9 @@ func (a *agent) joinNow() {
 		a.say(fmt.Sprintf("host %s was added, for %d processes", h.name, d.slots))
 	}
 	d.done = append(d.done, h.name)
+	if d.come != nil {
+		a.inbox.put(seated{h}) // a world may be about to be made: not in the middle of that
+	}
 	a.nextHost()
 }
 
@@ -362,13 +370,16 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 
 // hasLeft: the agent of a host that was removed has ended.
 func (a *agent) hasLeft(h *elsewhere) {
-	if h.leaving == nil {
+	if h.leaving == nil && h.attached == nil {
 		return
 	}
 	if a.beating != nil && a.beating.machine != nil {
 		a.beating.hasGone(h.number)
 	}
 	a.forgetAskers(h)
+	if h.leaving == nil {
+		return
+	}
 	if h.leaving.open--; h.leaving.open == 0 && !a.dismissed {
 		h.leaving.ask.reply(a.hostList())
 	}

@@ -42,7 +42,7 @@ func (a *agent) guest(who service.Peer) (int, error) {
 	if slot, ok := a.guests[who.ID]; ok {
 		return slot, nil
 	}
-	free := a.freeSlots(1, nil)
+	free := a.freeSlots(1, 0, nil)
 	if len(free) == 0 {
 		return 0, a.full(1)
 	}
@@ -75,8 +75,10 @@ func (a *agent) rank(slot int) *rank {
 }
 
 // freeSlots returns n numbers for new processes, or fewer, none of those that are in use elsewhere.
-func (a *agent) freeSlots(n int, elsewhere map[int]bool) []int {
-	free := a.segment.Free(n, func(i int) bool { return !elsewhere[i] && (i >= len(a.ranks) || !a.ranks[i].alive) })
+// Numbers that the table of a system has for another part than this one (from 1, 0: none) are not free either, although nobody lives there: it is to come again.
+func (a *agent) freeSlots(n, part int, elsewhere map[int]bool) []int {
+	kept := a.keptFor(part)
+	free := a.segment.Free(n, func(i int) bool { return !elsewhere[i] && !kept[i] && (i >= len(a.ranks) || !a.ranks[i].alive) })
 	for id, slot := range a.guests { // who it was is forgotten with the number
 		for _, f := range free {
 			if f == slot {

@@ -48,6 +48,9 @@ func (a *agent) makeSegment() (err error) {
 	if a.self > 0 {
 		a.segment.SetKey(a.spec.Key)
 	}
+	if a.meeting != nil {
+		a.segment.SetKey(jobKey(a.spec.Join.Key, a.segment.JobID()))
+	}
 	a.shareOut()
 	for i := range a.ranks {
 		if a.spec.Late { // they come by Present
@@ -55,6 +58,9 @@ func (a *agent) makeSegment() (err error) {
 		}
 		if err := a.segment.AddProc(i, shm.Member{World: a.ranks[i].world, Rank: uint32(a.ranks[i].in), Serial: uint32(i), Host: uint32(a.ranks[i].host), Near: a.near(i, a.ranks[i].host)}); err != nil {
 			return err
+		}
+		if a.ranks[i].away { // as one that has died, and is to be started again
+			a.segment.MarkDead(i, syscall.WaitStatus(syscall.SIGKILL))
 		}
 	}
 	a.serial = uint32(n)

@@ -48,7 +48,7 @@ func transports(programs []control.Program) (t transport, err error) {
 // process of the job runs: who connects early waits in their queues.
 func (a *agent) openListeners() error {
 	for i := range a.ranks {
-		if a.ranks[i].host != a.self {
+		if a.ranks[i].host != a.self || a.ranks[i].away {
 			continue
 		}
 		if err := a.openListener(i); err != nil {

@@ -63,6 +63,7 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 	if err != nil {
 		return err
 	}
+	a.ownPrograms(q)
 	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}}
 	a.batch = b
 	for _, m := range b.members {

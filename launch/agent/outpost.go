@@ -231,6 +231,10 @@ func (a *agent) hearUp() {
 		m, err := a.up.conn.Receive()
 		if err != nil {
 			a.up.window.close()
+			if a.attached != nil {
+				a.inbox.put(leadLost{})
+				return
+			}
 			a.inbox.put(job.FrontLost{})
 			return
 		}
@@ -283,6 +287,10 @@ func (a *agent) obey(m *control.Message) {
 		switch m.Action.(type) {
 		case job.Publish, job.Where, job.Send, job.SendTo, job.WatchJoin, job.Finish: // all that is handed down
 			a.carryOut(m.Action)
+		case job.Say:
+			if a.attached != nil {
+				a.carryOut(m.Action)
+			}
 		default:
 			a.say(fmt.Sprintf("host %s: spxrun's host has sent %T, which is nothing to be done here", a.host, m.Action))
 		}

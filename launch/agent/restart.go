@@ -22,7 +22,9 @@ type nobody struct {
 }
 
 func (n *nobody) Send(m *service.Message) error {
-	if m.Class != 0 {
+	if h := n.a.homeOf(n.part); m.Class != 0 && h != nil {
+		n.a.notStartedThere(h, n.part, m.Text)
+	} else if m.Class != 0 {
 		n.a.step(job.NotRestarted{Part: n.part, Text: m.Text})
 	}
 	return nil
@@ -33,12 +35,21 @@ func (n *nobody) Close()     {}
 
 // restartPart starts the processes of a part again, on the hosts where they were.
 func (a *agent) restartPart(part int) {
+	h := a.homeOf(part)
+	if h != nil && h.gone {
+		a.step(job.Detached{Part: part})
+		return
+	}
 	m := &service.Message{Kind: service.Spawn, FD: -1, Number: uint64(part)}
 	proc := 0
 	for k := range a.spec.Programs {
 		p := &a.spec.Programs[k]
 		if p.Part == part {
-			m.Programs = append(m.Programs, service.Program{Argv: p.Argv, Procs: uint32(p.Procs), Dir: p.Dir, Path: p.Path, Host: a.hostsOf(proc, p.Procs), Env: p.Env})
+			where, env := a.hostsOf(proc, p.Procs), p.Env
+			if h != nil {
+				where, env = fmt.Sprintf("%s:%d", h.name, p.Procs), ownSettings(env)
+			}
+			m.Programs = append(m.Programs, service.Program{Argv: p.Argv, Procs: uint32(p.Procs), Dir: p.Dir, Path: p.Path, Host: where, Env: env})
 		}
 		proc += p.Procs
 	}
@@ -97,7 +108,9 @@ func (a *agent) relayout(s *spawning) {
 			c := &l.Clusters[k]
 			ranks := len(procs) - a.spec.Programs[a.programOf(part)].Standbys
 			c.World, c.Procs, c.Standbys, c.Lead = s.world, procs[:ranks], procs[ranks:], s.members[0].Serial+1
+			c.Heals = a.healsAgain(part, c.Heals)
 		} else {
+			l.IOPs[k-len(l.Clusters)].Heals = a.healsAgain(part, l.IOPs[k-len(l.Clusters)].Heals)
 			l.IOPs[k-len(l.Clusters)].World, l.IOPs[k-len(l.Clusters)].Proc = s.world, procs[0]
 		}
 	})
@@ -111,6 +124,28 @@ func (a *agent) relayout(s *spawning) {
 // programOf is the program of a part, by its number.
 func (a *agent) programOf(part int) int {
 	return slices.IndexFunc(a.spec.Programs, func(p control.Program) bool { return p.Part == part })
+}
+
+// keptFor are the processes that the table of the system names as those of other parts.
+func (a *agent) keptFor(part int) map[int]bool {
+	text := ""
+	if len(a.spec.Programs) > 0 {
+		text = a.layoutText()
+	}
+	l, err := layout.Decode(text)
+	if text == "" || err != nil {
+		return nil
+	}
+	kept := map[int]bool{}
+	for i, c := range l.Clusters {
+		for _, p := range slices.Concat(c.Procs, c.Standbys) {
+			kept[p] = i != part-1
+		}
+	}
+	for i, p := range l.IOPs {
+		kept[p.Proc] = len(l.Clusters)+i != part-1
+	}
+	return kept
 }
 
 // layoutText is the table of the system as it is now; empty: there is none.
@@ -193,6 +228,7 @@ func stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
 func (a *agent) announceLayout(text string) {
 	if l, err := layout.Decode(text); err == nil {
 		a.takeLayout(text)
+		a.announced = text // the next one may name processes that nobody has heard of yet
 		a.segment.SetLayout(l.Version)
 		a.segment.Announce()
 	}
@@ -233,7 +269,7 @@ func (a *agent) aboutSystem() *service.System {
 	if !decides || len(a.spec.Parts) == 0 {
 		return nil
 	}
-	s := &service.System{Layout: json.RawMessage(variable(a.spec.Programs[0].Env, layout.Variable))}
+	s := &service.System{Refused: a.refusals(), Layout: json.RawMessage(variable(a.spec.Programs[0].Env, layout.Variable))}
 	for i, p := range m.Parts() {
 		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts}
 		for k := range a.spec.Programs {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -49,10 +50,12 @@ func (a *agent) jobNumber() uint64 {
 
 // openService begins to take questions.
 func (a *agent) openService() (err error) {
-	if a.listener, err = service.Listen(a.jobNumber()); err != nil {
+	a.listener, err = service.Listen(a.jobNumber())
+	if err == nil {
+		go a.takeQuestions(a.listener)
+	} else if a.attached == nil { // else an agent of the same job may be on this host, which answers as well
 		return err
 	}
-	go a.takeQuestions(a.listener)
 	if listener, door, err := service.OpenDoor(); err == nil { // without, a process in a network namespace of its own has no agent
 		a.door = unix.Dup3(door, control.DoorFD, unix.O_CLOEXEC) == nil
 		unix.Close(door)
@@ -104,7 +107,7 @@ func (a *agent) hear(conn *service.Conn) {
 // serve answers a question, or keeps it until it can be answered.
 func (a *agent) serve(q *question) {
 	if q.Kind == service.Layout {
-		q.reply(&service.Message{Text: a.layoutText(), FD: -1})
+		q.reply(&service.Message{Text: cmp.Or(a.announced, a.layoutText()), FD: -1})
 		return
 	}
 	if a.up != nil {

@@ -90,7 +90,8 @@ func (a *agent) plan(s *spawning) error {
 			s.members = append(s.members, control.Member{Program: k, Host: next()})
 		}
 	}
-	slots := a.freeSlots(total, s.held)
+	part, _, _ := partOf(a.spec, s.question.Message)
+	slots := a.freeSlots(total, part, s.held)
 	if len(slots) < total {
 		return a.full(total)
 	}

@@ -34,7 +34,7 @@ func (a *agent) start(files []string) {
 			break
 		}
 		r := &a.ranks[i]
-		if r.host != a.self {
+		if r.host != a.self || r.away {
 			continue
 		}
 		program := &a.spec.Programs[r.program]
@@ -238,7 +238,7 @@ func (a *agent) outputOf(name string, stream int, mux *output.Mux, alone bool) (
 
 // makeOutput makes a multiplexer per target, or one if both are the same file: their lines would mix.
 func (a *agent) makeOutput() (err error) {
-	if a.up != nil {
+	if a.up != nil && a.attached == nil {
 		if a.out, err = a.outputUp(1); err == nil {
 			a.err, err = a.outputUp(2)
 		}

@@ -46,8 +46,8 @@ func (p *parser) system() error {
 		return fail("--system %s: the system file names the programs; %q does not belong on the command line", p.job.System, strings.Join(s.Argv, " "))
 	case s.Procs > 0 || s.Dir != "" || s.Path != "":
 		return fail("--system %s: the system file says how many processes there are, and where they work: -n, -wdir and -path do not count", p.job.System)
-	case p.job.Cluster != "":
-		return fail("--system %s --cluster %s: single clusters of a system cannot be started, nor join one that runs; leave --cluster out to start all of them", p.job.System, p.job.Cluster)
+	case p.job.Cluster != "" && (p.job.Detach || p.job.Gdb != nil || p.job.Stdin != (Stdin{})):
+		return fail("--system %s --cluster %s: --detach, --gdb and --stdin are for systems that one spxrun starts", p.job.System, p.job.Cluster)
 	case len(p.job.Hosts)+len(p.job.HostFiles) > 0 || p.job.PerHost > 0 || p.job.Layout != "":
 		return fail("--system %s: the system file says where the clusters run: -host, -hostfile, -ppn and --layout do not count", p.job.System)
 	}

@@ -31,7 +31,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 4
+const Version = 5
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -73,6 +73,7 @@ type Job struct {
 	Verbose           bool
 	Parts             []job.Part     // of a system of clusters; nil: the job is one whole
 	Start             []start.Member // of such a system, by part: for whom MPI_Init waits; nil: for nobody
+	Join              *Join          // of such a system one cluster is to be started; nil: all
 
 	// Several hosts. All processes have the same numbers everywhere.
 	Hosts  []string     // their names; 0 is spxrun's, also when nothing runs there. nil: there is no other
@@ -141,6 +142,8 @@ type Message struct {
 	Input   *Input     // to it: standard input
 	Taken   *Taken     // both ways: so much of it was passed on
 
+	Attach *Arrival // from a host that has found the system of which it is to run a cluster, before the Job
+
 	Hello *Hello // from it, before the Job: who has come (jobs of other launchers)
 	Off   string // to it, in place of the Job: why the job does not begin; who sends it has said so
 
@@ -202,6 +205,26 @@ type Hello struct {
 	Version int
 	Host    string
 	Ranks   []int // that have joined there
+}
+
+// A Join says where one cluster of a system finds the others.
+type Join struct {
+	System, Cluster string
+	Address         string // HOST:PORT
+	Key             [32]byte
+	Limit           time.Duration // for somebody to be there
+	Declared        []Declared    // by part: what the system file says of them
+}
+
+// Declared is what a system file says of a part, and with which cluster it is started.
+type Declared struct{ Name, Cluster, Text string }
+
+// Arrival says which cluster of a system comes, and what its system file says.
+type Arrival struct {
+	Version  int
+	Host     string
+	Cluster  string
+	Declared []Declared // all parts
 }
 
 // Ready says that a host's part of a job can start.
@@ -293,6 +316,9 @@ func (c *Conn) Receive() (*Message, error) {
 		if err := m.Job.check(); err != nil {
 			return nil, err
 		}
+	}
+	if m.Attach != nil && m.Attach.Version != Version {
+		return nil, fmt.Errorf("control: host %q has version %d, this is version %d", m.Attach.Host, m.Attach.Version, Version)
 	}
 	if m.Hello != nil && (m.Hello.Version != Version || len(m.Hello.Ranks) == 0) {
 		return nil, fmt.Errorf("control: host %q, with the ranks %v, has version %d, this is version %d", m.Hello.Host, m.Hello.Ranks, m.Hello.Version, Version)

@@ -19,12 +19,17 @@ func systemOf(j *command.Job) (*control.Job, error) {
 		return nil, err
 	}
 	spec := optionsOf(j)
-	plan, err := system.Make(spec, s, j.System, j.Env, hosts.Self())
+	plan, err := system.Make(spec, s, j.System, j.Cluster, j.Env, hosts.Self())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.System, err)
 	}
 	for _, n := range plan.Notes {
 		fmt.Fprintf(os.Stderr, "spxrun: %s: %s\n", j.System, n)
+	}
+	if spec.Join != nil {
+		spec.Iface = cmp.Or(j.Iface, os.Getenv(service.EnvIface))
+		spec.Dir, err = os.Getwd()
+		return spec, err
 	}
 	if len(spec.Hosts) > 1 {
 		if _, spec.Rsh, err = hosts.Find([]string{"localhost"}, nil, j.Rsh, os.Getenv); err != nil {

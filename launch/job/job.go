@@ -241,7 +241,7 @@ func New(cfg Config) *Machine {
 	cfg.Grace = cmp.Or(cfg.Grace, GraceFailure)
 	m := &Machine{cfg: cfg, procs: make([]process, cfg.Procs), lookAt: cfg.HangAfter}
 	for _, p := range cfg.Parts {
-		m.parts = append(m.parts, part{Part: p})
+		m.parts = append(m.parts, part{Part: p, away: p.Away})
 	}
 	return m
 }
@@ -316,6 +316,12 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.tookOver(e)
 	case NotRestarted:
 		out = m.notRestarted(e, now)
+	case Attached:
+		m.attached(e)
+	case Detached:
+		out = m.detached(e)
+	case PartSignalled:
+		out = m.partSignalled(e, now)
 	case Joined:
 		out = m.joined(now)
 	case Signalled:

@@ -29,6 +29,8 @@ type Part struct {
 	Whole    Treatment // when it has stopped
 	Restarts int       // at most; then it has stopped for good, and with it the job
 	Serves   bool      // I/O processes: when all others have ended they are ended too
+	Away     bool      // it is started by somebody else, later
+	With     int       // of I/O processes: the cluster, from 1, with which they are started, by somebody else perhaps; 0: none
 }
 
 // RestartPart: all processes of a part have ended, and it is to be started again: Spawned for each, or NotRestarted.
@@ -39,6 +41,15 @@ type TookOver struct {
 	Part  int // from 1
 	Procs []int
 }
+
+// Attached: a part that was away is about to be started: Spawned for each of its processes, or Detached.
+type Attached struct{ Part int } // from 1
+
+// Detached: a part cannot be started again here, because its host is gone. It may be attached again.
+type Detached struct{ Part int } // from 1
+
+// PartSignalled: who has started a part wants it to end.
+type PartSignalled struct{ Part, Signal int } // from 1
 
 // RankName is what a process of a part with so many ranks is called.
 func RankName(rank, ranks int) string {
@@ -68,6 +79,8 @@ type part struct {
 	again    bool  // it is being started again
 	begun    bool  // it has had a process
 	gone     bool  // it has stopped for good, and the others go on
+	away     bool  // it is nowhere, and may be attached
+	leaving  bool  // it stops because somebody wants that
 	lost     int   // processes that have died while the others of the part went on
 	standbys []int // processes that have no rank
 	replaced int   // ranks that were taken over
@@ -209,12 +222,12 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 	if p.Serves && m.served() { // nobody is there whom it could serve
 		return nil
 	}
-	if p.Whole == Restart {
+	if p.Whole == Restart && !p.leaving {
 		p.restarts++
 		p.again, p.standbys = true, nil
 		return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times).", p.Name, p.restarts, p.Restarts)}, RestartPart{m.number(p)}}
 	}
-	p.gone = true
+	p.gone, p.leaving = true, false
 	if m.death == 0 {
 		m.death = p.status
 	}
@@ -228,6 +241,45 @@ func (m *Machine) number(p *part) int {
 		}
 	}
 	return 0
+}
+
+// attached: a part is about to have processes.
+func (m *Machine) attached(e Attached) {
+	p := &m.parts[e.Part-1]
+	p.away, p.gone, p.leaving, p.again, p.standbys = false, false, false, true, nil
+	if !p.Serves {
+		m.serveUntil = 0
+	}
+}
+
+// detached: nothing is left of a part, and nobody here starts it again.
+func (m *Machine) detached(e Detached) []Action {
+	p := &m.parts[e.Part-1]
+	again := p.again
+	p.away, p.again = true, false
+	if !again || p.Serves {
+		return nil
+	}
+	return []Action{Say{fmt.Sprintf("%s is away; it may be attached again, and the others wait for it.", p.Name)}}
+}
+
+// partSignalled ends a part; the system, when that does not go on without it.
+func (m *Machine) partSignalled(e PartSignalled, now time.Duration) []Action {
+	p := &m.parts[e.Part-1]
+	if m.ending || p.alive == 0 {
+		return nil
+	}
+	if p.leaving {
+		p.deadline = now
+		return nil
+	}
+	p.leaving, p.stopping, p.status = true, true, 128+e.Signal
+	if p.Whole == Stop {
+		m.fail(p.status)
+		return m.end(now, e.Signal, GraceSignal, Say{fmt.Sprintf("%s is ended by its spxrun, and with it the system; exit status %d.", p.Name, p.status)})
+	}
+	p.deadline = now + GraceSignal
+	return []Action{Say{fmt.Sprintf("%s is ended by its spxrun.", p.Name)}, SendTo{m.livingOf(p), e.Signal}}
 }
 
 func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
@@ -296,13 +348,16 @@ func (m *Machine) timeParts(now time.Duration) (out []Action) {
 	return out
 }
 
+// StateAway is the state of a part that nobody has started yet.
+const StateAway = "awaited"
+
 // StateGone is the state of a part that has stopped for good while the others go on.
 const StateGone = "gone"
 
 // PartState is how a part is, for who asks.
 type PartState struct {
 	Name     string `json:"name"`
-	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
+	State    string `json:"state"` // awaited, starting, running, degraded, stopping, restarting, gone or ended
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
 	Standbys int    `json:"standbys,omitempty"` // of the living
@@ -321,6 +376,10 @@ func (m *Machine) Parts() (out []PartState) {
 			state = "restarting"
 		case p.gone:
 			state = StateGone
+		case p.away && p.With > 0 && m.parts[p.With-1].gone:
+			state = StateGone
+		case p.away:
+			state = StateAway
 		case p.alive == 0 && p.begun:
 			state = "ended"
 		case !m.started && !p.begun:

@@ -158,3 +158,67 @@ func TestStandbys(t *testing.T) {
 		t.Errorf("status %d, %v", status, ok)
 	}
 }
+
+// A cluster that somebody else starts, and the I/O process that comes with it: awaited, started, away when its host is lost, and started again.
+func TestPartAttached(t *testing.T) {
+	states := func(m *Machine, want ...string) {
+		t.Helper()
+		for i, p := range m.Parts() {
+			if p.State != want[i] {
+				t.Errorf("%s is %s, not %s", p.Name, p.State, want[i])
+			}
+		}
+	}
+	for _, policy := range []Treatment{Restart, Degrade} {
+		m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a"}, {Name: "cluster b", Whole: policy, Restarts: 1, Away: true},
+			{Name: "io", Whole: Restart, Restarts: 1, Serves: true, Away: true, With: 2}}})
+		m.Step(Started{Proc: 0, Pid: 100, Part: 1}, 0)
+		m.Step(AllStarted{}, 0)
+		states(m, "running", StateAway, StateAway)
+		attach := func(first int) {
+			m.Step(Attached{Part: 2}, 0)
+			m.Step(Attached{Part: 3}, 0)
+			states(m, "running", "restarting", "restarting")
+			m.Step(Spawned{Proc: first, Pid: 101, Part: 2}, 0)
+			m.Step(Spawned{Proc: first + 1, Pid: 102, Part: 3}, 0)
+			states(m, "running", "running", "running")
+		}
+		attach(1)
+		again := 0
+		for _, proc := range []int{1, 2} { // both with their host: the shell finds that it cannot start them again
+			for _, act := range m.Step(dies(proc), time.Second) {
+				if r, is := act.(RestartPart); is {
+					again++
+					m.Step(Detached{Part: r.Part}, time.Second)
+				}
+			}
+		}
+		if policy == Restart {
+			states(m, "running", StateAway, StateAway)
+		} else {
+			states(m, "running", StateGone, StateGone)
+		}
+		if want := map[Treatment]int{Restart: 2, Degrade: 1}[policy]; again != want {
+			t.Errorf("%d parts were to be started again, not %d", again, want)
+		}
+		attach(3)
+		m.Step(PartSignalled{Part: 2, Signal: SIGINT}, 2*time.Second)
+		states(m, "running", "stopping", "running")
+		if out := said(m.Step(dies(3), 3*time.Second)); !strings.Contains(out, "cluster b is gone; the others go on.") {
+			t.Errorf("who was told to end is started again: %s", out)
+		}
+		m.Step(ends(4), 3*time.Second)
+		if _, over := finished(m.Step(ends(0), 4*time.Second)); !over {
+			t.Error("the system has not ended")
+		}
+	}
+}
+
+// A cluster without which the system cannot be ends it, when its spxrun is told to end.
+func TestPartSignalled(t *testing.T) {
+	m := system(Part{Whole: Stop})
+	out := m.Step(PartSignalled{Part: 1, Signal: SIGTERM}, time.Second)
+	if !strings.Contains(said(out), "cluster a is ended by its spxrun, and with it the system; exit status 143.") || !m.Ending() {
+		t.Errorf("%v", out)
+	}
+}

@@ -59,6 +59,8 @@ type Host struct {
 type System struct {
 	Layout json.RawMessage `json:"layout"` // of package cluster/layout
 	Parts  []Part          `json:"parts"`
+
+	Refused uint64 `json:"refused,omitempty"` // calls of those who have not proved to have its key
 }
 
 // Part is a cluster, or an I/O process.

@@ -40,5 +40,6 @@ const (
 	EnvHeartbeatLimit = "SPX_HEARTBEAT_LIMIT" // milliseconds of silence after which a host is given up
 	EnvAgentLimit     = "SPX_AGENT_LIMIT"     // milliseconds after which an agent that does not answer spxrun is given up
 	EnvPartition      = "SPX_PARTITION"       // majority, launcher: who goes on when a network is cut in two
+	EnvSystemKey      = "SPX_SYSTEM_KEY"      // file of the key of a system whose clusters are started one by one
 	EnvJoinTimeout    = "SPX_JOIN_TIMEOUT"    // seconds that processes wait in MPI_Init for the others of the job
 )

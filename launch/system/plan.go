@@ -33,15 +33,24 @@ type planner struct {
 	dir   string   // of the file
 	relay string   // where the relay lies
 	next  int      // number of the next process
+
+	cluster string // that is to be started; empty: all
 }
 
 // Make fills in the programs, hosts and parts of a job, whose options are set, from a system. file is where that was read; env is what programs inherit.
-func Make(j *control.Job, s *config.System, file string, env []string, self hosts.Names) (*Plan, error) {
+// With a cluster, that one alone is started, with the I/O processes of the links that lead to it first (join.go).
+func Make(j *control.Job, s *config.System, file, cluster string, env []string, self hosts.Names) (*Plan, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
+	if cluster != "" && s.Find(cluster) == nil {
+		return nil, unknown(s, cluster)
+	}
+	if cluster != "" { // who has it says so for itself
+		env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "SPX_CLUSTER=") })
+	}
+	p := &planner{cluster: cluster, plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
 	p.relay = besides(config.Relay)
 	j.Hosts, j.Slots = []string{self.Host}, []int{0}
 	if err := p.clusters(); err != nil {
@@ -54,7 +63,11 @@ func Make(j *control.Job, s *config.System, file string, env []string, self host
 	if err := p.replayable(); err != nil {
 		return nil, err
 	}
-	if len(j.Hosts) == 1 {
+	if cluster != "" {
+		if err := p.join(path, os.Getenv); err != nil {
+			return nil, err
+		}
+	} else if len(j.Hosts) == 1 {
 		j.Hosts, j.Slots, j.Where = nil, nil, nil
 	}
 	p.notes()
@@ -83,16 +96,21 @@ func (p *planner) clusters() error {
 		if err != nil {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
-		p.job.Parts = append(p.job.Parts, partOf(c))
+		p.job.Parts = append(p.job.Parts, p.partOf(c))
 		procs := p.numbers(c.Ranks + c.Standbys)
 		p.job.Where = append(p.job.Where, where...)
 		env := append(append([]string(nil), c.Environment...), "SPX_CLUSTER="+c.Name)
 		p.job.Programs = append(p.job.Programs, control.Program{Procs: c.Ranks + c.Standbys, Standbys: c.Standbys, Argv: append([]string{c.Program}, c.Args...),
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
 		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:],
-			Heals: c.Failure.Process == config.Replace || c.Failure.Cluster == config.Restart, Replays: c.Takeover == config.Transparent})
+			Heals: p.isAway(c.Name) || heals(c), Replays: c.Takeover == config.Transparent})
 	}
 	return nil
+}
+
+// heals: who dies there is replaced, or started again.
+func heals(c *config.Cluster) bool {
+	return c.Failure.Process == config.Replace || c.Failure.Cluster == config.Restart
 }
 
 // replayable refuses transparent takeover where messages go over a network: it is not dependable there.
@@ -101,6 +119,9 @@ func (p *planner) replayable() error {
 	for _, c := range p.plan.System.Clusters {
 		if c.Takeover != config.Transparent {
 			continue
+		}
+		if p.cluster != "" {
+			return fmt.Errorf("cluster %s: %s, and start the whole system by one spxrun", c.Name, only)
 		}
 		if slices.ContainsFunc(p.job.Where, func(host int) bool { return host != p.job.Where[0] }) {
 			return fmt.Errorf("cluster %s: %s", c.Name, only)
@@ -124,8 +145,8 @@ func (p *planner) numbers(n int) (out layout.Procs) {
 }
 
 // partOf is what a cluster's file says about failures, as the machine of the job takes it.
-func partOf(c *config.Cluster) job.Part {
-	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts}
+func (p *planner) partOf(c *config.Cluster) job.Part {
+	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Away: p.isAway(c.Name), Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts}
 	switch c.Failure.Process {
 	case config.Degrade:
 		part.Process = job.Degrade
@@ -179,11 +200,12 @@ func (p *planner) iop(k *config.Link, n, host int, links, from, to []int) {
 		iop.Weight = k.Weights[n]
 	}
 	first := p.plan.System.Find(k.From[0])
-	iop.Heals = first.Failure.IOP == config.Restart
+	by := k.To[0] // with whom it is started
+	iop.Heals = p.isAway(by) || first.Failure.IOP == config.Restart
 	p.next++
 	l.IOPs = append(l.IOPs, iop)
 	name := fmt.Sprintf("%s.iop%d", k.Name, n)
-	p.job.Parts = append(p.job.Parts, job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Serves: true})
+	p.job.Parts = append(p.job.Parts, job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Serves: true, Away: p.isAway(by), With: 1 + l.Cluster(by)})
 	program := k.Program
 	if program == config.Relay {
 		program = p.relay
@@ -208,7 +230,12 @@ func (p *planner) starts() {
 	}
 	for k, iop := range l.IOPs {
 		first := &s.Clusters[slices.Concat(iop.In, iop.Out)[0]]
-		p.job.Start = append(p.job.Start, start.Member{Name: p.job.Parts[len(l.Clusters)+k].Name, Procs: 1, Awaits: slices.Concat(iop.In, iop.Out), Limit: limitOf(first)})
+		awaits := slices.Concat(iop.In, iop.Out)
+		if with := p.job.Parts[len(l.Clusters)+k].With; p.cluster != "" { // it comes with its cluster, and the others perhaps much later
+			own := indices(l, s.Awaited(&s.Clusters[with-1]))
+			awaits = slices.DeleteFunc(awaits, func(c int) bool { return !slices.Contains(own, c) })
+		}
+		p.job.Start = append(p.job.Start, start.Member{Name: p.job.Parts[len(l.Clusters)+k].Name, Procs: 1, Awaits: awaits, Limit: limitOf(first)})
 	}
 }
 

@@ -20,7 +20,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &control.Job{}
-	plan, err := Make(j, s, "s.toml", nil, hosts.Names{Host: "h"})
+	plan, err := Make(j, s, "s.toml", "", nil, hosts.Names{Host: "h"})
 	if err != nil {
 		t.Fatal(err)
 	}

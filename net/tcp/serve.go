@@ -27,6 +27,9 @@ type Server struct {
 	// Failed is told of a connection that Decide has taken and whose caller has given it up.
 	Failed func(from Process)
 
+	// Refuse, if it is set, is told of calls that are counted below.
+	Refuse func(from net.Addr, err error)
+
 	// Refused counts calls: of strangers, of processes of another time, without the key, too slow or too many, or broken off.
 	Refused struct{ Strangers, Old, Key, Slow atomic.Uint64 }
 
@@ -100,6 +103,9 @@ func (s *Server) answer(c net.Conn) {
 		return
 	}
 	c.Close()
+	if err != nil && !proved && s.Refuse != nil {
+		s.Refuse(c.RemoteAddr(), err)
+	}
 	switch {
 	case err == nil:
 	case proved && verdict == Taken:

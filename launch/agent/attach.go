@@ -1,0 +1,285 @@
+package agent
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/cluster/layout"
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/process"
+	"libspx/launch/service"
+	"libspx/net/tcp"
+)
+
+// One cluster of a system, started by an spxrun of its own (docs/systems.md, "One cluster after another"). All know an address and a key. The agent that finds nobody
+// there, and whose host has that address, listens there and leads: it decides for the job that the system is. The others attach to it: each is one more host of the
+// job, as one that is added while it runs (growth.go), and its cluster is started as one is that has died (restart.go): this is what the others take it for
+// until it has come. Here is what the agent of such a cluster does; lead.go has the other side.
+
+// attached is what the agent of an attached cluster knows besides.
+type attached struct {
+	local *control.Job // of its own spxrun
+	asked int          // signals that were to end it
+}
+
+// found is who leads the system: this agent, which listens, or another one.
+type found struct {
+	listener net.Listener
+	conn     *control.Conn
+	job      *control.Job
+	at       netip.Addr // this host's address on the way there
+	err      error
+}
+
+// leadLost: the agent that decides is gone.
+type leadLost struct{}
+
+// Times of the search.
+const (
+	seekPause   = 50 * time.Millisecond
+	seekWord    = 3 * time.Second // then the user is told what is waited for
+	strangeTime = 3 * time.Second // for what answers at the address, and is not the system
+)
+
+// partnerOf are the numbers of the two ends in the handshake.
+const (
+	leadNumber = callee
+	comeNumber = 1
+)
+
+// identityOf is an end of the first handshake: the system's name stands for the job, which who comes does not know yet.
+func identityOf(j *control.Join, number uint32) tcp.Identity {
+	sum := sha256.Sum256([]byte("libspx system " + j.System))
+	return tcp.Identity{Job: [16]byte(sum[:]), Key: j.Key, Self: tcp.Process{Number: number}}
+}
+
+// jobKey is the key of the job that a system is: who has the system's key has it, too, and it is never sent.
+func jobKey(key [32]byte, id [16]byte) [32]byte {
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte("job"))
+	mac.Write(id[:])
+	return [32]byte(mac.Sum(nil))
+}
+
+// findSystem looks for who leads the system of which a cluster is to be started. The status is that of an attached one, whose life is over then; nil: this agent leads.
+func (a *agent) findSystem() *int {
+	fail := func(err error) *int {
+		fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
+		status := lookStatus(err)
+		return &status
+	}
+	j := a.spec.Join
+	for k := range a.spec.Programs { // before anybody is asked
+		p := &a.spec.Programs[k]
+		if j.Declared[p.Part-1].Cluster != j.Cluster {
+			continue
+		}
+		if _, err := process.Look(p.Argv[0], p.Dir, p.Path, p.Env); err != nil {
+			return fail(err)
+		}
+	}
+	if err := a.inbox.open(); err != nil {
+		return fail(err)
+	}
+	a.listen()
+	go func() {
+		a.inbox.put(seek(j, &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Declared: j.Declared}))
+	}()
+	for {
+		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, -1) //nolint:errcheck // the loop looks again
+		for _, e := range a.inbox.take() {
+			switch e := e.(type) {
+			case pinged:
+				a.answerPing(e)
+			case job.Signalled:
+				if endsJob(e.Signal) {
+					status := 128 + e.Signal
+					return &status
+				}
+			case job.FrontLost:
+				status := 128 + job.SIGKILL
+				return &status
+			case found:
+				switch {
+				case e.err != nil:
+					return fail(e.err)
+				case e.listener != nil:
+					a.meeting, a.address = &meeting{listener: e.listener}, e.at
+					return nil
+				}
+				status := a.followLead(e)
+				return &status
+			}
+		}
+	}
+}
+
+// endsJob: a signal that ends what gets it.
+func endsJob(signal int) bool {
+	return signal == job.SIGINT || signal == job.SIGTERM || signal == job.SIGHUP
+}
+
+// seek calls at the system's address until somebody answers, or this host takes the place.
+func seek(j *control.Join, hello *control.Arrival) found {
+	id := identityOf(j, comeNumber)
+	began, told := time.Now(), false
+	var strange time.Time // since when something answers that is not the system
+	for {
+		c, verdict, err := tcp.Dial(j.Address, &id, tcp.Process{Number: leadNumber})
+		if err == nil && verdict == tcp.Taken {
+			return introduce(j, c, hello)
+		}
+		var op *net.OpError
+		switch noConnection := errors.As(err, &op) && op.Op == "dial"; {
+		case errors.Is(err, tcp.ErrKey):
+			return found{err: fmt.Errorf("cluster %s: what leads the system at %s has another key than this file's: the file of the key must be the same for all clusters", j.Cluster, j.Address)}
+		case !noConnection && strange.IsZero():
+			strange = time.Now()
+		case !noConnection && time.Since(strange) > strangeTime:
+			return found{err: fmt.Errorf("cluster %s: what answers at %s is not the system %s (%v)", j.Cluster, j.Address, j.System, err)}
+		case noConnection:
+			strange = time.Time{}
+			if at, ok := addressHere(j.Address); ok {
+				if l, err := net.Listen("tcp", netip.AddrPortFrom(at.Addr(), at.Port()).String()); err == nil {
+					return found{listener: l, at: at.Addr()}
+				}
+			}
+		}
+		if time.Since(began) > j.Limit {
+			return found{err: fmt.Errorf("cluster %s: nobody leads the system %s at %s within %v ([start] limit): %v; the host with that address is to start a cluster, too (spxrun --system FILE --cluster NAME)",
+				j.Cluster, j.System, j.Address, j.Limit, err)}
+		}
+		if !told && time.Since(began) > seekWord {
+			told = true
+			fmt.Fprintf(os.Stderr, "spxrun: cluster %s waits for the system %s: nobody leads it at %s yet\n", j.Cluster, j.System, j.Address)
+		}
+		time.Sleep(seekPause) // the kernel tells nobody when a port of another host opens
+	}
+}
+
+// addressHere is where this host can listen for the others, if the address is one of its own.
+func addressHere(address string) (netip.AddrPort, bool) {
+	at, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil || at.IP == nil {
+		return netip.AddrPort{}, false
+	}
+	own := at.AddrPort().Addr().Unmap()
+	here := own.IsLoopback() || slices.ContainsFunc(interfaceAddresses(), func(l localAddress) bool { return l.addr == own })
+	return netip.AddrPortFrom(own, uint16(at.Port)), here
+}
+
+// introduce says who comes, and hears what the job is.
+func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
+	conn := control.NewConn(c)
+	at := c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+	err := conn.Send(&control.Message{Attach: hello})
+	var m *control.Message
+	if err == nil {
+		m, err = conn.Receive()
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("cluster %s: the system at %s does not take it (%w)", j.Cluster, j.Address, err)
+	case m.Off != "":
+		err = fmt.Errorf("cluster %s: %s", j.Cluster, m.Off)
+	case m.Job == nil || m.Job.Self < 1 || m.Job.Self >= len(m.Job.Hosts):
+		err = fmt.Errorf("cluster %s: the system at %s has told no job", j.Cluster, j.Address)
+	}
+	if err != nil {
+		c.Close()
+		return found{err: err}
+	}
+	return found{conn: conn, job: m.Job, at: at}
+}
+
+// followLead is the life of the agent of an attached cluster.
+func (a *agent) followLead(f found) int {
+	local := a.spec
+	a.attached = &attached{local: local}
+	spec := f.job
+	spec.Key = jobKey(local.Join.Key, spec.ID)
+	spec.Tag, spec.OutputDir, spec.Bind, spec.Verbose, spec.Cores = local.Tag, local.OutputDir, local.Bind, local.Verbose, local.Cores
+	spec.Dir, spec.Iface, spec.StdinRank, spec.StdinAll = local.Dir, local.Iface, -1, false
+	a.spec = spec
+	if spec.Iface == "" {
+		a.address = f.at
+	}
+	settle := func() error {
+		_, err := a.settle()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
+		}
+		return err
+	}
+	return a.underOrders(f.conn, settle, func() { a.start(make([]string, len(a.spec.Programs))) })
+}
+
+// ownPrograms replaces what the leading host knows of the programs of a part by what this cluster's spxrun was given: their environment is nobody else's matter.
+func (a *agent) ownPrograms(q *service.Message) {
+	part, name, _ := partOf(a.spec, q)
+	if a.attached == nil || part == 0 {
+		return
+	}
+	local := a.attached.local
+	mine := slices.IndexFunc(local.Join.Declared, func(d control.Declared) bool { return d.Name == name && d.Cluster == local.Join.Cluster })
+	k := slices.IndexFunc(local.Programs, func(p control.Program) bool { return p.Part == mine+1 })
+	if mine < 0 || k < 0 || len(q.Programs) != 1 {
+		return
+	}
+	p := &local.Programs[k]
+	to := &q.Programs[0]
+	to.Argv, to.Dir, to.Path = p.Argv, p.Dir, p.Path
+	to.Env = replaced(p.Env, layout.Variable, variable(to.Env, layout.Variable))
+}
+
+// ownSignal takes a signal of an attached cluster's spxrun: one that does not end is for its processes, a second one that does ends them without asking.
+func (a *agent) ownSignal(e job.Signalled) bool {
+	if a.attached == nil {
+		return false
+	}
+	if !endsJob(e.Signal) {
+		a.signal(e.Signal)
+		return false
+	}
+	if a.attached.asked++; a.attached.asked > 1 {
+		a.step(job.FrontLost{})
+		return true
+	}
+	return false
+}
+
+// lostLead: without the agent that decides nobody knows what the system is.
+func (a *agent) lostLead() {
+	if a.done {
+		return
+	}
+	a.say(fmt.Sprintf("the spxrun that led the system, at %s, is gone; the processes of cluster %s are ended", a.attached.local.Join.Address, a.attached.local.Join.Cluster))
+	a.step(job.FrontLost{})
+}
+
+// conceal leaves out of a job what goes over a connection that others may listen to, and is nothing to who attaches.
+func conceal(spec *control.Job) {
+	spec.Join = nil
+	spec.Programs = slices.Clone(spec.Programs)
+	for k := range spec.Programs {
+		spec.Programs[k].Env = ownSettings(spec.Programs[k].Env)
+	}
+}
+
+// ownSettings are the variables that mean something to libspx.
+func ownSettings(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		return !strings.HasPrefix(kv, "SPX_") || strings.HasPrefix(kv, service.EnvSystemKey+"=")
+	})
+}

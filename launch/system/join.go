@@ -1,0 +1,145 @@
+package system
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/cluster/config"
+	"libspx/launch/control"
+	"libspx/launch/service"
+)
+
+// One cluster of a system, which finds the others by the address and the key that the file names (docs/systems.md, "One cluster after another").
+
+// unknown is the error that a cluster is none of the file's.
+func unknown(s *config.System, cluster string) error {
+	var names []string
+	for _, c := range s.Clusters {
+		names = append(names, c.Name)
+	}
+	return fmt.Errorf("--cluster %s: the system has no such cluster; there are %s", cluster, strings.Join(names, ", "))
+}
+
+func (p *planner) isAway(cluster string) bool { return p.cluster != "" && cluster != p.cluster }
+
+// join fills in how the cluster finds the others. What it starts runs on this host.
+func (p *planner) join(file string, getenv func(string) string) error {
+	s := p.plan.System
+	if s.Address == "" {
+		return errors.New(`--cluster: the file does not say where the clusters meet: [system] needs address = "HOST:PORT" and key = "FILE" (spxctl system key FILE makes one)`)
+	}
+	key, err := ReadKey(p.keyFile(file, getenv), s.Name)
+	if err != nil {
+		return err
+	}
+	declared := p.declared()
+	own := s.Find(p.cluster)
+	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared}
+	proc := 0
+	for k := range p.job.Programs {
+		prog := &p.job.Programs[k]
+		for range prog.Procs {
+			if d := declared[prog.Part-1]; d.Cluster == p.cluster && p.job.Where[proc] != 0 {
+				return fmt.Errorf("--cluster %s: %s is to run on host %s; start it there (one spxrun starts a cluster on one host; without --cluster it starts all on all hosts)",
+					p.cluster, d.Name, p.job.Hosts[p.job.Where[proc]])
+			}
+			p.job.Where[proc] = 0 // others say where theirs run
+			proc++
+		}
+	}
+	p.job.Hosts, p.job.Slots, p.job.MoreHosts, p.job.StdinRank = p.job.Hosts[:1], p.job.Slots[:1], true, -1
+	p.job.Slots[0] = max(1, p.job.Slots[0])
+	return nil
+}
+
+// declared is what must be the same in the files of all who start a part of the system.
+func (p *planner) declared() (out []control.Declared) {
+	s := p.plan.System
+	for _, c := range s.Clusters {
+		out = append(out, control.Declared{Name: "cluster " + c.Name, Cluster: c.Name,
+			Text: fmt.Sprintf("%s with %d ranks and %d standbys", strings.Join(append([]string{c.Program}, c.Args...), " "), c.Ranks, c.Standbys)})
+	}
+	for _, k := range s.Links {
+		for range k.IOPs {
+			name := p.job.Parts[len(out)].Name
+			out = append(out, control.Declared{Name: name, Cluster: k.To[0], Text: fmt.Sprintf("%s, one of %d, from %s to %s", strings.Join(append([]string{k.Program}, k.Args...), " "),
+				k.IOPs, strings.Join(k.From, ","), strings.Join(k.To, ","))})
+		}
+	}
+	return out
+}
+
+func (p *planner) keyFile(file string, getenv func(string) string) string {
+	if own := getenv(service.EnvSystemKey); own != "" {
+		return own
+	}
+	if key := p.plan.System.Key; key == "" || filepath.IsAbs(key) {
+		return key
+	}
+	return filepath.Join(filepath.Dir(file), p.plan.System.Key)
+}
+
+// Bounds on a key, in bytes.
+const (
+	leastKey = 16
+	mostKey  = 4096
+)
+
+// ReadKey reads the key of a system. Nobody but its owner may be able to read the file.
+func ReadKey(file, system string) (key [32]byte, err error) {
+	if file == "" {
+		return key, errors.New(`the file names no key: [system] needs key = "FILE", or ` + service.EnvSystemKey + " is to name it (spxctl system key FILE makes one)")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return key, fmt.Errorf("the system's key: %w (spxctl system key FILE makes one)", err)
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return key, fmt.Errorf("the system's key %s: %w", file, err)
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return key, fmt.Errorf("the system's key %s is no file", file)
+	case st.Mode&0o077 != 0:
+		return key, fmt.Errorf("the system's key %s can be read or changed by others than its owner (mode %04o): chmod 600 %s", file, st.Mode&0o7777, file)
+	case int(st.Uid) != os.Geteuid() && st.Uid != 0:
+		return key, fmt.Errorf("the system's key %s belongs to another user (%d)", file, st.Uid)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, mostKey+1))
+	if err != nil {
+		return key, fmt.Errorf("the system's key %s: %w", file, err)
+	}
+	word := strings.TrimSpace(string(text))
+	if len(word) < leastKey || len(text) > mostKey {
+		return key, fmt.Errorf("the system's key %s has %d bytes, and needs %d to %d (spxctl system key FILE makes one)", file, len(word), leastKey, mostKey)
+	}
+	mac := hmac.New(sha256.New, []byte(word))
+	mac.Write([]byte("system " + system))
+	return [32]byte(mac.Sum(nil)), nil
+}
+
+// MakeKey makes a file with a new key, which must not exist.
+func MakeKey(file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	var b [32]byte
+	rand.Read(b[:])
+	_, err = fmt.Fprintln(f, hex.EncodeToString(b[:]))
+	return cmp.Or(err, f.Close())
+}

@@ -1,0 +1,74 @@
+/* apart send COUNT MS: every rank sends COUNT numbered messages to MPISP_CLUSTER_OUT, one in MS ms. apart receive [FILE]: every rank receives until nothing comes any
+ * more, and says how many those were: of every sender all between the first and the last, each once. apart share [FILE]: the same where others receive some of them.
+ * FILE is made when the first has come. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <mpi.h>
+#include <mpisp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RANKS = 64, MOST = 100000, SIZE = 1000 };
+
+static char seen[RANKS][MOST];
+
+static void fail(const char *what, int a, int b)
+{
+  fprintf(stderr, "%s: %d, %d\n", what, a, b);
+  MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static void send_all(int rank, int count, int ms)
+{
+  int data[SIZE] = {0};
+  for (int i = 0; i < count; i++) {
+    data[0] = rank;
+    data[1] = i;
+    data[SIZE - 1] = i ^ rank;
+    MPI_Send(data, i % 2 ? SIZE : 2, MPI_INT, MPISP_CLUSTER_OUT, 7, MPI_COMM_WORLD);
+    if (ms) usleep(ms * 1000u);
+  }
+  printf("rank %d sent %d\n", rank, count);
+}
+
+static void receive_all(int rank, bool all, const char *file)
+{
+  int data[SIZE], first[RANKS], last[RANKS], total = 0, count;
+  for (int r = 0; r < RANKS; r++) first[r] = MOST, last[r] = -1;
+  for (MPI_Status s;;) {
+    MPI_Recv(data, SIZE, MPI_INT, MPISP_CLUSTER_IN, 7, MPI_COMM_WORLD, &s);
+    if (s.MPI_SOURCE == MPI_PROC_NULL) break;
+    MPI_Get_count(&s, MPI_INT, &count);
+    if (data[0] < 0 || data[0] >= RANKS || data[1] < 0 || data[1] >= MOST)
+      fail("a message of nobody", data[0], data[1]);
+    if (count != (data[1] % 2 ? SIZE : 2) || (count == SIZE && data[SIZE - 1] != (data[1] ^ data[0])))
+      fail("a message is damaged", data[0], data[1]);
+    if (seen[data[0]][data[1]]++) fail("a message came again", data[0], data[1]);
+    if (data[1] < first[data[0]]) first[data[0]] = data[1];
+    if (data[1] > last[data[0]]) last[data[0]] = data[1];
+    if (!total++ && file && open(file, O_CREAT | O_WRONLY, 0666) < 0) perror(file);
+  }
+  for (int r = 0; r < RANKS; r++)
+    for (int i = first[r]; i < last[r]; i++)
+      if (all && !seen[r][i]) fail("a message is missing", r, i);
+  printf("rank %d received %d\n", rank, total);
+}
+
+int main(int argc, char **argv)
+{
+  int rank, size;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc > 3 && !strcmp(argv[1], "send"))
+    send_all(rank, atoi(argv[2]), atoi(argv[3]));
+  else
+    receive_all(rank, argc > 1 && !strcmp(argv[1], "receive"), argc > 2 ? argv[2] : NULL);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("%s: %d ranks\n", getenv("SPX_CLUSTER"), size);
+  MPI_Finalize();
+  return 0;
+}
