@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"libspx/core/diagnose"
 	"libspx/launch/service"
 	"libspx/launch/steer"
 )
@@ -91,11 +93,32 @@ func ranks(words []string) (list []uint32, err error) {
 	return list, nil
 }
 
+// processes are those that are called so: ranks, or processes of a system by the names that spxctl ps shows, of those that live.
+func processes(job uint64, words []string) (list []uint32, err error) {
+	if list, err = ranks(words); err == nil {
+		return list, nil
+	}
+	procs, err := steer.Inspect(job, false)
+	if err != nil {
+		return nil, err
+	}
+	list = nil
+	for _, w := range words {
+		i := slices.IndexFunc(procs, func(p diagnose.Proc) bool { return p.Alive() && p.Tag() == w })
+		if i < 0 {
+			return nil, fmt.Errorf("%q is no rank, nor what spxctl ps calls a process that lives", w)
+		}
+		list = append(list, uint32(procs[i].Proc))
+	}
+	return list, nil
+}
+
 func killCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kill JOB [RANK...]",
 		Short: "kills processes of a running program, or all",
-		Long: `Kills them by SIGKILL, as a failure would, and waits until the others have recovered, if the program uses ulfm_dyprc. The ranks are those that the program has now. --poll: the
+		Long: `Kills them by SIGKILL, as a failure would, and waits until the others have recovered, if the program uses ulfm_dyprc. The ranks are those that the program has now; in a system, names as
+spxctl ps shows them: radar.0, radar.standby1, input-radar.iop0. --poll: the
 program is told, and they kill themselves at its next poll. Without ranks the whole job ends, as by spxctl end.`,
 		Args: cobra.MinimumNArgs(1),
 	}
@@ -108,11 +131,11 @@ program is told, and they kill themselves at its next poll. Without ranks the wh
 		if len(args) == 1 {
 			return endJob(args[0], *limit)
 		}
-		list, err := ranks(args[1:])
+		job, err := steer.Find(args[0])
 		if err != nil {
 			return err
 		}
-		job, err := steer.Find(args[0])
+		list, err := processes(job, args[1:])
 		if err != nil {
 			return err
 		}

@@ -189,6 +189,9 @@ func plural(what string) string {
 }
 
 // tag is what a process is called before its output (spxrun -l).
+// Tag is how spxctl ps calls the process: its rank, or "CLUSTER.RANK" in a system.
+func (p *Proc) Tag() string { return p.tag() }
+
 func (p *Proc) tag() string {
 	_, part, system := strings.Cut(p.Part, " ")
 	switch {

@@ -157,6 +157,9 @@ func (a *agent) killRanks(q *question) {
 		for _, p := range a.spec.Programs {
 			size += p.Procs
 		}
+		if len(a.spec.Parts) > 0 { // also those that were started again
+			size = len(a.ranks)
+		}
 	}
 	for _, rank := range q.Slots {
 		if int(rank) >= size {

@@ -2,6 +2,9 @@ package systems
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -89,5 +92,23 @@ func TestSpoiltMessage(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A policy of the user's own: a function in a shared object, which takes the last I/O process that is ready for even tags, and the first for odd ones. Messages of apart have an odd tag.
+func TestOwnPolicy(t *testing.T) {
+	dir := t.TempDir()
+	source, object := filepath.Join(dir, "own.c"), filepath.Join(dir, "own.so")
+	if err := os.WriteFile(source, []byte("int mpisp_choose(int n, const int m[], const long long b[], int tag) { return m && b && tag % 2 ? 0 : n - 1; }\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", object, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	apart := program(t, "apart")
+	o := file(t, link(fmt.Sprintf("program = %q\nargs = [\"send\", \"50\", \"0\"]\nranks = 2", apart), fmt.Sprintf("program = %q\nargs = [\"receive\"]\nranks = 2", apart),
+		fmt.Sprintf("iops = 3\nargs = [\"--verbose\"]\nchoice = \"library\"\nlibrary = %q", object)), "-l")
+	if o.Status != 0 || !strings.Contains(o.Stderr, "[a-b.iop0.0] spx-iop: 100 messages;") || strings.Count(o.Stderr, "spx-iop: 0 messages;") != 2 {
+		t.Errorf("exit status %d\n%s", o.Status, o.Text())
 	}
 }
