@@ -76,7 +76,7 @@ func startNet(info *startInfo) (err error) {
 		return err
 	}
 	s.id.Ways = s.policy.String()
-	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp}
+	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp, Short: noDescriptors}
 	if s.listener, err = inheritedListener(); err != nil {
 		return fail(C.MPI_ERR_OTHER, "%v", err)
 	}
@@ -84,6 +84,7 @@ func startNet(info *startInfo) (err error) {
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		return fail(C.MPI_ERR_OTHER, "a pipe for connections: %v", err)
 	}
+	spare.take()
 	unix.SetNonblock(ends[0], true) //nolint:errcheck // os.File would only block a thread of its own
 	for i, fd := range ends {
 		s.want[i] = os.NewFile(uintptr(fd), "connections")
@@ -103,6 +104,8 @@ func stopNet() {
 	C.spx_net_start(-1)
 	close(s.stop)
 	s.listener.Close()
+	for spare.give() {
+	}
 	s.want[0].Close()
 	s.want[1].Close()
 	s.listener = nil
@@ -198,6 +201,7 @@ func handOver(c net.Conn, p tcp.Process) bool {
 
 // socketOf takes the socket out of Go's hands.
 func socketOf(c net.Conn) (fd int, err error) {
+	defer spare.take() // when the close has given one back
 	defer c.Close()
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {
@@ -205,7 +209,10 @@ func socketOf(c net.Conn) (fd int, err error) {
 	}
 	var failed error
 	err = raw.Control(func(of uintptr) {
-		if fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3); failed == nil {
+		if fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3); isShort(failed) && spare.give() {
+			fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3)
+		}
+		if failed == nil {
 			failed = tcp.Tune(fd, c.LocalAddr(), c.RemoteAddr())
 		}
 	})
@@ -213,6 +220,43 @@ func socketOf(c net.Conn) (fd int, err error) {
 		err = failed
 	}
 	return fd, err
+}
+
+// spare are descriptors that are kept for when the program has all others: a connection has two for a moment, and those that are to make room for it
+// may take their time to end.
+var spare reserve
+
+const mostSpare = 4
+
+type reserve struct {
+	mu   sync.Mutex
+	kept []int // guarded by mu
+}
+
+// give makes one free for the next file that is opened.
+func (r *reserve) give() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.kept) - 1
+	if n < 0 {
+		return false
+	}
+	unix.Close(r.kept[n])
+	r.kept = r.kept[:n]
+	return true
+}
+
+// take gets what is missing, as far as there is any.
+func (r *reserve) take() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.kept) < mostSpare {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		r.kept = append(r.kept, fd)
+	}
 }
 
 // collectAfter is how many connections end before what making them has left is collected: the engine's heap would else grow to 4 MB first, in every
@@ -235,6 +279,7 @@ func heed(want *os.File) {
 		case C.SPX_NET_CLOSED:
 			p.Life = lifeOf(p.Number)
 			forgetPair(p)
+			spare.take()
 			if ended++; ended%collectAfter == 0 {
 				runtime.GC()
 			}
@@ -309,6 +354,10 @@ func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
 	pair.calling = true
 	s.mu.Unlock()
 	c, verdict, err = tcp.Dial(addressOf(p.Number).String(), &s.id, p)
+	if isShort(err) {
+		noDescriptors(err)
+		c, verdict, err = tcp.Dial(addressOf(p.Number).String(), &s.id, p)
+	}
 	if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {
 		endDiffering(p, differ.Theirs)
 	}
@@ -319,6 +368,17 @@ func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
 		pair.made, pair.wanted = true, false
 	}
 	return c, verdict, err
+}
+
+// isShort: there are no descriptors left, of this process or on this host.
+func isShort(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
+
+// noDescriptors has a connection closed that was not used for long, so that another one can be made.
+func noDescriptors(err error) {
+	if isShort(err) {
+		spare.give()
+		C.spx_net_press()
+	}
 }
 
 // endDiffering ends the job: messages between these two would not arrive.

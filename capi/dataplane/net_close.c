@@ -13,6 +13,32 @@
 
 static bool is_kept(const spx_conn *c) { return spx_net.relays && spx_net_kept(c->peer); }
 
+#define PRESSED_NS 1000000000 /* without another word of missing descriptors: one connection more may be tried */
+
+void spx_net_press(void)
+{
+  spx_lock();
+  uint32_t open = 0;
+  for (uint32_t i = 0; i < spx_net.n_open; i++) open += !spx_net.open_ones[i]->closing;
+  uint64_t now = spx_now_ns();
+  if (open > 1 && (!spx_net.most_before || open <= spx_net.most)) {
+    if (!spx_net.most_before) spx_net.most_before = spx_net.most;
+    spx_net.most = open - 1;
+  }
+  spx_net.pressed_at = now;
+  spx_net.many = true; /* the next poll closes one */
+  spx_ring_self();
+  spx_unlock();
+}
+
+/* Descriptors may be there again. */
+static void ease(uint64_t now)
+{
+  if (!spx_net.most_before || now - spx_net.pressed_at < PRESSED_NS) return;
+  spx_net.pressed_at = now;
+  if (++spx_net.most == spx_net.most_before) spx_net.most_before = 0;
+}
+
 /* May one more connection be made, so that c gets one? */
 static bool has_room(const spx_conn *c, uint64_t now)
 {
@@ -95,6 +121,7 @@ void spx_net_want(spx_conn *c)
 {
   if (c->fd >= 0 || c->asked || c->over || spx_net.want_fd < 0 || spx_net_gone(c->peer)) return;
   uint64_t now = spx_now_ns();
+  if (SPX_UNLIKELY(spx_net.most_before != 0)) ease(now);
   if ((spx_net.relays || spx_net.most) && !has_room(c, now)) {
     if (!one_is_closing(now)) evict(c, false, now);
     spx_net_busy(c);

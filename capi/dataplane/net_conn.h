@@ -100,6 +100,8 @@ typedef struct {
   bool relays;                   /* SPX_CONNECTIONS=topology or random: messages go through others */
   uint32_t cache;                /* connections beside those that are kept */
   uint32_t most;                 /* connections at all; 0: no limit */
+  uint32_t most_before;          /* while descriptors are short: what it was before; 0: they are not */
+  uint64_t pressed_at;           /* when they were short last, or the limit was raised again */
 } spx_net_state;
 SPX_HIDDEN extern spx_net_state spx_net;
 
@@ -136,6 +138,8 @@ SPX_HIDDEN void spx_net_spread(void);
 /* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked
  * for again. */
 SPX_HIDDEN void spx_net_want(spx_conn *c);
+/* The process has no descriptor for another connection: the one not used for the longest time is closed, and the limit is lower for a while. Any thread. */
+SPX_HIDDEN void spx_net_press(void);
 /* Where there are more than allowed: closes those, beside c, that were not used for the longest time. */
 SPX_HIDDEN void spx_net_trim(const spx_conn *c);
 /* A connection is closed for another one. */

@@ -27,6 +27,8 @@ type Server struct {
 	// Failed is told of a connection that Decide has taken and whose caller has given it up.
 	Failed func(from Process)
 
+	// Short, if it is set, is told why a call that has come cannot be taken: there may be no descriptors.
+	Short func(error)
 	// Refuse, if it is set, is told of calls that are counted below.
 	Refuse func(from net.Addr, err error)
 
@@ -47,6 +49,9 @@ func (s *Server) Serve(l net.Listener) error {
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return err
+			}
+			if s.Short != nil {
+				s.Short(err)
 			}
 			time.Sleep(time.Millisecond) // out of descriptors, or the caller has gone: not this listener's end
 			continue
