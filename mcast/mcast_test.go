@@ -251,6 +251,7 @@ func TestPlansDeliverEveryByteOnce(t *testing.T) {
 		segment := 1 + rng.IntN(9)
 		plans := map[string]Plan{
 			"binomial": Binomial, "scatter and ring": ScatterRing, "scatter and doubling": ScatterDoubling, "chain": Chain(segment),
+			"fork":       Fork(segment),
 			"two levels": TwoLevel(host, ScatterDoubling, Binomial), "two levels, chain": TwoLevel(host, Chain(segment), ScatterRing),
 		}
 		ranks := rng.Perm(40)

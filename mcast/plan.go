@@ -132,6 +132,29 @@ func Chain(segment int) Plan {
 	}
 }
 
+// Fork passes a message on in segments, as Chain does, but each member to two others, which look after half of the rest each: every byte leaves a
+// process twice, and n members have a segment after log2(n) steps.
+func Fork(segment int) Plan {
+	return func(master int, members []int, bytes int) []Send {
+		var out []Send
+		for lo := 0; lo < max(bytes, 1); lo += segment {
+			out = fork(out, master, members, lo, min(lo+segment, bytes))
+		}
+		return out
+	}
+}
+
+func fork(out []Send, from int, members []int, lo, hi int) []Send {
+	if len(members) == 0 {
+		return out
+	}
+	rest := members[1:]
+	near := rest[:(len(rest)+1)/2]
+	out = append(out, Send{from, members[0], lo, hi})
+	out = fork(out, members[0], near, lo, hi)
+	return fork(out, members[0], rest[len(near):], lo, hi)
+}
+
 // TwoLevel carries out across among the first members of each host, and inside among the members of every host, whose first member
 // is then the master of the others.
 func TwoLevel(host func(proc int) int, across, inside Plan) Plan {

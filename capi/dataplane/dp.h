@@ -63,6 +63,7 @@ typedef struct {
   uint64_t credit;        /* bytes of records a pair may have in unexpected memory */
   uint64_t mcast_shelf;   /* bytes of copies of long multicasts on this host */
   uint64_t mcast_chain;   /* bytes: multicasts from this size on go from host to host */
+  uint64_t mcast_fork;    /* bytes: those shorter than this for each host go from each host to two */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 

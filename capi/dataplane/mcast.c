@@ -164,14 +164,17 @@ static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const 
   put(lead.proc, h, m, n - 1, data, len);
 }
 
-uint32_t spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len, uint32_t to[2])
 {
-  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, switches ? switch_of : NULL, 0);
+  spx_mcast_place *known = switches ? switch_of : NULL;
+  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, known, 0);
   spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &n);
-  if (!first) return SPX_NO_PEER;
-  h.number = first->number;
-  put(first->proc, h, first + 1, n - 1, data, len);
-  return first->proc;
+  to[0] = to[1] = SPX_NO_PEER;
+  uint32_t cut = first && h.flags & SPX_MCAST_FORK ? spx_mcast_halve(first, n, host_of(spx_me), host_of, known) : n;
+  for (uint32_t k = 0; first && k < 2 && n > 0; k++, first += cut, n -= cut, cut = n) {
+    h.number = first->number;
+    put(to[k] = first->proc, h, first + 1, cut - 1, data, len);
+  }
 }
 
 /* ---- what is kept -------------------------------------------------------------------------------------------------- */
@@ -244,7 +247,7 @@ static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice
   if (is_there(e, &h, m)) return;
   uint32_t skip = (uint32_t)sizeof h + h.set;
   h.number = m.number;
-  h.flags &= (uint16_t)~SPX_MCAST_CHAIN;
+  h.flags &= (uint16_t)~SPX_MCAST_ALONG;
   if (twice) h.flags |= SPX_MCAST_AGAIN;
   if (spx_peer_is_far(m.proc)) h.master = SPX_MCAST_DIRECT;
   op *o = e->r ? e->r->priv : NULL;
@@ -534,6 +537,7 @@ static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const 
   spx_mcast_tree t = spx_mcast_tree_of(members, n, host_of(spx_me), host_of, switches ? switch_of : NULL, 0);
   spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &k);
   if (!first) return t.n;
+  if (spx_mcast_hosts(first, k, host_of) >= (double)r->bytes / (double)spx_set.mcast_fork) h.flags |= SPX_MCAST_FORK;
   h.number = first->number;
   o->head = inner->head = first->proc;
   put(first->proc, h, first + 1, k - 1, data, len);

@@ -36,6 +36,12 @@ SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32
 SPX_HIDDEN spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n);
 /* Takes all members of other hosts off: the first, of the nearest host, gets the message and looks after the others. */
 SPX_HIDDEN spx_member *spx_mcast_next_host(spx_mcast_tree *t, uint32_t home, uint32_t *n);
+/* Cuts members of other hosts, n > 0, into two halves, where switches meet if they do; a host is in one of them. The first member of each gets the message, and looks after the others, which are
+ * in order. Returns the length of the first half. */
+SPX_HIDDEN uint32_t spx_mcast_halve(spx_member *m, uint32_t n, uint32_t home, spx_mcast_place *host,
+                                    spx_mcast_place *sw);
+/* The number of hosts that members are on; more, if ranks were dealt out to hosts in turn. */
+SPX_HIDDEN uint32_t spx_mcast_hosts(const spx_member *m, uint32_t n, spx_mcast_place *host);
 
 /* ---- what travels --------------------------------------------------------------------------------------------------- */
 /* In front of a message; then come the set of those that the receiver hands it on to, and the data. */
@@ -58,8 +64,10 @@ enum {
   SPX_MCAST_CHAIN =
       8, /* the data come from the process that the announcement names, and go on to the next host as they come */
   SPX_MCAST_THERE =
-      16 /* no message: this one is in the receiver's channel from its host's relay, and before what follows here */
+      16, /* no message: this one is in the receiver's channel from its host's relay, and before what follows here */
+  SPX_MCAST_FORK = 32 /* with SPX_MCAST_CHAIN: each host hands on to two */
 };
+#define SPX_MCAST_ALONG (SPX_MCAST_CHAIN | SPX_MCAST_FORK)
 /* Where the data of an announced message are: at the master and, for processes of its host, on its shelf; or for the processes of another host on the shelf
  * of one of them. */
 typedef struct {
@@ -95,8 +103,9 @@ SPX_HIDDEN void spx_mcast_acked(uint32_t peer, const struct spx_rec *rec);
 /* Sends those messages to all their members that have gone to some of them directly, to the others along a tree: those of a member, or
  * all (SPX_NO_PEER). */
 SPX_HIDDEN void spx_mcast_send_split(uint32_t member);
-/* Hands a message on to the hosts of n members, all on other ones, as a chain. The member that has got it; SPX_NO_PEER: there is none. */
-SPX_HIDDEN uint32_t spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len);
+/* Hands a message on to the hosts of n members, all on other ones, as a chain, or as two. to: the members that have got it; SPX_NO_PEER: nobody. */
+SPX_HIDDEN void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len,
+                                     uint32_t to[2]);
 /* Records of kind SPX_REC_MCAST_ASK and SPX_REC_MCAST_HAVE for a multicast of this process. */
 SPX_HIDDEN void spx_mcast_asked_from(uint32_t peer, const struct spx_rec *rec);
 SPX_HIDDEN void spx_mcast_had(const struct spx_rec *rec);

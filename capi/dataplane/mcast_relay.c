@@ -7,6 +7,7 @@
  * relay before, hands the announcement on to the next host at once, and sends what it has got to who asks for it, as it comes (mcast_source.c): all hosts have
  * the message after about the time that one transfer takes. Each piece waits on a shelf: so a host that takes nothing costs the one before it
  * the memory of one message, and holds up nobody but those behind it; who finds no room there leaves the chain, and all behind it get the message without one.
+ * Where a chain would be long for the message (spx_set.mcast_fork), each host has two behind it, which look after half of the rest each: every byte leaves a host twice, and a piece is everywhere after log2(hosts) steps.
  * Shorter messages each relay fetches from the master.
  *
  * Who has them. When all data are there, the record of each member of the host is in its channel (who may die now loses nobody the message), and what the next relay has said of the hosts behind has come, a relay
@@ -34,8 +35,9 @@ typedef struct relay {
   spx_source source; /* of the next host */
   spx_mcast_head h;
   spx_mcast_rts where;
-  uint32_t from,
-      behind; /* whose data they are, who has been handed the message next and has yet to say who has it (SPX_NO_PEER: nobody) */
+  uint32_t from; /* whose data they are */
+  uint32_t behind
+      [2]; /* who have been handed the message next and have yet to say who has it; SPX_NO_PEER: nobody, or it has */
   bool chain, whole, again, revoked; /* again: the message has come again */
   uint32_t n, mine,
       room; /* members that have the data, or can get them here; the first `mine` are those of this host */
@@ -166,6 +168,19 @@ static void tell(relay *x)
   spx_mcast_tell(x->chain && !spx_proc_left(x->from) ? x->from : x->h.master, &have, SPX_MCAST_DATA, x->members, x->n);
 }
 
+/* Where peer stands among those behind; NULL: it is none of them, or has said who has the message. */
+static uint32_t *behind_is(relay *x, uint32_t peer)
+{
+  for (int k = 0; k < 2; k++)
+    if (x->behind[k] == peer) return &x->behind[k];
+  return NULL;
+}
+
+static bool waits_for_those_behind(const relay *x)
+{
+  return x->behind[0] != SPX_NO_PEER || x->behind[1] != SPX_NO_PEER;
+}
+
 void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_have a;
@@ -177,7 +192,8 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
   }
   relay *x = find(a.master, a.index, a.gen);
   bool got = rec->src == SPX_MCAST_GOT;
-  if (!got && (!x || x->behind != peer)) { /* this process has told already */
+  uint32_t *behind = x ? behind_is(x, peer) : NULL;
+  if (!got && !behind) { /* this process has told already */
     if (a.master < spx_segment->nprocs && !spx_proc_left(a.master))
       spx_tx_put(a.master, SPX_REC_MCAST_HAVE, 0, rec->tag, rec->src, rec->data, rec->len);
     return;
@@ -195,7 +211,7 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
     x->n += (uint32_t)n;
   }
   free(m);
-  if (rec->tag == 0) x->behind = SPX_NO_PEER;
+  if (rec->tag == 0) *behind = SPX_NO_PEER;
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------------------- */
@@ -231,7 +247,7 @@ static bool took_more(relay *x)
 static void hand_on(relay *x)
 {
   spx_mcast_head h = x->h;
-  h.flags &= (uint16_t)~SPX_MCAST_CHAIN;
+  h.flags &= (uint16_t)~SPX_MCAST_ALONG;
   spx_mcast_hand_each(h, x->members, x->mine, &x->where, sizeof x->where);
   x->whole = true;
   x->members[x->n++] = (spx_member){spx_me, 1};
@@ -262,7 +278,8 @@ static bool given_up(relay *x)
 {
   spx_rec_ask a = {.master = x->h.master, .index = x->where.rts.index, .gen = x->where.rts.gen};
   if (x->source.hops && !x->revoked) return false;
-  if (x->behind != SPX_NO_PEER && !x->revoked) refuse(x->behind, &a);
+  for (int k = 0; k < 2; k++)
+    if (x->behind[k] != SPX_NO_PEER && !x->revoked) refuse(x->behind[k], &a);
   x->n = x->mine < x->n ? x->n - x->mine : 0; /* those of the hosts behind that have them all the same */
   memmove(x->members, x->members + x->mine, x->n * sizeof *x->members);
   end(x, x->r->error);
@@ -281,8 +298,9 @@ static int go_on(spx_poller *p)
   }
   if (spx_is_done(x->r) && !x->whole) hand_on(x);
   moved = spx_source_pump(&x->source) || moved;
-  if (x->behind != SPX_NO_PEER && (x->revoked || spx_proc_left(x->behind))) x->behind = SPX_NO_PEER;
-  if (!x->whole || x->behind != SPX_NO_PEER || x->source.hops || waits_for_room(x)) return moved;
+  for (int k = 0; k < 2; k++)
+    if (x->behind[k] != SPX_NO_PEER && (x->revoked || spx_proc_left(x->behind[k]))) x->behind[k] = SPX_NO_PEER;
+  if (!x->whole || waits_for_those_behind(x) || x->source.hops || waits_for_room(x)) return moved;
   end(x, MPI_SUCCESS);
   return 1;
 }
@@ -293,7 +311,13 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
 {
   relay *x = malloc(sizeof *x + room * sizeof *mine);
   if (!x) return NULL;
-  *x = (relay){.poller.poll = go_on, .h = *h, .where = *where, .n = n, .mine = n, .room = room, .behind = SPX_NO_PEER};
+  *x = (relay){.poller.poll = go_on,
+               .h = *h,
+               .where = *where,
+               .n = n,
+               .mine = n,
+               .room = room,
+               .behind = {SPX_NO_PEER, SPX_NO_PEER}};
   memcpy(x->members, mine, n * sizeof *mine);
   x->chain = h->flags & SPX_MCAST_CHAIN;
   x->from = x->chain ? where->source : h->master;
@@ -320,7 +344,7 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
 void spx_mcast_leave_chain(spx_mcast_head *h, const spx_mcast_rts *where)
 {
   spx_rec_have none = {h->master, where->rts.index, where->rts.gen, 0};
-  h->flags &= (uint16_t)~SPX_MCAST_CHAIN;
+  h->flags &= (uint16_t)~SPX_MCAST_ALONG;
   if (where->source != h->master && !spx_proc_left(where->source))
     spx_tx_put(where->source, SPX_REC_MCAST_HAVE, 0, 0, 0, &none, sizeof none);
 }
@@ -352,7 +376,7 @@ uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx
     for (uint32_t i = 0; i < m; i++) spx_acks_behind(g, own[i].proc);
     if (chain) {
       before.source = spx_me;
-      x->behind = spx_mcast_hand_along(*h, members, n, &before, sizeof before);
+      spx_mcast_hand_along(*h, members, n, &before, sizeof before, x->behind);
       n = 0;
     }
   }

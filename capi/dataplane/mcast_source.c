@@ -8,7 +8,12 @@
 #include "dp.h"
 #include "plan_run.h"
 
-#define PIECE (64u << 10) /* bytes that are worth a send, unless they are the last */
+/* Bytes of a message that are worth a send, unless they are the last: the shorter it is, the more the hosts behind gain by beginning early. */
+static uint64_t piece(uint64_t bytes)
+{
+  enum { LEAST = 16 << 10, MOST = 64 << 10 };
+  return bytes / 8 < LEAST ? LEAST : bytes / 8 < MOST ? bytes / 8 : MOST;
+}
 
 struct spx_hop {
   spx_hop *next;
@@ -70,7 +75,7 @@ int spx_source_pump(spx_source *s)
     bool over = false;
     while (!over && (!h->s || spx_is_done(h->s))) {
       over = !sent(h) || h->at >= h->to || spx_proc_left(h->peer);
-      if (over || h->at >= s->there || (s->there - h->at < PIECE && s->there < h->to)) break;
+      if (over || h->at >= s->there || (s->there - h->at < piece(s->bytes) && s->there < h->to)) break;
       send_piece(s, h);
     }
     moved += over || h->at != before;

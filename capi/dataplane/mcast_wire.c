@@ -148,3 +148,43 @@ spx_member *spx_mcast_next_host(spx_mcast_tree *t, uint32_t home, uint32_t *n)
   qsort(first + 1, *n - 1, sizeof *first, by_number);
   return first;
 }
+
+static int by_host(const void *a, const void *b)
+{
+  const spx_member *x = a, *y = b;
+  uint64_t p = sort_sw ? place(x->proc) : 0, q = sort_sw ? place(y->proc) : 0;
+  if (p != q) return (p > q) - (p < q);
+  uint32_t h = sort_host(x->proc), i = sort_host(y->proc);
+  return h != i ? (h > i) - (h < i) : by_number(a, b);
+}
+
+uint32_t spx_mcast_hosts(const spx_member *m, uint32_t n, spx_mcast_place *host)
+{
+  uint32_t hosts = 0;
+  for (uint32_t i = 0; i < n; i++) hosts += i == 0 || host(m[i].proc) != host(m[i - 1].proc);
+  return hosts;
+}
+
+uint32_t spx_mcast_halve(spx_member *m, uint32_t n, uint32_t home, spx_mcast_place *host, spx_mcast_place *sw)
+{
+  sort_host = host;
+  sort_sw = sw;
+  sort_home = home;
+  qsort(m, n, sizeof *m, by_host);
+  uint32_t hosts = spx_mcast_hosts(m, n, host), half = (hosts + 1) / 2, seen = 1, cut = n, off = UINT32_MAX;
+  bool border = false;
+  for (uint32_t i = 1; i < n; i++) {
+    if (host(m[i].proc) == host(m[i - 1].proc)) continue;
+    bool at_border = sw && place(m[i].proc) != place(m[i - 1].proc);
+    uint32_t d = seen > half ? seen - half : half - seen;
+    if (at_border > border || (at_border == border && d < off)) {
+      cut = i;
+      off = d;
+      border = at_border;
+    }
+    seen++;
+  }
+  if (cut > 1) qsort(m + 1, cut - 1, sizeof *m, by_number);
+  if (n > cut + 1) qsort(m + cut + 1, n - cut - 1, sizeof *m, by_number);
+  return cut;
+}

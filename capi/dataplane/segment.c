@@ -87,7 +87,8 @@ static void read_settings(void)
       .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, yields[crowded_by], UINT32_MAX),
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
       .mcast_shelf = spx_setting_begin(SPX_SET_MCAST_SHELF, 256u << 20, UINT64_MAX),
-      .mcast_chain = spx_setting_begin(SPX_SET_MCAST_CHAIN, 256u << 10, UINT64_MAX),
+      .mcast_fork = spx_setting_begin(SPX_SET_MCAST_FORK, 64u << 10, UINT64_MAX),
+      .mcast_chain = spx_setting_begin(SPX_SET_MCAST_CHAIN, 32u << 10, UINT64_MAX),
   };
   if (spx_set.eager_max != EAGER) /* set, and the other one is not perhaps */
     spx_set.net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, spx_set.eager_max, NET_EAGER);

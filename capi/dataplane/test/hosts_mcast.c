@@ -1,4 +1,4 @@
-/* What mcast.c does, between hosts of two processes: long messages are relayed, and go from host to host in chains, also with little room for them. */
+/* What mcast.c does, between hosts of two processes: long messages are relayed, and go from host to host in chains and in forks, also with little room for them. */
 // sources: @job
 // sanitize: address,undefined thread
 // timeout: 240
@@ -8,10 +8,12 @@
 #include "mcast.c"
 #undef main
 
-int main(void)
+static int each(const char *fork)
 {
   int bad = 0;
-  setenv("SPX_MCAST_CHAIN", "17K", 1);
+  setenv("SPX_MCAST_FORK", fork, 1);
+  unsetenv("SPX_MCAST_SHELF");
+  victim = -1;
   bad += run_job((job){.procs = 6}, body) + run_job((job){.procs = 9}, body);
   for (int k = 0; k < 8; k++) {
     victim = k % 7;
@@ -24,5 +26,11 @@ int main(void)
   victim = 2;
   victim_until = 60;
   bad += run_job((job){.procs = 8, .killed = may_die}, body);
-  return bad != 0;
+  return bad;
+}
+
+int main(void)
+{
+  setenv("SPX_MCAST_CHAIN", "17K", 1);
+  return each("1") + each("1G") != 0;
 }

@@ -60,6 +60,32 @@ static void nonsense(int i, const uint8_t *wire, uint32_t n, uint32_t procs)
   free(again);
 }
 
+/* The halves of the members of other hosts: no host, and no switch if there are several, is in both; they are even, and in order. */
+static void halves(int i, const wire_case *c, spx_mcast_place *host)
+{
+  spx_member *m = malloc((c->n + 1) * sizeof *m);
+  uint32_t n = 0, home = c->home, hosts[2] = {0};
+  for (uint32_t k = 0; k < c->n; k++)
+    if (host(c->members[k].proc) != home) m[n++] = c->members[k];
+  uint32_t cut = n ? spx_mcast_halve(m, n, home, host, switches ? switch_of : NULL) : 0, switch_in[2] = {0};
+  if (n && (cut == 0 || cut > n)) fail(i, "no half");
+  for (uint32_t k = 0; k < n; k++) {
+    bool second = k >= cut, again = false;
+    for (uint32_t j = second ? cut : 0; j < k; j++) again = again || host(m[j].proc) == host(m[k].proc);
+    hosts[second] += !again;
+    if (switches) switch_in[second] |= 1u << switch_of(host(m[k].proc));
+    if (k > (second ? cut : 0) + 1 && m[k - 1].proc >= m[k].proc) fail(i, "a half is not in order");
+    for (uint32_t j = 0; second && j < cut; j++)
+      if (host(m[j].proc) == host(m[k].proc)) fail(i, "a host is in both halves");
+  }
+  bool one_switch = (switch_in[0] | switch_in[1]) == (switch_in[0] & switch_in[1]);
+  if (one_switch && hosts[0] + hosts[1] > 1 && (hosts[0] < hosts[1] || hosts[0] > hosts[1] + 1)) fail(i, "uneven");
+  if (!one_switch && hosts[1] && (switch_in[0] & switch_in[1])) fail(i, "a switch is in both halves");
+  free(m);
+}
+
+static uint32_t in_turn(uint32_t proc) { return proc % 5; }
+
 int main(void)
 {
   for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
@@ -78,6 +104,8 @@ int main(void)
       if (b[0].proc != c->branches[k].lead || len != c->branches[k].n) fail(i, "another tree");
     if (c->branches[k].n) fail(i, "branches are missing");
     if (c->procs < 1000) nonsense(i, want, bytes, c->procs);
+    halves(i, c, host_of);
+    if (!switches) halves(i, c, in_turn);
     free(m);
     free(want);
     free(got);
