@@ -320,9 +320,11 @@ static int unpark(void)
   return moved;
 }
 
-/* A process that sends and never waits would not see that the system has changed. */
+/* A process that sends and never waits would not see that the system has changed, or an I/O process has died. */
 static void follow(void)
 {
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths) && !spx_replay_on)
+    spx_glance();
   if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->layout_seq, __ATOMIC_RELAXED) != spx_map.seen_layout) &&
       !spx_replay_on)
     spx_glance();

@@ -106,8 +106,8 @@ static void look(relay *r, int i)
   if (strcmp(direction, "out") != 0 && w->tos == 0)
     relay_fail("what comes from cluster %d is for no cluster: a relay needs links with both ends", w->cluster);
   if (r->verbose)
-    fprintf(stderr, "spx-iop: world %d is cluster %d, of %d processes (%s); what comes from there goes to %d\n", i,
-            w->cluster, w->size, direction, w->tos);
+    fprintf(stderr, "spx-iop: world %d is cluster %d, of %d processes (%s%s); what comes from there goes to %d\n", i,
+            w->cluster, w->size, direction, w->heals ? ", replaced when they die" : "", w->tos);
   MPI_Info_free(&info);
 }
 

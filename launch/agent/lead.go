@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"libspx/cluster/layout"
 	"libspx/launch/control"
 	"libspx/launch/hosts"
 	"libspx/launch/job"
@@ -229,6 +230,15 @@ func (a *agent) startParts(h *elsewhere) {
 	for _, p := range h.attached.parts {
 		a.step(job.Attached{Part: p})
 	}
+	a.change(func(l *layout.Layout) { // all of them come: who comes first waits for the others, also if they were given up
+		for _, p := range h.attached.parts {
+			if k := p - 1; k < len(l.Clusters) {
+				l.Clusters[k].Heals = true
+			} else {
+				l.IOPs[k-len(l.Clusters)].Heals = true
+			}
+		}
+	})
 	for _, p := range h.attached.parts {
 		a.restartPart(p)
 	}

@@ -31,12 +31,18 @@ const apartLimit = 40 * time.Second
 // newApart makes the files of a system at an address of its own. %P in its text stands for the program, %A for the address.
 func newApart(t *testing.T, text string) *apart {
 	t.Helper()
+	return newApartAt(t, freeAddress(t), text)
+}
+
+// freeAddress is a port where nobody listens now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	return newApartAt(t, l.Addr().String(), text)
+	return l.Addr().String()
 }
 
 func newApartAt(t *testing.T, address, text string) *apart {
@@ -227,7 +233,7 @@ func TestJoinsWhileRunning(t *testing.T) {
 [[cluster]]
 name = "a"
 program = "%P"
-args = ["send", "1500", "2"]
+args = ["send", "90000", "2", "stop"]
 ranks = 2
 [[cluster]]
 name = "b"
@@ -252,7 +258,8 @@ choice = "round-robin"
 	s.await("b")
 	c := s.start("c", "-l")
 	s.await("c")
-	a.ends(0, "[a.0] rank 0 sent 1500\n", "[a.1] rank 1 sent 1500\n")
+	s.write("stop", "", "")
+	a.ends(0, "[a.0] rank 0 sent ", "[a.1] rank 1 sent ")
 	b.ends(0, "[b.0] b: 2 ranks\n")
 	c.ends(0, "[c.0] c: 1 ranks\n")
 }
@@ -330,7 +337,7 @@ func TestApartAgain(t *testing.T) {
 [[cluster]]
 name = "a"
 program = "%P"
-args = ["send", "2500", "2"]
+args = ["send", "90000", "2", "stop"]
 ranks = 1
 [[cluster]]
 name = "b"
@@ -369,7 +376,8 @@ to = "b"
 			}
 			again := s.start("b", "-l")
 			s.await("b") // messages come to it
-			a.ends(0, "[a.0] rank 0 sent 2500\n")
+			s.write("stop", "", "")
+			a.ends(0, "[a.0] rank 0 sent ")
 			again.ends(0, "[b.0] b: 1 ranks\n")
 			c.ends(0, "[c.0] c: 1 ranks\n")
 		})

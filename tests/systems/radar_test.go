@@ -106,3 +106,39 @@ func TestRadar(t *testing.T) {
 		t.Errorf("the picture has %d colours", len(colours))
 	}
 }
+
+// Each cluster of the radar is started by an spxrun of its own, and the fifth comes when the others have been at work for a while: it gets what the others got, and all come to what one process
+// comes to. Nothing is built again.
+func TestRadarGrows(t *testing.T) {
+	dir := radar(t)
+	in(t, dir, "./alone", "200", "expected.txt", "expected.png")
+	in(t, dir, "./alone", "200", "expected-faint.txt", "expected-faint.png", "12")
+	text, err := os.ReadFile(filepath.Join(dir, "apart.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &apart{t: t, dir: dir, file: filepath.Join(dir, "grows.toml"), on: func(string) []string { return nil }}
+	s.key("radar.key")
+	if err := os.WriteFile(s.file, bytes.Replace(text, []byte("127.0.0.1:7405"), []byte(freeAddress(t)), 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var all []*running
+	for _, cluster := range []string{"detect", "input", "doppler", "compress"} {
+		all = append(all, s.start(cluster))
+	}
+	for limit := time.Now().Add(apartLimit); ; time.Sleep(5 * time.Millisecond) {
+		if info, err := os.Stat(filepath.Join(dir, "report.txt")); err == nil && info.Size() > 0 {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal("nothing was detected")
+		}
+	}
+	for _, r := range append(all, s.start("watch")) {
+		r.ends(0)
+	}
+	same(t, dir, "report.txt", "expected.txt")
+	same(t, dir, "radar.png", "expected.png")
+	same(t, dir, "faint.txt", "expected-faint.txt")
+	same(t, dir, "faint.png", "expected-faint.png")
+}

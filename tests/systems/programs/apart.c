@@ -1,4 +1,4 @@
-/* apart send COUNT MS: every rank sends COUNT numbered messages to MPISP_CLUSTER_OUT, one in MS ms. apart receive [FILE]: every rank receives until nothing comes any
+/* apart send COUNT MS [STOP]: every rank sends COUNT numbered messages to MPISP_CLUSTER_OUT, one in MS ms, or until there is a file STOP. apart receive [FILE]: every rank receives until nothing comes any
  * more, and says how many those were: of every sender all between the first and the last, each once. apart share [FILE]: the same where others receive some of them.
  * FILE is made when the first has come. */
 #define _GNU_SOURCE
@@ -21,17 +21,18 @@ static void fail(const char *what, int a, int b)
   MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-static void send_all(int rank, int count, int ms)
+static void send_all(int rank, int count, int ms, const char *stop)
 {
   int data[SIZE] = {0};
-  for (int i = 0; i < count; i++) {
+  int i;
+  for (i = 0; i < count && !(stop && access(stop, F_OK) == 0); i++) {
     data[0] = rank;
     data[1] = i;
     data[SIZE - 1] = i ^ rank;
     MPI_Send(data, i % 2 ? SIZE : 2, MPI_INT, MPISP_CLUSTER_OUT, 7, MPI_COMM_WORLD);
     if (ms) usleep(ms * 1000u);
   }
-  printf("rank %d sent %d\n", rank, count);
+  printf("rank %d sent %d\n", rank, i);
 }
 
 static void receive_all(int rank, bool all, const char *file)
@@ -64,7 +65,7 @@ int main(int argc, char **argv)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (argc > 3 && !strcmp(argv[1], "send"))
-    send_all(rank, atoi(argv[2]), atoi(argv[3]));
+    send_all(rank, atoi(argv[2]), atoi(argv[3]), argc > 4 ? argv[4] : NULL);
   else
     receive_all(rank, argc > 1 && !strcmp(argv[1], "receive"), argc > 2 ? argv[2] : NULL);
   MPI_Barrier(MPI_COMM_WORLD);
