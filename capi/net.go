@@ -4,6 +4,7 @@ package main
 #include "dp.h"
 #include "net_conn.h"
 #include "runtime.h"
+#include "settings.h"
 static uint32_t net_word(uint32_t i, int what)
 {
   spx_proc *p = spx_proc_of(i);
@@ -13,6 +14,7 @@ static uint32_t net_word(uint32_t i, int what)
 import "C"
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -76,6 +78,10 @@ func startNet(info *startInfo) (err error) {
 		return err
 	}
 	s.id.Ways = s.policy.String()
+	if s.id.TLS = C.spx_setting_begin(C.SPX_SET_TLS, 0, 1) != 0; s.id.TLS {
+		s.id.Ways += " SPX_TLS=1"
+		C.spx_net_sealed = true
+	}
 	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp, Short: noDescriptors}
 	if s.listener, err = inheritedListener(); err != nil {
 		return fail(C.MPI_ERR_OTHER, "%v", err)
@@ -189,7 +195,7 @@ func forgetPair(p tcp.Process) {
 
 // handOver gives a connection to the data plane. False: there was no descriptor for it, and it is closed.
 func handOver(c net.Conn, p tcp.Process) bool {
-	fd, err := socketOf(c)
+	fd, err := socketOf(c, p)
 	if err != nil {
 		forgetPair(p)
 		complain(fmt.Sprintf("connections: %v", err), fmt.Sprintf("the connection with %v: %v", describe(p), err))
@@ -199,8 +205,11 @@ func handOver(c net.Conn, p tcp.Process) bool {
 	return true
 }
 
-// socketOf takes the socket out of Go's hands.
-func socketOf(c net.Conn) (fd int, err error) {
+// socketOf takes the socket out of Go's hands; with TLS, it is one before it.
+func socketOf(c net.Conn, p tcp.Process) (fd int, err error) {
+	if sealed, ok := c.(*tls.Conn); ok {
+		return sealedSocket(sealed, p)
+	}
 	defer spare.take() // when the close has given one back
 	defer c.Close()
 	raw, err := c.(*net.TCPConn).SyscallConn()
@@ -358,6 +367,9 @@ func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
 		noDescriptors(err)
 		c, verdict, err = tcp.Dial(addressOf(p.Number).String(), &s.id, p)
 	}
+	if s.id.TLS && errors.Is(err, tcp.ErrKey) {
+		s.server.Refused.Key.Add(1)
+	}
 	if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {
 		endDiffering(p, differ.Theirs)
 	}
@@ -383,7 +395,7 @@ func noDescriptors(err error) {
 
 // endDiffering ends the job: messages between these two would not arrive.
 func endDiffering(p tcp.Process, theirs string) {
-	text := C.CString(fmt.Sprintf("the processes of a job must have the same SPX_CONNECTIONS and SPX_TOPOLOGY; this one has %s, but %s has %s",
+	text := C.CString(fmt.Sprintf("the processes of a job must have the same SPX_CONNECTIONS, SPX_TOPOLOGY and SPX_TLS; this one has %s, but %s has %s",
 		netState.id.Ways, describe(p), theirs))
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
@@ -411,6 +423,9 @@ func cause(err error) string {
 	case errors.Is(err, syscall.EMFILE):
 		return "; this process has all the descriptors that it may have (ulimit -n)"
 	case errors.Is(err, tcp.ErrKey), errors.Is(err, tcp.ErrTongue):
+		if netState.id.TLS {
+			return "; another program listens there, or passes on what it hears"
+		}
 		return "; another program listens there"
 	}
 	return ""

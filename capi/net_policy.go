@@ -96,7 +96,11 @@ func descriptorsForConnections() uint64 {
 		return 256
 	}
 	most := min(l.Cur, 1<<20) / 4 * 3
-	return max(8, most-min(16, most))
+	most -= min(16, most)
+	if netState.id.TLS {
+		most /= descriptorsOfSealed
+	}
+	return max(8, most)
 }
 
 func (p *policy) parse(text string) error {

@@ -41,7 +41,7 @@ typedef struct arrival {
   uint32_t peer, life;
 } arrival;
 
-bool spx_net_on;
+bool spx_net_on, spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
 static int epoll = -1, bell_fd = -1;
 static bool sleeping_here; /* a thread sleeps on the sockets */

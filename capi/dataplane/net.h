@@ -49,6 +49,8 @@ SPX_HIDDEN void spx_net_wake(const spx_seg *file, uint32_t i);
 
 /* Bytes that have been sent and that no other host's kernel has yet, those for processes that are gone left aside. */
 SPX_HIDDEN uint64_t spx_net_unsent(void);
+/* The sockets lead to the engine, which encrypts: bytes that were sent are still in this process for a while (SPX_IN_UNSETTLED). */
+SPX_HIDDEN extern bool spx_net_sealed;
 
 /* ---- between the engine, which makes connections, and this file, which uses them ---------------------------------- */
 /* Whom to connect with, which connections have ended, and that processes have come or gone is written to fd, 4 bytes each (net_conn.h). */

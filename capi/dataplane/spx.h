@@ -324,6 +324,7 @@ enum {
   SPX_IN_START,
   SPX_IN_STOP,
   SPX_IN_STOPPED,
+  SPX_IN_UNSETTLED, /* a0: gets how many connections have bytes in the hands of the engine (SPX_TLS=1) */
   SPX_IN_SESSION_LEVEL,
   SPX_IN_FT /* deaths and control messages, capi/ft.go */,
   SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */,

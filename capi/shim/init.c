@@ -191,7 +191,8 @@ static void drain(void)
     spx_mcast_leave();
     int n = undelivered();
     spx_unlock();
-    if (n == 0) return;
+    spx_frame f = {.fn = SPX_IN_UNSETTLED};
+    if (n == 0 && (!spx_net_sealed || spx_go_internal(&f) != MPI_SUCCESS || f.a[0].i == 0)) return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     spx_wait_event(ticket, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 10000000u);
   }

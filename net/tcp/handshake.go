@@ -19,6 +19,7 @@ type Identity struct {
 	Key  [32]byte
 	Self Process
 	Ways string // which ways messages take, in words: the same in all processes of a job, or they would not arrive
+	TLS  bool   // what follows the proofs is encrypted; it has to be in Ways
 }
 
 // A Verdict is how the end that was called answers.
@@ -48,7 +49,7 @@ var (
 
 const (
 	magic      = 0x54585053 // "SPXT"
-	version    = 3
+	version    = 4
 	nonceBytes = 32
 	macBytes   = sha256.Size
 	waysBytes  = 16
@@ -103,41 +104,69 @@ func mac(key *[32]byte, role string, hello, nonce []byte) []byte {
 	return m.Sum(nil)
 }
 
-// Call is the handshake of the end that has connected, with the process to. The error is that of the stream, ErrKey, ErrTongue, or a
-// *WaysError; an end that is not to closes the stream. A caller that gets an error does not use the stream, and closes it: the other end, which waits for
-// the confirmation of Taken, sees that.
+// The roles in which a proof is given.
+const (
+	roleFrom   = "from"
+	roleTo     = "to"
+	roleDiffer = "to, and it differs" // of the end that was called, if messages take other ways there
+)
+
+// Call is the handshake of the end that has connected, with the process to, over a stream that stays as it is: not for an identity with TLS. The error is that of
+// the stream, ErrKey, ErrTongue, or a *WaysError; an end that is not to closes the stream. A caller that gets an error does not use the stream, and closes it:
+// the other end, which waits for the confirmation of Taken, sees that.
 func Call(s io.ReadWriter, id *Identity, to Process) (Verdict, error) {
+	_, v, err := call(s, id, to)
+	return v, err
+}
+
+// call is Call for any identity, and returns the stream that goes on: with TLS it is another one.
+func call(s io.ReadWriter, id *Identity, to Process) (io.ReadWriter, Verdict, error) {
 	h := hello{job: id.Job, from: id.Self, to: to, ways: digest(id.Ways)}
 	rand.Read(h.nonce[:])
 	said := h.encode()
 	if _, err := s.Write(said); err != nil {
-		return 0, err
+		return s, 0, err
 	}
 	var challenge [nonceBytes + macBytes]byte
 	if _, err := io.ReadFull(s, challenge[:]); err != nil {
-		return 0, fmt.Errorf("no challenge: %w", err)
+		return s, 0, fmt.Errorf("no challenge: %w", err)
 	}
 	nonce := challenge[:nonceBytes]
-	if !hmac.Equal(challenge[nonceBytes:], mac(&id.Key, "to", said, nonce)) {
-		return 0, ErrKey
+	differ := hmac.Equal(challenge[nonceBytes:], mac(&id.Key, roleDiffer, said, nonce))
+	if !differ && !hmac.Equal(challenge[nonceBytes:], mac(&id.Key, roleTo, said, nonce)) {
+		return s, 0, ErrKey
 	}
-	if _, err := s.Write(mac(&id.Key, "from", said, nonce)); err != nil {
-		return 0, err
+	if _, err := s.Write(mac(&id.Key, roleFrom, said, nonce)); err != nil {
+		return s, 0, err
+	}
+	if !differ {
+		sealed, err := seal(s, id, true, said, nonce)
+		if err != nil {
+			return s, 0, err
+		}
+		s = sealed
 	}
 	var verdict [1]byte
 	if _, err := io.ReadFull(s, verdict[:]); err != nil {
-		return 0, fmt.Errorf("no verdict: %w", err)
+		return s, 0, fmt.Errorf("no verdict: %w", err)
 	}
-	switch v := Verdict(verdict[0]); v {
+	v := Verdict(verdict[0])
+	if differ && v != Differs {
+		return s, 0, ErrTongue
+	}
+	switch v {
 	case Taken:
 		_, err := s.Write(verdict[:])
-		return v, err
+		return s, v, err
 	case Elsewhere:
-		return v, nil
+		return s, v, nil
 	case Differs:
-		return v, readWays(s)
+		if !differ {
+			return s, 0, ErrTongue
+		}
+		return s, v, readWays(s)
 	}
-	return 0, ErrTongue
+	return s, 0, ErrTongue
 }
 
 func readWays(s io.Reader) error {
@@ -160,39 +189,53 @@ func writeWays(s io.Writer, ways string) error {
 }
 
 // Answer is the handshake of the end that was called. decide is asked once it is proved who calls. Errors: that of the stream,
-// ErrStranger, ErrOld, ErrKey; then nothing that a stranger could use was said. A caller that was told Taken may have given up meanwhile: so it confirms, and
+// ErrStranger, ErrOld, ErrKey; then nothing that a stranger could use was said. As Call, it is not for an identity with TLS. A caller that was told Taken may have given up meanwhile: so it confirms, and
 // Answer returns Taken without an error only then.
 func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (from Process, v Verdict, err error) {
+	_, from, v, err = respond(s, id, decide)
+	return from, v, err
+}
+
+// respond is Answer for any identity, and returns the stream that goes on.
+func respond(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (t io.ReadWriter, from Process, v Verdict, err error) {
 	var said [helloBytes]byte
 	if _, err := io.ReadFull(s, said[:]); err != nil {
-		return from, 0, err
+		return s, from, 0, err
 	}
 	h, ok := decodeHello(said[:])
 	switch {
 	case !ok || h.job != id.Job || h.to.Number != id.Self.Number || h.from.Number == id.Self.Number:
-		return from, 0, ErrStranger
+		return s, from, 0, ErrStranger
 	case h.to.Life != id.Self.Life:
-		return from, 0, ErrOld
+		return s, from, 0, ErrOld
 	}
 	var nonce [nonceBytes]byte
 	rand.Read(nonce[:])
-	if _, err := s.Write(append(nonce[:], mac(&id.Key, "to", said[:], nonce[:])...)); err != nil {
-		return from, 0, err
+	role, differ := roleTo, h.ways != digest(id.Ways)
+	if differ {
+		role = roleDiffer
+	}
+	if _, err := s.Write(append(nonce[:], mac(&id.Key, role, said[:], nonce[:])...)); err != nil {
+		return s, from, 0, err
 	}
 	var proof [macBytes]byte
 	if _, err := io.ReadFull(s, proof[:]); err != nil {
-		return from, 0, err
+		return s, from, 0, err
 	}
-	if !hmac.Equal(proof[:], mac(&id.Key, "from", said[:], nonce[:])) {
-		return from, 0, ErrKey
+	if !hmac.Equal(proof[:], mac(&id.Key, roleFrom, said[:], nonce[:])) {
+		return s, from, 0, ErrKey
 	}
-	if h.ways != digest(id.Ways) {
-		return h.from, Differs, writeWays(s, id.Ways)
+	if differ {
+		return s, h.from, Differs, writeWays(s, id.Ways)
 	}
+	if t, err = seal(s, id, false, said[:], nonce[:]); err != nil {
+		return s, from, 0, err
+	}
+	s = t
 	v = decide(h.from)
 	word := [1]byte{byte(v)}
 	if _, err = s.Write(word[:]); err == nil && v == Taken {
 		_, err = io.ReadFull(s, word[:])
 	}
-	return h.from, v, err
+	return s, h.from, v, err
 }

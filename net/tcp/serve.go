@@ -22,7 +22,7 @@ type Server struct {
 	Identity Identity
 	// Decide says whether a connection with a process, which has proved who it is, is taken. Calls of it may overlap.
 	Decide func(from Process) Verdict
-	// Adopt gets a connection that was taken.
+	// Adopt gets a connection that was taken: a *tls.Conn, if the identity says so.
 	Adopt func(c net.Conn, from Process)
 	// Failed is told of a connection that Decide has taken and whose caller has given it up.
 	Failed func(from Process)
@@ -93,7 +93,7 @@ func (s *Server) leave(c net.Conn) {
 func (s *Server) answer(c net.Conn) {
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with its caller
 	proved := false
-	from, verdict, err := Answer(c, &s.Identity, func(from Process) Verdict {
+	stream, from, verdict, err := respond(c, &s.Identity, func(from Process) Verdict {
 		proved = true
 		s.leave(c)
 		c.SetDeadline(time.Now().Add(confirmation)) //nolint:errcheck // see above
@@ -104,7 +104,7 @@ func (s *Server) answer(c net.Conn) {
 	}
 	if err == nil && verdict == Taken {
 		c.SetDeadline(time.Time{}) //nolint:errcheck // see above
-		s.Adopt(c, from)
+		s.Adopt(stream.(net.Conn), from)
 		return
 	}
 	c.Close()
@@ -126,18 +126,18 @@ func (s *Server) answer(c net.Conn) {
 	}
 }
 
-// Dial connects with the process to at address, and calls it. It gives up after patience.
+// Dial connects with the process to at address, and calls it. It gives up after patience. The connection is a *tls.Conn if the identity says so.
 func Dial(address string, id *Identity, to Process) (net.Conn, Verdict, error) {
 	c, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
 		return nil, 0, err
 	}
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with the other end
-	verdict, err := Call(c, id, to)
+	stream, verdict, err := call(c, id, to)
 	if err != nil || verdict != Taken {
 		c.Close()
 		return nil, verdict, err
 	}
 	c.SetDeadline(time.Time{}) //nolint:errcheck // see above
-	return c, verdict, nil
+	return stream.(net.Conn), verdict, nil
 }

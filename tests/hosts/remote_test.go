@@ -35,6 +35,13 @@ func TestMain(m *testing.M) {
 		serveRemote()
 		return
 	}
+	if len(os.Args) == 2 && os.Args[1] == "listen" {
+		if err := listen(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
