@@ -11,6 +11,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -287,6 +288,9 @@ func (o *options) more(cells []cell, args []string, impl, size, r string, n int)
 	}
 	if len(got) == 0 {
 		c := cell{Impl: impl, Hosts: o.hosts, How: "bcast", Why: fmt.Sprint(err)}
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.ExitCode() == 124 {
+			c.Why = fmt.Sprint("not within ", o.limit)
+		}
 		c.Bytes, _ = strconv.Atoi(size) // they are numbers that flags have given
 		c.R, _ = strconv.Atoi(r)
 		got[c.How] = &c
