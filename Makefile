@@ -266,6 +266,10 @@ topology: build ## 20 networks of 8 hosts and 3 switches (namespaces, as root), 
 soak: build ## MESSAGES=100000000 messages over TCP while connections come and go, in three settings: none lost, doubled, out of order
 	@cd $(ROOT) && SPX_SOAK_MESSAGES=$${MESSAGES:-100000000} $(GO) test -count=1 -timeout 0 -v -run 'TestSoak' ./tests/gates
 
+.PHONY: storm
+storm: build ## the radar of examples/ while its processes die for SECONDS=300, on one host, and on three that are off the network for moments (as root): nothing missing, nothing twice
+	@cd $(ROOT) && SPX_GATE_SECONDS=$(or $(SECONDS),300) $(GO) test -count=1 -timeout 0 -v -run 'TestRadarSurvives' ./tests/systems
+
 .PHONY: sim
 sim: ## the failure machines under the seeded simulator, at most LIMIT long (0: as long as it takes): SCHEDULES=100000 SEED=1 LIMIT=60s
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run 'TestJobs|TestDeath|TestScenarios|TestMulticast' ./sim -schedules $${SCHEDULES:-100000} -seed $${SEED:-1} -limit $${LIMIT:-60s}

@@ -154,8 +154,30 @@ func functionsNames(t *api.Tables) []byte {
 			fmt.Fprintf(w, "  [SPX_FN_%s] = %s,\n", ident(f), m)
 		}
 	}
+	w.WriteString("};\n\nconst uint8_t spx_fn_local[SPX_FN_COUNT] = {\n")
+	for _, f := range t.Functions {
+		if local(f) {
+			fmt.Fprintf(w, "  [SPX_FN_%s] = 1,\n", ident(f))
+		}
+	}
 	w.WriteString("};\n")
 	return []byte(w.String())
+}
+
+// local functions do nothing but look things up, or note them, in the process itself: no message is sent, and none is waited for or looked for.
+func local(f *api.Function) bool {
+	switch f.Chapter {
+	case "attr", "error", "group", "info", "op", "tools", "type":
+		return true
+	case "env":
+		return f.State != "active" || strings.Contains(f.Name, "_mem") || strings.Contains(f.Name, "_get_")
+	case "comm":
+		return slices.Contains([]string{"MPI_Comm_compare", "MPI_Comm_get_info", "MPI_Comm_get_name", "MPI_Comm_group", "MPI_Comm_rank", "MPI_Comm_remote_group", "MPI_Comm_remote_size",
+			"MPI_Comm_set_info", "MPI_Comm_set_name", "MPI_Comm_size", "MPI_Comm_test_inter"}, f.Name)
+	case "cluster":
+		return !slices.Contains([]string{"MPISP_Commit", "MPISP_Repair", "MPISP_Pass"}, f.Name)
+	}
+	return false
 }
 
 // makes are the kinds of objects that a function may give to the user, as bits.

@@ -281,6 +281,8 @@ static void wait_for_room(void)
 
 void spx_replay_enter(uint32_t fn)
 {
+  int kind = x.kind(fn);
+  if (kind & SPX_REPLAY_LOCAL) return;
   spx_lock();
   x.observes = true;
   spx_poll(true);
@@ -290,7 +292,6 @@ void spx_replay_enter(uint32_t fn)
   x.busy = false;
   progress_outside();
   wait_for_room();
-  int kind = x.kind(fn);
   x.observes = kind & SPX_REPLAY_OBSERVES && !spx_io_process;
   if (kind & SPX_REPLAY_ASKS && spx_io_process) spx_core_asked(&spx_replay_core, false);
   spx_unlock();

@@ -9,8 +9,8 @@
 SPX_HIDDEN extern bool spx_replay_on;
 SPX_HIDDEN extern spx_core spx_replay_core;
 
-/* A function tells what has come without waiting for it; it asks for a message. */
-enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2 };
+/* A function tells what has come without waiting for it; it asks for a message; it has nothing to do with messages, and does not count as a call. */
+enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4 };
 
 typedef struct spx_replay_setup {
   uint32_t parties, iops; /* from which number on they are I/O processes */

@@ -379,6 +379,7 @@ SPX_HIDDEN extern int spx_forked;                  /* 1 in a child that was fork
 SPX_HIDDEN extern SPX_TLS uint32_t spx_fn;         /* function that this thread is in */
 SPX_HIDDEN extern const char *const spx_fn_name[]; /* zz_functions.c */
 SPX_HIDDEN extern const uint16_t spx_fn_makes[];   /* the same: 1 << SPX_K_* of what it may give to the user */
+SPX_HIDDEN extern const uint8_t spx_fn_local[];    /* the same: 1 if it has nothing to do with messages */
 
 /* ---- data plane ------------------------------------------------------------------------------------------------
  * Functions return an MPI error code (class) and leave a detail text by spx_detail; callers raise. Buffers and counts

@@ -106,7 +106,7 @@ static int kind_of(uint32_t fn)
   case SPX_FN_Recv_c:
   case SPX_FN_Irecv:
   case SPX_FN_Irecv_c: return SPX_REPLAY_ASKS;
-  default: return 0;
+  default: return spx_fn_local[fn] ? SPX_REPLAY_LOCAL : 0;
   }
 }
 

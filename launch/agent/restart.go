@@ -93,31 +93,35 @@ func ofPart(name string) string {
 	return " of " + name
 }
 
-// relayout enters the processes of a part that is started again into the table of the system: its parts are the clusters of that, and then the IOPs.
+// relayout gives the processes of a part that is started again the table of the system with themselves in it. The others are given it when those are there: before, nothing could be
+// made of it.
 func (a *agent) relayout(s *spawning) {
-	part, _, _ := partOf(a.spec, s.question.Message)
-	if part == 0 {
+	if part, _, _ := partOf(a.spec, s.question.Message); part == 0 {
 		return
 	}
-	var procs layout.Procs
-	for _, m := range s.members {
-		procs = append(procs, m.Proc)
-	}
-	text := a.change(func(l *layout.Layout) {
-		if k := part - 1; k < len(l.Clusters) {
-			c := &l.Clusters[k]
-			ranks := len(procs) - a.spec.Programs[a.programOf(part)].Standbys
-			c.World, c.Procs, c.Standbys, c.Lead = s.world, procs[:ranks], procs[ranks:], s.members[0].Serial+1
-			c.Heals = a.healsAgain(part, c.Heals)
-		} else {
-			l.IOPs[k-len(l.Clusters)].Heals = a.healsAgain(part, l.IOPs[k-len(l.Clusters)].Heals)
-			l.IOPs[k-len(l.Clusters)].World, l.IOPs[k-len(l.Clusters)].Proc = s.world, procs[0]
-		}
-	})
+	text := a.next(func(l *layout.Layout) { a.enter(l, s) })
 	for k := range s.question.Programs {
 		if text != "" {
 			s.question.Programs[k].Env = replaced(s.question.Programs[k].Env, layout.Variable, text)
 		}
+	}
+}
+
+// enter enters the processes of a part that is started again into a table: its parts are the clusters of that, and then the IOPs.
+func (a *agent) enter(l *layout.Layout, s *spawning) {
+	part, _, _ := partOf(a.spec, s.question.Message)
+	var procs layout.Procs
+	for _, m := range s.members {
+		procs = append(procs, m.Proc)
+	}
+	if k := part - 1; k < len(l.Clusters) {
+		c := &l.Clusters[k]
+		ranks := len(procs) - a.spec.Programs[a.programOf(part)].Standbys
+		c.World, c.Procs, c.Standbys, c.Lead = s.world, procs[:ranks], procs[ranks:], s.members[0].Serial+1
+		c.Heals = a.healsAgain(part, c.Heals)
+	} else {
+		l.IOPs[k-len(l.Clusters)].Heals = a.healsAgain(part, l.IOPs[k-len(l.Clusters)].Heals)
+		l.IOPs[k-len(l.Clusters)].World, l.IOPs[k-len(l.Clusters)].Proc = s.world, procs[0]
 	}
 }
 
@@ -153,6 +157,15 @@ func (a *agent) layoutText() string { return variable(a.spec.Programs[0].Env, la
 
 // change makes the next version of the table, for processes that are started from now on; empty: there is none. spread tells those that run.
 func (a *agent) change(how func(*layout.Layout)) string {
+	text := a.next(how)
+	if text != "" {
+		a.takeLayout(text)
+	}
+	return text
+}
+
+// next is what the table would be; empty: there is none.
+func (a *agent) next(how func(*layout.Layout)) string {
 	text := a.layoutText()
 	if text == "" {
 		return ""
@@ -167,7 +180,6 @@ func (a *agent) change(how func(*layout.Layout)) string {
 		a.say(fmt.Sprintf("the table of the system: %v", err))
 		return ""
 	}
-	a.takeLayout(text)
 	return text
 }
 

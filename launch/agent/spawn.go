@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"libspx/cluster/layout"
 	"libspx/core/mpierr"
 	"libspx/launch/control"
 	"libspx/launch/hosts"
@@ -290,6 +291,7 @@ func (a *agent) stepTaken(s *spawning) {
 			answer.Slots = append(answer.Slots, uint32(m.Proc))
 		}
 		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
+			a.change(func(l *layout.Layout) { a.enter(l, s) })
 			a.spread()
 		}
 		a.spawned(s, answer)

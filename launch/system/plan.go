@@ -113,23 +113,19 @@ func heals(c *config.Cluster) bool {
 	return c.Failure.Process == config.Replace || c.Failure.Cluster == config.Restart
 }
 
-// replayable refuses transparent takeover where messages go over a network: it is not dependable there.
+// replayable refuses transparent takeover where a standby is on another host than a rank whose vault it would need.
 func (p *planner) replayable() error {
-	const only = `takeover = "transparent" is for systems whose processes share memory on one host; use takeover = "notified"`
-	for _, c := range p.plan.System.Clusters {
-		if c.Takeover != config.Transparent {
+	for i, c := range p.plan.Layout.Clusters {
+		if !c.Replays {
 			continue
 		}
 		if p.cluster != "" {
-			return fmt.Errorf("cluster %s: %s, and start the whole system by one spxrun", c.Name, only)
+			return fmt.Errorf(`cluster %s: takeover = "transparent" is for systems that one spxrun starts as a whole`, p.plan.System.Clusters[i].Name)
 		}
-		if slices.ContainsFunc(p.job.Where, func(host int) bool { return host != p.job.Where[0] }) {
-			return fmt.Errorf("cluster %s: %s", c.Name, only)
-		}
-		for _, program := range p.job.Programs {
-			if slices.Contains(program.Env, "SPX_TRANSPORTS=tcp") {
-				return fmt.Errorf("cluster %s: %s (SPX_TRANSPORTS=tcp is set)", c.Name, only)
-			}
+		procs := slices.Concat(c.Procs, c.Standbys)
+		if slices.ContainsFunc(procs, func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] }) {
+			return fmt.Errorf(`cluster %s: takeover = "transparent" is for ranks and standbys on one host, in whose memory they keep what was received; use one host for the cluster, or takeover = "notified"`,
+				p.plan.System.Clusters[i].Name)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -86,16 +87,59 @@ type flight struct {
 	cmd        *exec.Cmd
 	rest, said strings.Builder
 	ended      chan struct{}
+	hosts      *testHosts
+}
+
+// testHosts are network namespaces; nil: all runs on this host.
+type testHosts struct {
+	script, prefix string
+	n              int
+}
+
+func newHosts(t *testing.T, n int) *testHosts {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes network namespaces")
+	}
+	script, err := filepath.Abs("../../scripts/hosts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &testHosts{script: script, prefix: "sg" + strconv.Itoa(os.Getpid()%100000), n: n}
+	t.Cleanup(func() { _ = exec.Command(script, "down", h.prefix).Run() })
+	if out, err := exec.Command(script, "up", h.prefix, strconv.Itoa(n)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return h
+}
+
+func (h *testHosts) name(i int) string { return h.prefix + strconv.Itoa(i%h.n+1) }
+
+// cut takes a host off the network for a while: its port of the switch lets nothing through (state 0), and then everything again (3).
+func (h *testHosts) cut(i int, pause time.Duration) error {
+	for _, state := range []string{"0", "3"} {
+		if err := exec.Command("ip", "netns", "exec", h.prefix+"sw", "bridge", "link", "set", "dev", fmt.Sprintf("port%d", i%h.n+1), "state", state).Run(); err != nil {
+			return err
+		}
+		if state == "0" {
+			time.Sleep(pause)
+		}
+	}
+	return nil
 }
 
 // launch starts a system in a folder, where its file is written to.
-func launch(t *testing.T, dir, text string, limit int) *flight {
+func launch(t *testing.T, dir, text string, limit int, on *testHosts) *flight {
 	t.Helper()
-	f := &flight{crew: crew{at: map[string]int{}, killed: map[string]time.Duration{}}, dir: dir, mark: harness.Mark(t), ended: make(chan struct{})}
+	f := &flight{hosts: on, crew: crew{at: map[string]int{}, killed: map[string]time.Duration{}}, dir: dir, mark: harness.Mark(t), ended: make(chan struct{})}
 	if err := os.WriteFile(filepath.Join(dir, "gate.toml"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	f.cmd = exec.Command(filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", strconv.Itoa(limit), "--system", "gate.toml")
+	words := []string{filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", strconv.Itoa(limit), "--system", "gate.toml"}
+	if on != nil {
+		words = slices.Concat([]string{on.script, "on", on.name(0)}, words, []string{"--rsh", on.script + " rsh"})
+	}
+	f.cmd = exec.Command(words[0], words[1:]...)
 	f.cmd.Dir, f.cmd.Stderr = dir, &f.said
 	f.cmd.Env = append(os.Environ(), "RADAR_TIMES=1", f.mark)
 	out, err := f.cmd.StdoutPipe()
@@ -122,7 +166,8 @@ func (f *flight) wait(t *testing.T, words string) {
 }
 
 // takeOff starts examples/radar/standby.toml with so many frames, one every 20 ms, standbys for each stage, and I/O processes that are started again, and computes what is to come of it.
-func takeOff(t *testing.T, frames, standbys, limit int) *flight {
+// With hosts each stage is on another one.
+func takeOff(t *testing.T, frames, standbys, limit int, on *testHosts) *flight {
 	t.Helper()
 	dir := radar(t)
 	text, err := os.ReadFile(filepath.Join(harness.Root(), "examples/radar/standby.toml"))
@@ -132,7 +177,12 @@ func takeOff(t *testing.T, frames, standbys, limit int) *flight {
 	in(t, dir, "./alone", strconv.Itoa(frames), "expected.txt", "expected.png")
 	file := strings.NewReplacer(`args = ["200"]`, fmt.Sprintf(`args = ["%d", "20"]`, frames), "standbys = 2", fmt.Sprintf("standbys = %d", standbys),
 		`iop = "degrade"`, "iop = \"restart\"\nrestarts = 1000").Replace(string(text))
-	return launch(t, dir, file, limit)
+	for i, c := range []string{"input", "compress", "doppler", "detect"} {
+		if on != nil {
+			file = strings.Replace(file, fmt.Sprintf("name = %q\n", c), fmt.Sprintf("name = %q\nhosts = [\"%s:%d\"]\n", c, on.name(i), 2+standbys), 1)
+		}
+	}
+	return launch(t, dir, file, limit, on)
 }
 
 // land waits for the end, and looks at what came of it: complete, in order, nothing twice.
@@ -150,28 +200,78 @@ func (f *flight) times() string {
 	return fmt.Sprintf("%d takeovers: median %.1f ms, worst %.1f ms", len(f.took), ms(f.took[len(f.took)/2]), ms(f.took[len(f.took)-1]))
 }
 
-// Each rank of the radar dies, one after another, each as soon as the one before was taken over and some frames have gone by. Nobody sends anything again after a time: what is lost on the way to an
-// I/O process that has not heard yet who has the rank, or on its way back, is waited for in vain.
-func TestRadarLosesEachRank(t *testing.T) {
+// I/O processes of a system die on every host, are started again, and die again.
+func TestStartedAgainDiesAgain(t *testing.T) {
 	const frames = 200
-	f := takeOff(t, frames, 2, 40)
-	for _, stage := range []string{"input", "compress", "doppler", "detect"} {
-		for _, rank := range []string{"0", "1"} {
-			name, before := stage+" "+rank, f.size("report.txt")
-			f.until(func() bool {
-				return slices.Contains(f.names(), name) && len(f.names()) == 8 && f.size("report.txt") > before
-			})
-			if f.over() {
-				break
-			}
-			f.kill(name)
+	f := takeOff(t, frames, 1, 40, newHosts(t, 3))
+	f.until(func() bool { return len(f.names()) == 8 && len(harness.Marked(f.mark, "spx-iop")) == 12 })
+	known := harness.Marked(f.mark, "spx-iop")
+	victims := map[string]int{} // by network namespace
+	for _, pid := range known {
+		if host, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil {
+			victims[host] = pid
 		}
 	}
-	f.land(t, frames)
-	if len(f.took) < 8 {
-		t.Fatalf("%d ranks were taken over\n%s", len(f.took), f.said.String())
+	if len(victims) != 3 {
+		t.Errorf("I/O processes are on %d hosts", len(victims))
 	}
-	t.Log(f.times())
+	next := slices.Collect(maps.Values(victims))
+	for range 2 {
+		for _, pid := range next {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		next = nil
+		f.until(func() bool {
+			for _, pid := range harness.Marked(f.mark, "spx-iop") {
+				if !slices.Contains(known, pid) {
+					known, next = append(known, pid), append(next, pid)
+				}
+			}
+			return len(next) == len(victims)
+		})
+	}
+	f.land(t, frames)
+	if n := strings.Count(f.said.String(), "is started again (2 of"); n != len(victims) {
+		t.Errorf("%d I/O processes were started again twice\n%s", n, f.said.String())
+	}
+}
+
+// Each rank of the radar dies, one after another, each as soon as the one before was taken over and some frames have gone by. Nobody sends anything again after a time: what is lost on the way to an
+// I/O process that has not heard yet who has the rank, or on its way back, is waited for in vain. On several hosts one is off the network now and then, too, for less time than it takes to give it up.
+func TestRadarLosesEachRank(t *testing.T) {
+	const frames = 200
+	for _, hosts := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d hosts", hosts), func(t *testing.T) {
+			var on *testHosts
+			if hosts > 1 {
+				on = newHosts(t, hosts)
+			}
+			f := takeOff(t, frames, 2, 40, on)
+			for i, stage := range []string{"input", "compress", "doppler", "detect"} {
+				for _, rank := range []string{"0", "1"} {
+					name, before := stage+" "+rank, f.size("report.txt")
+					f.until(func() bool {
+						return slices.Contains(f.names(), name) && len(f.names()) == 8 && f.size("report.txt") > before
+					})
+					if f.over() {
+						break
+					}
+					f.kill(name)
+				}
+				if on == nil {
+					continue
+				}
+				if err := on.cut(i, 200*time.Millisecond); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.land(t, frames)
+			if len(f.took) < 8 {
+				t.Fatalf("%d ranks were taken over\n%s", len(f.took), f.said.String())
+			}
+			t.Log(f.times())
+		})
+	}
 }
 
 func (f *flight) over() bool {
@@ -209,7 +309,7 @@ func TestOrderSurvives(t *testing.T) {
 			for _, what := range []string{"send", "receive"} {
 				text += fmt.Sprintf("[[cluster]]\nname = %[1]q\nprogram = %[2]q\nargs = [%[1]q, \"%[3]d\"]\nranks = 2\nstandbys = 6\ntakeover = \"transparent\"\n", what, order, messages)
 			}
-			f := launch(t, t.TempDir(), text+fmt.Sprintf("[[link]]\nfrom = \"send\"\nto = \"receive\"\niops = 3\nchoice = %q\n", policy), 60)
+			f := launch(t, t.TempDir(), text+fmt.Sprintf("[[link]]\nfrom = \"send\"\nto = \"receive\"\niops = 3\nchoice = %q\n", policy), 60, nil)
 			f.until(func() bool { return len(f.names()) == 4 })
 			random, iops, ranks := rand.New(rand.NewSource(1)), 0, 0
 			for turn := 0; turn < 18 && !f.over(); turn++ {
@@ -240,8 +340,8 @@ func TestOrderSurvives(t *testing.T) {
 	}
 }
 
-// The radar while random ranks and I/O processes are killed: what it reports is complete, in order, and nothing twice. SPX_GATE_SECONDS says for how long: without it
-// nothing is done. SPX_GATE_SEED says which are killed.
+// The radar while random ranks and I/O processes are killed, on one host, and on three, which are off the network for moments as well: what it reports is complete, in order, and nothing twice.
+// SPX_GATE_SECONDS says for how long: without it nothing is done. SPX_GATE_SEED says what is done when.
 func TestRadarSurvives(t *testing.T) {
 	if os.Getenv("SPX_GATE_SECONDS") == "" {
 		t.Skip("SPX_GATE_SECONDS says for how long")
@@ -255,18 +355,23 @@ func TestRadarSurvives(t *testing.T) {
 		}
 	}
 	t.Logf("SPX_GATE_SEED=%d", seed)
-	standbys, frames := 4+seconds/12, seconds*80
-	f := takeOff(t, frames, standbys, 2*seconds+20)
-	iops, ranks := strike(f, rand.New(rand.NewSource(seed)), seconds, standbys)
-	f.land(t, frames)
-	if ranks == 0 || iops == 0 || len(f.took) < ranks-1 {
-		t.Fatalf("%d ranks and %d I/O processes were killed, and %d taken over\n%s", ranks, iops, len(f.took), f.said.String())
-	}
-	t.Logf("%d frames; %d ranks and %d I/O processes killed; %s", frames, ranks, iops, f.times())
+	t.Run("one host", func(t *testing.T) { storm(t, seconds, seed, nil) })
+	t.Run("three hosts", func(t *testing.T) { storm(t, seconds, seed, newHosts(t, 3)) })
 }
 
-// strike kills until the time is over or the system has ended: mostly ranks, as long as their stage has standbys, and every fourth time an I/O process.
-func strike(f *flight, random *rand.Rand, seconds, standbys int) (iops, ranks int) {
+func storm(t *testing.T, seconds int, seed int64, on *testHosts) {
+	standbys, frames := 4+seconds/12, seconds*100
+	f := takeOff(t, frames, standbys, 3*seconds+20, on)
+	ranks, iops, cuts := strike(t, f, rand.New(rand.NewSource(seed)), seconds, standbys)
+	f.land(t, frames)
+	if ranks == 0 || iops == 0 || len(f.took) < ranks-1 || on != nil && cuts == 0 {
+		t.Fatalf("%d ranks and %d I/O processes were killed, %d times a host was off the network, and %d ranks taken over\n%s", ranks, iops, cuts, len(f.took), f.said.String())
+	}
+	t.Logf("%d frames; %d ranks and %d I/O processes killed, %d times a host was off the network; %s", frames, ranks, iops, cuts, f.times())
+}
+
+// strike does harm until the time is over or the system has ended: mostly to ranks, as long as their stage has standbys.
+func strike(t *testing.T, f *flight, random *rand.Rand, seconds, standbys int) (ranks, iops, cuts int) {
 	died := map[string]int{}
 	over := time.After(time.Duration(seconds) * time.Second)
 	for {
@@ -276,18 +381,25 @@ func strike(f *flight, random *rand.Rand, seconds, standbys int) (iops, ranks in
 		}
 		select {
 		case <-f.ended:
-			return iops, ranks
+			return ranks, iops, cuts
 		case <-over:
-			return iops, ranks
+			return ranks, iops, cuts
 		case <-time.After(pause):
 		}
 		relays := harness.Marked(f.mark, "spx-iop")
 		names := slices.DeleteFunc(f.names(), func(name string) bool { return died[stage(name)] == standbys })
-		if (random.Intn(4) == 0 || iops == 0 && ranks > 2) && len(relays) > 0 {
+		dice := random.Intn(8)
+		switch {
+		case f.hosts != nil && (dice < 2 || cuts == 0 && ranks > 1):
+			if err := f.hosts.cut(random.Intn(f.hosts.n), time.Duration(100+random.Intn(300))*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			cuts++
+		case (dice < 4 || iops == 0 && ranks > 2) && len(relays) > 0:
 			if syscall.Kill(relays[random.Intn(len(relays))], syscall.SIGKILL) == nil {
 				iops++
 			}
-		} else if len(names) > 0 {
+		case len(names) > 0:
 			name := names[random.Intn(len(names))]
 			if died[stage(name)]++; f.kill(name) {
 				ranks++

@@ -43,28 +43,33 @@ func TestTransparent(t *testing.T) {
 	for name, c := range map[string]struct {
 		ranks, standbys int
 		victims         string
-		env             []string
 	}{
-		"nobody":            {4, 1, ",", nil},
-		"rank 0":            {4, 1, ",0@3.1,", nil},
-		"at the beginning":  {4, 1, ",2@0.1,", nil},
-		"long messages":     {4, 1, ",3@1.3,", nil},
-		"one after another": {4, 4, ",0@2.5,0@3.0,1@5.1,1@6.2,", nil},
-		"at the same time":  {4, 2, ",1@4.1,3@4.1,", nil},
-		"all":               {4, 4, ",0@1.1,1@1.2,2@1.3,3@1.4,", nil},
-		"at the end":        {4, 2, ",0@11.5,3@11.2,", nil},
+		"nobody":            {4, 1, ","},
+		"rank 0":            {4, 1, ",0@3.1,"},
+		"at the beginning":  {4, 1, ",2@0.1,"},
+		"long messages":     {4, 1, ",3@1.3,"},
+		"one after another": {4, 4, ",0@2.5,0@3.0,1@5.1,1@6.2,"},
+		"at the same time":  {4, 2, ",1@4.1,3@4.1,"},
+		"all":               {4, 4, ",0@1.1,1@1.2,2@1.3,3@1.4,"},
+		"at the end":        {4, 2, ",0@11.5,3@11.2,"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			o := transparent(t, c.ranks, c.standbys, 12, c.victims, c.env...)
-			if o.Status != 0 || !strings.Contains(o.Stdout, "done 12\n") {
-				t.Fatalf("exit status %d\n%s", o.Status, o.Text())
-			}
-			died := strings.Count(c.victims, "@")
-			if n := strings.Count(o.Stderr, "was killed by signal 9"); n != died {
-				t.Errorf("%d ranks have died, there should be %d\n%s", n, died, o.Text())
-			}
-			t.Logf("takeovers in %.1f ms", takeovers(t, o.Stdout))
-		})
+		for _, transport := range []string{"all", "tcp"} {
+			t.Run(name+"/"+transport, func(t *testing.T) {
+				var env []string
+				if transport == "tcp" {
+					env = []string{"SPX_TRANSPORTS=tcp"}
+				}
+				o := transparent(t, c.ranks, c.standbys, 12, c.victims, env...)
+				if o.Status != 0 || !strings.Contains(o.Stdout, "done 12\n") {
+					t.Fatalf("exit status %d\n%s", o.Status, o.Text())
+				}
+				died := strings.Count(c.victims, "@")
+				if n := strings.Count(o.Stderr, "was killed by signal 9"); n != died {
+					t.Errorf("%d ranks have died, there should be %d\n%s", n, died, o.Text())
+				}
+				t.Logf("takeovers in %.1f ms", takeovers(t, o.Stdout))
+			})
+		}
 	}
 }
 
@@ -76,10 +81,10 @@ func TestTransparentWithoutStandby(t *testing.T) {
 	}
 }
 
-// Over sockets it is not dependable, and is refused.
-func TestTransparentOverSockets(t *testing.T) {
-	o := transparent(t, 2, 1, 12, ",", "SPX_TRANSPORTS=tcp")
-	if o.Status == 0 || !strings.Contains(o.Stderr, "is for systems whose processes share memory on one host") || strings.Contains(o.Stdout, "done") {
+// A standby on another host than the ranks cannot have what they have received.
+func TestTransparentOnSeveralHosts(t *testing.T) {
+	o := file(t, "[[cluster]]\nname = \"work\"\nprogram = \"true\"\nranks = 2\nstandbys = 2\ntakeover = \"transparent\"\nhosts = [\"nowhere1:2\", \"nowhere2:2\"]\n")
+	if o.Status == 0 || !strings.Contains(o.Stderr, "is for ranks and standbys on one host") {
 		t.Errorf("exit status %d\n%s", o.Status, o.Text())
 	}
 }
