@@ -174,7 +174,7 @@ func takeOff(t *testing.T, frames, standbys, limit int, on *testHosts) *flight {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in(t, dir, "./alone", strconv.Itoa(frames), "expected.txt", "expected.png")
+	within(t, 50*time.Second+time.Duration(frames)*10*time.Millisecond, dir, "./alone", strconv.Itoa(frames), "expected.txt", "expected.png")
 	file := strings.NewReplacer(`args = ["200"]`, fmt.Sprintf(`args = ["%d", "20"]`, frames), "standbys = 2", fmt.Sprintf("standbys = %d", standbys),
 		`iop = "degrade"`, "iop = \"restart\"\nrestarts = 1000").Replace(string(text))
 	for i, c := range []string{"input", "compress", "doppler", "detect"} {

@@ -30,7 +30,12 @@ func radar(t *testing.T) (dir string) {
 
 func in(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	o := harness.Run(t, harness.Command{Args: args, Dir: dir, Limit: 50 * time.Second})
+	within(t, 50*time.Second, dir, args...)
+}
+
+func within(t *testing.T, limit time.Duration, dir string, args ...string) {
+	t.Helper()
+	o := harness.Run(t, harness.Command{Args: args, Dir: dir, Limit: limit})
 	if o.Status != 0 || o.Late || o.Stderr != "" {
 		t.Fatalf("%v: exit status %d, late: %v\n%s", args, o.Status, o.Late, o.Text())
 	}
