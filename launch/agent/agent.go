@@ -431,6 +431,8 @@ func (a *agent) messages() {
 			}
 		case *question:
 			a.serve(e)
+		case mayBegin:
+			tellSayers(a.sayings.begin(e.conn))
 		case hungUp:
 			a.hungUp(e.conn)
 		case fromHost:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"libspx/launch/service"
 )
@@ -203,7 +204,29 @@ func (a *agent) maySay(q *question) {
 	if a.machine.Ending() && !a.sayings.alike(q.Name, q.Text) {
 		q.Text = "" // it comes of that
 	}
-	tellSayers(a.sayings.ask(q.Name, speaking{who, q.conn, q.Text}))
+	list := a.sayings.ask(q.Name, speaking{who, q.conn, q.Text})
+	if _, own := q.conn.(*ownWord); !own && len(list) == 1 && list[0].number == service.SaidFirst {
+		time.AfterFunc(sameTime, func() { a.inbox.put(mayBegin{q.conn}) })
+		return
+	}
+	tellSayers(list)
+}
+
+// sameTime is how long the first one waits before it speaks: what others have asked at the same time is read meanwhile. What they ask when the job ends may only
+// come of that.
+const sameTime = 3 * time.Millisecond
+
+// mayBegin: the one who has asked first may speak, if it has not gone.
+type mayBegin struct{ conn client }
+
+// begin lists the answer for who has asked first, on this connection, and has not spoken.
+func (s *sayings) begin(conn client) (out []answer) {
+	for _, x := range s.inOrder {
+		if x.speaker.conn == conn && !x.spoken {
+			out = append(out, answer{conn, service.SaidFirst})
+		}
+	}
+	return out
 }
 
 func tellSayers(list []answer) {
