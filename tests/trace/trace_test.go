@@ -219,12 +219,12 @@ func TestDeath(t *testing.T) {
 	}
 	open := 0
 	for _, e := range tl.Events {
-		if e.Phase == "X" && e.Name == "MPI_Recv" && e.Args["unfinished"] == true {
+		if e.Phase == "X" && e.Name == "MPI_Sendrecv" && e.Args["unfinished"] == true {
 			open++
 		}
 	}
 	if open != 2 {
-		t.Errorf("%d calls of MPI_Recv that are not over, want 2", open)
+		t.Errorf("%d calls of MPI_Sendrecv that are not over, want 2", open)
 	}
 	tl, _ = run(t, 0, []string{"--with-ft"}, "3", compile(t, "dies"), "on")
 	for _, rank := range []int{0, 2} {
@@ -234,12 +234,12 @@ func TestDeath(t *testing.T) {
 	}
 	errors := 0
 	for _, e := range tl.Events {
-		if e.Phase == "X" && e.Name == "MPI_Recv" && e.Args["error"] == "MPIX_ERR_PROC_FAILED" {
+		if e.Phase == "X" && e.Name == "MPI_Sendrecv" && e.Args["error"] == "MPIX_ERR_PROC_FAILED" {
 			errors++
 		}
 	}
 	if errors != 2 {
-		t.Errorf("%d calls of MPI_Recv that failed, want 2", errors)
+		t.Errorf("%d calls of MPI_Sendrecv that failed, want 2", errors)
 	}
 }
 
