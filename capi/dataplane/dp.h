@@ -256,6 +256,8 @@ static inline spx_rec *spx_tx_room(spx_tx *tx, uint32_t bytes)
   return spx_tx_room_slow(tx, bytes);
 }
 
+/* While it is set (under the lock), who is woken up gets another processor than this thread's. */
+SPX_HIDDEN extern bool spx_ring_away;
 static inline void spx_bell_if_sleeping(spx_proc *p, uint32_t i)
 {
   if (SPX_UNLIKELY(__atomic_load_n(&p->sleeping, __ATOMIC_RELAXED))) spx_ring_bell(i);
@@ -511,6 +513,14 @@ SPX_HIDDEN bool spx_load_foreign(uint64_t now);
 SPX_HIDDEN void spx_load_spread(uint64_t now);
 /* The same where ranks outnumber processors: leaves one that has two ranks more than another. */
 SPX_HIDDEN void spx_load_level(uint64_t now);
+/* The processors that a process may use, as the kernel has them. */
+typedef struct {
+  uint64_t words[16];
+} spx_load_place;
+/* Keeps a process that sleeps from this thread's processor, where it would run at once, and in this thread's place, until spx_load_let_go.
+ * False: there is no other one for it. */
+SPX_HIDDEN bool spx_load_send_away(uint32_t peer, spx_load_place *was);
+SPX_HIDDEN void spx_load_let_go(uint32_t peer, const spx_load_place *was);
 /* Asks the kernel for short time slices for this thread, or for the usual ones. */
 SPX_HIDDEN void spx_load_slice(bool is_short);
 

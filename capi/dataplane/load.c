@@ -1,16 +1,20 @@
 /* load.c - who else uses our processors. docs/decisions/smp.md, "Waiting".
  *
  * A yield that comes back late says that somebody else had work to do. Among more ranks than processors that may be another rank:
- * then yielding is right. The processor times of the job's processes tell: have they together used what there was? If strangers
- * take a part, a yield is a gift to them.
+ * then yielding is right. The processor times of the job's processes tell: have they together used what there was, but for what nobody has
+ * used? If strangers take a part, a yield is a gift to them.
  * A process that sleeps is woken at once only if it asks for shorter turns than who runs (sched_attr.sched_runtime, Linux 6.12).
  * It gets no more time by that.
  * While strangers are about, the kernel places a woken process where it finds room, often beside its own partner. Two
  * ranks on one processor never run together, so the later of them moves on. Where ranks outnumber processors they take no more than
  * turns, and the kernel leaves three on one processor and one on the other for tens of milliseconds: the last of the three moves.
+ * Who is woken up often comes to the processor of who wakes it (virtual machines tell the kernel that an idle processor is not there), and runs
+ * first there, having slept. Who wants to go on meanwhile sends it to another one (spx_ring_away).
  */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +31,7 @@
 #define LEVEL_MOST 8u       /* ranks for each processor; with more of them one more or less makes no difference */
 
 static uint64_t probe_start; /* 0: no probe */
-static uint64_t probe_used;
+static uint64_t probe_used, probe_idle;
 static uint64_t moved;
 
 /* Processor time of the job's processes, in ns; 0: unknown. */
@@ -46,16 +50,40 @@ static uint64_t used_by_job(void)
   return seen ? sum * step : 0;
 }
 
+/* For how long the processors that this process may use had nothing to do, in ns; 0: unknown. */
+static uint64_t unused(void)
+{
+  char line[256];
+  cpu_set_t mine;
+  unsigned long long idle, waiting, sum = 0;
+  unsigned cpu;
+  FILE *f = sched_getaffinity(0, sizeof mine, &mine) == 0 ? fopen("/proc/stat", "re") : NULL;
+  while (f && fgets(line, sizeof line, f) && strncmp(line, "cpu", 3) == 0)
+    if (sscanf(line, "cpu%u %*u %*u %*u %llu %llu", &cpu, &idle, &waiting) == 3 && cpu < CPU_SETSIZE &&
+        CPU_ISSET(cpu, &mine))
+      sum += idle + waiting;
+  if (f) fclose(f);
+  return sum * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* Many processes look less often each. */
+static uint64_t probe_min(void)
+{
+  uint64_t n = 1 + spx_ranks_here / (8 * spx_segment->ncpus);
+  return PROBE_MIN * (n < 4 ? n : 4);
+}
+
 bool spx_load_foreign(uint64_t now)
 {
   if (!spx_crowded) return true; /* each has a processor of its own */
   uint64_t ns = now - probe_start;
-  if (probe_start && ns < PROBE_MIN) return false;
-  uint64_t used = used_by_job(), before = probe_used;
-  bool usable = probe_start && ns <= PROBE_MAX && before && used;
+  if (probe_start && ns < probe_min()) return false;
+  uint64_t used = used_by_job(), idle = unused(), used_before = probe_used, idle_before = probe_idle;
+  bool usable = probe_start && ns <= PROBE_MAX && used_before && used;
   probe_start = now;
   probe_used = used;
-  return usable && (double)(used - before) < OURS * (double)ns * spx_segment->ncpus;
+  probe_idle = idle;
+  return usable && (double)(used - used_before) + (double)(idle - idle_before) < OURS * (double)ns * spx_segment->ncpus;
 }
 
 static bool taken(uint32_t cpu, uint32_t *by)
@@ -94,6 +122,23 @@ void spx_load_spread(uint64_t now)
     move_to(to, &mine, now);
     return;
   }
+}
+
+bool spx_load_send_away(uint32_t peer, spx_load_place *was)
+{
+  cpu_set_t mine, less;
+  pid_t pid = (pid_t)spx_proc_of(peer)->pid;
+  if (sched_getaffinity(pid, sizeof mine, &mine) != 0) return false;
+  less = mine;
+  CPU_CLR(sched_getcpu(), &less);
+  if (CPU_COUNT(&less) == 0 || sched_setaffinity(pid, sizeof less, &less) != 0) return false;
+  memcpy(was, &mine, sizeof mine);
+  return true;
+}
+
+void spx_load_let_go(uint32_t peer, const spx_load_place *was)
+{
+  sched_setaffinity((pid_t)spx_proc_of(peer)->pid, sizeof *was, (const cpu_set_t *)was);
 }
 
 /* How many of the job's processes each processor has; whether this process is the last of those on its own. */

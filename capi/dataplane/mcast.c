@@ -15,7 +15,7 @@
 #include "far.h"
 #include "mcast_op.h"
 
-#define WIDE       16u         /* branches on a host whose processes outnumber its processors, also of the master */
+#define WIDE       16u         /* branches on a host whose processes outnumber its processors */
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
 
 /* What this process has sent to another one as a master. */
@@ -134,34 +134,30 @@ void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, cons
   }
 }
 
-/* Are all of them on this host, so few that handing each its record is less than waiting for the turn of one that does? */
-static bool are_few(const spx_member *m, uint32_t n)
-{
-  if (!spx_crowded || n > WIDE) return false;
-  while (n > 0 && host_of(m[n - 1].proc) == host_of(spx_me)) n--;
-  return n == 0;
-}
-
-/* The master is free after one record: the first member on its host, or else on its switch, looks after all others. */
-static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+/* The first member on this host, or else on its switch. */
+static uint32_t lead_of(const spx_member *m, uint32_t n)
 {
   uint32_t first = 0, home = switch_of(host_of(spx_me));
+  while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
+  for (first = first == n ? 0 : first; switches && first < n && switch_of(host_of(m[first].proc)) != home;) first++;
+  return first == n ? 0 : first;
+}
+
+/* The master is free after one record: one member looks after all others. Where processes outnumber processors it runs on another one than the
+ * master's: as a process that was asleep it would run first. */
+static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+{
   o->lead = SPX_NO_PEER;
   n = living(m, n);
   if (n == 0) return;
-  if (are_few(m, n)) {
-    o->direct = true;
-    spx_mcast_hand_on(h, m, n, data, len, NULL);
-    return;
-  }
-  while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
-  for (first = first == n ? 0 : first; switches && first < n && switch_of(host_of(m[first].proc)) != home;) first++;
-  if (first == n) first = 0;
+  uint32_t first = lead_of(m, n);
   spx_member lead = m[first];
   memmove(m + first, m + first + 1, (n - first - 1) * sizeof *m);
   h.number = lead.number;
   o->lead = lead.proc;
+  spx_ring_away = spx_crowded;
   put(lead.proc, h, m, n - 1, data, len);
+  spx_ring_away = false;
 }
 
 void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len, uint32_t to[2])

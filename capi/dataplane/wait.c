@@ -28,6 +28,7 @@
 #define INLETS_NS  100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
 uint64_t spx_events;
+bool spx_ring_away;
 int spx_due, spx_event_sleepers;
 static int
     looking; /* threads that wait and are awake: they look for messages. Counted with several threads only; under the lock */
@@ -59,7 +60,10 @@ void spx_ring_bell(uint32_t i)
   uint32_t slept = __atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST);
   bool other = i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST); /* a thread of ours that was not told of */
   if (!slept && !other) return;
+  spx_load_place was;
+  bool away = SPX_UNLIKELY(spx_ring_away) && slept && spx_load_send_away(i, &was);
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
+  if (away) spx_load_let_go(i, &was);
   if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_net_on)) spx_net_wake(spx_head(f), there);
   __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
