@@ -162,6 +162,9 @@ func decide(from tcp.Process) tcp.Verdict {
 	s := &netState
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if from.Number >= uint32(C.spx_map.nprocs) || isGone(from) {
+		return tcp.Gone
+	}
 	p := pairWith(from)
 	if p.made || p.answering || p.calling && s.id.Self.Number < from.Number {
 		return tcp.Elsewhere
@@ -282,6 +285,11 @@ func heed(want *os.File) {
 		word := binary.LittleEndian.Uint32(b[:])
 		const numbers = C.SPX_NET_CLOSED - 1
 		p := tcp.Process{Number: word & numbers}
+		if word >= C.SPX_NET_LOST {
+			p.Life = lifeOf(p.Number)
+			go lostWith(p, syscall.Errno((word-C.SPX_NET_LOST)/C.SPX_NET_CLOSED))
+			continue
+		}
 		switch word &^ numbers {
 		case C.SPX_NET_NEWS:
 			reroute()
@@ -328,6 +336,67 @@ func callUntil(p tcp.Process) {
 		}
 		pause = min(2*pause, 500*time.Millisecond)
 	}
+}
+
+// lostWith finds out why the connection with a process has broken, which neither end has closed in order. It has ended, as a rule: its agent tells soon. One that
+// still answers lives, and what was on its way between it and this one is lost: the job ends. One that cannot be reached has perhaps ended, too, or left MPI; if its agent does not
+// tell for long, the user is told.
+func lostWith(p tcp.Process, why syscall.Errno) {
+	const first, most = 100 * time.Millisecond, 500 * time.Millisecond
+	stop := netState.stop
+	for n, pause := 0, first; ; n++ {
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+		}
+		if isGone(p) {
+			return
+		}
+		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), &netState.id, p)
+		if err == nil && verdict == tcp.Taken {
+			c.Close()
+		}
+		switch {
+		case err == nil && verdict == tcp.Gone: // this process counts as dead there
+			return
+		case err == nil && !isGone(p):
+			endLost(p, why)
+		case n == int(complainAfter/most):
+			complain(fmt.Sprintf("the connection with %v is lost", describe(p)),
+				fmt.Sprintf("the connection with %v has broken (%s), and it cannot be reached at %v from %s (%v) any more: %v%s",
+					describe(p), broke(why), addressOf(p.Number), hostName(), addressOf(netState.id.Self.Number).Addr(), err, cause(err)))
+		}
+		pause = min(2*pause, most)
+	}
+}
+
+// endLost ends the job: messages between this process and p, which both run, are lost.
+func endLost(p tcp.Process, why syscall.Errno) {
+	self := netState.id.Self
+	text := C.CString(fmt.Sprintf("the connection between %v at %v (%s) and %v at %v has broken (%s) although both run: messages are lost; %s",
+		describe(self), addressOf(self.Number).Addr(), hostName(), describe(p), addressOf(p.Number).Addr(), broke(why), causeOfLoss(why)))
+	C.spx_end_job(C.MPI_ERR_OTHER, text)
+}
+
+// broke says how a connection ended; why is 0 when the other end's side has closed it.
+func broke(why syscall.Errno) string {
+	if why == 0 {
+		return "it was closed"
+	}
+	return why.Error()
+}
+
+func causeOfLoss(why syscall.Errno) string {
+	switch why {
+	case syscall.EBADF, syscall.ENOTSOCK, syscall.ENOTCONN:
+		return "has the program closed descriptors that are not its own?"
+	case syscall.EBADMSG:
+		return "what came was no message of this library: does the program write to descriptors that are not its own?"
+	case syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
+		return "the network between them was cut for long"
+	}
+	return "a firewall between them may have reset it, or a device that forgets connections which are idle for long; or the program has closed descriptors that are not its own"
 }
 
 // beginCalling is false when another goroutine calls p already.

@@ -46,6 +46,9 @@ spx_net_state spx_net = {.want_fd = -1};
 static int epoll = -1, bell_fd = -1;
 static bool sleeping_here; /* a thread sleeps on the sockets */
 static arrival *_Atomic arrivals;
+/* Those that were taken. Threads of the engine give them back to malloc, as they took them: the program's thread would be given their memory for blocks of its own, and programs exist (the
+ * lists of hosts of ROMIO) that keep the distance of two blocks in an int. */
+static arrival *_Atomic used;
 static arrival *early;                 /* of processes that this one has not met yet */
 static uint32_t arrived;               /* futex: changes with every arrival */
 static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
@@ -191,23 +194,33 @@ void spx_net_news(void)
   if (spx_net_on && spx_net.heeds) spx_net_tell(SPX_NET_NEWS);
 }
 
+/* Takes one into a list. Any thread. */
+static void put(arrival *_Atomic *list, arrival *a)
+{
+  arrival *first = atomic_load(list);
+  do a->next = first;
+  while (!atomic_compare_exchange_weak(list, &first, a));
+}
+
 void spx_net_adopt(int fd, uint32_t peer, uint32_t life)
 {
   arrival *a = malloc(sizeof *a);
+  for (arrival *old = atomic_exchange(&used, NULL), *next; old; old = next) {
+    next = old->next;
+    free(old);
+  }
   if (!a) {
     close(fd);
     return;
   }
   *a = (arrival){.fd = fd, .peer = peer, .life = life};
-  arrival *first = atomic_load(&arrivals);
-  do a->next = first;
-  while (!atomic_compare_exchange_weak(&arrivals, &first, a));
+  put(&arrivals, a);
   __atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST);
   syscall(SYS_futex, &arrived, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
   spx_ring_self();
 }
 
-/* The connection does not work any more. What is sent later is for nobody: the peer's end is told by its agent. */
+/* The connection does not work any more. What is sent later is for nobody. */
 static void broken(spx_conn *c)
 {
   spx_net_disconnect(c);
@@ -215,6 +228,15 @@ static void broken(spx_conn *c)
   c->asked = false;
   c->long_out = (spx_long_out){.left = 0};
   spx_txs[c->peer].full = 0; /* what waited for the socket goes on */
+}
+
+/* The connection has broken though neither end has closed it in order: the peer has ended, as a rule, which its agent tells. Else the engine finds out. why: errno, or 0 where
+ * the other side has closed it. */
+static void lost(spx_conn *c, int why)
+{
+  bool runs = c->fd >= 0 && spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
+  broken(c);
+  if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer);
 }
 
 /* False: what there was with an earlier process of the number, or a connection that ends, is not forgotten yet. */
@@ -241,7 +263,7 @@ static bool join(const arrival *a)
   uint8_t text[sizeof c->greeting];
   if (spx_net.relays) {
     spx_net_greeting(c, text);
-    if (send(c->fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof text) broken(c);
+    if (send(c->fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof text) lost(c, errno);
   }
   spx_net_push(c);
   spx_net_trim(c);
@@ -258,7 +280,7 @@ static int take_arrivals(void)
   for (arrival *a = list, *next; a; a = next) {
     next = a->next;
     if (join(a)) {
-      free(a);
+      put(&used, a);
       n++;
     } else {
       a->next = early;
@@ -387,7 +409,7 @@ static void write_out(spx_conn *c)
       return;
     }
     if (sent < 0) {
-      broken(c);
+      lost(c, errno);
       return;
     }
     count_written(c, (uint32_t)sent);
@@ -564,13 +586,13 @@ bool spx_net_silent(uint32_t peer)
   return !c || c->fd < 0;
 }
 
-/* The other end has closed its socket: after the last record of each direction, or because it leaves. */
-static void ended(spx_conn *c)
+/* The other end has closed its socket: after the last record of each direction, or because it leaves. Or nothing comes any more, for a reason that the system has. */
+static void ended(spx_conn *c, int why)
 {
   if (c->closing == SPX_CLOSING_ANSWERED && !c->must_answer && c->done == c->stop)
     spx_net_finish(c);
   else
-    broken(c);
+    lost(c, why);
 }
 
 /* The first bytes of a connection. */
@@ -581,10 +603,10 @@ static void hear_greeting(spx_conn *c)
     c->greeting_n += (uint8_t)got;
     if (c->greeting_n == sizeof c->greeting && !spx_net_greeted(c)) {
       spx_stat.net_refused++;
-      broken(c);
+      lost(c, EBADMSG);
     }
   } else if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-    broken(c);
+    lost(c, got ? errno : 0);
 }
 
 /* Reads what has come: of a long message into its receive's buffer, the rest behind what is in c->in. *room: for how much there was
@@ -637,18 +659,18 @@ static void pull(spx_conn *c, int *n)
     ssize_t got = c->stalled ? 0 : read_some(c, &room, &direct);
     if (got < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) ended(c);
+      if (errno != EAGAIN && errno != EWOULDBLOCK) ended(c, errno);
       return;
     }
     if (got == 0 && !c->stalled) {
-      ended(c);
+      ended(c, 0);
       return;
     }
     count_read(c, (uint32_t)got, direct);
     c->used = ++spx_net.clock;
     if (!spx_net_deliver(c, n)) {
       spx_stat.net_refused++;
-      broken(c);
+      lost(c, EBADMSG);
       return;
     }
     if ((uint32_t)got < room) return; /* that was all */

@@ -105,8 +105,9 @@ typedef struct {
 } spx_net_state;
 SPX_HIDDEN extern spx_net_state spx_net;
 
-/* What the engine is told through the pipe: a word with the number of a process, or 0. */
-enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24 };
+/* What the engine is told through the pipe: a word with the number of a process, or 0, and above it one of these. A connection that is lost has 1 << 24 times an
+ * errno more, or 0 where the other end's side has closed it. */
+enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24, SPX_NET_LOST = 3 << 24 };
 
 /* ---- net.c ---- */
 SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */

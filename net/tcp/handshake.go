@@ -30,6 +30,7 @@ const (
 	Taken     Verdict = 1 // the connection is in use as soon as the caller has confirmed that it has heard so
 	Elsewhere Verdict = 2 // there is one already, or the other end's own call is the one that counts
 	Differs   Verdict = 3 // the two ends' messages take other ways: a WaysError
+	Gone      Verdict = 4 // the caller has ended, or another process has its number, as far as the end that was called knows
 )
 
 // A WaysError says which ways the messages of the end that was called take.
@@ -158,7 +159,7 @@ func call(s io.ReadWriter, id *Identity, to Process) (io.ReadWriter, Verdict, er
 	case Taken:
 		_, err := s.Write(verdict[:])
 		return s, v, err
-	case Elsewhere:
+	case Elsewhere, Gone:
 		return s, v, nil
 	case Differs:
 		if !differ {

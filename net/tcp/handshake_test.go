@@ -46,7 +46,7 @@ func meet(t *testing.T, caller, called *Identity, to Process, decide func(Proces
 func always(v Verdict) func(Process) Verdict { return func(Process) Verdict { return v } }
 
 func TestBothEndsAgree(t *testing.T) {
-	for _, want := range []Verdict{Taken, Elsewhere} {
+	for _, want := range []Verdict{Taken, Elsewhere, Gone} {
 		v, err, a := meet(t, identity(alice, 1), identity(bob, 1), bob, always(want))
 		if v != want || err != nil || a != (answer{alice, want, nil}) {
 			t.Errorf("caller: %v %v; called: %v, want %v on both ends", v, err, a, want)
