@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../check.h"
+#include "memory.h"
 
 enum {
   MESSAGES = 64,
@@ -27,18 +28,6 @@ enum { FULL = 512, EMPTY = 64, OTHER = 1024 }; /* KiB: of a pair with a connecti
 
 static int rank, size;
 static char *out, *in;
-
-/* Memory of the process's own, exactly; /proc/self/statm may be some hundred KiB off, and counts what it reads of libraries. */
-static long memory_kb(void)
-{
-  char line[200];
-  long kb = -1;
-  FILE *f = fopen("/proc/self/smaps_rollup", "r");
-  while (f && kb < 0 && fgets(line, sizeof line, f)) sscanf(line, "Anonymous: %ld kB", &kb);
-  if (f) fclose(f);
-  CHECK(kb > 0);
-  return kb;
-}
 
 static void exchange(int to, int from, int messages, int bytes)
 {
@@ -83,6 +72,7 @@ static void burst(void)
   for (int r = 0; r < size - 1; r++) exchange(partner_in(r), partner_in(r), 1, 100);
   MPI_Barrier(MPI_COMM_WORLD);
   long before = memory_kb();
+  CHECK(before > 0);
   for (int r = 0; r < ROUNDS * (size - 1); r++) exchange(partner_in(r), partner_in(r), MESSAGES, BYTES);
   MPI_Barrier(MPI_COMM_WORLD);
   long after = memory_kb(), open = (long)value(open_now);
