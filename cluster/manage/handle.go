@@ -5,6 +5,12 @@ import "slices"
 // handle takes a message that has come to this agent.
 func (m *Machine) handle(msg Message) {
 	switch {
+	case msg.Seat == Watch && msg.Beat:
+		m.word = m.now
+		m.learn(msg.View)
+		m.send(Message{To: msg.From, Seat: Watch, Sent: msg.Sent, Way: msg.Way, Voter: m.cfg.Self, Holder: -1, Promised: -1, Term2: m.view.Term, Version: m.view.Version})
+	case msg.Seat == Watch:
+		m.has[[2]int{Watch, msg.Voter}] = View{Term: msg.Term2, Version: msg.Version}
 	case msg.Beat && msg.Seat == System:
 		m.systemBeat(msg)
 	case msg.Beat:
@@ -93,12 +99,15 @@ func (m *Machine) answered(msg Message) {
 	}
 	m.top = max(m.top, msg.Term2)
 	for i, c := range msg.Clusters {
+		if seat := msg.Seat; seat != System && c != seat || seat == System && c != msg.Voter {
+			continue // nobody reports that
+		}
 		m.take(msg.Seat, c, msg.Voter, msg.Counts[i])
 	}
 	switch {
 	case msg.Sent == 0: // a report: nobody has asked
 	case msg.Granted:
-		s.acked[msg.Voter] = max(s.acked[msg.Voter], msg.Sent)
+		s.acked[msg.Voter] = max(s.acked[msg.Voter], min(msg.Sent, m.now))
 		if msg.Seat == System {
 			m.masters[msg.Voter], m.tries[msg.Voter] = msg.From, 0
 		}
@@ -253,6 +262,9 @@ func (m *Machine) judge(anew bool) {
 		if m.masters[i] >= 0 {
 			c.Master = m.masters[i]
 		}
+		if m.isGone(c.Master) || len(m.cfg.Clusters[i].Agents) == 0 {
+			c.Master = -1
+		}
 		m.judgeCluster(i, c)
 		changed = changed || *c != before
 		before.Alive = c.Alive
@@ -280,12 +292,22 @@ func (m *Machine) judgeCluster(i int, c *ClusterView) {
 		m.buried(i, c)
 		return
 	}
+	if n.Life == c.Life && n.Done > 0 && n.Alive == 0 && n.Lost == 0 && !n.Failed {
+		c.State, c.Alive = Done, 0
+		return
+	}
+	begun := c.State == Running || c.State == Degraded || c.State == Starting && (c.Alive > 0 || c.Life == 1) // else it is buried, and waits for others
+	if len(cfg.Agents) > 0 && m.isLost(i) && begun {
+		c.State, c.Alive = Dead, 0
+		m.buried(i, c)
+		return
+	}
 	if n.Life != c.Life { // of a life before
 		return
 	}
 	c.Alive = n.Alive
 	switch {
-	case n.Failed, n.Lost > 0 && (!cfg.Degrade || n.Alive+n.Done == 0):
+	case n.Failed, !cfg.Told && n.Lost > 0 && (!cfg.Degrade || n.Alive+n.Done == 0):
 		c.State = Dead
 		m.buried(i, c)
 	case n.Done > 0 && n.Alive == 0:

@@ -25,6 +25,7 @@ type Machine struct {
 	gone    map[int]int64   // agents that are gone for certain: from when on their promises have run out
 	word    int64           // when the system's master was last heard of
 	fenced  bool
+	apart   []int          // agents that belong to no cluster: the system's master tells them itself
 	started map[int]uint32 // lives of clusters that this host was told to start
 	ended   map[int]uint32 // and to end
 
@@ -35,20 +36,53 @@ type Machine struct {
 	SentSize uint64
 }
 
+// Resume makes the machine of an agent of a system that has run before with other agents, or clusters elsewhere. view is what it was then. What was promised then
+// has to run out before anybody is promised anything; messages of then are not to be handed to the machine.
+func Resume(cfg Config, view View, now int64) *Machine {
+	m := New(cfg, now)
+	if view.Clusters == nil {
+		return m
+	}
+	m.view = view
+	m.view.Clusters = slices.Clone(view.Clusters)
+	for i, c := range view.Clusters {
+		m.started[i] = c.Life
+		if s := m.clusters[i]; s != nil {
+			s.term, s.until = 1, now+cfg.LimitMS
+		}
+	}
+	m.system.until, m.view.Master = now+cfg.LimitMS, -1
+	for i := range m.view.Clusters {
+		m.view.Clusters[i].Master = -1
+	}
+	return m
+}
+
 // New makes the machine of an agent that begins at time now.
 func New(cfg Config, now int64) *Machine {
 	m := &Machine{cfg: cfg, routes: newRoutes(&cfg), now: now, word: now, clusters: map[int]*seat{}, votes: map[int]*seat{}, own: map[int]Count{},
 		reports: map[int]map[int]Count{}, whole: map[int]Count{}, heard: map[int]int64{}, has: map[[2]int]View{}, gone: map[int]int64{},
 		started: map[int]uint32{}, ended: map[int]uint32{}, silent: make([]bool, len(cfg.Clusters)), tries: make([]int, len(cfg.Clusters))}
 	var all []int
+	belongs := make([]bool, len(cfg.Agents))
 	for i, c := range cfg.Clusters {
-		all = append(all, i)
+		if len(c.Agents) > 0 {
+			all = append(all, i)
+		}
+		for _, a := range c.Agents {
+			belongs[a] = true
+		}
 		m.masters = append(m.masters, -1)
 		m.view.Clusters = append(m.view.Clusters, ClusterView{Life: 1, Master: -1})
 		m.heard[i] = now
 		if slices.Contains(c.Agents, cfg.Self) {
 			m.clusters[i] = newSeat(c.Agents, c.Candidates)
 			m.started[i] = 1
+		}
+	}
+	for a, is := range belongs {
+		if !is && a != cfg.Self {
+			m.apart = append(m.apart, a)
 		}
 	}
 	m.view.Master = -1
@@ -84,6 +118,7 @@ func (m *Machine) Step(e Event, now int64) []Action {
 	case Gone:
 		if _, known := m.gone[e.Agent]; !known {
 			m.gone[e.Agent] = m.now + m.cfg.LimitMS
+			m.judge(false)
 		}
 	}
 	m.work()
@@ -116,17 +151,51 @@ func (m *Machine) due(s *seat, seat int) int64 {
 	return m.now + m.cfg.BeatMS
 }
 
-// turn is this agent's place among those who may stand for a seat; -1: it may not. For the system's these are the masters of clusters, in their order.
+// turn is this agent's place among those who may stand for a seat, the dead left aside; -1: it may not. For the system's these are the masters of clusters, in their order.
 func (m *Machine) turn(s *seat, seat int) int {
+	place := 0
 	if seat != System {
-		return s.turn(m.cfg.Self)
-	}
-	for i := range m.cfg.Clusters {
-		if c := m.clusters[i]; c != nil && c.held {
-			return i
+		for _, a := range s.candidates {
+			if a == m.cfg.Self {
+				return place
+			}
+			if !m.isGone(a) {
+				place++
+			}
 		}
+		return -1
 	}
-	return -1
+	turn := -1
+	for i := range m.cfg.Clusters {
+		if m.isLost(i) {
+			continue
+		}
+		if c := m.clusters[i]; c != nil && c.held && turn < 0 {
+			turn = place
+		}
+		place++
+	}
+	if turn >= 0 && m.cfg.Agents[m.cfg.Self].Last && m.hasCompany() {
+		turn += place + int(m.cfg.LimitMS/(2*m.cfg.BeatMS)) // new masters of clusters wait for LimitMS before they vote
+	}
+	return turn
+}
+
+// hasCompany: another agent that is not gone belongs to a cluster.
+func (m *Machine) hasCompany() bool {
+	return slices.ContainsFunc(m.cfg.Clusters, func(c Cluster) bool {
+		return slices.ContainsFunc(c.Agents, func(a int) bool { return a != m.cfg.Self && !m.isGone(a) })
+	})
+}
+
+func (m *Machine) isGone(agent int) bool {
+	_, is := m.gone[agent]
+	return is
+}
+
+// isLost: nobody is left who could speak for a cluster, if there has been anybody.
+func (m *Machine) isLost(cluster int) bool {
+	return !slices.ContainsFunc(m.cfg.Clusters[cluster].Agents, func(a int) bool { return !m.isGone(a) })
 }
 
 // vacant is when this agent stands for a seat if nobody is heard: the first candidate first.
@@ -139,9 +208,14 @@ func (m *Machine) work() {
 	for agent := range m.cfg.Agents {
 		if at, known := m.gone[agent]; known && at > 0 && m.now >= at {
 			m.gone[agent] = 0
-			for i, s := range m.clusters {
-				s.drop(agent)
-				m.report(i)
+			for i := range m.cfg.Clusters {
+				if s := m.clusters[i]; s != nil {
+					s.drop(agent)
+					m.report(i)
+				}
+				if slices.Contains(m.cfg.Clusters[i].Agents, agent) && !slices.ContainsFunc(m.cfg.Clusters[i].Agents, func(a int) bool { return m.gone[a] != 0 || !m.isGone(a) }) {
+					m.system.drop(i)
+				}
 			}
 		}
 	}
@@ -235,6 +309,18 @@ func (m *Machine) beat(s *seat, seat int) {
 			}
 		}
 		m.send(b)
+	}
+	if seat == System && s.held {
+		m.tellApart()
+	}
+}
+
+// tellApart tells those agents the news that belong to no cluster.
+func (m *Machine) tellApart() {
+	for _, a := range m.apart {
+		if has := m.has[[2]int{Watch, a}]; m.view.newer(&has) && !m.isGone(a) {
+			m.send(Message{To: a, Seat: Watch, Sent: m.now, Beat: true, Held: true, Voter: a, View: m.copyView()})
+		}
 	}
 }
 

@@ -12,6 +12,8 @@
 // Deadline has come. It starts nothing, and does not know what processes compute. Times are in milliseconds from any origin.
 package manage
 
+import "fmt"
+
 // A Config is what all agents of a system know from its file, and which of them this one is.
 type Config struct {
 	Self     int
@@ -27,17 +29,35 @@ type Config struct {
 type Agent struct {
 	Networks []int // it reaches the agents that have one of these
 	IOP      bool  // I/O processes run beside it
+	Last     bool  // it is the system's master only when nobody else can be: with it the system ends anyway
 }
 
 // A Cluster is what has to be known of one.
 type Cluster struct {
 	Name       string
-	Agents     []int // of its hosts
+	Agents     []int // of its hosts; none: it is not there yet, or not any more, and has no vote
 	Candidates []int // those that may be its master, the best first
 	Want       int   // processes, standbys left aside
 	Degrade    bool  // it goes on when ranks are lost
+	Told       bool  // that it cannot go on is said by who counts, as Failed: its lost ranks may still be taken over
 	OnDeath    Treatment
 	Restarts   int // at most
+}
+
+// Check tells what is wrong with a configuration that somebody else has sent: machines count on all that is asked here.
+func (c *Config) Check() error {
+	agent := func(a int) bool { return a >= 0 && a < len(c.Agents) }
+	if !agent(c.Self) || c.BeatMS < 1 || c.LimitMS < c.BeatMS || c.BeatMS > mostTime || c.LimitMS > mostTime {
+		return fmt.Errorf("manage: agent %d of %d, with heartbeats each %d ms and a limit of %d ms", c.Self, len(c.Agents), c.BeatMS, c.LimitMS)
+	}
+	for _, k := range c.Clusters {
+		for _, a := range append(append([]int(nil), k.Agents...), k.Candidates...) {
+			if !agent(a) {
+				return fmt.Errorf("manage: cluster %s is to have agent %d of %d", k.Name, a, len(c.Agents))
+			}
+		}
+	}
+	return nil
 }
 
 // Treatment is what is done when a cluster has died.
@@ -116,8 +136,11 @@ func (v *View) differs(o *View) bool {
 	return false
 }
 
-// Seats: a cluster's has its number.
-const System = -1
+// Seats: a cluster's has its number. Watch is none: views for agents that belong to no cluster.
+const (
+	System = -1
+	Watch  = -2
+)
 
 // A Message travels between agents, relayed on its way if need be.
 type Message struct {
@@ -166,7 +189,7 @@ type Counted struct {
 	Count
 }
 
-// Gone: an agent has ended for certain, its host's processes with it: the kernel has said so, or it is fenced.
+// Gone: an agent has ended for certain, its host's processes with it: the kernel has said so, or it is fenced. A cluster of which all agents are gone has no vote any more.
 type Gone struct{ Agent int }
 
 // An Action is one of the types below.

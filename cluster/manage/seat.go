@@ -95,13 +95,3 @@ func (s *seat) drop(voter int) {
 		}
 	}
 }
-
-// turn is the place of an agent among the candidates, -1 if it is none.
-func (s *seat) turn(agent int) int {
-	for i, c := range s.candidates {
-		if c == agent {
-			return i
-		}
-	}
-	return -1
-}

@@ -118,6 +118,7 @@ type agent struct {
 	attached  *attached // to the system of which a part runs here
 	announced string    // the table of the system that processes may know
 
+	tree        tree
 	tracing     tracing
 	cores       cores
 	inspections map[int]*inspection // under way, by number
@@ -147,10 +148,12 @@ type rank struct {
 	joined   bool // another launcher has started it
 	adopted  bool // the process without a launcher that has started this agent
 	host     int
-	begun    bool // of another host: it has been made there, once
-	away     bool // of a cluster that somebody else starts: it is nobody yet
-	newcomer bool // spawned to join its parents' program (steer.go)
-	member   bool // and does belong to it, or has
+	begun    bool   // of another host: it has been made there, once
+	away     bool   // of a cluster that somebody else starts: it is nobody yet
+	newcomer bool   // spawned to join its parents' program (steer.go)
+	member   bool   // and does belong to it, or has
+	life     uint32 // of a system's part: which start of it, from 1
+	fate     fate
 	held     bool // has ended, and is reaped when that was published: its pid is nobody else's before
 
 	listener int // descriptor + 1 of the socket on which it will listen, before it is started; 0: none
@@ -282,6 +285,7 @@ func (a *agent) run() (status int, err error) {
 		return 0, err
 	}
 	a.begin()
+	a.plant()
 	if err := a.openService(); err != nil && a.spec.Verbose { // all else works without
 		a.say(fmt.Sprintf("no processes can be spawned, and no ports opened: %v", err))
 	}
@@ -304,7 +308,7 @@ func (a *agent) lookUp() ([]string, error) {
 		for range p.Procs {
 			host, away := a.spec.Host(len(a.ranks)), p.Part > 0 && a.spec.Parts[p.Part-1].Away
 			here = here || host == a.self && !away
-			a.ranks = append(a.ranks, rank{away: away, program: i, part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
+			a.ranks = append(a.ranks, rank{life: uint32(boolInt(!away)), away: away, program: i, part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
 			sizes[p.World]++
 		}
 		file, err := "", error(nil)
@@ -339,7 +343,7 @@ func (a *agent) prepare() (err error) {
 		return err
 	}
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT || a.spec.Detached, Timeout: a.spec.Timeout, Report: a.spec.Report, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts}
+	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT || a.spec.Detached, Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts}
 	if a.joined != nil {
 		config.Grace = launcherGrace
 	}
@@ -463,6 +467,8 @@ func (a *agent) messages() {
 			a.refusal(e)
 		case waiting:
 			a.tellAway()
+		case treeDecided:
+			a.step(e.e)
 		case leadLost:
 			a.lostLead()
 		default:
@@ -486,6 +492,15 @@ func (a *agent) timeout() int {
 	if at, ok := a.beginning.deadline(); ok && a.began.Add(at).Before(until) {
 		until = a.began.Add(at)
 	}
+	if t := &a.tree; t.machine != nil {
+		at := a.began.Add(time.Duration(t.machine.Deadline()) * time.Millisecond)
+		if t.dirty {
+			at = a.began
+		}
+		if at.Before(until) {
+			until = at
+		}
+	}
 	return max(0, int((time.Until(until)+time.Millisecond-1)/time.Millisecond))
 }
 
@@ -502,6 +517,7 @@ func (a *agent) periodic() {
 		a.step(job.Joined{})
 	}
 	a.hurryJudgements()
+	a.tendTree()
 	a.beginning.tick(a.now())
 }
 
@@ -518,11 +534,12 @@ func (a *agent) isRank(pid int) bool {
 // step hands an event to the machine and carries out what it decides, here and on the other hosts.
 func (a *agent) step(e job.Event) {
 	a.tracing.note(e)
+	a.noteFate(e)
 	for _, action := range a.machine.Step(e, time.Since(a.began)) {
 		switch act := action.(type) {
 		case job.Say:
 			a.sayAttached(act)
-		case job.Finish, job.RestartPart, job.Report, job.Look:
+		case job.Finish, job.RestartPart, job.Report, job.Look, job.Ask:
 		default:
 			a.toAll(action)
 		}
@@ -563,6 +580,8 @@ func (a *agent) carryOut(action job.Action) {
 		a.watchJoin = true
 	case job.Finish:
 		a.done, a.status = true, act.Status
+	case job.Ask:
+		a.ask(act.Part)
 	case job.RestartPart:
 		a.restartPart(act.Part)
 	default:

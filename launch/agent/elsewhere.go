@@ -310,6 +310,8 @@ func (a *agent) heard(h *elsewhere, m *control.Message) {
 		a.asked(h, m.Question)
 	case m.Made != nil:
 		a.madeThere(h, m.Made)
+	case m.Managed != nil:
+		a.hearTree(h, m.Managed)
 	case m.Inspected != nil:
 		a.inspectedThere(h, m.Inspected)
 	}
@@ -419,6 +421,7 @@ func (a *agent) lost(h *elsewhere) {
 func (a *agent) bury(h *elsewhere, how string) {
 	h.fate = how
 	h.box.close()
+	a.treeLost(h.number)
 	if a.dismissed {
 		return
 	}

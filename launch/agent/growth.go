@@ -370,6 +370,7 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 
 // hasLeft: the agent of a host that was removed has ended.
 func (a *agent) hasLeft(h *elsewhere) {
+	a.treeLost(h.number)
 	if h.leaving == nil && h.attached == nil {
 		return
 	}

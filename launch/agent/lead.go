@@ -229,7 +229,12 @@ func (a *agent) startParts(h *elsewhere) {
 	}
 	for _, p := range h.attached.parts {
 		a.step(job.Attached{Part: p})
+		if a.tree.lives[p]++; a.tree.lives[p] > 1 {
+			a.tree.attaches[p]++
+		}
+		delete(a.tree.asked, p)
 	}
+	a.plant()
 	a.change(func(l *layout.Layout) { // all of them come: who comes first waits for the others, also if they were given up
 		for _, p := range h.attached.parts {
 			if k := p - 1; k < len(l.Clusters) {

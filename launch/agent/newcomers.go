@@ -25,6 +25,7 @@ type batch struct {
 	members   []control.Member // by rank
 	files     []string         // by program; empty where none of its processes runs here
 	listeners map[int]listener // by number of the process
+	life      uint32           // of a system's part: which start of it
 }
 
 // newcomers takes a step. nil: it is not answered.
@@ -64,7 +65,7 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 		return err
 	}
 	a.ownPrograms(q)
-	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}}
+	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}, life: w.Life}
 	a.batch = b
 	for _, m := range b.members {
 		if m.Proc < 0 || m.Proc >= a.segment.MaxProcs() || m.Program < 0 || m.Program >= len(q.Programs) {
@@ -120,6 +121,7 @@ func (a *agent) enterBatch(b *batch, addresses []control.Address) error {
 		*a.rank(m.Proc) = rank0(m.Host)
 		part, _, _ := partOf(a.spec, b.question)
 		a.ranks[m.Proc].spawned, a.ranks[m.Proc].world, a.ranks[m.Proc].in, a.ranks[m.Proc].part = part == 0, b.world, rank, part
+		a.ranks[m.Proc].life = b.life
 		a.ranks[m.Proc].newcomer = slices.Contains(b.question.Programs[m.Program].Env, newcomerMark)
 		a.assign(m.Proc, b.listeners[m.Proc])
 		delete(b.listeners, m.Proc)

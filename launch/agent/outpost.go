@@ -253,6 +253,9 @@ func (a *agent) hearUp() {
 
 // obey carries out what was decided.
 func (a *agent) obey(m *control.Message) {
+	if a.obeyTree(m) {
+		return
+	}
 	switch {
 	case m.Beats != nil:
 		a.heed(m.Beats)

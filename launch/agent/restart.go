@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"libspx/cluster/layout"
+	"libspx/cluster/manage"
 	"libspx/core/mpierr"
 	"libspx/launch/control"
 	"libspx/launch/job"
@@ -241,6 +242,7 @@ func (a *agent) announceLayout(text string) {
 	if l, err := layout.Decode(text); err == nil {
 		a.takeLayout(text)
 		a.announced = text // the next one may name processes that nobody has heard of yet
+		a.tree.dirty = true
 		a.segment.SetLayout(l.Version)
 		a.segment.Announce()
 	}
@@ -282,6 +284,11 @@ func (a *agent) aboutSystem() *service.System {
 		return nil
 	}
 	s := &service.System{Refused: a.refusals(), Layout: json.RawMessage(variable(a.spec.Programs[0].Env, layout.Variable))}
+	var view manage.View
+	if a.tree.machine != nil {
+		view = a.tree.machine.View()
+		s.Master, s.Term, s.Version = a.masterName(view.Master), view.Term, view.Version
+	}
 	for i, p := range m.Parts() {
 		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts}
 		for k := range a.spec.Programs {
@@ -289,6 +296,9 @@ func (a *agent) aboutSystem() *service.System {
 				part.Program = strings.Join(a.spec.Programs[k].Argv, " ")
 				break
 			}
+		}
+		if i < len(view.Clusters) {
+			part.Master = a.masterName(view.Clusters[i].Master)
 		}
 		s.Parts = append(s.Parts, part)
 	}

@@ -218,6 +218,9 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 	case control.Prepare:
 		s.addresses = nil
 		w.Members, w.Question = s.members, packed(s.question.Message)
+		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
+			w.Life = a.tree.lives[part]
+		}
 	case control.Enter:
 		w.Addresses = s.addresses
 	}

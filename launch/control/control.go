@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"libspx/cluster/manage"
 	"libspx/cluster/start"
 	"libspx/launch/job"
 )
@@ -31,7 +32,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 5
+const Version = 6
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -74,6 +75,7 @@ type Job struct {
 	Parts             []job.Part     // of a system of clusters; nil: the job is one whole
 	Start             []start.Member // of such a system, by part: for whom MPI_Init waits; nil: for nobody
 	Join              *Join          // of such a system one cluster is to be started; nil: all
+	IOPMasters        bool           // of such a system: its masters are the agents beside I/O processes
 
 	// Several hosts. All processes have the same numbers everywhere.
 	Hosts  []string     // their names; 0 is spxrun's, also when nothing runs there. nil: there is no other
@@ -155,6 +157,11 @@ type Message struct {
 
 	Layout string // to it: the system of clusters is like this now
 
+	Tree    *Tree    // to it: who manages the system with it, from now on
+	Managed *Managed // both ways: what one of these agents says to another
+	Left    []int    // to it: these have ended for certain
+	Failed  *Failed  // to it: a cluster cannot go on
+
 	Inspect   *Inspect   // to it: what do the processes do?
 	Inspected *Inspected // from it: the answer
 
@@ -163,6 +170,25 @@ type Message struct {
 
 	Clock *Clock     // to another host, and back: what time is it there?
 	Trace *TracePart // from it: a part of a file of Job.Trace
+}
+
+// A Tree says who is in the management tree of a system (package cluster/manage). Each has a number; View is what the system was as of the one before.
+type Tree struct {
+	Epoch  uint32
+	Config manage.Config
+	View   manage.View
+}
+
+// Managed is a message of package cluster/manage between agents of the tree with that number.
+type Managed struct {
+	Epoch uint32
+	Text  []byte
+}
+
+// Failed says of a part of a system that its processes have stopped, and that it cannot go on as it is.
+type Failed struct {
+	Part int    // from 1
+	Life uint32 // which start of it, from 1
 }
 
 // Clock asks for the time of another host: Before is when it was asked; the answer says There. Both are ns of CLOCK_MONOTONIC.
@@ -317,6 +343,11 @@ func (c *Conn) Receive() (*Message, error) {
 			return nil, err
 		}
 	}
+	if m.Tree != nil {
+		if err := m.Tree.check(); err != nil {
+			return nil, err
+		}
+	}
 	if m.Attach != nil && m.Attach.Version != Version {
 		return nil, fmt.Errorf("control: host %q has version %d, this is version %d", m.Attach.Host, m.Attach.Version, Version)
 	}
@@ -324,6 +355,13 @@ func (c *Conn) Receive() (*Message, error) {
 		return nil, fmt.Errorf("control: host %q, with the ranks %v, has version %d, this is version %d", m.Hello.Host, m.Hello.Ranks, m.Hello.Version, Version)
 	}
 	return m, nil
+}
+
+func (t *Tree) check() error {
+	if n := len(t.View.Clusters); n > 0 && n != len(t.Config.Clusters) {
+		return fmt.Errorf("control: a view of %d clusters of %d", n, len(t.Config.Clusters))
+	}
+	return t.Config.Check()
 }
 
 // mostProcs is more than any job has.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"libspx/cluster/manage"
 	"libspx/launch/job"
 )
 
@@ -36,6 +37,12 @@ func FuzzReceive(f *testing.F) {
 	f.Add(said(&Message{Event: job.Ended{Proc: -1, Connected: []int{-3}}}, &Message{Action: job.SendTo{Procs: []int{-1}, Signal: 9}}))
 	f.Add(said(&Message{Ready: &Ready{Addresses: []Address{{Proc: -1}}}}, &Message{Output: &Output{Stream: -1}}, &Message{Taken: &Taken{Bytes: -1}}))
 	f.Add(said(&Message{Hello: &Hello{Version: Version, Host: "h", Ranks: []int{0, -1, 1 << 40}}}, &Message{Hello: &Hello{}}))
+	tree := func(self, member int) *Message {
+		return &Message{Tree: &Tree{Epoch: 1, Config: manage.Config{Self: self, Agents: make([]manage.Agent, 2), BeatMS: 100, LimitMS: 400, Clusters: []manage.Cluster{{Name: "a", Agents: []int{member}}}}}}
+	}
+	f.Add(said(tree(1, 0), &Message{Managed: &Managed{Epoch: 1, Text: []byte{1, 2}}}, &Message{Left: []int{-1}}, &Message{Failed: &Failed{Part: -1}}))
+	f.Add(said(tree(2, 0)))
+	f.Add(said(tree(0, 7)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := NewConn(stream{bytes.NewBuffer(b)})
 		for range len(b) + 1 {
@@ -48,6 +55,9 @@ func FuzzReceive(f *testing.F) {
 			}
 			if m.Job != nil {
 				wellFormed(t, m.Job)
+			}
+			if m.Tree != nil {
+				manage.Resume(m.Tree.Config, m.Tree.View, 0).Step(manage.Tick{}, 1)
 			}
 		}
 		if _, err := c.Receive(); err == nil {

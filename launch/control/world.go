@@ -32,6 +32,7 @@ type World struct {
 	Question  []byte    // of Prepare: that of the process which spawns (service.Spawn)
 	Members   []Member  // of Prepare: by rank
 	Addresses []Address // of Enter
+	Life      uint32    // of Prepare, for a part of a system that is started again: which start of it this is
 }
 
 // A Member is a process of a spawned world. Numbers are given by the agent of spxrun's host, for all.

@@ -49,6 +49,7 @@ type Config struct {
 	HangAfter   time.Duration // processes that wait for so long in one call are reported; 0: never
 	Grace       time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
 	Parts       []Part        // of a system of clusters; nil: the job is one whole
+	Masters     bool          // the system's master says what is done about clusters that cannot go on (Ask)
 }
 
 // Owner is what a process has said of itself.
@@ -320,6 +321,8 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.attached(e)
 	case Detached:
 		out = m.detached(e)
+	case Judged:
+		out = m.judged(e, now)
 	case PartSignalled:
 		out = m.partSignalled(e, now)
 	case Joined:

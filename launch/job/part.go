@@ -51,6 +51,18 @@ type Detached struct{ Part int } // from 1
 // PartSignalled: who has started a part wants it to end.
 type PartSignalled struct{ Part, Signal int } // from 1
 
+// Ask: a cluster stops, since it cannot go on as it is. The system's master is to say what is done about it: Judged.
+type Ask struct{ Part int } // from 1
+
+// Judged: the system's master has said what is done about a cluster that stops: Stop (the system), Degrade (the others go on) or Restart.
+type Judged struct {
+	Part int // from 1
+	What Treatment
+}
+
+// AskLimit is how long is waited for that. Then what the system file says is done without: the master would say the same.
+const AskLimit = 3 * time.Second
+
 // RankName is what a process of a part with so many ranks is called.
 func RankName(rank, ranks int) string {
 	if ranks > 0 && rank >= ranks {
@@ -84,6 +96,10 @@ type part struct {
 	lost     int   // processes that have died while the others of the part went on
 	standbys []int // processes that have no rank
 	replaced int   // ranks that were taken over
+
+	asked    string        // the system's master was asked what is done, about what happened so; empty: it was not
+	askUntil time.Duration // then: how long its answer is waited for
+	what     Treatment     // then: the answer
 }
 
 // of is the part of a process; nil: the job has no parts.
@@ -112,7 +128,7 @@ func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action
 	p.alive--
 	standby := slices.Contains(p.standbys, e.Proc)
 	p.standbys = slices.DeleteFunc(p.standbys, func(i int) bool { return i == e.Proc })
-	failed := e.Owner == OwnerInit || e.Owner == OwnerAborted || e.Owner == OwnerNone && (e.OtherMPI || e.Wait.Status() != 0)
+	failed := e.Failed()
 	switch {
 	case m.procs[e.Proc].doomed:
 		out = []Action{Publish{Proc: e.Proc, Wait: e.Wait}}
@@ -127,6 +143,11 @@ func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action
 		out = append(out, m.stopped(p, now)...)
 	}
 	return out
+}
+
+// Failed: of a system's process, it has died: its cluster may depend on it.
+func (e *Ended) Failed() bool {
+	return e.Owner == OwnerInit || e.Owner == OwnerAborted || e.Owner == OwnerNone && (e.OtherMPI || e.Wait.Status() != 0)
 }
 
 // dismiss ends standbys when nobody is left whose rank they could take.
@@ -193,17 +214,58 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 		}
 		return []Action{published, Say{fmt.Sprintf("%s; %s.", text, what)}}
 	}
-	p.stopping, p.status = true, status
-	if p.Whole == Stop || p.Whole == Restart && p.restarts >= p.Restarts {
-		m.fail(status)
+	p.stopping, p.status, p.asked, p.deadline = true, status, text, now+m.cfg.Grace
+	if !m.cfg.Masters || p.Serves {
+		return append([]Action{published}, m.judgedPart(p, m.policy(p), now)...)
+	}
+	p.askUntil = now + AskLimit
+	out := []Action{published, Ask{m.number(p)}}
+	if living := m.livingOf(p); len(living) > 0 {
+		out = append(out, SendTo{living, SIGTERM})
+	}
+	return out
+}
+
+// policy is what the system file says about a part that stops.
+func (m *Machine) policy(p *part) Treatment {
+	if p.Whole == Restart && p.restarts >= p.Restarts {
+		return Stop
+	}
+	return p.Whole
+}
+
+// judged: the system's master has answered.
+func (m *Machine) judged(e Judged, now time.Duration) []Action {
+	if e.Part < 1 || e.Part > len(m.parts) {
+		return nil
+	}
+	p := &m.parts[e.Part-1]
+	if p.askUntil == 0 || m.ending {
+		return nil
+	}
+	return m.judgedPart(p, e.What, now)
+}
+
+// judgedPart does what was decided about a part that stops; when it is to be started again, when it has stopped.
+func (m *Machine) judgedPart(p *part, what Treatment, now time.Duration) []Action {
+	text, asked := p.asked, p.askUntil > 0
+	p.asked, p.askUntil, p.what = "", 0, what
+	if what == Stop {
+		m.fail(p.status)
 		why := "and with it the system"
 		if p.Whole == Restart {
 			why = fmt.Sprintf("and with it the system, since it has been started again %d times", p.restarts)
 		}
-		return append([]Action{published}, m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s; %s is ended %s; exit status %d.", text, p.Name, why, status)})...)
+		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s; %s is ended %s; exit status %d.", text, p.Name, why, p.status)})
 	}
-	p.deadline = now + m.cfg.Grace
-	return []Action{published, Say{fmt.Sprintf("%s; %s stops.", text, p.Name)}, SendTo{m.livingOf(p), SIGTERM}}
+	out := []Action{Say{fmt.Sprintf("%s; %s stops.", text, p.Name)}}
+	switch {
+	case !asked:
+		out = append(out, SendTo{m.livingOf(p), SIGTERM})
+	case p.alive == 0:
+		out = append(out, m.stopped(p, now)...)
+	}
+	return out
 }
 
 // livingOf lists the processes of a part that exist.
@@ -218,11 +280,14 @@ func (m *Machine) livingOf(p *part) (out []int) {
 
 // stopped: nothing of the part is left, and the job goes on without it, or it is started again.
 func (m *Machine) stopped(p *part, now time.Duration) []Action {
+	if p.askUntil > 0 { // it is not known yet what is done about it
+		return nil
+	}
 	p.stopping, p.deadline = false, 0
 	if p.Serves && m.served() { // nobody is there whom it could serve
 		return nil
 	}
-	if p.Whole == Restart && !p.leaving {
+	if p.what == Restart && !p.leaving {
 		p.restarts++
 		p.again, p.standbys = true, nil
 		return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times).", p.Name, p.restarts, p.Restarts)}, RestartPart{m.number(p)}}
@@ -273,7 +338,7 @@ func (m *Machine) partSignalled(e PartSignalled, now time.Duration) []Action {
 		p.deadline = now
 		return nil
 	}
-	p.leaving, p.stopping, p.status = true, true, 128+e.Signal
+	p.leaving, p.stopping, p.status, p.what = true, true, 128+e.Signal, Degrade
 	if p.Whole == Stop {
 		m.fail(p.status)
 		return m.end(now, e.Signal, GraceSignal, Say{fmt.Sprintf("%s is ended by its spxrun, and with it the system; exit status %d.", p.Name, p.status)})
@@ -299,10 +364,10 @@ func (m *Machine) served() bool {
 	return true
 }
 
-// again: some part is about to be started again.
+// again: some part is about to be started again, or may be.
 func (m *Machine) again() bool {
 	for i := range m.parts {
-		if m.parts[i].again {
+		if m.parts[i].again || m.parts[i].askUntil > 0 {
 			return true
 		}
 	}
@@ -312,8 +377,10 @@ func (m *Machine) again() bool {
 // partDeadline is when a part is to be seen to.
 func (m *Machine) partDeadline() (at time.Duration) {
 	for i := range m.parts {
-		if d := m.parts[i].deadline; d > 0 && (at == 0 || d < at) {
-			at = d
+		for _, d := range []time.Duration{m.parts[i].deadline, m.parts[i].askUntil} {
+			if d > 0 && (at == 0 || d < at) {
+				at = d
+			}
 		}
 	}
 	if m.serveUntil > 0 && (at == 0 || m.serveUntil < at) {
@@ -336,12 +403,19 @@ func (m *Machine) timeParts(now time.Duration) (out []Action) {
 	}
 	for i := range m.parts {
 		p := &m.parts[i]
+		if p.askUntil > 0 && now >= p.askUntil {
+			out = append(out, Say{fmt.Sprintf("no master of the system has said within %v what is done about %s: what the system file says.", AskLimit, p.Name)})
+			out = append(out, m.judgedPart(p, m.policy(p), now)...)
+			if m.ending {
+				return out
+			}
+		}
 		if p.deadline > 0 && now >= p.deadline {
 			p.deadline = 0
 			out = append(out, SendTo{m.livingOf(p), SIGKILL})
 		}
 		if idle && p.alive > 0 && !p.stopping {
-			p.stopping, p.deadline = true, now+m.cfg.Grace
+			p.stopping, p.deadline, p.what = true, now+m.cfg.Grace, p.Whole
 			out = append(out, SendTo{m.livingOf(p), SIGTERM})
 		}
 	}

@@ -222,3 +222,57 @@ func TestPartSignalled(t *testing.T) {
 		t.Errorf("%v", out)
 	}
 }
+
+// asked is the part about which the system's master is asked; 0: it is not.
+func asked(out []Action) int {
+	for _, a := range out {
+		if ask, is := a.(Ask); is {
+			return ask.Part
+		}
+	}
+	return 0
+}
+
+// What is done about a cluster that stops the system's master says; the job waits for that. Where nobody answers it does what the file says, which is the same.
+func TestMasterIsAsked(t *testing.T) {
+	for _, c := range []struct {
+		whole Treatment
+		says  string
+	}{{Stop, "cluster a is ended and with it the system; exit status 137"}, {Degrade, "cluster a is gone; the others go on"}, {Restart, "cluster a is started again (1 of at most 1 times)"}} {
+		for _, answers := range []bool{true, false} {
+			m := New(Config{Host: "h", Procs: 3, Masters: true, Parts: []Part{{Name: "cluster a", Whole: c.whole, Restarts: 1}, {Name: "cluster b"}}})
+			for i, part := range []int{1, 1, 2} {
+				m.Step(Started{Proc: i, Pid: 100 + i, Part: part, Rank: i % 2}, 0)
+			}
+			m.Step(AllStarted{}, 0)
+			out := m.Step(dies(1), time.Second)
+			if asked(out) != 1 || said(out) != "" {
+				t.Fatalf("%v", out)
+			}
+			m.Step(ends(2), time.Second) // all others end meanwhile
+			out = m.Step(dies(0), time.Second)
+			if _, over := finished(out); over || said(out) != "" || m.Parts()[0].State != "stopping" {
+				t.Fatalf("nobody has answered: %v", out)
+			}
+			if answers {
+				out = m.Step(Judged{Part: 1, What: c.whole}, 2*time.Second)
+			} else {
+				at, ok := m.Deadline()
+				for ok && at < time.Second+AskLimit { // that its processes are to be killed
+					m.Step(Tick{}, at)
+					at, ok = m.Deadline()
+				}
+				if !ok || at != time.Second+AskLimit {
+					t.Fatalf("deadline %v, %v", at, ok)
+				}
+				out = m.Step(Tick{}, at)
+			}
+			if !strings.Contains(said(out), c.says) || strings.Contains(said(out), "no master of the system") == answers {
+				t.Errorf("policy %d, answered: %v: %q", c.whole, answers, said(out))
+			}
+			if more := m.Step(Judged{Part: 1, What: c.whole}, 9*time.Second); said(more) != "" {
+				t.Errorf("it was answered already: %v", more)
+			}
+		}
+	}
+}

@@ -60,6 +60,10 @@ type System struct {
 	Layout json.RawMessage `json:"layout"` // of package cluster/layout
 	Parts  []Part          `json:"parts"`
 
+	Master  string `json:"master"`  // host whose agent is the system's master; empty: one is being elected
+	Term    uint64 `json:"term"`    // of that one
+	Version uint64 `json:"version"` // of what it has told all last
+
 	Refused uint64 `json:"refused,omitempty"` // calls of those who have not proved to have its key
 }
 
@@ -70,4 +74,5 @@ type Part struct {
 	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
+	Master   string `json:"master,omitempty"` // of a cluster: host whose agent is its master
 }

@@ -60,6 +60,7 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 		return nil, err
 	}
 	p.starts()
+	j.IOPMasters = s.Masters == config.MastersIOP
 	if err := p.replayable(); err != nil {
 		return nil, err
 	}

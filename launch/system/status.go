@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +16,7 @@ type Status struct {
 	*config.System
 	notes  map[string]string
 	colour map[string]string
+	master string // of the system, with its term; empty: there is one host
 }
 
 // StatusOf makes one of what a job's agent has told.
@@ -29,11 +31,17 @@ func StatusOf(about *service.About) (*Status, error) {
 	if len(about.System.Parts) != len(l.Clusters)+len(l.IOPs) {
 		return nil, fmt.Errorf("job %s tells of %d clusters and I/O processes, and has %d", about.Job, len(about.System.Parts), len(l.Clusters)+len(l.IOPs))
 	}
-	s := &Status{&config.System{Name: l.System}, map[string]string{}, map[string]string{}}
+	s := &Status{&config.System{Name: l.System}, map[string]string{}, map[string]string{}, ""}
+	if sys := about.System; about.Hosts > 1 {
+		s.master = fmt.Sprintf("master: %s (term %d, version %d)\n", cmp.Or(sys.Master, "is being elected"), sys.Term, sys.Version)
+	}
 	for i, c := range l.Clusters {
 		part := about.System.Parts[i]
 		s.Clusters = append(s.Clusters, config.Cluster{Name: c.Name, Program: part.Program, Ranks: len(c.Procs), Standbys: len(c.Standbys)})
 		s.notes[c.Name], s.colour[c.Name] = noteOf(part), colours[part.State]
+		if about.Hosts > 1 && part.Master != "" {
+			s.notes[c.Name] += ", master " + part.Master
+		}
 	}
 	for i, k := range l.Links {
 		if n := len(s.Links); n > 0 && k.Name == s.Links[n-1].Name+".back" {
@@ -74,7 +82,7 @@ func namesOf(l *layout.Layout, list []int) (out []string) {
 
 // Text is the picture in text, with the state of every cluster. I/O processes are counted that live.
 func (s *Status) Text() string {
-	return strings.TrimRight(s.Picture(func(c string) string { return s.notes[c] }), "\n") + "\n"
+	return strings.TrimRight(s.Picture(func(c string) string { return s.notes[c] }), "\n") + "\n" + s.master
 }
 
 // Drawing is the picture in SVG, with a colour for each state.

@@ -105,10 +105,17 @@ func (s *apart) start(cluster string, options ...string) *running {
 func (s *apart) startFile(file, cluster string, options ...string) *running {
 	s.t.Helper()
 	args := append(append(s.on(cluster), filepath.Join(harness.Build(s.t), "bin/spxrun"), "--system", file, "--cluster", cluster), options...)
-	r := &running{t: s.t, name: cluster, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "SPX_SPIN=0")
+	return s.launch(cluster, cmd)
+}
+
+// launch begins an spxrun, which is ended with the test.
+func (s *apart) launch(name string, cmd *exec.Cmd) *running {
+	s.t.Helper()
+	r := &running{t: s.t, name: name, cmd: cmd, ended: make(chan struct{})}
 	r.changed.L = &r.mu
 	r.cmd.Stdout, r.cmd.Stderr, r.cmd.WaitDelay = r, r, time.Second
-	r.cmd.Env = append(os.Environ(), "SPX_SPIN=0")
 	if err := r.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

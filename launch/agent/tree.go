@@ -1,0 +1,365 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"libspx/cluster/layout"
+	"libspx/cluster/manage"
+	"libspx/launch/control"
+	"libspx/launch/job"
+)
+
+// The management tree of a system (package cluster/manage): every agent of the system's hosts has a machine of it, for which this is the shell. Agents other than
+// that of spxrun's host reach that one alone, which hands on what they say to each other.
+//
+// The agent that starts processes plants the tree, and tells who is gone for certain. When a cluster cannot go on it tells the agents of its hosts; they report that to their
+// master, as they do what lives there, that one to the system's master, who decides; and what it has decided comes back in the next view.
+
+// Times of the tree: where there is one agent, it is always the master.
+const (
+	treeBeat  = 100 * time.Millisecond
+	treeLimit = 400 * time.Millisecond
+	aloneBeat = 10 * time.Second
+	never     = int64(1) << 50 // who is silent, and what ends then, is the heartbeats' matter (heartbeat.go)
+)
+
+// tree is an agent's part.
+type tree struct {
+	epoch   uint32
+	cfg     manage.Config
+	machine *manage.Machine // nil: the job is no system, or it has not begun
+	dirty   bool            // what runs here has changed
+	failed  map[int]uint32  // parts that cannot go on, with the start of them
+
+	// of the agent that starts processes, by part from 1
+	lives    map[int]uint32 // the latest start
+	attaches map[int]int    // how often it was attached again
+	asked    map[int]uint32 // starts about which the system's master is to decide
+}
+
+// A fate is how a process has ended, as a system counts it.
+type fate int
+
+const (
+	fateNone fate = iota
+	fateDone
+	fateLost
+)
+
+// treeDecided: the system's master has decided.
+type treeDecided struct{ e job.Judged }
+
+// plant makes the tree, or makes it anew when hosts have been added, and tells all agents.
+func (a *agent) plant() {
+	if len(a.spec.Parts) == 0 {
+		return
+	}
+	t := &a.tree
+	if t.lives == nil {
+		t.lives, t.attaches, t.asked, t.failed = map[int]uint32{}, map[int]int{}, map[int]uint32{}, map[int]uint32{}
+		for i := range a.spec.Parts {
+			if !a.spec.Parts[i].Away {
+				t.lives[i+1] = 1
+			}
+		}
+	}
+	var view manage.View
+	if t.machine != nil {
+		view = t.machine.View()
+		for k := range view.Clusters {
+			if c := &view.Clusters[k]; t.lives[k+1] > c.Life || a.homeOf(k+1) != nil && c.State == manage.Dead && t.lives[k+1] == c.Life {
+				*c = manage.ClusterView{Life: t.lives[k+1], Master: -1}
+			}
+		}
+	}
+	t.epoch++
+	cfg := a.planTree()
+	for _, h := range a.others {
+		if !h.gone {
+			own := cfg
+			own.Self = h.number
+			h.box.put(&control.Message{Tree: &control.Tree{Epoch: t.epoch, Config: own, View: view}})
+		}
+	}
+	a.grow(&control.Tree{Epoch: t.epoch, Config: cfg, View: view})
+	for part, life := range t.asked { // those of whom the last tree has not decided
+		a.tellFailed(part, life)
+	}
+}
+
+// planTree says who is in the tree.
+func (a *agent) planTree() manage.Config {
+	n := max(1, len(a.spec.Hosts))
+	cfg := manage.Config{BeatMS: treeBeat.Milliseconds(), LimitMS: treeLimit.Milliseconds(), SilentMS: never, Agents: make([]manage.Agent, n)}
+	if n == 1 {
+		cfg.BeatMS, cfg.LimitMS = aloneBeat.Milliseconds(), 4*aloneBeat.Milliseconds()
+	}
+	cfg.Agents[0].Last = true // with it the system ends
+	for i := 1; i < n; i++ {
+		cfg.Agents[i].Networks = []int{i}
+		cfg.Agents[0].Networks = append(cfg.Agents[0].Networks, i)
+	}
+	ranks, iops := make([][]int, len(a.spec.Parts)), make([][]int, len(a.spec.Parts))
+	for i := range a.spec.Parts {
+		list, to := a.hostsOfPart(i+1), &ranks[i]
+		if p := &a.spec.Parts[i]; p.Serves && p.With > 0 {
+			to = &iops[p.With-1]
+		}
+		for _, h := range list {
+			cfg.Agents[h].IOP = cfg.Agents[h].IOP || a.spec.Parts[i].Serves
+			if !slices.Contains(*to, h) {
+				*to = append(*to, h)
+			}
+		}
+	}
+	for i := range a.spec.Parts {
+		p := &a.spec.Parts[i]
+		if p.Serves {
+			continue
+		}
+		c := manage.Cluster{Name: strings.TrimPrefix(p.Name, "cluster "), Want: p.Ranks, Degrade: true, Told: true, Restarts: p.Restarts + a.tree.attaches[i+1]}
+		c.OnDeath = map[job.Treatment]manage.Treatment{job.Stop: manage.StopSystem, job.Restart: manage.RestartIt, job.Degrade: manage.GoOn}[p.Whole]
+		c.Agents = slices.Concat(ranks[i], slices.DeleteFunc(slices.Clone(iops[i]), func(h int) bool { return slices.Contains(ranks[i], h) }))
+		c.Candidates = slices.Clone(c.Agents)
+		if a.spec.IOPMasters && len(iops[i]) > 0 {
+			c.Candidates = slices.Clone(iops[i])
+		}
+		slices.SortStableFunc(c.Candidates, func(x, y int) int { return boolInt(x == 0) - boolInt(y == 0) })
+		cfg.Clusters = append(cfg.Clusters, c)
+	}
+	return cfg
+}
+
+// hostsOfPart are those that are there on which a part runs, or is to run.
+func (a *agent) hostsOfPart(part int) (out []int) {
+	if h := a.homeOf(part); h != nil {
+		if !h.gone {
+			out = append(out, h.number)
+		}
+		return out
+	}
+	for i := range a.ranks {
+		if r := &a.ranks[i]; r.part == part && !r.away && !slices.Contains(out, r.host) && !a.isLost(r.host) {
+			out = append(out, r.host)
+		}
+	}
+	return out
+}
+
+// grow begins this agent's part of a tree.
+func (a *agent) grow(p *control.Tree) {
+	t := &a.tree
+	if p.Epoch <= t.epoch && t.machine != nil && a.up != nil || p.Config.Self != a.self {
+		return
+	}
+	if t.failed == nil {
+		t.failed = map[int]uint32{}
+	}
+	t.epoch, t.cfg, t.dirty = p.Epoch, p.Config, true
+	t.machine = manage.Resume(p.Config, p.View, a.treeNow())
+	a.stepTree(manage.Tick{})
+}
+
+func (a *agent) treeNow() int64 { return time.Since(a.began).Milliseconds() }
+
+// stepTree hands an event to the machine, and carries out what it wants. Processes are started and ended by the agents when that of spxrun's host has heard what was decided.
+func (a *agent) stepTree(e manage.Event) {
+	t := &a.tree
+	if t.machine == nil {
+		return
+	}
+	for _, act := range t.machine.Step(e, a.treeNow()) {
+		switch act := act.(type) {
+		case manage.Send:
+			m := &control.Message{Managed: &control.Managed{Epoch: t.epoch, Text: act.Message.Encode()}}
+			if a.up != nil {
+				a.up.box.put(m)
+				continue
+			}
+			for _, h := range a.others {
+				if h.number == act.To && !h.gone {
+					h.box.put(m)
+				}
+			}
+		case manage.Learned:
+			a.heedView(act.View)
+		}
+	}
+}
+
+// hearTree takes a message of another agent of the tree. One of an earlier tree says nothing.
+func (a *agent) hearTree(from *elsewhere, m *control.Managed) {
+	t := &a.tree
+	if t.machine == nil || m.Epoch != t.epoch || from != nil && from.gone {
+		return
+	}
+	msg, err := manage.Decode(m.Text, &t.cfg)
+	if err != nil || from != nil && msg.From != from.number {
+		return // no agent of this system says that
+	}
+	a.stepTree(manage.Received{Message: msg})
+}
+
+// tendTree does what is due: counts that have changed, and time.
+func (a *agent) tendTree() {
+	t := &a.tree
+	if t.machine == nil {
+		return
+	}
+	if t.dirty {
+		t.dirty = false
+		l, err := layout.Decode(a.layoutText())
+		for k := range t.cfg.Clusters {
+			if err == nil && k < len(l.Clusters) {
+				a.stepTree(manage.Counted{Cluster: k, Count: a.countOf(k+1, &l.Clusters[k])})
+			}
+		}
+	}
+	if a.treeNow() >= t.machine.Deadline() {
+		a.stepTree(manage.Tick{})
+	}
+}
+
+// countOf is what this host has of the latest start of a cluster, standbys left aside. A rank that somebody has taken over is not lost.
+func (a *agent) countOf(part int, c *layout.Cluster) (n manage.Count) {
+	n.Life = a.tree.failed[part]
+	mine := func(r *rank) bool {
+		return r.part == part && r.host == a.self && !r.guest && (r.alive || r.fate != fateNone)
+	}
+	for i := range a.ranks {
+		if r := &a.ranks[i]; mine(r) {
+			n.Life = max(n.Life, r.life)
+		}
+	}
+	for i := range a.ranks {
+		switch r := &a.ranks[i]; {
+		case !mine(r) || r.life != n.Life || slices.Contains(c.Standbys, i):
+		case r.alive:
+			n.Alive++
+		case r.fate == fateDone:
+			n.Done++
+		case slices.Contains(c.Procs, i):
+			n.Lost++
+		}
+	}
+	n.Failed = n.Life > 0 && a.tree.failed[part] == n.Life
+	return n
+}
+
+// noteFate remembers, of a process of this host, what has happened to it.
+func (a *agent) noteFate(e job.Event) {
+	if a.tree.failed == nil && len(a.spec.Parts) == 0 {
+		return
+	}
+	switch e := e.(type) {
+	case job.Ended:
+		if r := &a.ranks[e.Proc]; r.host == a.self && r.part > 0 {
+			if r.fate = fateDone; e.Failed() {
+				r.fate = fateLost
+			}
+		}
+	case job.Started, job.Spawned, job.TookOver:
+	default:
+		return
+	}
+	a.tree.dirty = true
+}
+
+// ask wants to know of the system's master what is done about a cluster that cannot go on.
+func (a *agent) ask(part int) {
+	if a.tree.machine == nil {
+		return // the machine goes by the system file when it has waited long enough
+	}
+	life := a.tree.lives[part]
+	a.tree.asked[part] = life
+	a.tellFailed(part, life)
+	a.heedView(a.tree.machine.View())
+}
+
+// tellFailed tells the agents of a cluster that it cannot go on.
+func (a *agent) tellFailed(part int, life uint32) {
+	t := &a.tree
+	for _, n := range t.cfg.Clusters[part-1].Agents {
+		if n == a.self {
+			t.failed[part], t.dirty = life, true
+			a.tendTree()
+			continue
+		}
+		for _, h := range a.others {
+			if h.number == n && !h.gone {
+				h.box.put(&control.Message{Failed: &control.Failed{Part: part, Life: life}})
+			}
+		}
+	}
+}
+
+// heedView looks for what the system's master has decided of what was asked.
+func (a *agent) heedView(v manage.View) {
+	t := &a.tree
+	for part, life := range t.asked {
+		c := &v.Clusters[part-1]
+		e := job.Judged{Part: part}
+		switch {
+		case v.Stopping:
+			e.What = job.Stop
+		case c.Life > life:
+			e.What = job.Restart
+			t.lives[part] = c.Life
+		case c.State == manage.Dead && t.cfg.Clusters[part-1].OnDeath == manage.GoOn:
+			e.What = job.Degrade
+		default:
+			continue
+		}
+		delete(t.asked, part)
+		a.inbox.put(treeDecided{e}) // this may be in the middle of a step
+	}
+}
+
+// treeLost tells all agents that one has ended for certain.
+func (a *agent) treeLost(host int) {
+	if a.tree.machine == nil || a.up != nil {
+		return
+	}
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{Left: []int{host}})
+		}
+	}
+	a.stepTree(manage.Gone{Agent: host})
+}
+
+// obeyTree takes what the agent that starts processes says of the tree; false: it is something else.
+func (a *agent) obeyTree(m *control.Message) bool {
+	switch {
+	case m.Tree != nil:
+		a.grow(m.Tree)
+	case m.Managed != nil:
+		a.hearTree(nil, m.Managed)
+	case m.Left != nil:
+		for _, n := range m.Left {
+			if n >= 0 && n < len(a.tree.cfg.Agents) {
+				a.stepTree(manage.Gone{Agent: n})
+			}
+		}
+	case m.Failed != nil:
+		if a.tree.failed != nil {
+			a.tree.failed[m.Failed.Part], a.tree.dirty = m.Failed.Life, true
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// masterName is what an agent of the tree is called; empty: nobody is it now.
+func (a *agent) masterName(agent int) string {
+	switch {
+	case agent < 0 || a.isLost(agent):
+		return ""
+	case agent < len(a.spec.Hosts):
+		return a.spec.Hosts[agent]
+	}
+	return a.host
+}

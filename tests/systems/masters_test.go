@@ -1,0 +1,138 @@
+package systems
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libspx/launch/service"
+	"libspx/tests/harness"
+)
+
+// The system's master dies, and then the next one: each time the agents of the hosts that are left have another one within about a second, it decides by the system's policy
+// that the others go on without the dead cluster, and they do. The agent of spxrun's host is master when nobody else is left.
+func TestMastersDie(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes network namespaces")
+	}
+	script, err := filepath.Abs("../../scripts/hosts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "ms" + strconv.Itoa(os.Getpid()%100000)
+	host := func(i int) string { return name + strconv.Itoa(i) }
+	t.Cleanup(func() { _ = exec.Command(script, "down", name).Run() })
+	if out, err := exec.Command(script, "up", name, "4").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := newApart(t, "[failure]\ncluster = \"degrade\"\niop = \"degrade\"\n"+strings.NewReplacer("%1", host(1), "%2", host(2), "%3", host(3), "%4", host(4)).Replace(`
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 1
+hosts = ["%1"]
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["share", "b"]
+ranks = 1
+hosts = ["%2"]
+[[cluster]]
+name = "c"
+program = "%P"
+args = ["share", "c"]
+ranks = 2
+hosts = ["%3:1", "%4:1"]
+[[cluster]]
+name = "d"
+program = "%P"
+args = ["share", "d"]
+ranks = 1
+hosts = ["%1"]
+[[link]]
+from = "a"
+to = ["b", "c", "d"]
+hosts = ["%1"]
+args = ["--route", "spread", "--to", "all"]
+`))
+	build := harness.Build(t)
+	cmd := exec.Command(script, "on", host(1), filepath.Join(build, "bin/spxrun"), "--timeout", "50", "--rsh", script+" rsh", "-l", "--system", s.file)
+	cmd.Env = append(os.Environ(), "SPX_SPIN=0")
+	r := s.launch("all", cmd)
+	s.await("b")
+	s.await("c")
+
+	status := func(limit time.Duration, what string, is func(*service.System) bool) time.Duration {
+		t.Helper()
+		var text []byte
+		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			text, _ = exec.Command(script, "on", host(1), filepath.Join(build, "bin/spxctl"), "system", "status", "apart", "--json").Output()
+			var about service.About
+			if json.Unmarshal(text, &about) == nil && about.System != nil && is(about.System) {
+				return time.Since(began)
+			}
+			if time.Since(began) > limit {
+				t.Fatalf("%s: not within %v: %s", what, limit, text)
+			}
+		}
+	}
+	status(10*time.Second, "the beginning", func(s *service.System) bool {
+		return s.Master == host(2) && s.Parts[0].Master != "" && s.Parts[2].Master == host(3)
+	})
+	out, err := exec.Command(script, "on", host(1), filepath.Join(build, "bin/spxctl"), "system", "status").CombinedOutput()
+	for _, want := range []string{"\nmaster: " + host(2) + " (term ", "running, 1 alive, master " + host(2), "running, 2 alive, master " + host(3)} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("no %q (%v) in\n%s", want, err, out)
+		}
+	}
+	const soon = 2 * time.Second // an election takes up to 1.2 s, and looking takes time
+	for _, death := range []struct{ dies, next, gone int }{{2, 3, 1}, {3, 1, 2}} {
+		if death.dies == 3 { // with this host its cluster cannot go on; what is left of it runs on the fourth one
+			status(soon, "the master of c", func(s *service.System) bool { return s.Parts[2].Master == host(3) })
+		}
+		var before uint64
+		status(soon, "the term", func(s *service.System) bool { before = s.Term; return true })
+		killAgent(t, host(death.dies))
+		took := status(soon, fmt.Sprint("the death of host ", death.dies), func(s *service.System) bool {
+			next := s.Master == host(death.next) || death.dies == 3 && s.Master == host(4)
+			return next && s.Term > before && s.Parts[death.gone].State == "gone" && s.Parts[death.gone].Alive == 0
+		})
+		r.says("host " + host(death.dies) + " is lost, with its processes")
+		t.Logf("another master, which has decided: after %d ms", took.Milliseconds())
+	}
+	s.write("stop", "", "")
+	r.ends(0, "[a.0] rank 0 sent ", "[d.0] d: 1 ranks", "cluster b is gone; the others go on.", "cluster c is gone; the others go on.")
+	if strings.Contains(r.text(), "no master of the system") {
+		t.Error("the masters have not decided")
+	}
+	for i := 1; i <= 4; i++ {
+		if left, _ := exec.Command("ip", "netns", "pids", host(i)).Output(); len(left) > 0 {
+			t.Errorf("host %d: processes %q are left", i, left)
+		}
+	}
+}
+
+// killAgent kills the agent of a host.
+func killAgent(t *testing.T, host string) {
+	t.Helper()
+	pids, err := exec.Command("ip", "netns", "pids", host).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range strings.Fields(string(pids)) {
+		pid, _ := strconv.Atoi(text)
+		if comm, _ := os.ReadFile("/proc/" + text + "/comm"); strings.TrimSpace(string(comm)) == service.AgentName {
+			syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it was there
+			return
+		}
+	}
+	t.Fatalf("host %s has no agent", host)
+}
