@@ -14,9 +14,10 @@ import (
 // Status is a running system, as it can be shown: its clusters and links, and how each cluster is.
 type Status struct {
 	*config.System
-	notes  map[string]string
-	colour map[string]string
-	master string // of the system, with its term; empty: there is one host
+	notes   map[string]string
+	colour  map[string]string
+	master  string            // of the system, with its term; empty: there is one host
+	masters map[string]string // of clusters, for the drawing
 }
 
 // StatusOf makes one of what a job's agent has told.
@@ -31,7 +32,7 @@ func StatusOf(about *service.About) (*Status, error) {
 	if len(about.System.Parts) != len(l.Clusters)+len(l.IOPs) {
 		return nil, fmt.Errorf("job %s tells of %d clusters and I/O processes, and has %d", about.Job, len(about.System.Parts), len(l.Clusters)+len(l.IOPs))
 	}
-	s := &Status{&config.System{Name: l.System}, map[string]string{}, map[string]string{}, ""}
+	s := &Status{&config.System{Name: l.System}, map[string]string{}, map[string]string{}, "", map[string]string{}}
 	if sys := about.System; about.Hosts > 1 {
 		s.master = fmt.Sprintf("master: %s (term %d, version %d)\n", cmp.Or(sys.Master, "is being elected"), sys.Term, sys.Version)
 	}
@@ -40,7 +41,8 @@ func StatusOf(about *service.About) (*Status, error) {
 		s.Clusters = append(s.Clusters, config.Cluster{Name: c.Name, Program: part.Program, Ranks: len(c.Procs), Standbys: len(c.Standbys)})
 		s.notes[c.Name], s.colour[c.Name] = noteOf(part), colours[part.State]
 		if about.Hosts > 1 && part.Master != "" {
-			s.notes[c.Name] += ", master " + part.Master
+			s.masters[c.Name] = ", master " + part.Master
+			s.master += fmt.Sprintf("master of %s: %s\n", c.Name, part.Master)
 		}
 	}
 	for i, k := range l.Links {
@@ -87,5 +89,5 @@ func (s *Status) Text() string {
 
 // Drawing is the picture in SVG, with a colour for each state.
 func (s *Status) Drawing() string {
-	return s.SVG(func(c string) config.Paint { return config.Paint{Text: s.notes[c], Colour: s.colour[c]} })
+	return s.SVG(func(c string) config.Paint { return config.Paint{Text: s.notes[c] + s.masters[c], Colour: s.colour[c]} })
 }
