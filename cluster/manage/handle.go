@@ -109,7 +109,11 @@ func (m *Machine) answered(msg Message) {
 	case msg.Granted:
 		s.acked[msg.Voter] = max(s.acked[msg.Voter], min(msg.Sent, m.now))
 		if msg.Seat == System {
-			m.masters[msg.Voter], m.tries[msg.Voter] = msg.From, 0
+			m.tries[msg.Voter] = 0
+			if m.masters[msg.Voter] != msg.From {
+				m.masters[msg.Voter] = msg.From
+				m.judge(false)
+			}
 		}
 		m.has[[2]int{msg.Seat, msg.Voter}] = View{Term: msg.Term2, Version: msg.Version}
 	case msg.Seat == System && msg.Holder >= 0 && msg.Holder != msg.From:
