@@ -148,10 +148,11 @@ typedef struct spx_tx {
   spx_txitem *pend, *pend_last;
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;
-  spx_conn *conn; /* reached over the network: buffer and control line are the connection's */
-  spx_into into;  /* how copies are stored there */
-  uint32_t met;   /* messages from there that are still taken for part of an exchange */
-  uint64_t asked; /* ns: when a stream was last asked for although messages are got */
+  spx_conn *conn;   /* reached over the network: buffer and control line are the connection's */
+  spx_into into;    /* how copies are stored there */
+  uint32_t met;     /* messages from there that are still taken for part of an exchange */
+  bool apart_there; /* the same, as the peer has said with its last announcement */
+  uint64_t asked;   /* ns: when a stream was last asked for although messages are got */
 } spx_tx;
 SPX_HIDDEN extern spx_tx *spx_txs;
 
@@ -201,6 +202,8 @@ static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 }
 /* Sets up both directions for the process that has this number now. */
 SPX_HIDDEN void spx_peer_meet(uint32_t i);
+/* Does a communicator lead to it, or do its last answers wait? */
+SPX_HIDDEN bool spx_peer_is_held(uint32_t i);
 /* Nothing waits for the peer any more; it may be given up. */
 SPX_HIDDEN void spx_peer_idle(uint32_t peer);
 SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */

@@ -124,6 +124,7 @@ void spx_load_spread(uint64_t now)
   }
 }
 
+_Static_assert(sizeof(spx_load_place) == sizeof(cpu_set_t), "a place holds a set of processors");
 bool spx_load_send_away(uint32_t peer, spx_load_place *was)
 {
   cpu_set_t mine, less;

@@ -239,12 +239,18 @@ static void lost(spx_conn *c, int why)
   if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer);
 }
 
-/* False: what there was with an earlier process of the number, or a connection that ends, is not forgotten yet. */
+static bool is_known(const arrival *a)
+{
+  return a->peer < spx_map.nprocs && a->life == spx_proc_of(a->peer)->incarnation;
+}
+
+/* False: what there was with an earlier process of the number, over a connection or in memory if it was on this host, or a connection that ends, is not forgotten yet. */
 static bool join(const arrival *a)
 {
-  bool known = a->peer < spx_map.nprocs && a->life == spx_proc_of(a->peer)->incarnation;
+  bool known = is_known(a);
   spx_conn *c = known ? spx_net.conns[a->peer] : NULL;
   if (c && (c->life != a->life || (c->fd >= 0 && c->closing))) return false;
+  if (known && spx_rx_stale(a->peer, &spx_rxs[a->peer])) return false;
   c = known ? spx_net_conn(a->peer) : NULL;
   if (!c || c->fd >= 0 || spx_proc_dead(a->peer) || watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
     close(a->fd);
@@ -288,6 +294,17 @@ static int take_arrivals(void)
     }
   }
   return n;
+}
+
+/* A process that no communicator leads to has connected itself, as its number's plan says, or to send through this one: what there was with an earlier one concerns nobody. Else
+ * spx_peer_hold meets it. */
+static int meet_early(void)
+{
+  arrival *a = early;
+  while (a && (!is_known(a) || spx_peer_is_held(a->peer) || !spx_net_is_new(a->peer))) a = a->next;
+  if (!a) return 0;
+  spx_peer_meet(a->peer); /* others are met with the next polls */
+  return 1;
 }
 
 /* One process after the other is looked at: buffers that have had little in them since the last time are thinned. */
@@ -687,12 +704,22 @@ void spx_net_bury(uint32_t peer)
   broken(c);
 }
 
+bool spx_net_is_new(uint32_t peer)
+{
+  const spx_conn *c = spx_net.conns[peer];
+  return (c && c->life != spx_proc_of(peer)->incarnation) || spx_rx_stale(peer, &spx_rxs[peer]);
+}
+
 void spx_net_forget(uint32_t peer)
 {
-  if (!spx_net_on || !spx_net.conns[peer] || spx_net.conns[peer]->life == spx_proc_of(peer)->incarnation) return;
-  spx_txs[peer].conn = NULL;
-  spx_rxs[peer].conn = NULL;
-  drop(spx_net.conns[peer]);
+  if (!spx_net_on) return;
+  spx_conn *c = spx_net.conns[peer];
+  if (c && c->life != spx_proc_of(peer)->incarnation) {
+    spx_txs[peer].conn = NULL;
+    spx_rxs[peer].conn = NULL;
+    drop(c);
+  } else if (!early)
+    return;
   take_arrivals();
 }
 
@@ -723,7 +750,8 @@ int spx_net_poll(void)
 {
   int n = 0;
   spx_net_gather(1);
-  if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL)) n = take_arrivals();
+  if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL))
+    n = take_arrivals() + meet_early();
   if (spx_net.n_open > FEW)
     poll_many(&n);
   else if (spx_net.n_open)

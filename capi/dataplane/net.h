@@ -33,6 +33,8 @@ SPX_HIDDEN void spx_net_gather(int change);
 SPX_HIDDEN void spx_net_credit(uint32_t peer, uint64_t matched);
 /* Takes in all that a process that is dead has sent, and closes the connection. */
 SPX_HIDDEN void spx_net_bury(uint32_t peer);
+/* What there is of this number is of an earlier process. */
+SPX_HIDDEN bool spx_net_is_new(uint32_t peer);
 /* Forgets all about the process that had this number. */
 SPX_HIDDEN void spx_net_forget(uint32_t peer);
 

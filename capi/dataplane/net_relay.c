@@ -451,7 +451,7 @@ bool spx_net_via(uint32_t from, const spx_rec *rec)
   }
   if (dst != spx_me) return forward(from, rec, dst, left, flags);
   if (!spx_net_peer(src) || spx_proc_dead(src) || rec->ctx >> 32 != place_of(src, dst, 0) >> 32) return true;
-  if (spx_net.conns[src] && spx_net.conns[src]->life != spx_proc_of(src)->incarnation) return true;
+  if (spx_net_is_new(src)) return true; /* it is met first, and sends again */
   if (!(flags & VIA_ACK)) return arrived(src, (uint32_t)rec->ctx, flags, rec->data, rec->len);
   acked(src, (uint32_t)rec->ctx, flags & VIA_AGAIN);
   return true;

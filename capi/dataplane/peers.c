@@ -110,13 +110,22 @@ void spx_peer_meet(uint32_t i)
   tx->slow &= ~(uint32_t)SPX_TX_CLOSED;
 }
 
+/* The number went to another process although we hold it: its agent had looked who holds it before we began to. */
+static bool is_another(uint32_t i)
+{
+  return spx_rx_stale(i, &spx_rxs[i]) || (spx_txs[i].life && spx_txs[i].life != life_of(i));
+}
+
+bool spx_peer_is_held(uint32_t i) { return peers[i].held; }
+
 void spx_peer_hold(uint32_t i)
 {
   spx_lock();
   peer_state *s = &peers[i];
   s->leaving = false;
   if (s->held && s->parting == s->refs) mark_all(i, SPX_TIE_HELD); /* there is another one now */
-  if (s->refs++ == 0 && i != spx_me && !s->held) {
+  bool first = s->refs++ == 0 && !s->held;
+  if (i != spx_me && (first || is_another(i))) {
     s->held = true;
     if (s->file && s->life != life_of(i)) s->file = NULL;
     mark_all(i, SPX_TIE_HELD);
