@@ -110,6 +110,15 @@ static spx_rec_id id_of(const spx_rec *rec)
   return id;
 }
 
+static spx_rec_rts rts_of(uint32_t peer, const spx_rec *rec)
+{
+  spx_rec_rts rts;
+  memcpy(&rts, rec->data, sizeof rts);
+  spx_txs[peer].apart_there = rts.bytes & SPX_RTS_APART;
+  rts.bytes &= ~SPX_RTS_APART;
+  return rts;
+}
+
 static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
 {
   uint32_t prefix = kind == SPX_REC_EAGER_SYNC ? 16 : 0;
@@ -124,8 +133,7 @@ static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
   e->kind = (uint16_t)kind;
   e->bytes = payload;
   if (kind == SPX_REC_RTS) {
-    spx_rec_rts rts;
-    memcpy(&rts, rec->data, sizeof rts);
+    spx_rec_rts rts = rts_of(peer, rec);
     e->index = rts.index;
     e->gen = rts.gen;
     e->addr = rts.addr;
@@ -204,8 +212,7 @@ static bool on_rts(uint32_t peer, const spx_rec *rec)
 {
   spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
   if (!r) return keep(peer, rec, SPX_REC_RTS);
-  spx_rec_rts rts;
-  memcpy(&rts, rec->data, sizeof rts);
+  spx_rec_rts rts = rts_of(peer, rec);
   fetch(r, rec->src, rec->tag, peer, rec->seq, &rts);
   return true;
 }

@@ -319,7 +319,8 @@ static bool is_better_got(uint32_t peer, bool both)
   if (!tx->met) return false;
   uint64_t longest = 1000 * spx_set.apart_trial;
   if (spx_crowded) return spx_ways_next(ways(), spx_now_ns(), longest);
-  if (!spx_into_apart(&tx->into)) return false;
+  if (!spx_into_apart(&tx->into) && !tx->apart_there)
+    return false; /* what one of them sees counts for both: a mixture takes longer than either way */
   uint64_t now = spx_now_ns();
   if (now - tx->asked < longest) return true;
   tx->asked = now;

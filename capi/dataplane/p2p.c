@@ -153,7 +153,7 @@ static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
 {
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec) return false;
-  spx_rec_rts rts = {.bytes = n};
+  spx_rec_rts rts = {.bytes = spx_into_apart(&tx->into) ? n | SPX_RTS_APART : n};
   if (!spx_id_new(r, &rts.index, &rts.gen)) {
     spx_complete(r, MPI_ERR_NO_MEM);
     return true;

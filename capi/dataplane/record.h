@@ -47,6 +47,7 @@ typedef enum {
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
 
+#define SPX_RTS_APART      (1ull << 63)
 #define SPX_REC_HEADER     32u
 #define SPX_REC_INLINE     32u /* payload that fits into the header's line */
 #define SPX_REC_BYTES(len) (((uint32_t)(len) + SPX_REC_HEADER + 63u) & ~63u)
@@ -62,9 +63,9 @@ typedef struct {
 typedef struct {
   uint32_t index, gen;
   uint64_t addr;
-  uint64_t bytes;
-  uint64_t type; /* address of the sender's spx_type; 0: contiguous */
-} spx_rec_rts;   /* addr and type 0: not for the get protocol */
+  uint64_t bytes; /* and SPX_RTS_APART: the sender's copies to there tell that the processors share no cache */
+  uint64_t type;  /* address of the sender's spx_type; 0: contiguous */
+} spx_rec_rts;    /* addr and type 0: not for the get protocol */
 typedef struct {
   uint32_t index, gen, rx_index, rx_gen;
   uint64_t bytes;
