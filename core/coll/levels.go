@@ -174,8 +174,12 @@ func barrierLevels(b *builder) {
 	}
 }
 
-// segmentBytes is the least that long data are cut into on their way down a tree.
-const segmentBytes = 128 << 10
+// segmentBytes is the least that long data are cut into on their way down a tree; where the ranks of a host wait for their turn to run, and each piece costs
+// all of them one, turnBytes.
+const (
+	segmentBytes = 128 << 10
+	turnBytes    = 1 << 20
+)
 
 // bcastLevels: the data go down the tree of all stages, long ones in segments, so that all levels are busy at once. Among the leaders of the
 // outermost domains long data go from one to the next, so that each sends them once.
@@ -185,46 +189,78 @@ func bcastLevels(b *builder) {
 	size := max(segmentBytes, (n+most-1)/most)
 	list := b.stages(b.Root)
 	parent, children := b.down(inner(list))
-	if s := list[len(list)-1]; s.last {
-		up, below := s.place(0)
+	leader := list[len(list)-1].last
+	var next []int // leaders
+	if s := list[len(list)-1]; leader {
+		parent, next = s.place(0)
 		if count := len(s.members); n/size >= int64(count) {
-			up, below = -1, nil
+			parent, next = -1, nil
 			if v := (s.at - s.lead + count) % count; v > 0 {
-				up = s.members[(s.at+count-1)%count]
+				parent = s.members[(s.at+count-1)%count]
 				if v < count-1 {
-					below = []int{s.members[(s.at+1)%count]}
+					next = []int{s.members[(s.at+1)%count]}
 				}
 			} else {
-				below = []int{s.members[(s.at+1)%count]}
+				next = []int{s.members[(s.at+1)%count]}
 			}
 		}
-		parent, children = up, append(below, children...)
 	}
 	if n <= size {
-		b.relay(parent, children, func(from int64) Ref { return b.recvRef(0, b.RCount) }, 1, 1)
+		b.relay(parent, append(next, children...), func(int64, int64) Ref { return b.recvRef(0, b.RCount) }, 1, 1)
 		return
 	}
 	at, finish := b.stream()
-	b.relay(parent, children, func(from int64) Ref { return at(from, min(from+size, n)) }, n, size)
+	inside := size
+	if b.crowdedInside() {
+		inside *= max(1, turnBytes/size)
+	}
+	if leader {
+		b.relayTwice(parent, next, children, at, n, size, inside)
+	} else {
+		b.relay(parent, children, at, n, inside)
+	}
 	finish()
 }
 
+// crowdedInside: the ranks of an innermost domain outnumber the processors of its host.
+func (b *builder) crowdedInside() bool {
+	members := map[int32]int{}
+	for _, domain := range b.Levels[len(b.Levels)-1] {
+		if members[domain]++; members[domain] > b.CPUs {
+			return true
+		}
+	}
+	return false
+}
+
 // relay gets n bytes, size at a time, from the parent, and sends each piece on when it is there, while the next one is on its way.
-func (b *builder) relay(parent int, children []int, piece func(from int64) Ref, n, size int64) {
+func (b *builder) relay(parent int, children []int, piece func(from, to int64) Ref, n, size int64) {
+	b.relayTwice(parent, children, nil, piece, n, size, size)
+}
+
+// relayTwice is relay to next, and to the children inside in pieces of a multiple of that size.
+func (b *builder) relayTwice(parent int, next, children []int, piece func(from, to int64) Ref, n, size, inside int64) {
+	part := func(from, size int64) Ref { return piece(from, min(from+size, n)) }
 	var ahead int32
 	if parent >= 0 {
-		ahead = b.recv(parent, piece(0))
+		ahead = b.recv(parent, part(0, size))
 	}
 	for from := int64(0); from < n; from += size {
 		if parent >= 0 {
 			now := ahead
 			if from+size < n {
-				ahead = b.recv(parent, piece(from+size))
+				ahead = b.recv(parent, part(from+size, size))
 			}
 			b.wait(now)
 		}
+		for _, c := range next {
+			b.send(c, part(from, size))
+		}
+		if (from+size)%inside != 0 && from+size < n {
+			continue
+		}
 		for _, c := range children {
-			b.send(c, piece(from))
+			b.send(c, part(from/inside*inside, inside))
 		}
 	}
 }
@@ -272,5 +308,5 @@ func allreduceLevels(b *builder) {
 	}
 	b.waitAll()
 	parent, children := b.down(inner(list))
-	b.relay(parent, children, func(int64) Ref { return acc }, 1, 1)
+	b.relay(parent, children, func(int64, int64) Ref { return acc }, 1, 1)
 }

@@ -82,7 +82,11 @@ func TestBcastLevelsLong(t *testing.T) {
 		for seed := range uint64(6) {
 			s := &scenario{rng: rand.New(rand.NewPCG(seed, uint64(n))), kind: Bcast, n: n}
 			a := s.args("levels")
-			elems := int64(segmentBytes*(1+s.rng.IntN(5))/4 + s.rng.IntN(3) - 1)
+			unit := segmentBytes
+			if seed == 0 { // also several of the pieces that crowded hosts pass on
+				unit = turnBytes
+			}
+			elems := int64(unit*(1+s.rng.IntN(5))/4 + s.rng.IntN(3) - 1)
 			data := s.random(4 * elems)
 			for i := range n {
 				lt := []layout{plain, gappy}[s.rng.IntN(2)]
