@@ -5,13 +5,12 @@
 //	go run ./bench/mcast
 //	go run ./bench/mcast -for 40s -seconds 15 -limit 60s       a piece; repeat it until it says "complete"
 //	go run ./bench/mcast -impls mpich -sizes 81920 -seconds 3 -for 70s
-//	go run ./bench/mcast -hosts 8 -members "8 64"
+//	go run ./bench/mcast -hosts 8
 //	go run ./bench/mcast -sim
 package main
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -108,7 +107,7 @@ func main() {
 	flag.IntVar(&o.seconds, "seconds", 10, "begin no run of a cell after so many seconds")
 	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "a program that takes longer hangs")
 	flag.DurationVar(&o.budget, "for", 0, "begin no program after this time; 0: until all are done")
-	flag.IntVar(&o.hosts, "hosts", 0, "libspx alone, with the ranks on so many hosts, which are network namespaces (as root)")
+	flag.IntVar(&o.hosts, "hosts", 0, "with the ranks on so many hosts, which are network namespaces (as root)")
 	flag.BoolVar(&o.render, "render", false, "only write the table and the plots again")
 	flag.BoolVar(&o.again, "again", false, "forget first what was measured of these implementations, sizes and members")
 	flag.BoolVar(&o.sim, "sim", false, "only simulate the plans on the paper's network, and write mcast-sim.md and its plots")
@@ -159,20 +158,27 @@ func (o *options) measure(cells []cell) ([]cell, error) {
 	}
 	defer os.RemoveAll(dir)
 	began, open := time.Now(), 0
+	name := ""
 	if o.hosts > 0 {
-		o.impls = "spx"
+		var down func()
+		if name, down, err = hostsUp(o.hosts); err != nil {
+			return nil, err
+		}
+		defer down()
 	}
 	for _, impl := range strings.Fields(o.impls) {
 		program, launcher, err := prepare(dir, impl)
 		if err != nil {
 			return nil, err
 		}
-		if o.hosts > 0 {
-			var down func()
-			if launcher, down, err = onHosts(launcher[0], o.hosts); err != nil {
-				return nil, err
-			}
-			defer down()
+		switch {
+		case o.hosts > 0 && impl == "spx":
+			launcher, err = onHosts(launcher[0], name, o.hosts)
+		case o.hosts > 0:
+			launcher = append(launcher, "-H", fmt.Sprintf("%s:%d", name, o.hosts))
+		}
+		if err != nil {
+			return nil, err
 		}
 		for _, size := range strings.Fields(o.sizes) {
 			for _, r := range strings.Fields(o.members) {
@@ -227,9 +233,6 @@ func prepare(dir, impl string) (program string, launcher []string, err error) {
 // ranks is how many there are: the master and 256 others under libspx. The peers' idle processes poll, and on few processors would keep those that take part from
 // theirs: so there are no others.
 func (o *options) ranks(impl, r string) string {
-	if o.hosts > 0 {
-		return strconv.Itoa(1 + onHostsMembers)
-	}
 	n, err := strconv.Atoi(r)
 	if impl == "spx" || err != nil {
 		return "257"
@@ -237,33 +240,32 @@ func (o *options) ranks(impl, r string) string {
 	return strconv.Itoa(n + 1)
 }
 
-// onHostsMembers is the number of ranks beside the master on several hosts.
-const onHostsMembers = 64
-
-// onHosts makes n hosts on one switch; down removes them. The last rank, the master, is on the last one.
-func onHosts(spxrun string, n int) (launcher []string, down func(), err error) {
-	script, err := filepath.Abs("scripts/hosts")
-	if err != nil {
-		return nil, nil, err
-	}
-	name := fmt.Sprintf("m%x-", os.Getpid()%0x1000000)
+// hostsUp makes n hosts on one switch; down removes them.
+func hostsUp(n int) (name string, down func(), err error) {
+	const script = "scripts/hosts"
+	name = fmt.Sprintf("m%x-", os.Getpid()%0x1000000)
 	if out, err := exec.Command(script, "up", name, strconv.Itoa(n)).CombinedOutput(); err != nil {
-		return nil, nil, fmt.Errorf("%s up: %w\n%s", script, err, out)
+		return "", nil, fmt.Errorf("%s up: %w\n%s", script, err, out)
 	}
-	var list []string
-	for i := 1; i <= n; i++ {
-		slots := onHostsMembers / n
-		if i == n {
-			slots += 1 + onHostsMembers%n
-		}
-		list = append(list, fmt.Sprintf("%s%d:%d", name, i, slots))
-	}
-	down = func() {
+	return name, func() {
 		if out, err := exec.Command(script, "down", name).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s down: %v\n%s", script, err, out)
 		}
+	}, nil
+}
+
+// onHosts starts as many of the 256 ranks on each host, and the master, which is the last rank, on the last one.
+func onHosts(spxrun, name string, n int) (launcher []string, err error) {
+	var list []string
+	for i := 1; i <= n; i++ {
+		slots := 256 / n
+		if i == n {
+			slots += 1 + 256%n
+		}
+		list = append(list, fmt.Sprintf("%s%d:%d", name, i, slots))
 	}
-	return []string{script, "on", name + "1", spxrun, "--rsh", script + " rsh", "-host", strings.Join(list, ",")}, down, nil
+	script, err := filepath.Abs("scripts/hosts")
+	return []string{script, "on", name + "1", spxrun, "--rsh", script + " rsh", "-host", strings.Join(list, ",")}, err
 }
 
 // more adds up to n runs of each way.
@@ -273,6 +275,7 @@ func (o *options) more(cells []cell, args []string, impl, size, r string, n int)
 		how = "mcast,bcast,create"
 	}
 	args = append(args, how, size, strconv.Itoa(n), strconv.Itoa(o.seconds), r)
+	began := time.Now()
 	out, err := exec.Command("timeout", append([]string{"-k", "2", fmt.Sprint(o.limit.Seconds())}, args...)...).Output()
 	got := map[string]*cell{}
 	for line := range strings.Lines(string(out)) {
@@ -288,7 +291,7 @@ func (o *options) more(cells []cell, args []string, impl, size, r string, n int)
 	}
 	if len(got) == 0 {
 		c := cell{Impl: impl, Hosts: o.hosts, How: "bcast", Why: fmt.Sprint(err)}
-		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.ExitCode() == 124 {
+		if time.Since(began) >= o.limit {
 			c.Why = fmt.Sprint("not within ", o.limit)
 		}
 		c.Bytes, _ = strconv.Atoi(size) // they are numbers that flags have given
