@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -418,21 +417,10 @@ to = "b"
 
 // The clusters are on two hosts: that which has the address leads, whoever comes first.
 func TestApartHosts(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root makes network namespaces")
-	}
-	script, err := filepath.Abs("../../scripts/hosts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "ap" + strconv.Itoa(os.Getpid()%100000)
-	t.Cleanup(func() { _ = exec.Command(script, "down", name).Run() })
-	if out, err := exec.Command(script, "up", name, "2").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	hosts := newHosts(t, 2)
 	s := newApartAt(t, "10.77.0.1:7410", pair)
 	s.on = func(cluster string) []string {
-		return []string{script, "on", name + map[string]string{"a": "1", "b": "2"}[cluster]}
+		return []string{hosts.script, "on", hosts.name(map[string]int{"a": 0, "b": 1}[cluster])}
 	}
 	b := s.start("b", "-l")
 	b.says("cluster b waits for the system apart: nobody leads it at 10.77.0.1:7410 yet")

@@ -92,6 +92,7 @@ type flight struct {
 
 // testHosts are network namespaces; nil: all runs on this host.
 type testHosts struct {
+	t              *testing.T
 	script, prefix string
 	n              int
 }
@@ -101,16 +102,20 @@ func newHosts(t *testing.T, n int) *testHosts {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes network namespaces")
 	}
-	script, err := filepath.Abs("../../scripts/hosts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &testHosts{script: script, prefix: "sg" + strconv.Itoa(os.Getpid()%100000), n: n}
-	t.Cleanup(func() { _ = exec.Command(script, "down", h.prefix).Run() })
-	if out, err := exec.Command(script, "up", h.prefix, strconv.Itoa(n)).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	beds++
+	h := &testHosts{t: t, script: filepath.Join(harness.Root(), "scripts/hosts"), prefix: fmt.Sprintf("g%x%c-", os.Getpid()%0x1000000, 'a'+beds%26), n: n}
+	t.Cleanup(func() { _ = exec.Command(h.script, "down", h.prefix).Run() })
+	h.run(h.script, "up", h.prefix, strconv.Itoa(n))
 	return h
+}
+
+var beds int // so far
+
+func (h *testHosts) run(args ...string) {
+	h.t.Helper()
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		h.t.Fatalf("%v: %v\n%s", args, err, out)
+	}
 }
 
 func (h *testHosts) name(i int) string { return h.prefix + strconv.Itoa(i%h.n+1) }

@@ -3,7 +3,6 @@ package systems
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -87,23 +86,8 @@ func TestFullQueue(t *testing.T) {
 
 // Three clusters on three hosts, and their I/O processes on two others: no cluster reaches another one but through those. One dies: all know within a second.
 func TestDeathAcrossNetworks(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root makes network namespaces")
-	}
-	script, err := filepath.Abs("../../scripts/hosts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "sy" + strconv.Itoa(os.Getpid()%100000)
-	host := func(i int) string { return name + strconv.Itoa(i) }
-	run := func(args ...string) {
-		t.Helper()
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-	}
-	t.Cleanup(func() { _ = exec.Command(script, "down", name).Run() })
-	run(script, "up", name, "5")
+	hosts := newHosts(t, 5)
+	script, host, run := hosts.script, func(i int) string { return hosts.name(i - 1) }, hosts.run
 	for _, a := range []int{1, 3, 5} { // a, b and c; 2 and 4 are between them
 		for b := 1; b <= 5; b++ {
 			if b != a && b != a-1 && b != a+1 {

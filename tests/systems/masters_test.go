@@ -18,19 +18,8 @@ import (
 // The system's master dies, and then the next one: each time the agents of the hosts that are left have another one within about a second, it decides by the system's policy
 // that the others go on without the dead cluster, and they do. The agent of spxrun's host is master when nobody else is left.
 func TestMastersDie(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root makes network namespaces")
-	}
-	script, err := filepath.Abs("../../scripts/hosts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "ms" + strconv.Itoa(os.Getpid()%100000)
-	host := func(i int) string { return name + strconv.Itoa(i) }
-	t.Cleanup(func() { _ = exec.Command(script, "down", name).Run() })
-	if out, err := exec.Command(script, "up", name, "4").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	hosts := newHosts(t, 4)
+	script, host := hosts.script, func(i int) string { return hosts.name(i - 1) }
 	s := newApart(t, "[failure]\ncluster = \"degrade\"\niop = \"degrade\"\n"+strings.NewReplacer("%1", host(1), "%2", host(2), "%3", host(3), "%4", host(4)).Replace(`
 [[cluster]]
 name = "a"
@@ -94,7 +83,7 @@ args = ["--route", "spread", "--to", "all"]
 		return mastered(s) && s.Parts[0].Master != "" && s.Parts[1].Master != "" && s.Parts[2].Master != ""
 	})
 	out, err := exec.Command(script, "on", host(1), filepath.Join(build, "bin/spxctl"), "system", "status").CombinedOutput()
-	for _, want := range []string{"\nmaster: " + name, "\nmaster of b: " + host(2) + "\n", "\nmaster of c: " + name} {
+	for _, want := range []string{"\nmaster: " + hosts.prefix, "\nmaster of b: " + host(2) + "\n", "\nmaster of c: " + hosts.prefix} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("no %q (%v) in\n%s", want, err, out)
 		}
