@@ -69,13 +69,17 @@ static void stamp_of(const struct stat *st, int64_t *stamp, uint64_t *age)
   *age = past < 0 ? UINT64_MAX : (uint64_t)past; /* a clock that was set back, or that of another host */
 }
 
+/* False: it cannot be read, or somebody is just writing it: with the time of before the same commands would be others a moment later. */
 static bool read_file(int fd, content *c)
 {
   struct stat st;
+  int64_t after[3];
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) return false;
   stamp_of(&st, c->stamp, &c->age);
   c->size = pread(fd, c->text, FILE_MAX + 1, 0);
-  if (c->size < 0) return false;
+  if (c->size < 0 || fstat(fd, &st) != 0) return false;
+  stamp_of(&st, after, &c->age);
+  if (memcmp(c->stamp, after, 2 * sizeof *after) != 0 || (c->size <= FILE_MAX && c->size != st.st_size)) return false;
   c->text[c->size] = 0;
   c->stamp[2] = hash(c->text, c->size);
   return true;

@@ -3,6 +3,7 @@
 // sanitize: address,undefined thread
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ typedef struct {
   char got[4096]; /* the question */
   size_t bytes;
   int said;
+  bool late; /* nobody waited for the answer any more */
 } agent;
 
 static void *serve(void *arg)
@@ -45,8 +47,8 @@ static void *serve(void *arg)
   uint32_t rest = 36;
   memcpy(answer, &rest, sizeof rest);
   memcpy(answer + 13, &number, 8);
-  if (a->how == FIRST || a->how == AGAIN) CHECK(write(fd, answer, 40) == 40);
-  if (a->how == HALF) CHECK(write(fd, answer, 17) == 17);
+  if (a->how == FIRST || a->how == AGAIN) a->late = send(fd, answer, 40, MSG_NOSIGNAL) != 40;
+  if (a->how == HALF) a->late = send(fd, answer, 17, MSG_NOSIGNAL) != 17;
   a->said = -1;
   if (a->how != HANG_UP)
     for (int i = 0; read(fd, &byte, 1) > 0; i++)
@@ -63,7 +65,7 @@ static double now(void)
 }
 
 /* What comes of a question that the agent answers so; how long it took. */
-static bool asked(int listener, int how, const char *cause, double *seconds, agent *a)
+static bool asked_once(int listener, int how, const char *cause, double *seconds, agent *a)
 {
   pthread_t t;
   *a = (agent){.listener = listener, .how = how};
@@ -72,9 +74,20 @@ static bool asked(int listener, int how, const char *cause, double *seconds, age
   int turn;
   bool may = spx_may_say(cause, "short", &turn);
   *seconds = now() - began;
-  CHECK((turn >= 0) == (how == FIRST)); /* it was allowed, not just not forbidden */
+  bool in_time = *seconds < 1.9 || how == NOTHING || how == HALF;
+  CHECK((turn >= 0) == (how == FIRST) || !in_time); /* it was allowed, not just not forbidden */
   spx_said(turn);
   CHECK(pthread_join(t, NULL) == 0);
+  if (!in_time) a->late = true;
+  return may;
+}
+
+/* Again where the machine stood still for as long as an answer is waited for. */
+static bool asked(int listener, int how, const char *cause, double *seconds, agent *a)
+{
+  bool may = asked_once(listener, how, cause, seconds, a);
+  for (int more = 0; a->late && more < 5; more++) may = asked_once(listener, how, cause, seconds, a);
+  CHECK(!a->late);
   return may;
 }
 
