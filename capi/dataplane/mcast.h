@@ -143,9 +143,9 @@ SPX_HIDDEN void spx_mcast_forget_all(void);
 
 /* ---- mcast_ack.c ---------------------------------------------------------------------------------------------------- */
 /* A message has come from peer, that it is to tell who has received: this process, unless it has (the message came twice), and `behind` others, which it is
- * handed on to. NULL: nobody wants to know any more. */
+ * handed on to. fetched: this process has it, or is getting it, from the master. NULL: nobody wants to know any more. */
 SPX_HIDDEN spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name, bool twice,
-                                         uint32_t behind);
+                                         bool fetched, uint32_t behind);
 /* The process will speak for those that it hands the message on to. */
 SPX_HIDDEN void spx_acks_behind(spx_gathering *g, uint32_t proc);
 /* Tells what is known now. To be called when all of the above is done. */

@@ -7,7 +7,7 @@
  * (mcast.c), and who gets it from the master answers the master; a message that came several ways is answered on each of them. A process that has left with its
  * word on the way, or before the message reached it, may not have spoken for those behind it: whoever waits for it asks the master to do the same.
  *
- * A member that fetches the data from the master is known to it by that, and does not name itself.
+ * A member that fetches the data from the master is known to it by that, and names itself on no way: its name might be there before its question, which nobody would answer then.
  */
 #include "mcast.h"
 #include <stdlib.h>
@@ -92,7 +92,8 @@ static int look_for_left(spx_poller *p)
   return n;
 }
 
-spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name, bool twice, uint32_t behind)
+spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name, bool twice, bool fetched,
+                              uint32_t behind)
 {
   bool own = !twice;
   for (const gathering *g = all; g && !own; g = g->next) own = g->own && is_of(g, h->master, name);
@@ -103,7 +104,7 @@ spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_
   g->room = behind + 1;
   g->got = (spx_member *)(g + 1);
   g->behind = (uint32_t *)(g->got + g->room);
-  if (!own) add(g, &(spx_member){spx_me, 1}, 1);
+  if (!own && !fetched) add(g, &(spx_member){spx_me, 1}, 1);
   if (!all) {
     watch.poll = look_for_left;
     spx_poller_add(&watch);

@@ -187,11 +187,16 @@ static bool note_relayed(incoming *from, uint32_t number)
   return true;
 }
 
+static bool was_relayed(const incoming *from, uint32_t number)
+{
+  return from->relayed && from->relayed[number % RELAYED] == number;
+}
+
 /* The message has come twice: the master, who may wait for the relay that is dead, is told that nothing is wanted of it. */
 static void had_already(const incoming *from, const spx_mcast_head *h, const spx_mcast_rts *where)
 {
   if (spx_mcast_relays(h->master, h->number)) return;
-  if (!(h->flags & SPX_MCAST_ANNOUNCED) || !from->relayed || from->relayed[h->number % RELAYED] != h->number) return;
+  if (!(h->flags & SPX_MCAST_ANNOUNCED) || !was_relayed(from, h->number)) return;
   spx_rec_id done = {.index = where->rts.index, .gen = where->rts.gen};
   spx_tx_put(h->master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
 }
@@ -199,14 +204,18 @@ static void had_already(const incoming *from, const spx_mcast_head *h, const spx
 /* Somebody wants to know who has received it. */
 static spx_gathering *gather(uint32_t peer, const spx_mcast_head *h, const uint8_t *data, bool twice, uint32_t n)
 {
+  const incoming *from = &in[h->master];
   spx_mcast_name name;
   spx_mcast_rts where;
+  bool fetched = false;
   memcpy(&name, data, sizeof name);
   if (h->flags & SPX_MCAST_ANNOUNCED) {
     memcpy(&where, data, sizeof where);
     name = (spx_mcast_name){where.rts.index, where.rts.gen};
+    bool shelf = where.keeper == SPX_NO_PEER && spx_shelf_has(h->master, &where);
+    fetched = twice && !shelf && !was_relayed(from, h->number);
   }
-  return spx_acks_begin(peer, h, name, twice, n);
+  return spx_acks_begin(peer, h, name, twice, fetched, n);
 }
 
 /* False: leave it where it is, and come again. */
