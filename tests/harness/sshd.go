@@ -3,7 +3,6 @@ package harness
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,12 +34,7 @@ func SSHD(t testing.TB) (bin string) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := FreePort(t)
 	bin = filepath.Join(dir, "bin")
 	write := func(name string, mode os.FileMode, lines ...string) {
 		os.MkdirAll(bin, 0o777) //nolint:errcheck // WriteFile tells

@@ -3,7 +3,6 @@ package live
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -32,12 +31,7 @@ func TestThroughSSH(t *testing.T) {
 	bin := harness.SSHD(t)
 	j := talk(t, "2", nil, "stream")
 	address := j.serve(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	here := l.Addr().String()
-	l.Close()
+	here := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
 	server, _, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")
 	cmd := exec.Command(filepath.Join(bin, "ssh"), "-N", "-o", "ExitOnForwardFailure=yes", "-L", here[strings.LastIndexByte(here, ':')+1:]+":"+server, "HOST")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

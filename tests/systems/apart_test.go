@@ -36,12 +36,7 @@ func newApart(t *testing.T, text string) *apart {
 // freeAddress is a port where nobody listens now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
 }
 
 func newApartAt(t *testing.T, address, text string) *apart {
