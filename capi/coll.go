@@ -92,7 +92,8 @@ func planCollective(c *call) error {
 		Wired:     C.spx_segment != nil && C.spx_segment.flags&C.SPX_SEG_TCP != 0,
 		Force:     forced(coll.Kind(key.kind)),
 	}
-	a.Levels = knownLevels(comm)
+	near := knownLevels(comm)
+	a.Levels, a.Switched = near.levels, near.switched
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
 	} else if key.persistent == 0 && C.spx_share_offered(comm) != 0 {
@@ -134,8 +135,14 @@ func processors() int {
 	return 1
 }
 
+// nearness is which ranks of a communicator are near each other, as coll.Args says it.
+type nearness struct {
+	levels   [][]int32
+	switched bool
+}
+
 // knownLevels is levelsOf, looked up once for a communicator that the engine knows.
-func knownLevels(c *C.spx_comm) [][]int32 {
+func knownLevels(c *C.spx_comm) nearness {
 	o := comms.get(uint32(c.o._go))
 	if o == nil || o.c != c {
 		return levelsOf(c)
@@ -144,31 +151,38 @@ func knownLevels(c *C.spx_comm) [][]int32 {
 	return o.near
 }
 
-// levelsOf is which ranks are near each other: on one host; on one host without more ranks than processors, those bound to one memory or one
-// cache. All ranks see the same: hosts are numbered alike in all files of a job, and what ranks are bound to is in the file before they start.
-func levelsOf(comm *C.spx_comm) [][]int32 {
+// levelsOf is which ranks are near each other: on one host, and behind one switch; on one host without more ranks than processors, those bound to one memory or one
+// cache. All ranks see the same: hosts are numbered alike in all files of a job, and what ranks are bound to is in the file before they start. What is known of switches
+// the processes of a world are told alike when they start, so they count where all ranks are of one.
+func levelsOf(comm *C.spx_comm) nearness {
 	if comm.flags&C.SPX_C_INTER != 0 || comm.size < 3 {
-		return nil
+		return nearness{}
 	}
 	n := int(comm.size)
-	hosts, nodes, caches := make([]uint32, n), make([]uint32, n), make([]uint32, n)
-	several, bound := false, n <= processors()
+	hosts, switches, nodes, caches := make([]uint32, n), make([]uint32, n), make([]uint32, n), make([]uint32, n)
+	several, bound, together := false, n <= processors(), true
+	first := C.spx_proc_of(*comm.local)
 	for rank, proc := range unsafe.Slice(comm.local, n) {
 		p := C.spx_proc_of(C.uint32_t(proc))
 		if p.home_job != 0 { // of another job, where hosts have other numbers
-			return nil
+			return nearness{}
 		}
 		hosts[rank], nodes[rank], caches[rank] = uint32(p.host), uint32(p.node), uint32(p.cache)
+		switches[rank] = uint32(netState.policy.switchOf(int(p.host)))
 		several = several || hosts[rank] != hosts[0]
+		together = together && p.world_id == first.world_id
 		bound = bound && p.node != 0
 	}
 	switch {
+	case several && together && len(netState.policy.switches) > 0:
+		levels, switched := coll.ByNetwork(switches, hosts)
+		return nearness{levels, switched}
 	case several:
-		return coll.Levels(hosts)
+		return nearness{coll.Levels(hosts), false}
 	case bound:
-		return coll.Levels(nodes, caches)
+		return nearness{coll.Levels(nodes, caches), false}
 	}
-	return nil
+	return nearness{}
 }
 
 func planType(t *[4]C.int64_t, contig C.uint8_t) coll.Type {

@@ -30,7 +30,7 @@ type commObject struct {
 	attrs *attr.List
 
 	levels sync.Once
-	near   [][]int32 // see knownLevels
+	near   nearness // see knownLevels
 
 	mu    sync.Mutex
 	hints *info.Info    // guarded by mu; see hints

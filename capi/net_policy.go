@@ -157,6 +157,14 @@ func (p *policy) parseTopology(text string) error {
 	return nil
 }
 
+// switchOf is the switch of a host: one of its own, beyond those that are known, if nothing is.
+func (p *policy) switchOf(host int) int {
+	if host < len(p.switches) {
+		return p.switches[host]
+	}
+	return 1<<20 + 1 + host
+}
+
 // plan is what the processes of the job, as they are now, keep.
 func (p *policy) plan() *conn.Plan {
 	n := int(C.spx_segment.nprocs)
@@ -171,10 +179,8 @@ func (p *policy) plan() *conn.Plan {
 			of[i], gone[i] = -1, true
 		case p.groups > 0:
 			of[i] = i * p.groups / n
-		case host[i] < len(p.switches):
-			of[i] = p.switches[host[i]]
-		default: // a switch of its own, beyond those that are known
-			of[i] = 1<<20 + 1 + host[i]
+		default:
+			of[i] = p.switchOf(host[i])
 		}
 		if !shared {
 			host[i] = i

@@ -505,7 +505,7 @@ func (o *commObject) follows(m *comm.Made, local, peer *C.uint32_t) {
 	if m.Remote != nil {
 		o.Comm.RemoteTable().Set(m.Remote)
 	}
-	o.levels, o.near = sync.Once{}, nil
+	o.levels, o.near = sync.Once{}, nearness{}
 	o.setFar()
 }
 
@@ -519,7 +519,7 @@ func (o *commObject) renew(m *comm.Made, local, peer *C.uint32_t) {
 	if o.c.inner != nil {
 		o.LocalLink = link{o.c.inner}
 	}
-	o.levels, o.near = sync.Once{}, nil
+	o.levels, o.near = sync.Once{}, nearness{}
 	o.setFar()
 	ft.mu.Lock()
 	defer ft.mu.Unlock()

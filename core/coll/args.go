@@ -85,6 +85,8 @@ type Args struct {
 	Shared int64
 	// Levels says which ranks are near each other (levels.go), nil: nobody knows, or all are; everywhere.
 	Levels [][]int32
+	// Switched: the outermost of them are switches, with several hosts behind some of them; everywhere.
+	Switched bool
 	// Slice is how many bytes of a vector are reduced at once; 0: SliceBytes. Everywhere.
 	Slice int64
 	// Force names an algorithm; empty: the table chooses. Everywhere.

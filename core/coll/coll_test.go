@@ -153,6 +153,7 @@ func (s *scenario) args(force string) Args {
 	}
 	if s.rng.IntN(3) == 0 || force == "levels" {
 		a.Levels = s.levels()
+		a.Switched = len(a.Levels) > 0 && s.rng.IntN(2) == 0
 	}
 	return a
 }

@@ -1,5 +1,7 @@
 package coll
 
+import "slices"
+
 // Schedules by levels: ranks that are near each other (a host, what is behind one switch, what shares a cache) make a domain, and a domain's leader
 // talks to the others' for all its members. So data cross what is slow once for each domain and direction, whatever the order of the ranks.
 //
@@ -32,6 +34,21 @@ func Levels(levels ...[]uint32) [][]int32 {
 		}
 	}
 	return out
+}
+
+// ByNetwork makes the levels of ranks on several hosts; switched: the outermost are the switches behind which hosts stand together.
+func ByNetwork(switches, hosts []uint32) (levels [][]int32, switched bool) {
+	byHost, bySwitch := Levels(hosts), Levels(switches)
+	domains := func(levels [][]int32) int {
+		if len(levels) == 0 {
+			return len(hosts)
+		}
+		return int(slices.Max(levels[0])) + 1
+	}
+	if len(bySwitch) == 0 || domains(bySwitch) >= domains(byHost) {
+		return byHost, false
+	}
+	return Levels(switches, hosts), true
 }
 
 func leveled(a *Args) bool { return len(a.Levels) > 0 }
@@ -84,6 +101,9 @@ func (b *builder) stages(root int) []stage {
 			}
 			s.members = append(s.members, rank)
 		}
+		if s.last && b.near != nil {
+			s.sort(b.near, root, b.Rank)
+		}
 		for i, rank := range s.members {
 			if rank == leaders[domain(b.Rank)] {
 				s.lead = i
@@ -101,6 +121,45 @@ func (b *builder) stages(root int) []stage {
 		left = next
 	}
 	return out
+}
+
+// sort puts the members in the order of their switches: the root first, and those behind its switch.
+func (s *stage) sort(switches []int32, root, rank int) {
+	order := func(r int) [3]int {
+		switch {
+		case r == root:
+			return [3]int{-2}
+		case switches[r] == switches[root]:
+			return [3]int{-1, 0, r}
+		}
+		return [3]int{0, int(switches[r]), r}
+	}
+	slices.SortFunc(s.members, func(a, b int) int {
+		x, y := order(a), order(b)
+		return slices.Compare(x[:], y[:])
+	})
+	s.at = slices.Index(s.members, rank)
+}
+
+// pastSwitches lets do make steps as if nothing was known of switches, but that hosts stand in their order.
+func (b *builder) pastSwitches(do func()) {
+	args := b.Args
+	a := *args
+	a.Levels, a.Switched = args.Levels[1:], false
+	b.Args, b.near = &a, args.Levels[0]
+	do()
+	b.Args, b.near = args, nil
+}
+
+// hosts is the number of the outermost domains but for switches.
+func hosts(a *Args) int {
+	if !a.Switched {
+		return int(slices.Max(a.Levels[0])) + 1
+	}
+	if len(a.Levels) == 1 {
+		return a.Size
+	}
+	return int(slices.Max(a.Levels[1])) + 1
 }
 
 // within lets do make steps among the members of a stage as if they were all there is, with the leader as root.
@@ -182,11 +241,16 @@ const (
 )
 
 // bcastLevels: the data go down the tree of all stages, long ones in segments, so that all levels are busy at once. Among the leaders of the
-// outermost domains long data go from one to the next, so that each sends them once.
+// outermost domains long data go from one to the next, so that each sends them once: from host to host also where switches are known, those behind one of them
+// one after the other, since a leader of a switch would send the data twice.
 func bcastLevels(b *builder) {
 	const most = 256
 	n := b.RCount * b.RType.Size
 	size := max(segmentBytes, (n+most-1)/most)
+	if b.Switched && n/size >= int64(hosts(b.Args)) {
+		b.pastSwitches(func() { bcastLevels(b) })
+		return
+	}
 	list := b.stages(b.Root)
 	parent, children := b.down(inner(list))
 	leader := list[len(list)-1].last
@@ -224,6 +288,9 @@ func bcastLevels(b *builder) {
 
 // crowdedInside: the ranks of an innermost domain outnumber the processors of its host.
 func (b *builder) crowdedInside() bool {
+	if len(b.Levels) == 0 {
+		return false
+	}
 	members := map[int32]int{}
 	for _, domain := range b.Levels[len(b.Levels)-1] {
 		if members[domain]++; members[domain] > b.CPUs {

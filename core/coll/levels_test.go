@@ -37,6 +37,26 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// Switches count where several hosts stand behind one of them, and there are several.
+func TestByNetwork(t *testing.T) {
+	for _, c := range []struct {
+		switches, hosts []uint32
+		want            [][]int32
+		switched        bool
+	}{
+		{[]uint32{5, 5, 6, 6}, []uint32{0, 1, 2, 3}, [][]int32{{0, 0, 1, 1}}, true},
+		{[]uint32{5, 6, 5, 6, 5, 6}, []uint32{0, 1, 2, 3, 0, 1}, [][]int32{{0, 1, 0, 1, 0, 1}, {0, 1, 2, 3, 0, 1}}, true},
+		{[]uint32{5, 5, 6, 6}, []uint32{0, 0, 1, 1}, [][]int32{{0, 0, 1, 1}}, false},
+		{[]uint32{5, 5, 5, 5}, []uint32{0, 0, 1, 1}, [][]int32{{0, 0, 1, 1}}, false},
+		{[]uint32{1, 2, 3, 4}, []uint32{0, 1, 2, 3}, nil, false},
+	} {
+		levels, switched := ByNetwork(c.switches, c.hosts)
+		if d := cmp.Diff(c.want, levels); d != "" || switched != c.switched {
+			t.Errorf("%v %v: %v (-want +got)\n%s", c.switches, c.hosts, switched, d)
+		}
+	}
+}
+
 // far counts the messages of all ranks' plans that leave a domain of the outermost level.
 func far(plans []*Plan, level []int32) (n int) {
 	for rank, p := range plans {
@@ -76,12 +96,52 @@ func TestLevelsCross(t *testing.T) {
 	}
 }
 
+// Long data cross to each switch once, and each host once, and nobody sends them to two others; short data cross to each switch once.
+func TestBcastPastSwitches(t *testing.T) {
+	const n, perHost = 24, 2
+	hosts := modulo(n, n/perHost)
+	switches := make([]uint32, n)
+	for rank, h := range hosts {
+		switches[rank] = h * h % 3 // three switches, whose hosts do not follow each other
+	}
+	levels, switched := ByNetwork(switches, hosts)
+	count := func(level []int32) (n int) { return int(slices.Max(level)) + 1 }
+	for _, c := range []struct{ bytes, pieces int64 }{{8, 1}, {40 * 128 << 10, 40}} {
+		var plans []*Plan
+		for rank := range n {
+			p, err := Compile(Args{Kind: Bcast, Rank: rank, Size: n, Root: 7, RCount: c.bytes, RType: byteOne.Type, CPUs: 64, Levels: levels, Switched: switched})
+			if err != nil || p.Algorithm != "levels" {
+				t.Fatalf("%v %v", p, err)
+			}
+			plans = append(plans, p)
+		}
+		if got, want := far(plans, levels[0]), int(c.pieces)*(count(levels[0])-1); got != want {
+			t.Errorf("%d bytes: %d messages between switches, %d are needed", c.bytes, got, want)
+		}
+		if got, want := far(plans, levels[1]), int(c.pieces)*(count(levels[1])-1); got != want {
+			t.Errorf("%d bytes: %d messages between hosts, %d are needed", c.bytes, got, want)
+		}
+		for rank, p := range plans {
+			away := 0
+			for _, s := range p.Steps {
+				if s.Op == OpSend && hosts[rank] != hosts[s.Peer] {
+					away++
+				}
+			}
+			if c.pieces > 1 && away > int(c.pieces) {
+				t.Errorf("rank %d sends %d pieces of %d to other hosts", rank, away, c.pieces)
+			}
+		}
+	}
+}
+
 // Long data go down in pieces.
 func TestBcastLevelsLong(t *testing.T) {
 	for n := 2; n <= 12; n++ {
 		for seed := range uint64(6) {
 			s := &scenario{rng: rand.New(rand.NewPCG(seed, uint64(n))), kind: Bcast, n: n}
 			a := s.args("levels")
+			a.Switched = len(a.Levels) > 0 && seed%2 == 1
 			unit := segmentBytes
 			if seed == 0 { // also several of the pieces that crowded hosts pass on
 				unit = turnBytes

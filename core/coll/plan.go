@@ -119,6 +119,7 @@ type builder struct {
 	// operand alone).
 	members []int
 	have    *Ref
+	near    []int32 // the switches in whose order hosts stand; nil: in that of the ranks
 }
 
 func (b *builder) transfer(op Op, peer int, r Ref, flags uint8) int32 {

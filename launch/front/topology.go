@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -14,9 +15,14 @@ import (
 )
 
 // tellTopology puts what is known of the network between the hosts of a job into the environment of its programs (SPX_TOPOLOGY), unless the user has
-// said it; with --probe, what is not known is measured first.
+// said it; with --probe, what is not known is measured first. All programs are told the same: collectives go by it.
 func tellTopology(spec *control.Job, j *command.Job) error {
-	if len(spec.Hosts) < 2 {
+	said, err := saidTopology(spec.Programs)
+	if err != nil || len(spec.Hosts) < 2 {
+		return err
+	}
+	if said != "" {
+		addTopology(spec.Programs, said)
 		return nil
 	}
 	var used []int // numbers of hosts with ranks; spxrun's own may have none
@@ -47,14 +53,41 @@ func tellTopology(spec *control.Job, j *command.Job) error {
 	for h, s := range switches {
 		words[h] = strconv.Itoa(s)
 	}
-	text := "SPX_TOPOLOGY=" + strings.Join(words, ",")
-	for i := range spec.Programs {
-		p := &spec.Programs[i]
-		if !slices.ContainsFunc(p.Env, func(v string) bool { return strings.HasPrefix(v, "SPX_TOPOLOGY=") }) {
+	addTopology(spec.Programs, topologyIs+strings.Join(words, ","))
+	return nil
+}
+
+const topologyIs = "SPX_TOPOLOGY="
+
+// topologyOf is what a program's environment says, the last time; "" if it says nothing.
+func topologyOf(p *control.Program) (text string) {
+	for _, v := range p.Env {
+		if strings.HasPrefix(v, topologyIs) {
+			text = v
+		}
+	}
+	return text
+}
+
+// saidTopology is what the user has said, for one program or several; "": nothing.
+func saidTopology(programs []control.Program) (string, error) {
+	said := ""
+	for i := range programs {
+		text := topologyOf(&programs[i])
+		if said != "" && text != "" && text != said {
+			return "", fmt.Errorf("one program has %s, another one %s: it must be the same for all", said, text)
+		}
+		said = cmp.Or(said, text)
+	}
+	return said, nil
+}
+
+func addTopology(programs []control.Program, text string) {
+	for i := range programs {
+		if p := &programs[i]; topologyOf(p) == "" {
 			p.Env = append(p.Env[:len(p.Env):len(p.Env)], text)
 		}
 	}
-	return nil
 }
 
 // network is what is known of hosts; nil: nothing.
