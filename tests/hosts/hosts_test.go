@@ -271,6 +271,15 @@ func TestFewConnections(t *testing.T) {
 	b.programs(t, "ft/recover", "net/routes", "pt2pt/requests", "spawn/basic")
 }
 
+// Collectives that know of switches, whose hosts do not follow each other; the last host's is not known.
+func TestCollectivesPastSwitches(t *testing.T) {
+	b := newBed(t, 5)
+	b.env = []string{"SPX_TOPOLOGY=0,1,0,1"}
+	b.programs(t, "coll/every", "coll/parted", "ft/shrink", "spawn/basic")
+	b.full = true
+	b.programs(t, "coll/every")
+}
+
 // Where long multicasts go in chains, with consecutive ranks on a host: 4 hosts, of which the last may have fewer.
 func TestMulticastsOfNeighbours(t *testing.T) {
 	b := newBed(t, 4)

@@ -209,3 +209,54 @@ func TestTopologyForAJob(t *testing.T) {
 		t.Errorf("Slurm's switches: %s", o.Text())
 	}
 }
+
+// crossed is how many bytes the links between switches have carried since they were made, by link.
+func (b *bed) crossed() map[string]int64 {
+	b.t.Helper()
+	out, err := exec.Command("ip", "-n", b.name+"sw", "-j", "-s", "link").Output()
+	var links []struct {
+		Name  string `json:"ifname"`
+		Stats struct {
+			Rx struct{ Bytes int64 } `json:"rx"`
+		} `json:"stats64"`
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &links)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ends := map[string]int64{}
+	for _, l := range links {
+		if strings.HasPrefix(l.Name, "t") {
+			ends[l.Name] = l.Stats.Rx.Bytes
+		}
+	}
+	return ends
+}
+
+// A long broadcast crosses each link between switches once where they are known, in whatever order the hosts stand.
+func TestBroadcastCrossesOnce(t *testing.T) {
+	const n = 2 << 20
+	b, truth := newNetwork(t, 1)
+	bcast := program(t, "bcast")
+	most := func(topology string) (most int64) {
+		before := b.crossed()
+		c := b.spxrun("-host", b.names(8), "-n", "8", bcast)
+		c.Env = append(c.Env, "SPX_TOPOLOGY="+topology)
+		check(t, harness.Run(t, c), 0, nil)
+		for name, bytes := range b.crossed() {
+			most = max(most, bytes-before[name])
+		}
+		return most
+	}
+	var of []string
+	for _, s := range truth.Of {
+		of = append(of, strconv.Itoa(s))
+	}
+	known, unknown := most(strings.Join(of, ",")), most("")
+	t.Logf("one direction of a link: %d bytes, %d where switches are not known (%v)", known, unknown, truth.Of)
+	if known > n*5/4 || unknown < n*3/2 {
+		t.Errorf("a broadcast of %d bytes: %d crossed a link in one direction where switches are known, %d where they are not", n, known, unknown)
+	}
+}
