@@ -221,9 +221,10 @@ func socketOf(c net.Conn, p tcp.Process) (fd int, err error) {
 	}
 	var failed error
 	err = raw.Control(func(of uintptr) {
-		if fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3); isShort(failed) && spare.give() {
-			fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3)
-		}
+		failed = withDescriptors(func() (err error) {
+			fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3)
+			return err
+		})
 		if failed == nil {
 			failed = tcp.Tune(fd, c.LocalAddr(), c.RemoteAddr())
 		}
@@ -232,6 +233,30 @@ func socketOf(c net.Conn, p tcp.Process) (fd int, err error) {
 		err = failed
 	}
 	return fd, err
+}
+
+// descriptorPatience is for how long a connection that both ends use already waits for a descriptor, and pressEvery how often one is asked for.
+const descriptorPatience, pressEvery = 20 * time.Second, 100 * time.Millisecond
+
+// withDescriptors opens something for a connection that the other end counts on: closed, it would be one that has broken. So while there are no descriptors, it waits for those of connections
+// that were not used for long.
+func withDescriptors(open func() error) error {
+	began := time.Now()
+	var pressed time.Time
+	for {
+		err := open()
+		if !isShort(err) || time.Since(began) > descriptorPatience {
+			return err
+		}
+		if spare.give() {
+			continue
+		}
+		if time.Since(pressed) > pressEvery {
+			pressed = time.Now()
+			C.spx_net_press()
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // spare are descriptors that are kept for when the program has all others: a connection has two for a moment, and those that are to make room for it

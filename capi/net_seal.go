@@ -61,13 +61,11 @@ func sealedSocket(c *tls.Conn, to tcp.Process) (fd int, err error) {
 		c.Close()
 		return -1, err
 	}
-	pair := func() ([2]int, error) {
-		return unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	}
-	ends, err := pair()
-	for isShort(err) && spare.give() {
-		ends, err = pair()
-	}
+	var ends [2]int
+	err = withDescriptors(func() (err error) {
+		ends, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		return err
+	})
 	if err != nil {
 		c.Close()
 		return -1, err
