@@ -108,6 +108,29 @@ func (b *bed) measured(cache string, args ...string) (n network) {
 	return n
 }
 
+// idleTime begins to look what share of the time the processors of this machine have nothing to do.
+func idleTime() (since func() float64) {
+	read := func() (idle, all float64) {
+		text, err := os.ReadFile("/proc/stat")
+		if err != nil {
+			return 0, 1
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		for i, word := range strings.Fields(first)[1:] {
+			n, _ := strconv.ParseFloat(word, 64) // the kernel's
+			if all += n; i == 3 || i == 4 {      // idle, and waiting for a disk
+				idle += n
+			}
+		}
+		return idle, all
+	}
+	idle, all := read()
+	return func() float64 {
+		i, a := read()
+		return (i - idle) / max(a-all, 1)
+	}
+}
+
 // The network is found from measured times alone: once in each run of the tests, 20 times by make topology.
 func TestTopologyIsFound(t *testing.T) {
 	runs := 1
@@ -120,11 +143,21 @@ func TestTopologyIsFound(t *testing.T) {
 	for seed := range runs {
 		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
 			b, truth := newNetwork(t, uint64(seed))
-			got := b.measured(t.TempDir(), "--host", b.names(8))
-			if diff := cmp.Diff(truth.Splits(), got.splits(b)); diff != "" {
-				t.Errorf("want\n%sgot\n%v %v\n%s", truth, got.Of, got.Links, diff)
+			for try := 1; ; try++ {
+				idle := idleTime()
+				got := b.measured(t.TempDir(), "--host", b.names(8))
+				rest := idle()
+				diff := cmp.Diff(truth.Splits(), got.splits(b))
+				if diff != "" && rest < 0.5 && try < 5 {
+					t.Logf("wrong, but the processors had only %.0f %% of the time to spare for what takes hardly any: measured again", 100*rest)
+					continue
+				}
+				if diff != "" {
+					t.Errorf("want\n%sgot\n%v %v\n%s", truth, got.Of, got.Links, diff)
+				}
+				t.Logf("%d round-trip times, %d throughputs", got.Cost.Pings, got.Cost.Streams)
+				break
 			}
-			t.Logf("%d round-trip times, %d throughputs", got.Cost.Pings, got.Cost.Streams)
 		})
 	}
 }
