@@ -291,7 +291,7 @@ func (a *agent) aboutSystem() *service.System {
 		s.Master, s.Term, s.Version = a.masterName(view.Master), view.Term, view.Version
 	}
 	for i, p := range m.Parts() {
-		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts}
+		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts, Cold: p.Cold}
 		for k := range a.spec.Programs {
 			if a.spec.Programs[k].Part == i+1 {
 				part.Program = strings.Join(a.spec.Programs[k].Argv, " ")
