@@ -22,7 +22,9 @@ func restarting(t *testing.T, name, takeover string, ranks, standbys, restarts, 
 	return file(t, text)
 }
 
-func started(o harness.Outcome) int { return strings.Count(o.Stderr, "a process is started that takes its place") }
+func started(o harness.Outcome) int {
+	return strings.Count(o.Stderr, "a process is started that takes its place")
+}
 
 // Ranks die, one after another, at once, all of them, the only one, and those that have been started in their place; standbys that wait come first. Nobody notices, and no process more is
 // started than is needed.
