@@ -25,6 +25,7 @@ type startInfo struct {
 	Rank      int            // in its MPI_COMM_WORLD
 	World     []uint32       // process index of each rank of that world, and of the standbys of its cluster behind them
 	Ranks     int            // of that world
+	Cold      int            // of World, the last: they are started when a rank has died
 	Layout    *layout.Layout // of the system of clusters; nil: it belongs to none
 	WorldID   uint32
 	JobID     [16]byte

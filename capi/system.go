@@ -66,7 +66,7 @@ func (s *startInfo) findSystem() error {
 		return nil // spawned by a process of a system: the numbers are another's
 	}
 	if s.Layout = l; role != layout.IO {
-		s.Ranks = len(l.Clusters[index].Procs)
+		s.Ranks, s.Cold = len(l.Clusters[index].Procs), l.Clusters[index].Cold
 	}
 	return nil
 }

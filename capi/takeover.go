@@ -44,6 +44,7 @@ var heirship struct {
 	heirs map[uint32]map[uint32]*commObject // by parent and number: made by the one that had this rank before, and not asked for yet
 
 	// Of a process that has taken a rank over, with others at the same time.
+	base      *group.Group                   // all processes of the cluster
 	newcomers *commObject                    // they and itself
 	kept      map[uint32]map[uint32][]uint32 // by parent and number: who has those that were made of it
 }
@@ -51,6 +52,7 @@ var heirship struct {
 func init() {
 	internals[C.SPX_IN_TAKEOVER_LIST] = takeoverList
 	internals[C.SPX_IN_TAKEOVER_APPLY] = takeoverApply
+	internals[C.SPX_IN_TAKEOVER_POOL] = takeoverPool
 	onStopped(func() {
 		C.spx_takeover_end()
 		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept = nil, nil, nil, nil
@@ -65,16 +67,47 @@ func startStandbys(s *startInfo, all *group.Group) error {
 	heirship.freed, heirship.heirs = map[uint32][]uint32{}, map[uint32]map[uint32]*commObject{}
 	var made [2]*commObject
 	base, pool := comm.StandbyContexts(s.Origin, uint32(procOf(s.World[0]).serial))
-	for i, ctx := range []uint64{base, pool} {
-		o, err := newComm(comm.NewFromGroup(all, ctx, world.me), nil)
+	heirship.base = all
+	there := all // from the beginning
+	if warm := all.Size() - s.Cold; s.Rank >= warm {
+		there = group.Of(world.me)
+		pool, _ = comm.StandbyContexts(s.Origin, uint32(procOf(s.Proc).serial))
+	} else {
+		var ids []ident.ProcID
+		for i := range warm {
+			ids = append(ids, all.At(i))
+		}
+		there = group.Of(ids...)
+	}
+	for i, of := range []struct {
+		members *group.Group
+		ctx     uint64
+	}{{all, base}, {there, pool}} {
+		o, err := newComm(comm.NewFromGroup(of.members, of.ctx, world.me), nil)
 		if err != nil {
 			return err
 		}
 		made[i] = o
 	}
-	if code := C.spx_takeover_begin(made[0].c, made[1].c, C.int(s.Ranks)); code != 0 {
+	if code := C.spx_takeover_begin(made[0].c, made[1].c, C.int(s.Ranks), C.int(s.Cold)); code != 0 {
 		return noMemory()
 	}
+	return nil
+}
+
+// takeoverPool makes the communicator of those that are to meet from now on, some of whom have just been started: shim/takeover.h has the arguments. Each of these is new once,
+// so that the first of them has the context.
+func takeoverPool(c *call) error {
+	var ids []ident.ProcID
+	for _, r := range cslice[int32](c.addr(0), c.int(1)) {
+		ids = append(ids, heirship.base.At(int(r)))
+	}
+	_, ctx := comm.StandbyContexts(world.origin, uint32(procOf(world.index[heirship.base.At(c.int(2))]).serial))
+	o, err := newComm(comm.NewFromGroup(group.Of(ids...), ctx, world.me), nil)
+	if err != nil {
+		return err
+	}
+	*at[uintptr](c.addr(3)) = o.handle()
 	return nil
 }
 

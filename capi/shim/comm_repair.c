@@ -11,10 +11,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "dp.h"
 #include "dyprc.h"
 #include "error.h"
 #include "repair.h"
 #include "shim.h"
+
+/* What somebody who was started late is told, in base's ranks: whom it meets, and who works. It stays until the repair ends: nobody waits for a
+ * process that may die first. */
+typedef struct told {
+  struct told *next;
+  int n, words[];
+} told;
 
 typedef struct spx_repair {
   spx_comm *base;  /* the user's communicator, referenced */
@@ -24,6 +32,9 @@ typedef struct spx_repair {
   int nplaces;
   int role;
   bool ready; /* a repair that MPIX_Comm_dismiss has taken part in: the next MPIX_Comm_repair returns it */
+  int cold;   /* of base, the last: they are started when some have died, one after another */
+  int joined; /* of these, those that have been asked to meet */
+  struct told *told;
   int (*together)(MPI_Comm active); /* what those of the next active one do before it counts; or NULL */
   struct spx_repair *next;
 } repair;
@@ -51,6 +62,10 @@ static void forget(repair *p)
   if (p->pool != MPI_COMM_NULL) PMPI_Comm_free(&p->pool);
   spx_unref(SPX_K_COMM, &p->base->o);
   free(p->places);
+  for (told *m; (m = p->told);) {
+    p->told = m->next;
+    free(m);
+  }
   free(p);
 }
 
@@ -125,13 +140,91 @@ static void take_over(repair *p, MPI_Comm active, int *next, int nnext)
   p->nplaces = nnext;
 }
 
+/* How many of those that are started late there are, or were. The launcher starts them before it tells of the death that is the reason. */
+static int woken(const repair *p)
+{
+  int n = 0;
+  while (n < p->cold &&
+         __atomic_load_n(&spx_proc_of(p->base->peer[p->base->size - p->cold + n])->pid, __ATOMIC_ACQUIRE))
+    n++;
+  return n;
+}
+
+enum { TAG_TOLD = 1 };
+
+/* The pool of those in pool, and of those up to number now that have been started since. *made: all of them have it, or none. */
+static int invite(repair *p, MPI_Comm pool, int now, MPI_Comm *made)
+{
+  int n, err = PMPI_Comm_size(pool, &n), fresh = now - p->joined, first = p->base->size - p->cold + p->joined;
+  if (err != MPI_SUCCESS) return err;
+  told *m = malloc(sizeof *m + (size_t)(4 + n + fresh + p->nplaces) * sizeof m->words[0]);
+  if (!m) return MPI_ERR_NO_MEM;
+  m->n = 4 + n + fresh + p->nplaces;
+  m->next = p->told;
+  p->told = m;
+  int *w = m->words;
+  w[0] = n + fresh;
+  w[1] = p->nplaces;
+  w[2] = now;
+  w[3] = first;
+  err = ranks_in_base(p, pool, w + 4, n);
+  for (int i = 0; i < fresh; i++) w[4 + n + i] = first + i;
+  memcpy(w + 4 + n + fresh, p->places, (size_t)p->nplaces * sizeof *w);
+  spx_frame f = {.fn = SPX_IN_TAKEOVER_POOL};
+  f.a[0].p = w + 4;
+  f.a[1].i = n + fresh;
+  f.a[2].i = first;
+  f.a[3].p = made;
+  if (err == MPI_SUCCESS) err = spx_go_internal(&f);
+  /* All of them tell it: any one of them may die. In order, so that who is told before has been told when a later one has. */
+  for (int i = 0; err == MPI_SUCCESS && i < fresh; i++) {
+    MPI_Request r;
+    if (PMPI_Isend(w, m->n, MPI_INT, first + i, TAG_TOLD, (MPI_Comm)(uintptr_t)p->base->o.handle, &r) == MPI_SUCCESS)
+      PMPI_Request_free(&r);
+  }
+  p->joined = now;
+  return err;
+}
+
+/* Those in *pool, who live, agree on who has been started since; it becomes the pool with these. */
+static int grow(repair *p, MPI_Comm *pool)
+{
+  enum { PATIENCE_NS = 3000000 };
+  for (;;) {
+    int n = 0, now = 0, mine, err = PMPI_Comm_size(*pool, &n);
+    uint64_t until = spx_now_ns() + 1000ull * PATIENCE_NS;
+    if (err != MPI_SUCCESS) return err;
+    while ((mine = woken(p)) < p->cold && n + mine - p->joined < p->nplaces && spx_now_ns() < until) {
+      uint32_t ticket = spx_ticket();
+      spx_progress();
+      spx_wait_event(ticket, spx_now_ns() + 2000000);
+    }
+    int heard = PMPI_Allreduce(&mine, &now, 1, MPI_INT, MPI_MAX, *pool);
+    if (heard != MPI_SUCCESS) PMPIX_Comm_revoke(*pool);
+    MPI_Comm left = MPI_COMM_NULL, made = MPI_COMM_NULL;
+    uint32_t flags = heard == MPI_SUCCESS ? SPX_DECIDE_GO : 0;
+    err = spx_dyprc_decide(*pool, &flags, &left);
+    if (err != MPI_SUCCESS) return err;
+    PMPI_Comm_free(pool);
+    *pool = left;
+    if (!(flags & SPX_DECIDE_GO)) continue;
+    if (now <= p->joined) return MPI_SUCCESS;
+    if ((err = invite(p, left, now, &made)) != MPI_SUCCESS) return err;
+    PMPI_Comm_free(pool);
+    *pool = made;
+    return MPI_SUCCESS;
+  }
+}
+
 /* pool has those that live, by agreement: out of it comes the next active communicator, which all of them have, or none. */
-static int form(repair *p, MPI_Comm pool)
+static int form_with(repair *p, MPI_Comm pool, bool grows)
 {
   int err = MPI_SUCCESS, nnext = 0, *next = malloc(((size_t)p->base->size + 1) * sizeof *next);
   if (!next) return MPI_ERR_NO_MEM;
   while (err == MPI_SUCCESS) {
     MPI_Comm left = MPI_COMM_NULL, active = MPI_COMM_NULL;
+    if (grows && (err = grow(p, &pool)) != MPI_SUCCESS) break;
+    grows = p->joined < p->cold;
     if (p->pool != MPI_COMM_NULL) PMPI_Comm_free(&p->pool);
     p->pool = pool;
     int made = make_active(p, pool, next, &nnext, &active);
@@ -155,6 +248,8 @@ static int form(repair *p, MPI_Comm pool)
   free(next);
   return err;
 }
+
+static int form(repair *p, MPI_Comm pool) { return form_with(p, pool, p->joined < p->cold); }
 
 enum { HOME = SPX_DECIDE_CALM };
 
@@ -202,11 +297,12 @@ static repair *new_repair(spx_comm *comm, int work)
   return p;
 }
 
-spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int (*together)(MPI_Comm active))
+spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int cold, int (*together)(MPI_Comm active))
 {
   repair *p = new_repair(base, work);
   if (!p) return NULL;
   p->pool = pool;
+  p->cold = cold;
   p->together = together;
   return p;
 }
@@ -248,6 +344,68 @@ void spx_repair_await(const spx_repair *p)
     if (atomic_load(&pool->revoked) || abandoned(p)) return;
     spx_wait_event(ticket, 0);
   }
+}
+
+/* What somebody has told this process, into *words (free); NULL: nothing yet. */
+static int told_yet(const repair *p, int **words)
+{
+  MPI_Comm base = (MPI_Comm)(uintptr_t)p->base->o.handle;
+  MPI_Status status;
+  int there = 0, n = 0;
+  *words = NULL;
+  for (int i = 0; i < p->base->size && !there; i++)
+    if (i != p->base->rank && PMPI_Iprobe(i, TAG_TOLD, base, &there, &status) != MPI_SUCCESS) there = 0;
+  if (!there) return MPI_SUCCESS;
+  PMPI_Get_count(&status, MPI_INT, &n);
+  if (!(*words = malloc((size_t)n * sizeof **words))) return MPI_ERR_NO_MEM;
+  int err = PMPI_Recv(*words, n, MPI_INT, status.MPI_SOURCE, TAG_TOLD, base, MPI_STATUS_IGNORE);
+  if (err != MPI_SUCCESS) {
+    free(*words);
+    *words = NULL;
+  }
+  return MPI_SUCCESS;
+}
+
+/* Nobody is left in base that could tell this process anything: it begins. */
+static bool is_first(const repair *p)
+{
+  for (int i = 0; i < p->base->rank; i++)
+    if (!spx_proc_left(p->base->peer[i])) return false;
+  return true;
+}
+
+int spx_repair_join(spx_repair *p, MPI_Comm *active)
+{
+  int *w = NULL, err = MPI_SUCCESS;
+  *active = MPI_COMM_NULL;
+  for (bool first = false; err == MPI_SUCCESS && !w;) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    err = told_yet(p, &w);
+    if (w || first) break;
+    if ((first = is_first(p))) continue; /* what they have said before is there now */
+    spx_wait_event(ticket, spx_now_ns() + 20000000);
+  }
+  if (err != MPI_SUCCESS) return err;
+  MPI_Comm pool = p->pool;
+  p->pool = MPI_COMM_NULL;
+  if (w) {
+    p->nplaces = w[1];
+    p->joined = w[2];
+    memcpy(p->places, w + 4 + w[0], (size_t)w[1] * sizeof *w);
+    PMPI_Comm_free(&pool);
+    spx_frame f = {.fn = SPX_IN_TAKEOVER_POOL};
+    f.a[0].p = w + 4;
+    f.a[1].i = w[0];
+    f.a[2].i = w[3];
+    f.a[3].p = &pool;
+    err = spx_go_internal(&f);
+  } else
+    p->joined = p->base->rank - (p->base->size - p->cold) + 1;
+  if (err == MPI_SUCCESS) err = form_with(p, pool, !w && p->joined < p->cold);
+  free(w);
+  *active = p->active;
+  return err;
 }
 
 static int begin(spx_comm *comm, int num_spares, repair **made)

@@ -6,11 +6,14 @@
 typedef struct spx_repair spx_repair;
 /* Of the processes of base the first work work, the others are spares. pool has the same processes, and is used for nothing else. together, called at
  * those that are to work, is what they do before their communicator counts: fails it at one of them, all begin again with those that live. NULL: no
- * memory. No communication. */
-SPX_HIDDEN spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int (*together)(MPI_Comm active));
+ * memory. The last cold of base are started, in order, when some have died: until then they are not there. No communication. */
+SPX_HIDDEN spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int cold,
+                                       int (*together)(MPI_Comm active));
 /* All who live meet. *active: the communicator of those that work now, with the ranks that they had; spares have those of the dead, and without spares
  * the others close up. It belongs to the repair. MPI_COMM_NULL: this process is a spare. */
 SPX_HIDDEN int spx_repair_meet(spx_repair *p, MPI_Comm *active);
+/* One of those that were not there waits for the others, who have met, and meets them; with nobody left, those like it. *active: the same. */
+SPX_HIDDEN int spx_repair_join(spx_repair *p, MPI_Comm *active);
 /* Waits until somebody meets, or nobody is left who works and somebody of these has died. */
 SPX_HIDDEN void spx_repair_await(const spx_repair *p);
 /* All processes, those that work first. */

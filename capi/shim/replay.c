@@ -73,10 +73,30 @@ static spx_vault *map(void)
   return NULL;
 }
 
+/* Where ranks are started again, the agent has the files: who is to take a rank over may not be there yet. The descriptor of that of a rank; -1: there is none. */
+static int inherited_vault(uint32_t rank)
+{
+  const char *at = getenv("SPX_VAULTS");
+  for (; at && *at && rank > 0; rank--)
+    if ((at = strchr(at, ','))) at++;
+  return at && *at ? fcntl(atoi(at), F_DUPFD_CLOEXEC, 3) : -1;
+}
+
+/* Those under their former numbers are for nobody here: what this process needs it has. */
+static void close_inherited(void)
+{
+  for (const char *at = getenv("SPX_VAULTS"); at && *at; at++) {
+    close(atoi(at));
+    if (!(at = strchr(at, ','))) break;
+  }
+  unsetenv("SPX_VAULTS"); /* processes that this one starts have none */
+}
+
 static int make_vault(void)
 {
   uint64_t bytes = SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes;
-  v.fd = memfd_create("spx-vault", MFD_CLOEXEC);
+  v.fd = inherited_vault(v.setup.me - v.first);
+  if (v.fd < 0) v.fd = memfd_create("spx-vault", MFD_CLOEXEC);
   if (v.fd < 0 || ftruncate(v.fd, (off_t)bytes) != 0 || posix_fallocate(v.fd, 0, SPX_VAULT_HEAD) != 0) {
     spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
     return MPI_ERR_NO_MEM;
@@ -231,26 +251,43 @@ static int stand_by(const spx_comm *base)
   return MPI_SUCCESS;
 }
 
+static int inherit_all(void)
+{
+  v.held = malloc((size_t)v.ranks * sizeof *v.held);
+  if (!v.held) return MPI_ERR_NO_MEM;
+  for (int r = 0; r < v.ranks; r++)
+    if ((v.held[r] = inherited_vault((uint32_t)r)) < 0) {
+      spx_detail("transparent takeover: the file of what rank %d has kept was not inherited (SPX_VAULTS): %s; a "
+                 "wrapper may have closed it",
+                 r, strerror(errno));
+      return MPI_ERR_OTHER;
+    }
+  return MPI_SUCCESS;
+}
+
 /* A rank that dies before all standbys have its vault is not replaced. */
-static void wait_for_standbys(const spx_comm *base)
+static void wait_for_standbys(const spx_comm *base, int cold)
 {
   spx_proc *me = spx_proc_of(spx_me);
   __atomic_store_n(&me->vault, (uint32_t)v.fd + 1, __ATOMIC_RELEASE);
   for (;;) {
     uint32_t ticket = spx_ticket(), there = 0;
-    for (int i = v.ranks; i < base->size; i++) there += !spx_proc_left(base->peer[i]);
+    for (int i = v.ranks; i < base->size - cold; i++) there += !spx_proc_left(base->peer[i]);
     if (__atomic_load_n(&me->vault_held, __ATOMIC_ACQUIRE) >= there) return;
     spx_progress();
     spx_wait_event(ticket, spx_now_ns() + 2000000);
   }
 }
 
-int spx_vault_meet(const spx_comm *base, int ranks)
+int spx_vault_meet(const spx_comm *base, int ranks, int cold)
 {
   if (!v.own) return MPI_SUCCESS;
   v.ranks = ranks;
-  if (v.standby) return stand_by(base);
-  wait_for_standbys(base);
+  bool started_late = base->rank >= base->size - cold;
+  int err = started_late ? inherit_all() : v.standby ? stand_by(base) : MPI_SUCCESS;
+  close_inherited();
+  if (err != MPI_SUCCESS || v.standby) return err;
+  wait_for_standbys(base, cold);
   return MPI_SUCCESS;
 }
 
@@ -263,7 +300,16 @@ int spx_vault_take(int rank)
   v.setup.me = v.first + (uint32_t)rank;
   for (int r = 0; r < spx_world->size; r++)
     ((uint32_t *)(uintptr_t)v.setup.procs)[v.first + (uint32_t)r] = spx_world->peer[r];
+  if (lseek(v.fd, 0, SEEK_END) < (off_t)(SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes) &&
+      (ftruncate(v.fd, (off_t)(SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes)) != 0 ||
+       posix_fallocate(v.fd, 0, SPX_VAULT_HEAD) != 0)) {
+    spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
+    return MPI_ERR_NO_MEM;
+  }
   if (!(v.setup.vault = map())) return MPI_ERR_NO_MEM;
+  if (__atomic_load_n(&v.setup.vault->magic, __ATOMIC_ACQUIRE) !=
+      SPX_VAULT_MAGIC) /* that rank had not come to MPI_Init: it has received nothing */
+    spx_vault_format(v.setup.vault, v.bytes);
   v.bytes = v.setup.vault->area_bytes;
   v.standby = false;
   spx_vault_heirs = true;

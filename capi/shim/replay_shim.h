@@ -10,8 +10,8 @@ SPX_HIDDEN int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs,
                                bool standby, uint32_t first, const uint32_t *cluster_first, uint32_t clusters);
 /* A process is that party now. */
 SPX_HIDDEN void spx_vault_moved(uint32_t party, uint32_t proc);
-/* In MPI_Init: standbys open the vaults of the ranks, which wait for that. base: the cluster's processes, ranks first. An MPI error code, with a detail text. */
-SPX_HIDDEN int spx_vault_meet(const spx_comm *base, int ranks);
+/* In MPI_Init: standbys open the vaults of the ranks, which wait for that. base: the cluster's processes, ranks first; the last cold inherit the vaults, and nobody waits for them. An MPI error code, with a detail text. */
+SPX_HIDDEN int spx_vault_meet(const spx_comm *base, int ranks, int cold);
 /* This process, a standby, has taken a rank over. */
 SPX_HIDDEN int spx_vault_take(int rank);
 /* In MPI_Finalize: waits until nobody needs anything more of this process. */

@@ -20,6 +20,7 @@ bool spx_takeover_on;
 static struct {
   spx_repair *repair;
   int ranks;
+  int cold;            /* processes that are started when some have died */
   bool standby, taken; /* this process began as one; it has had a rank since */
   int size;            /* of those that will work */
   char *blocks;        /* what they have said */
@@ -62,9 +63,10 @@ static int tell_each_other(MPI_Comm active)
   return err;
 }
 
-int spx_takeover_begin(spx_comm *base, spx_comm *pool, int ranks)
+int spx_takeover_begin(spx_comm *base, spx_comm *pool, int ranks, int cold)
 {
-  t.repair = spx_repair_open(base, (MPI_Comm)(uintptr_t)pool->o.handle, ranks, tell_each_other);
+  t.repair = spx_repair_open(base, (MPI_Comm)(uintptr_t)pool->o.handle, ranks, cold, tell_each_other);
+  t.cold = cold;
   t.ranks = ranks;
   t.standby = base->rank >= ranks;
   t.taken = false;
@@ -78,10 +80,9 @@ void spx_takeover_end(void)
   forget();
 }
 
-/* All who live meet. *active: as of spx_repair_meet. *replaced: ranks that were taken over. */
-static int meet(MPI_Comm *active, int *replaced)
+/* What all do who have met. *active: as of spx_repair_meet. *replaced: ranks that were taken over. err: of the meeting. */
+static int have_met(int err, const MPI_Comm *active, int *replaced)
 {
-  int err = spx_repair_meet(t.repair, active);
   if (err != MPI_SUCCESS || *active == MPI_COMM_NULL) return err;
   if (t.size < t.ranks) {
     spx_detail("%d of the cluster's %d ranks are dead, and have no standby", t.ranks - t.size, t.ranks);
@@ -98,12 +99,23 @@ static int meet(MPI_Comm *active, int *replaced)
   return err;
 }
 
+/* All who live meet. */
+static int meet(MPI_Comm *active, int *replaced)
+{
+  int err = spx_repair_meet(t.repair, active);
+  return have_met(err, active, replaced);
+}
+
 int spx_takeover_stand_by(void)
 {
   MPI_Comm active = MPI_COMM_NULL;
-  int replaced, err = spx_takeover_on ? spx_vault_meet(spx_repair_base(t.repair), t.ranks) : MPI_SUCCESS;
+  int replaced, err = spx_takeover_on ? spx_vault_meet(spx_repair_base(t.repair), t.ranks, t.cold) : MPI_SUCCESS;
   if (err != MPI_SUCCESS || !spx_takeover_on || !t.standby || t.taken) return err;
   uint32_t fn = spx_mute_enter();
+  if (spx_repair_base(t.repair)->rank >= spx_repair_base(t.repair)->size - t.cold) {
+    err = spx_repair_join(t.repair, &active); /* the others have begun already */
+    err = have_met(err, &active, &replaced);
+  }
   while (err == MPI_SUCCESS && active == MPI_COMM_NULL) {
     spx_repair_await(t.repair);
     err = meet(&active, &replaced);
@@ -156,7 +168,8 @@ int spx_c_SP_Repair(int *replaced)
   *replaced = 0;
   if (!spx_takeover_on)
     return spx_raise(0, NULL, MPI_ERR_OTHER, spx_fn_name[spx_fn],
-                     "this process belongs to no cluster with standbys, which spxrun --system starts (standbys = N)");
+                     "this process belongs to no cluster with standbys, which spxrun --system starts (standbys = N, or "
+                     "process = \"restart\")");
   uint32_t fn = spx_mute_enter();
   PMPIX_Comm_revoke(MPI_COMM_WORLD);
   int err = meet(&active, replaced);

@@ -5,8 +5,8 @@
 #include "spx.h"
 
 /* This process belongs to a cluster with standbys. base and pool: communicators of all of its processes, of which the first ranks are those of
- * MPI_COMM_WORLD. Called once, by the engine, in MPI_Init. Returns an MPI error code. */
-SPX_HIDDEN int spx_takeover_begin(spx_comm *base, spx_comm *pool, int ranks);
+ * MPI_COMM_WORLD, and the last cold are started when some have died; these are not in pool, or have one of their own. Called once, by the engine, in MPI_Init. Returns an MPI error code. */
+SPX_HIDDEN int spx_takeover_begin(spx_comm *base, spx_comm *pool, int ranks, int cold);
 SPX_HIDDEN void spx_takeover_end(void);
 SPX_HIDDEN extern bool spx_takeover_on;
 /* A standby waits here, in MPI_Init, until it has a rank. Returns an MPI error code, with a detail text. */
@@ -51,5 +51,6 @@ static inline bool spx_takeover_inherits(const spx_comm *old)
 }
 
 /* SPX_IN_TAKEOVER_LIST: a0: spx_comm * of those that will work; a1: gets a block (free) with what this process has; a2: gets its bytes.
- * SPX_IN_TAKEOVER_APPLY: a0: the same; a1: the blocks of all; a2: const int * of their bytes, by rank; a3: gets the number of ranks that were taken over. */
+ * SPX_IN_TAKEOVER_APPLY: a0: the same; a1: the blocks of all; a2: const int * of their bytes, by rank; a3: gets the number of ranks that were taken over.
+ * SPX_IN_TAKEOVER_POOL: a0: const int * ranks in base, a1: how many, a2: the first of them that has just been started; a3: gets the MPI_Comm of these. */
 #endif

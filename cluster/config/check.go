@@ -117,6 +117,7 @@ func (r *reader) checkCluster(s *System, i int) {
 	if c.Standbys > 0 {
 		preset = Replace
 	}
+	inherited := f.Process == ""
 	own := f.Process == Replace || f.Host == Replace || f.Network == Replace
 	inherit(&f.Process, all.Process, preset)
 	inherit(&f.Host, all.Host, f.Process)
@@ -129,11 +130,14 @@ func (r *reader) checkCluster(s *System, i int) {
 	if own && c.Standbys == 0 {
 		r.wrong(append(path, "failure"), "failure: the ranks of cluster %q are to be replaced, and it has no standbys: say standbys = N, or another treatment", c.Name)
 	}
-	if c.Standbys > 0 && c.Takeover == "" {
+	if f.Process == Restart {
+		r.checkRestart(path, c, inherited)
+	}
+	if (c.Standbys > 0 || f.Process == Restart) && c.Takeover == "" {
 		c.Takeover = Notified
 	}
-	if c.Takeover == Transparent && (c.Standbys == 0 || f.Process != Replace && f.Process != "") {
-		r.wrong(append(path, "takeover"), "takeover: cluster %q has nobody to take a rank over: it needs standbys = N, and process = \"replace\"", c.Name)
+	if c.Takeover == Transparent && f.Process != Restart && (c.Standbys == 0 || f.Process != Replace) {
+		r.wrong(append(path, "takeover"), "takeover: cluster %q has nobody to take a rank over: it needs standbys = N and process = \"replace\", or process = \"restart\"", c.Name)
 	}
 	if c.Ranks+c.Standbys > MaxRanks {
 		r.wrong(append(path, "standbys"), "standbys: cluster %q has %d processes with them, at most %d are possible", c.Name, c.Ranks+c.Standbys, MaxRanks)
@@ -142,6 +146,24 @@ func (r *reader) checkCluster(s *System, i int) {
 		if *x == Replace && c.Standbys == 0 {
 			*x = Stop
 		}
+	}
+}
+
+// checkRestart looks at how many processes may be started in the place of ranks: each has a place in the tables from the beginning. inherited: [failure] says so, for all.
+func (r *reader) checkRestart(path []string, c *Cluster, inherited bool) {
+	at := append(append([]string(nil), path...), "failure")
+	if inherited {
+		at = []string{"failure"}
+	}
+	at = append(at, "restarts")
+	if _, said := r.places[key(at)]; !said {
+		at[len(at)-1] = "process"
+	}
+	switch n := c.Failure.Restarts; {
+	case n == 0:
+		r.wrong(at, "restarts: with process = \"restart\", and restarts = 0, no rank of cluster %q could be started again; say restarts = N, or process = \"stop\"", c.Name)
+	case n > MaxStandbys:
+		r.wrong(at, "restarts: %d for cluster %q; with process = \"restart\" at most %d are possible", n, c.Name, MaxStandbys)
 	}
 }
 

@@ -137,11 +137,19 @@ func (s *System) Find(name string) *Cluster {
 	return nil
 }
 
+// Cold is how many processes may be started in the place of ranks that have died, beside standbys: they have places in all tables from the beginning.
+func (c *Cluster) Cold() int {
+	if c.Failure.Process == Restart {
+		return c.Failure.Restarts
+	}
+	return 0
+}
+
 // Processes is how many the system has: ranks, standbys and I/O processes.
 func (s *System) Processes() (ranks, standbys, iops int) {
 	for _, c := range s.Clusters {
 		ranks += c.Ranks
-		standbys += c.Standbys
+		standbys += c.Standbys + c.Cold()
 	}
 	for _, l := range s.Links {
 		iops += l.IOPs

@@ -190,3 +190,39 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Processes that are started in the place of ranks: how many, and what is wrong about that, by line.
+func TestRestartOfRanks(t *testing.T) {
+	const cluster = "[[cluster]]\nname = \"a\"\nprogram = \"./a\"\nranks = 2\n"
+	for _, c := range []struct {
+		text     string
+		cold     int
+		takeover string
+	}{
+		{cluster + "failure = { process = \"restart\" }\n", 3, Notified},
+		{cluster + "takeover = \"transparent\"\nstandbys = 1\nfailure = { process = \"restart\", restarts = 7 }\n", 7, Transparent},
+		{"[failure]\nprocess = \"restart\"\nrestarts = 4096\n" + cluster, 4096, Notified},
+		{cluster + "failure = { cluster = \"restart\" }\n", 0, ""},
+	} {
+		s, err := Parse([]byte(c.text), "file")
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if a := &s.Clusters[0]; a.Cold() != c.cold || a.Takeover != c.takeover {
+			t.Errorf("%d restarts, takeover %q; there should be %d, %q\n%s", a.Cold(), a.Takeover, c.cold, c.takeover, c.text)
+		}
+	}
+	for _, c := range []struct{ text, want string }{
+		{cluster + "failure = { process = \"restart\", restarts = 0 }\n", "5:"},
+		{cluster + "failure = { process = \"restart\", restarts = 4097 }\n", "5:"},
+		{"[failure]\nprocess = \"restart\"\nrestarts = 0\n" + cluster, "3:"},
+		{"[failure]\nrestarts = 5000\n" + cluster + "failure = { process = \"restart\" }\n", "7:"},
+		{cluster + "takeover = \"transparent\"\nfailure = { process = \"degrade\" }\n", "5:"},
+	} {
+		_, err := Parse([]byte(c.text), "file")
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v; should begin with %s\n%s", err, c.want, c.text)
+		}
+	}
+}

@@ -29,10 +29,14 @@ func plural(n int, what string) string {
 }
 
 func (c *Cluster) size() string {
+	text := plural(c.Ranks, "rank")
 	if c.Standbys > 0 {
-		return plural(c.Ranks, "rank") + " + " + plural(c.Standbys, "standby")
+		text += " + " + plural(c.Standbys, "standby")
 	}
-	return plural(c.Ranks, "rank")
+	if n := c.Cold(); n > 0 {
+		text += " + " + plural(n, "restart")
+	}
+	return text
 }
 
 func boxText(c *Cluster, note func(string) string) []string {

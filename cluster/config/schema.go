@@ -30,7 +30,7 @@ func startFields() []field[Start] {
 func failureFields() []field[Failure] {
 	rank := []string{Restart, Replace, Degrade, Stop}
 	return []field[Failure]{
-		{name: "process", takes: `"restart", "replace", "degrade" or "stop"`, preset: `"replace" with standbys, else "stop"`, help: "a rank has died: it is started again, a standby takes its place, the others are told and go on, or the cluster stops",
+		{name: "process", takes: `"restart", "replace", "degrade" or "stop"`, preset: `"replace" with standbys, else "stop"`, help: "a rank has died: a process is started that takes its place, a standby takes its place, the others are told and go on, or the cluster stops",
 			set: choice(func(f *Failure) *string { return &f.Process }, rank...)},
 		{name: "host", takes: "the same", preset: "as process", help: "a host is lost", set: choice(func(f *Failure) *string { return &f.Host }, rank...)},
 		{name: "network", takes: "the same", preset: "as host", help: "a path stays broken; one that comes back is joined again and nobody notices", set: choice(func(f *Failure) *string { return &f.Network }, rank...)},
@@ -38,7 +38,7 @@ func failureFields() []field[Failure] {
 			set: choice(func(f *Failure) *string { return &f.IOP }, Restart, Degrade, Stop)},
 		{name: "cluster", takes: `"restart", "degrade" or "stop"`, preset: `"stop"`, help: "a cluster has stopped: it is started again, the others go on without it, or the whole system stops",
 			set: choice(func(f *Failure) *string { return &f.Cluster }, Restart, Degrade, Stop)},
-		{name: "restarts", takes: "N", preset: "3", help: "so often is one thing started again; then it counts as stopped", set: count(func(f *Failure) *int { return &f.Restarts }, 0, 1_000_000)},
+		{name: "restarts", takes: "N", preset: "3", help: "so often is one thing started again, or a rank of one cluster; then it counts as stopped", set: count(func(f *Failure) *int { return &f.Restarts }, 0, 1_000_000)},
 	}
 }
 
@@ -49,7 +49,7 @@ func clusterFields() []field[Cluster] {
 		{name: "args", takes: `["ARG", ...]`, preset: "none", help: "its arguments", set: words(func(c *Cluster) *[]string { return &c.Args })},
 		{name: "ranks", takes: "M", help: "processes, the size of its MPI_COMM_WORLD", required: true, set: count(func(c *Cluster) *int { return &c.Ranks }, 1, MaxRanks)},
 		{name: "standbys", takes: "N", preset: "0", help: "processes that wait in MPI_Init to take the rank of one that fails", set: count(func(c *Cluster) *int { return &c.Standbys }, 0, MaxStandbys)},
-		{name: "takeover", takes: `"notified" or "transparent"`, preset: `"notified"`, help: "with standbys: the program is told of a death and restores, or nobody notices, and the rank goes on at its last MPISP_Commit",
+		{name: "takeover", takes: `"notified" or "transparent"`, preset: `"notified"`, help: "with standbys, or process = \"restart\": the program is told of a death and restores, or nobody notices, and the rank goes on at its last MPISP_Commit",
 			set: choice(func(c *Cluster) *string { return &c.Takeover }, Notified, Transparent)},
 		{name: "hosts", takes: `["NAME:SLOTS", ...]`, preset: "the host of spxrun", help: "where it runs; as spxrun -host", set: words(func(c *Cluster) *[]string { return &c.Hosts })},
 		{name: "directory", takes: `"DIR"`, preset: "the system's", help: "working directory", set: text(func(c *Cluster) *string { return &c.Directory })},

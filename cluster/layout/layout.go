@@ -52,6 +52,7 @@ type Cluster struct {
 	World    uint32 `json:"world"`              // number of its MPI_COMM_WORLD in the job
 	Procs    Procs  `json:"procs"`              // by rank
 	Standbys Procs  `json:"standbys,omitempty"` // wait to take a rank over; in the same world, behind the ranks
+	Cold     int    `json:"cold,omitempty"`     // of the standbys at the beginning, the last: each is started when a rank has died
 	Lead     uint32 `json:"lead,omitempty"`     // 1 + the serial number of the process that was rank 0 first; 0: Procs[0] is
 	Heals    bool   `json:"heals,omitempty"`    // who has died is replaced: messages for it are kept
 	Replays  bool   `json:"replays,omitempty"`  // transparently: what it has received is kept, and received again

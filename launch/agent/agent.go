@@ -58,6 +58,8 @@ type agent struct {
 	began time.Time
 
 	ranks    []rank
+	files    []string      // of the programs
+	vaults   map[int][]int // by program: files for what its ranks keep, by rank
 	segment  *shm.Segment
 	machine  decider
 	out, err *output.Mux
@@ -584,6 +586,8 @@ func (a *agent) carryOut(action job.Action) {
 		a.ask(act.Part)
 	case job.RestartPart:
 		a.restartPart(act.Part)
+	case job.StartCold:
+		a.startCold(act)
 	default:
 		panic(fmt.Sprintf("agent: unknown action %T", action))
 	}

@@ -288,7 +288,7 @@ func (a *agent) obey(m *control.Message) {
 			a.up.ending = true
 		}
 		switch m.Action.(type) {
-		case job.Publish, job.Where, job.Send, job.SendTo, job.WatchJoin, job.Finish: // all that is handed down
+		case job.Publish, job.Where, job.Send, job.SendTo, job.WatchJoin, job.StartCold, job.Finish: // all that is handed down
 			a.carryOut(m.Action)
 		case job.Say:
 			if a.attached != nil {

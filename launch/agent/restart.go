@@ -119,6 +119,7 @@ func (a *agent) enter(l *layout.Layout, s *spawning) {
 		c := &l.Clusters[k]
 		ranks := len(procs) - a.spec.Programs[a.programOf(part)].Standbys
 		c.World, c.Procs, c.Standbys, c.Lead = s.world, procs[:ranks], procs[ranks:], s.members[0].Serial+1
+		c.Cold = 0 // they have been started with the others, and wait
 		c.Heals = a.healsAgain(part, c.Heals)
 	} else {
 		l.IOPs[k-len(l.Clusters)].Heals = a.healsAgain(part, l.IOPs[k-len(l.Clusters)].Heals)
@@ -290,7 +291,7 @@ func (a *agent) aboutSystem() *service.System {
 		s.Master, s.Term, s.Version = a.masterName(view.Master), view.Term, view.Version
 	}
 	for i, p := range m.Parts() {
-		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts}
+		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts, Cold: p.Cold}
 		for k := range a.spec.Programs {
 			if a.spec.Programs[k].Part == i+1 {
 				part.Program = strings.Join(a.spec.Programs[k].Argv, " ")

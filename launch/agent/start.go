@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libspx/launch/control"
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/process"
@@ -21,6 +22,7 @@ import (
 
 // start makes all ranks, in order, and handles what happens meanwhile. When the machine ends the job, no more are made.
 func (a *agent) start(files []string) {
+	a.files = files
 	env := newEnvironment(a)
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -34,7 +36,7 @@ func (a *agent) start(files []string) {
 			break
 		}
 		r := &a.ranks[i]
-		if r.host != a.self || r.away {
+		if r.host != a.self || r.away || a.isCold(i) {
 			continue
 		}
 		program := &a.spec.Programs[r.program]
@@ -132,6 +134,9 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 	case a.spec.StdinRank == i:
 		s.Stdio[0] = 0
 	}
+	if err := a.giveVaults(i, s); err != nil {
+		return err
+	}
 	r := &a.ranks[i]
 	name := a.tagOf(r.program, i, r.in)
 	pid, err := a.launch(i, s, name, len(a.ranks) == 1)
@@ -166,6 +171,74 @@ func rankWord(rank, ranks int) string {
 func (a *agent) isStandby(i int) bool {
 	p := &a.spec.Programs[a.ranks[i].program]
 	return p.Standbys > 0 && a.ranks[i].in >= p.Procs-p.Standbys
+}
+
+// isCold: process i of the command line is started when a rank has died.
+func (a *agent) isCold(i int) bool {
+	p := &a.spec.Programs[a.ranks[i].program]
+	return p.Cold > 0 && a.ranks[i].in >= p.Procs-p.Cold
+}
+
+// startCold starts a process that was not to be started before now, if its place is on this host.
+func (a *agent) startCold(act job.StartCold) {
+	i := 0
+	for k := range a.spec.Programs {
+		if a.spec.Programs[k].Part == act.Part {
+			break
+		}
+		i += a.spec.Programs[k].Procs
+	}
+	if i += act.Rank; i >= len(a.ranks) || a.ranks[i].host != a.self {
+		return
+	}
+	fail := func(file string, err error) {
+		a.step(job.NotStarted{Proc: i, Text: notStarted(i, file, err) + a.onHost(), Status: statusOf(err)})
+	}
+	program := &a.spec.Programs[a.ranks[i].program]
+	file := a.files[a.ranks[i].program]
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		fail(file, err)
+		return
+	}
+	defer unix.Close(null)
+	s := &process.Spec{File: file, Argv: program.Argv, Env: newEnvironment(a).of(i), Dir: program.Dir, Share: a.shared()}
+	a.gate.behind(s)
+	a.bind(i, s)
+	if err := a.startRank(i, s, null); err != nil {
+		fail(file, err)
+	}
+}
+
+// giveVaults has a process of a cluster with Vaults inherit the files of its ranks, by rank.
+func (a *agent) giveVaults(i int, s *process.Spec) error {
+	r := &a.ranks[i]
+	p := &a.spec.Programs[r.program]
+	if !p.Vaults {
+		return nil
+	}
+	if a.vaults == nil {
+		a.vaults = map[int][]int{}
+	}
+	for len(a.vaults[r.program]) < p.Procs-p.Standbys {
+		fd, err := unix.MemfdCreate("spx-vault", unix.MFD_CLOEXEC)
+		if err != nil {
+			return fmt.Errorf("a memory file for what a rank keeps: %w", err)
+		}
+		up, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, control.VaultFD)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("a descriptor for what a rank keeps (ulimit -n): %w", err)
+		}
+		a.vaults[r.program] = append(a.vaults[r.program], up)
+	}
+	var text []string
+	for _, fd := range a.vaults[r.program] {
+		text = append(text, strconv.Itoa(fd))
+	}
+	s.Share = append(s.Share, a.vaults[r.program]...)
+	s.Env = append(s.Env[:len(s.Env):len(s.Env)], service.EnvVaults+"="+strings.Join(text, ","))
+	return nil
 }
 
 // launch makes process i, called name in its output, and watches it. It has its standard input. alone: no other writes to the same

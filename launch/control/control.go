@@ -26,7 +26,7 @@ import (
 
 func init() {
 	for _, v := range []any{job.Started{}, job.Spawned{}, job.NotStarted{}, job.AllStarted{}, job.Ended{}, job.Joined{}, job.Signalled{},
-		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}, job.RestartPart{}} {
+		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}, job.RestartPart{}, job.StartCold{}} {
 		gob.Register(v)
 	}
 }
@@ -48,6 +48,9 @@ const GateFD = 61
 
 // DoorFD is the number under which a rank inherits the way to its agent that does not depend on network namespaces.
 const DoorFD = 60
+
+// VaultFD is the least number of those under which ranks inherit the files of their vaults (Program.Vaults).
+const VaultFD = 64
 
 // ListenFD is the number under which a rank inherits the socket on which it listens, if it is reached over the network.
 const ListenFD = 63
@@ -118,7 +121,9 @@ type Program struct {
 	Env   []string
 	Part  int // from 1, of Job.Parts; 0: none
 
-	Standbys int // of the processes, the last: they wait to take a rank over
+	Standbys int  // of the processes, the last: they wait to take a rank over
+	Cold     int  // of these, the last: each is started when a rank has died
+	Vaults   bool // what ranks keep for their successors is in files that the agent has, since no successor may be there yet
 }
 
 // A Message is one thing said; exactly one field is set.

@@ -25,6 +25,8 @@ type Part struct {
 	Name     string    // for messages: "cluster input"
 	Tag      string    // of its output, before a rank: "input."
 	Ranks    int       // of its processes, those that work from the beginning; the others are standbys. 0: all
+	Waiting  int       // of these, those that are there from the beginning
+	Cold     int       // so many more standbys are started when they are needed
 	Process  Treatment // when a process of it has died: Stop, Degrade or Replace
 	Whole    Treatment // when it has stopped
 	Restarts int       // at most; then it has stopped for good, and with it the job
@@ -35,6 +37,9 @@ type Part struct {
 
 // RestartPart: all processes of a part have ended, and it is to be started again: Spawned for each, or NotRestarted.
 type RestartPart struct{ Part int }
+
+// StartCold: a process of a part is to be started, to be a standby: Started, or NotStarted. All do it before they hear of the death that is the reason.
+type StartCold struct{ Part, Rank int } // from 1; in the part
 
 // TookOver: these processes have the ranks of a part now.
 type TookOver struct {
@@ -96,6 +101,8 @@ type part struct {
 	lost     int   // processes that have died while the others of the part went on
 	standbys []int // processes that have no rank
 	replaced int   // ranks that were taken over
+	started  int   // of Cold, so far
+	waking   int   // of these, those that are about to be there
 
 	asked    string        // the system's master was asked what is done, about what happened so; empty: it was not
 	askUntil time.Duration // then: how long its answer is waited for
@@ -114,6 +121,7 @@ func (m *Machine) partOf(proc int) *part {
 func (m *Machine) join(proc, rank int) {
 	if p := m.partOf(proc); p != nil {
 		p.alive++
+		p.waking = max(p.waking-1, 0)
 		p.again, p.begun, p.lost = false, true, 0
 		if p.Ranks > 0 && rank >= p.Ranks {
 			p.standbys = append(p.standbys, proc)
@@ -207,7 +215,10 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 		p.lost++
 		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, p.alive, p.Name)}}
 	}
-	if p.Process == Replace && e.Owner != OwnerAborted && p.alive >= p.Ranks {
+	if out := m.startCold(p, e, standby); out != nil {
+		return append(out, published)
+	}
+	if p.Process == Replace && e.Owner != OwnerAborted && p.alive+p.waking >= p.Ranks {
 		what := "a standby takes its place"
 		if standby {
 			what = fmt.Sprintf("%s has %d standbys left", p.Name, len(p.standbys))
@@ -224,6 +235,20 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 		out = append(out, SendTo{living, SIGTERM})
 	}
 	return out
+}
+
+// startCold starts one more process when too few are left, and there is one; nil: not so.
+func (m *Machine) startCold(p *part, e Ended, standby bool) []Action {
+	if p.Process != Replace || e.Owner == OwnerAborted || p.alive+p.waking != p.Ranks-1 || p.started >= p.Cold {
+		return nil
+	}
+	p.started++
+	p.waking++
+	what := "a process is started that takes its place"
+	if standby {
+		what = "another one is started"
+	}
+	return []Action{Say{fmt.Sprintf("%s; %s (%d of at most %d).", m.describe(e), what, p.started, p.Cold)}, StartCold{m.number(p), p.Ranks + p.Waiting + p.started - 1}}
 }
 
 // policy is what the system file says about a part that stops.
@@ -289,7 +314,8 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 	}
 	if p.what == Restart && !p.leaving {
 		p.restarts++
-		p.again, p.standbys = true, nil
+		p.again, p.standbys, p.waking = true, nil, 0
+		p.started = p.Cold // those that are not yet started are, with the others, and wait
 		return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times).", p.Name, p.restarts, p.Restarts)}, RestartPart{m.number(p)}}
 	}
 	p.gone, p.leaving = true, false
@@ -357,7 +383,7 @@ func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 // served: all parts but those that serve have ended, for good.
 func (m *Machine) served() bool {
 	for i := range m.parts {
-		if p := &m.parts[i]; !p.Serves && (p.alive > 0 || p.again || p.stopping) {
+		if p := &m.parts[i]; !p.Serves && (p.alive > 0 || p.waking > 0 || p.again || p.stopping) {
 			return false
 		}
 	}
@@ -367,7 +393,7 @@ func (m *Machine) served() bool {
 // again: some part is about to be started again, or may be.
 func (m *Machine) again() bool {
 	for i := range m.parts {
-		if m.parts[i].again || m.parts[i].askUntil > 0 {
+		if m.parts[i].again || m.parts[i].waking > 0 || m.parts[i].askUntil > 0 {
 			return true
 		}
 	}
@@ -436,6 +462,7 @@ type PartState struct {
 	Restarts int    `json:"restarts"`
 	Standbys int    `json:"standbys,omitempty"` // of the living
 	Replaced int    `json:"replaced,omitempty"` // ranks that were taken over
+	Cold     int    `json:"cold,omitempty"`     // processes that may be started in the place of ranks yet
 }
 
 // Parts tells how the parts of a system are.
@@ -461,7 +488,7 @@ func (m *Machine) Parts() (out []PartState) {
 		case p.lost > 0:
 			state = "degraded"
 		}
-		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced})
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - p.started})
 	}
 	return out
 }

@@ -276,3 +276,43 @@ func TestMasterIsAsked(t *testing.T) {
 		}
 	}
 }
+
+// A rank of a cluster dies: a process is to be started, before the death is told, and the job goes on until it is there; so often as there are places for it.
+func TestStartCold(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a", Ranks: 1, Waiting: 1, Cold: 2, Process: Replace}}})
+	for i := range 2 {
+		m.Step(Started{Proc: i, Pid: 10 + i, Part: 1, Rank: i}, 0)
+	}
+	m.Step(AllStarted{}, 0)
+	die := func(proc int) []Action {
+		return m.Step(Ended{Proc: proc, Owner: OwnerInit, Wait: Wait{Signal: 9}}, time.Second)
+	}
+	cold := func(out []Action) (rank int) {
+		for i, a := range out {
+			if s, is := a.(StartCold); is {
+				if p, is := out[i+1].(Publish); !is || !p.Dead {
+					t.Errorf("the death is not told behind it: %v", out)
+				}
+				return s.Rank
+			}
+		}
+		return -1
+	}
+	if out := die(0); cold(out) != -1 {
+		t.Errorf("there is a standby: %v", out)
+	}
+	m.Step(TookOver{Part: 1, Procs: []int{1}}, time.Second)
+	for n, proc := range []int{1, 2} {
+		out := die(proc)
+		if _, over := finished(out); over || cold(out) != 2+n {
+			t.Fatalf("death %d: %v", n+2, out)
+		}
+		m.Step(Started{Proc: 2 + n, Pid: 12 + n, Part: 1, Rank: 2 + n}, time.Second)
+	}
+	if p := m.Parts()[0]; p.Cold != 0 || p.Alive != 1 {
+		t.Errorf("%+v", p)
+	}
+	if out := die(3); cold(out) != -1 || m.Status() != 137 {
+		t.Errorf("status %d: %v", m.Status(), out)
+	}
+}

@@ -74,5 +74,6 @@ type Part struct {
 	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
+	Cold     int    `json:"cold,omitempty"`   // processes that may be started yet in the place of ranks
 	Master   string `json:"master,omitempty"` // of a cluster: host whose agent is its master
 }

@@ -17,6 +17,7 @@ const (
 	EnvErrhandler = "SPX_INITIAL_ERRHANDLER"
 	EnvParent     = "SPX_PARENT"
 	EnvListen     = "SPX_LISTEN"
+	EnvVaults     = "SPX_VAULTS"
 )
 
 // AgentName is what the agent is called in the list of processes.

@@ -93,17 +93,18 @@ func executable(file string) bool {
 func (p *planner) clusters() error {
 	for i := range p.plan.System.Clusters {
 		c := &p.plan.System.Clusters[i]
-		where, err := p.place(c.Hosts, c.Ranks+c.Standbys)
+		all := c.Ranks + c.Standbys + c.Cold()
+		where, err := p.place(c.Hosts, all)
 		if err != nil {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
 		p.job.Parts = append(p.job.Parts, p.partOf(c))
-		procs := p.numbers(c.Ranks + c.Standbys)
+		procs := p.numbers(all)
 		p.job.Where = append(p.job.Where, where...)
 		env := append(append([]string(nil), c.Environment...), "SPX_CLUSTER="+c.Name)
-		p.job.Programs = append(p.job.Programs, control.Program{Procs: c.Ranks + c.Standbys, Standbys: c.Standbys, Argv: append([]string{c.Program}, c.Args...),
+		p.job.Programs = append(p.job.Programs, control.Program{Procs: all, Standbys: c.Standbys + c.Cold(), Cold: c.Cold(), Vaults: c.Takeover == config.Transparent && c.Cold() > 0, Argv: append([]string{c.Program}, c.Args...),
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
-		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:],
+		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:], Cold: c.Cold(),
 			Heals: p.isAway(c.Name) || heals(c), Replays: c.Takeover == config.Transparent})
 	}
 	return nil
@@ -111,12 +112,17 @@ func (p *planner) clusters() error {
 
 // heals: who dies there is replaced, or started again.
 func heals(c *config.Cluster) bool {
-	return c.Failure.Process == config.Replace || c.Failure.Cluster == config.Restart
+	return c.Failure.Process == config.Replace || c.Failure.Process == config.Restart || c.Failure.Cluster == config.Restart
 }
 
 // replayable refuses transparent takeover where a standby is on another host than a rank whose vault it would need.
 func (p *planner) replayable() error {
 	for i, c := range p.plan.Layout.Clusters {
+		if c.Cold > 0 {
+			if err := p.restartable(i); err != nil {
+				return err
+			}
+		}
 		if !c.Replays {
 			continue
 		}
@@ -128,6 +134,18 @@ func (p *planner) replayable() error {
 			return fmt.Errorf(`cluster %s: takeover = "transparent" is for ranks and standbys on one host, in whose memory they keep what was received; use one host for the cluster, or takeover = "notified"`,
 				p.plan.System.Clusters[i].Name)
 		}
+	}
+	return nil
+}
+
+// restartable refuses to start ranks again where nobody knows on which host a place for that is needed.
+func (p *planner) restartable(i int) error {
+	c := &p.plan.Layout.Clusters[i]
+	if p.cluster != "" {
+		return fmt.Errorf(`cluster %s: process = "restart" is for systems that one spxrun starts as a whole; use it so, or process = "replace" with standbys`, c.Name)
+	}
+	if procs := slices.Concat(c.Procs, c.Standbys); slices.ContainsFunc(procs, func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] }) {
+		return fmt.Errorf(`cluster %s: process = "restart" is for clusters on one host, with a slot for each rank, standby and restart (%d); use one host for it, or process = "replace" with standbys`, c.Name, len(procs))
 	}
 	return nil
 }
@@ -147,8 +165,8 @@ func (p *planner) partOf(c *config.Cluster) job.Part {
 	switch c.Failure.Process {
 	case config.Degrade:
 		part.Process = job.Degrade
-	case config.Replace:
-		part.Process = job.Replace
+	case config.Replace, config.Restart:
+		part.Process, part.Waiting, part.Cold = job.Replace, c.Standbys, c.Cold()
 	}
 	part.Ranks = c.Ranks
 	return part
@@ -329,11 +347,6 @@ func with(env, more []string) []string {
 // notes says what the file asks for and cannot be had.
 func (p *planner) notes() {
 	note := func(format string, args ...any) { p.plan.Notes = append(p.plan.Notes, fmt.Sprintf(format, args...)) }
-	for _, c := range p.plan.System.Clusters {
-		if c.Failure.Process == config.Restart {
-			note("cluster %s: a rank cannot be started again alone yet; its death stops the cluster", c.Name)
-		}
-	}
 	for _, k := range p.plan.System.Links {
 		if k.Security == config.SecurityTLS {
 			note("link %s: it is not encrypted yet; its ends prove who they are by the system's key", k.Name)

@@ -38,7 +38,7 @@ func StatusOf(about *service.About) (*Status, error) {
 	}
 	for i, c := range l.Clusters {
 		part := about.System.Parts[i]
-		s.Clusters = append(s.Clusters, config.Cluster{Name: c.Name, Program: part.Program, Ranks: len(c.Procs), Standbys: len(c.Standbys)})
+		s.Clusters = append(s.Clusters, config.Cluster{Name: c.Name, Program: part.Program, Ranks: len(c.Procs), Standbys: max(len(c.Standbys)-part.Cold, 0)})
 		s.notes[c.Name], s.colour[c.Name] = noteOf(part), colours[part.State]
 		if about.Hosts > 1 && part.Master != "" {
 			s.masters[c.Name] = ", master " + part.Master
@@ -71,6 +71,9 @@ func noteOf(p service.Part) string {
 		text += ", restarted once"
 	case p.Restarts > 1:
 		text += fmt.Sprintf(", restarted %d times", p.Restarts)
+	}
+	if p.Cold > 0 {
+		text += fmt.Sprintf(", %d not started", p.Cold)
 	}
 	return text
 }
