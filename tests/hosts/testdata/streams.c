@@ -16,6 +16,7 @@ static void count(void)
   MPI_T_pvar_session_create(&session);
   MPI_T_pvar_get_index("spx_streams_opened", MPI_T_PVAR_CLASS_COUNTER, &index);
   MPI_T_pvar_handle_alloc(session, index, NULL, &made, &n);
+  MPI_T_pvar_start(session, made);
 }
 
 int main(int argc, char **argv)
