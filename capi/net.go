@@ -82,7 +82,8 @@ func startNet(info *startInfo) (err error) {
 		s.id.Ways += " SPX_TLS=1"
 		C.spx_net_sealed = true
 	}
-	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp, Short: noDescriptors}
+	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp, Short: noDescriptors,
+		DecideFurther: decideFurther, AdoptFurther: furtherConfirmed}
 	if s.listener, err = inheritedListener(); err != nil {
 		return fail(C.MPI_ERR_OTHER, "%v", err)
 	}
@@ -187,6 +188,42 @@ func givenUp(from tcp.Process) {
 	netState.mu.Lock()
 	defer netState.mu.Unlock()
 	pairWith(from).answering = false
+}
+
+// decideFurther answers a call of from for a further stream of the pair: there is a connection, or was one.
+func decideFurther(from tcp.Process, _ uint16) tcp.Verdict {
+	switch {
+	case from.Number >= uint32(C.spx_map.nprocs) || isGone(from):
+		return tcp.Gone
+	case !bool(C.spx_net_takes_further()):
+		return tcp.Elsewhere
+	}
+	return tcp.Taken
+}
+
+// furtherConfirmed: from writes to the stream that it was told is taken.
+func furtherConfirmed(c net.Conn, from tcp.Process, _ uint16) { handFurther(c, from, false) }
+
+// handFurther gives a further stream to the data plane; out: this process has made it.
+func handFurther(c net.Conn, p tcp.Process, out bool) {
+	fd, err := socketOf(c, p)
+	if err != nil {
+		fd = -1
+	}
+	C.spx_net_adopt_further(C.int(fd), C.uint32_t(p.Number), C.uint32_t(p.Life), C.bool(out))
+}
+
+// callFurther makes one more stream to a process that the data plane has a connection with. When it cannot be made, all goes over those that there are: the data plane
+// asks again after a while.
+func callFurther(p tcp.Process) {
+	id := netState.id
+	id.Stream = 1
+	c, verdict, err := tcp.Dial(addressOf(p.Number).String(), &id, p)
+	if err != nil || verdict != tcp.Taken {
+		C.spx_net_adopt_further(-1, C.uint32_t(p.Number), C.uint32_t(p.Life), true)
+		return
+	}
+	handFurther(c, p, true)
 }
 
 // forgetPair: the connection of a pair has ended, or could not be used.
@@ -310,6 +347,11 @@ func heed(want *os.File) {
 		word := binary.LittleEndian.Uint32(b[:])
 		const numbers = C.SPX_NET_CLOSED - 1
 		p := tcp.Process{Number: word & numbers}
+		if word >= C.SPX_NET_STREAM {
+			p.Life = lifeOf(p.Number)
+			go callFurther(p)
+			continue
+		}
 		if word >= C.SPX_NET_LOST {
 			p.Life = lifeOf(p.Number)
 			go lostWith(p, syscall.Errno((word-C.SPX_NET_LOST)/C.SPX_NET_CLOSED))

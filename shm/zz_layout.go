@@ -233,7 +233,9 @@ const (
 	countersOffNetForwarded      = 224
 	countersOffNetForwardedBytes = 232
 	countersOffNetDirect         = 240
-	countersBytes                = 248
+	countersOffNetStreams        = 248
+	countersOffNetFurther        = 256
+	countersBytes                = 264
 )
 
 // Offsets in spx_diag_entry.

@@ -349,7 +349,7 @@ static void on_cts(uint32_t peer, const spx_rec *rec)
   if (r && r->kind == SPX_R_MCAST)
     spx_mcast_asked(r, peer, &cts, rec->tag == SPX_CTS_RELAY);
   else if (r)
-    spx_stream_start(r, &cts, rec->tag == SPX_CTS_PART);
+    spx_stream_start(r, &cts, rec->tag);
 }
 
 static void on_cancel(uint32_t peer, const spx_rec *rec)

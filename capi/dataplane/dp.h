@@ -48,6 +48,7 @@ typedef struct {
   uint64_t apart_get;     /* bytes: messages of an exchange from this size on may be got rather than streamed (get.c) */
   uint64_t net_eager_max; /* bytes: eager_max for messages over a connection */
   uint64_t direct_min;    /* bytes: streams of this size on go to sockets from the user's buffer */
+  uint32_t streams;       /* to a process, for long messages; 1: the connection alone */
   uint64_t past_cache;    /* bytes: messages from this size on are stored past the caches */
   uint32_t copy_min;      /* bytes: copies of this size on are made by loops of our own (copy.c) */
   uint64_t copy_max;      /* bytes: but not those larger than this */
@@ -397,7 +398,8 @@ enum {
   SPX_RF_AWAITED = 128u /* a thread sleeps until it is complete */,
   SPX_RF_PASS = 256u /* half of a message that is handed on while it comes: pass.c */,
   SPX_RF_PARTS = 512u /* send: asked for in parts */,
-  SPX_RF_MATCHED = 1024u /* receive: of a message that a probe had matched */
+  SPX_RF_MATCHED = 1024u /* receive: of a message that a probe had matched */,
+  SPX_RF_FURTHER = 2048u /* the data may go over further streams: net_streams.c */
 };
 /* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an error. */
 SPX_HIDDEN bool spx_send_try(spx_request *r);
@@ -426,7 +428,7 @@ SPX_HIDDEN void spx_each_id(void (*fn)(spx_request *, void *), void *arg);
 SPX_HIDDEN void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
 /* The same, but the sender is asked for DATA only if its memory can not be read. */
 SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
-SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts, bool part);
+SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask);
 /* The byte up to which a send that is asked for may flow now. */
 SPX_HIDDEN uint64_t spx_stream_end(const spx_request *r);
 /* A stream has flowed as far as it may. True: it is over; else it pauses. */

@@ -222,6 +222,13 @@ static void await_death(spx_request *r, uint32_t peer)
     r->state = SPX_S_DATA;
 }
 
+/* May a message come over several streams? Those of multicasts are handed on while they come, from their beginning. */
+static int32_t may_be_further(const spx_request *r, uint32_t peer)
+{
+  bool may = spx_set.streams > 1 && spx_rxs[peer].conn && r->kind == SPX_R_RECV && !(r->flags & SPX_RF_PASS);
+  return may && !spx_net_sealed ? SPX_CTS_FURTHER : 0;
+}
+
 /* False if the receive is over instead; it may be freed then. */
 static bool ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
@@ -233,7 +240,10 @@ static bool ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
     return false;
   }
   r->state = SPX_S_DATA;
-  spx_tx_put(peer, SPX_REC_CTS, 0, r->comm ? 0 : SPX_CTS_RELAY, 0, &cts, sizeof cts); /* relays have no communicator */
+  int32_t how = r->comm ? may_be_further(r, peer) : SPX_CTS_RELAY; /* relays have no communicator */
+  r->flags = how == SPX_CTS_FURTHER ? r->flags | SPX_RF_FURTHER : r->flags & ~(uint32_t)SPX_RF_FURTHER;
+  r->aux[3] = 0;
+  spx_tx_put(peer, SPX_REC_CTS, 0, how, 0, &cts, sizeof cts);
   return true;
 }
 
@@ -386,8 +396,9 @@ static void stream_part(spx_request *r, const spx_rec_cts *cts)
   spx_stream_resume(r);
 }
 
-void spx_stream_start(spx_request *r, const spx_rec_cts *cts, bool part)
+void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask)
 {
+  bool part = ask == SPX_CTS_PART;
   if (part && (r->state == SPX_S_STREAM || r->state == SPX_S_PAUSED)) stream_part(r, cts);
   if (r->state != SPX_S_SENT || ((r->flags & SPX_RF_PASS) && spx_pass_asked(r, cts))) return;
   if (!first_to_end(spx_me, cts->index, cts->gen))
@@ -396,6 +407,8 @@ void spx_stream_start(spx_request *r, const spx_rec_cts *cts, bool part)
   r->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
   r->aux[3] = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
   r->flags = part ? r->flags | SPX_RF_PARTS : r->flags & ~(uint32_t)SPX_RF_PARTS;
+  bool further = ask == SPX_CTS_FURTHER && !(r->flags & SPX_RF_PASS) && spx_txs[r->peer].conn;
+  r->flags = further ? r->flags | SPX_RF_FURTHER : r->flags & ~(uint32_t)SPX_RF_FURTHER;
   spx_stat.streams++;
   spx_stat.streamed_bytes += part ? (uint64_t)r->bytes : cts->bytes;
   spx_tx_stream(r->peer, r);
@@ -427,8 +440,8 @@ static uint32_t piece_of(const spx_request *r)
 
 bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
 {
-  uint64_t end = spx_stream_end(r);
-  while (r->aux[1] < end) {
+  uint64_t end;
+  while (r->aux[1] < (end = spx_stream_end(r))) { /* further streams take from the end */
     spx_long_result way = tx->conn ? spx_long_more(tx, r) : SPX_LONG_NOT;
     if (way == SPX_LONG_WAITS) return false;
     if (way == SPX_LONG_MOVED) {
@@ -436,6 +449,7 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
       continue;
     }
     if (tx->ring < 0) spx_tx_open_ring(tx);
+    end = spx_stream_end(r);
     uint64_t at = r->aux[1], n = end - at,
              most = tx->conn       ? SPX_NET_FRAGMENT
                     : tx->ring < 0 ? SPX_REC_INLINE
@@ -449,6 +463,7 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
     r->aux[1] += n;
     ++*moved;
   }
+  if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) return !spx_further_busy(tx->conn, r);
   return true;
 }
 
@@ -465,7 +480,9 @@ void spx_stream_came(spx_request *r, uint64_t n)
 {
   spx_rxs[r->peer].pieces++;
   r->aux[1] += n;
-  if (r->aux[1] < (uint64_t)r->bytes) return;
+  uint64_t beside = SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->aux[3] : 0;
+  if (r->aux[1] + beside < (uint64_t)r->bytes) return;
+  r->flags &= ~(uint32_t)SPX_RF_FURTHER;
   spx_id_drop(r);
   r->state = SPX_S_NONE;
   spx_complete(r, r->error);

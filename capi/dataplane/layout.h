@@ -245,6 +245,7 @@ typedef struct spx_counters {
   uint64_t net_relayed, net_again; /* frames of this process that others send on; times that some were sent again */
   uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
   uint64_t net_direct;                         /* bytes written to sockets straight from the buffers of messages */
+  uint64_t net_streams, net_further;           /* further streams made; bytes of messages written to such */
 } spx_counters;
 
 typedef struct spx_diag_entry {

@@ -39,7 +39,9 @@ typedef struct arrival {
   struct arrival *next;
   int fd;
   uint32_t peer, life;
+  uint8_t kind;
 } arrival;
+enum { FIRST, FURTHER_IN, FURTHER_OUT };
 
 bool spx_net_on, spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
@@ -71,7 +73,7 @@ static socklen_t bell_address(struct sockaddr_un *a, const spx_seg *file, uint32
   return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static int watch(int fd, uint32_t events, int op, uint64_t what)
+int spx_net_watch(int fd, uint32_t events, int op, uint64_t what)
 {
   struct epoll_event e = {.events = events, .data.u64 = what};
   return epoll_ctl(epoll, op, fd, &e);
@@ -91,7 +93,7 @@ int spx_net_attach(void)
   if (!spx_net.conns || !spx_net.open_ones || spx_net_relay_attach() != 0)
     err = ENOMEM;
   else if (epoll < 0 || bell_fd < 0 || bind(bell_fd, (struct sockaddr *)&a, len) != 0 ||
-           watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
+           spx_net_watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
     err = errno;
   if (err) spx_net_detach();
   return err;
@@ -158,6 +160,7 @@ static void drop(spx_conn *c)
 {
   if (!c) return;
   spx_net_disconnect(c);
+  spx_further_end(c, false);
   spx_net_not_busy(c);
   spx_net_relay_forget(c->peer);
   for (uint32_t i = 0; i < spx_net.n_gathered; i++)
@@ -174,6 +177,7 @@ void spx_net_detach(void)
   free(spx_net.conns);
   free(spx_net.open_ones);
   spx_net_relay_detach();
+  spx_further_sweep();
   if (epoll >= 0) close(epoll);
   if (bell_fd >= 0) close(bell_fd);
   epoll = bell_fd = -1;
@@ -202,7 +206,7 @@ static void put(arrival *_Atomic *list, arrival *a)
   while (!atomic_compare_exchange_weak(list, &first, a));
 }
 
-void spx_net_adopt(int fd, uint32_t peer, uint32_t life)
+static void arrive(int fd, uint32_t peer, uint32_t life, uint8_t kind)
 {
   arrival *a = malloc(sizeof *a);
   for (arrival *old = atomic_exchange(&used, NULL), *next; old; old = next) {
@@ -210,14 +214,29 @@ void spx_net_adopt(int fd, uint32_t peer, uint32_t life)
     free(old);
   }
   if (!a) {
-    close(fd);
+    if (fd >= 0) close(fd);
     return;
   }
-  *a = (arrival){.fd = fd, .peer = peer, .life = life};
+  *a = (arrival){.fd = fd, .peer = peer, .life = life, .kind = kind};
   put(&arrivals, a);
   __atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST);
   syscall(SYS_futex, &arrived, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
   spx_ring_self();
+}
+
+void spx_net_adopt(int fd, uint32_t peer, uint32_t life) { arrive(fd, peer, life, FIRST); }
+
+void spx_net_adopt_further(int fd, uint32_t peer, uint32_t life, bool out)
+{
+  arrive(fd, peer, life, out ? FURTHER_OUT : FURTHER_IN);
+}
+
+bool spx_net_takes_further(void)
+{
+  spx_lock();
+  bool takes = spx_further_room();
+  spx_unlock();
+  return takes;
 }
 
 /* The connection does not work any more. What is sent later is for nobody. */
@@ -228,6 +247,7 @@ static void broken(spx_conn *c)
   c->asked = false;
   c->long_out = (spx_long_out){.left = 0};
   spx_txs[c->peer].full = 0; /* what waited for the socket goes on */
+  spx_further_end(c, true);
 }
 
 /* The connection has broken though neither end has closed it in order: the peer has ended, as a rule, which its agent tells. Else the engine finds out. why: errno, or 0 where
@@ -239,9 +259,31 @@ static void lost(spx_conn *c, int why)
   if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer);
 }
 
+void spx_net_lost(spx_conn *c, int why)
+{
+  bool first = c->fd >= 0, runs = spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
+  if (first) lost(c, why);
+  if (first) return;
+  broken(c); /* it was closed in order, and is not missed by itself */
+  if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer);
+}
+
 static bool is_known(const arrival *a)
 {
   return a->peer < spx_map.nprocs && a->life == spx_proc_of(a->peer)->incarnation;
+}
+
+/* The same for a further stream: one that came before the connection waits for it. */
+static bool join_further(const arrival *a)
+{
+  spx_conn *c = is_known(a) ? spx_net.conns[a->peer] : NULL;
+  bool waits = is_known(a) && !spx_proc_dead(a->peer) && a->kind == FURTHER_IN && (!c || c->life != a->life);
+  if (waits) return false;
+  if (c && c->life == a->life)
+    spx_further_join(c, a->fd, a->kind == FURTHER_OUT);
+  else if (a->fd >= 0)
+    close(a->fd);
+  return true;
 }
 
 /* False: what there was with an earlier process of the number, over a connection or in memory if it was on this host, or a connection that ends, is not forgotten yet. */
@@ -252,7 +294,7 @@ static bool join(const arrival *a)
   if (c && (c->life != a->life || (c->fd >= 0 && c->closing))) return false;
   if (known && spx_rx_stale(a->peer, &spx_rxs[a->peer])) return false;
   c = known ? spx_net_conn(a->peer) : NULL;
-  if (!c || c->fd >= 0 || spx_proc_dead(a->peer) || watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
+  if (!c || c->fd >= 0 || spx_proc_dead(a->peer) || spx_net_watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
     close(a->fd);
     return true;
   }
@@ -285,7 +327,7 @@ static int take_arrivals(void)
   early = NULL;
   for (arrival *a = list, *next; a; a = next) {
     next = a->next;
-    if (join(a)) {
+    if (a->kind == FIRST ? join(a) : join_further(a)) {
       put(&used, a);
       n++;
     } else {
@@ -301,7 +343,7 @@ static int take_arrivals(void)
 static int meet_early(void)
 {
   arrival *a = early;
-  while (a && (!is_known(a) || spx_peer_is_held(a->peer) || !spx_net_is_new(a->peer))) a = a->next;
+  while (a && (a->kind != FIRST || !is_known(a) || spx_peer_is_held(a->peer) || !spx_net_is_new(a->peer))) a = a->next;
   if (!a) return 0;
   spx_peer_meet(a->peer); /* others are met with the next polls */
   return 1;
@@ -420,7 +462,7 @@ static void write_out(spx_conn *c)
     ssize_t sent = write_some(c, n);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)) {
-      if (!c->full) watch(c->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, c->peer);
+      if (!c->full) spx_net_watch(c->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, c->peer);
       c->full = true;
       spx_net_done(c, 0);
       return;
@@ -433,7 +475,7 @@ static void write_out(spx_conn *c)
   }
   if (!c->full) return;
   c->full = false;
-  watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
+  spx_net_watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
   if (spx_txs[c->peer].active) spx_ring_self(); /* another thread, which sleeps, may wait for the room */
 }
 
@@ -735,10 +777,15 @@ static void poll_few(int *n)
 
 static void poll_many(int *n)
 {
+  spx_further_sweep();
   struct epoll_event events[EVENTS];
   int ready = epoll_wait(epoll, events, EVENTS, 0);
   for (int i = 0; i < ready; i++) {
     if (events[i].data.u64 == UINT64_MAX) continue; /* the bell: heard when going to sleep */
+    if (events[i].data.u64 & SPX_FURTHER_BIT) {
+      spx_further_event(events[i].data.u64, events[i].events, n);
+      continue;
+    }
     spx_conn *c = spx_net.conns[events[i].data.u64];
     if (!c || c->fd < 0) continue;
     if (events[i].events & EPOLLOUT) spx_net_push(c);
@@ -752,7 +799,7 @@ int spx_net_poll(void)
   spx_net_gather(1);
   if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL))
     n = take_arrivals() + meet_early();
-  if (spx_net.n_open > FEW)
+  if (spx_net.n_open > FEW || spx_n_further)
     poll_many(&n);
   else if (spx_net.n_open)
     poll_few(&n);
@@ -823,7 +870,7 @@ uint64_t spx_net_unsent(void)
     int queued = 0;
     if (!c || c->over || spx_txs[i].conn != c || !spx_net_may_read(i)) continue;
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
-    n += spx_net_end(c) - c->done + (uint64_t)queued;
+    n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c);
   }
   if (spx_net_on) n += spx_net_relay_unsent();
   return n;

@@ -60,6 +60,10 @@ SPX_HIDDEN void spx_net_start(int fd);
 /* A connection with the process that has number peer in its incarnation life: both ends have proved who they are. The socket is
  * the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_adopt(int fd, uint32_t peer, uint32_t life);
+/* The same for a further stream of the pair (net_streams.c); out: this process has made it, or could not, fd -1. */
+SPX_HIDDEN void spx_net_adopt_further(int fd, uint32_t peer, uint32_t life, bool out);
+/* A further stream that a peer wants to make may be taken. Any thread. */
+SPX_HIDDEN bool spx_net_takes_further(void);
 
 /* Which way leads to a process, as the engine has decided. */
 #define SPX_ROUTE_WAYS 4

@@ -27,6 +27,8 @@ void spx_net_press(void)
   }
   spx_net.pressed_at = now;
   spx_net.many = true; /* the next poll closes one */
+  for (uint32_t i = 0; spx_n_further && i < spx_map.nprocs; i++)
+    if (spx_net.conns[i]) spx_further_press(spx_net.conns[i]);
   spx_ring_self();
   spx_unlock();
 }

@@ -3,6 +3,7 @@
 #define SPX_NET_CONN_H
 #include "dp.h"
 #include "net_long.h"
+#include "net_streams.h"
 
 #define SPX_NET_OUT            (256u << 10) /* what waits to be written, or to be acknowledged */
 #define SPX_NET_IN             (256u << 10)
@@ -43,6 +44,7 @@ struct spx_conn {
   uint64_t used;      /* spx_net.clock at the last use */
   spx_long_out long_out;
   spx_long_in long_in;
+  spx_furthers further; /* streams of the pair beside this one */
   /* closing */
   uint8_t closing;
   bool must_answer; /* CLOSE has come, and there was no room for the answer */
@@ -108,11 +110,17 @@ SPX_HIDDEN extern spx_net_state spx_net;
 /* What the engine is told through the pipe: a word with the number of a process, or 0, and above it one of these. A connection that is lost has 1 << 24 times an
  * errno more, or 0 where the other end's side has closed it. */
 enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24, SPX_NET_LOST = 3 << 24 };
+/* One more further stream to the process is wanted. */
+#define SPX_NET_STREAM (192u << 24)
 
 /* ---- net.c ---- */
 SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */
 SPX_HIDDEN void spx_net_tell(uint32_t word);
 SPX_HIDDEN void spx_net_push(spx_conn *c);
+/* The connection, or another stream of the pair, has broken: errno, or 0 where the other end has closed it. */
+SPX_HIDDEN void spx_net_lost(spx_conn *c, int why);
+/* epoll_ctl. */
+SPX_HIDDEN int spx_net_watch(int fd, uint32_t events, int op, uint64_t what);
 /* The socket is closed; what was not read is lost. */
 SPX_HIDDEN void spx_net_disconnect(spx_conn *c);
 /* Delivers what has come. False: it is not sound. */

@@ -67,6 +67,7 @@ spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
 {
   spx_conn *c = tx->conn;
   uint64_t before = r->aux[1];
+  if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) spx_further_give(c, r);
   if (c->long_out.left == 0) {
     uint64_t left = spx_stream_end(r) - r->aux[1];
     if (left <= SPX_LINE || left < spx_set.direct_min || !may_begin(c, r)) return SPX_LONG_NOT;
@@ -79,6 +80,7 @@ spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
 void spx_long_recall(spx_tx *tx, const spx_request *r)
 {
   spx_conn *c = tx->conn;
+  if (c) spx_further_recall(c, r);
   if (!c || c->long_out.r != r) return;
   spx_long_out *o = &c->long_out;
   o->r = NULL;

@@ -74,6 +74,8 @@ typedef struct {
 #define SPX_CTS_RELAY 1
 /* The bytes before `bytes` are wanted now; it is asked for more of the message later (pass.c). */
 #define SPX_CTS_PART 2
+/* The bytes may come over further streams, too (net_streams.c). */
+#define SPX_CTS_FURTHER 4
 typedef struct {
   uint32_t index, gen, seq;
 } spx_rec_cancel;

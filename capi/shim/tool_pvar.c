@@ -50,6 +50,8 @@ COUNTED(net_again)
 COUNTED(net_forwarded)
 COUNTED(net_forwarded_bytes)
 COUNTED(net_direct)
+COUNTED(net_streams)
+COUNTED(net_further)
 COUNTED(rings)
 COUNTED(yields)
 COUNTED(sleeps)
@@ -220,6 +222,19 @@ static const variable variables[] = {
      NONE,
      NULL,
      counted_net_direct},
+    {{"spx_streams_opened", "transfer",
+      "further streams that this process has made for its long messages (SPX_STREAMS)"},
+     COUNTER,
+     BASIC,
+     NONE,
+     NULL,
+     counted_net_streams},
+    {{"spx_bytes_further", "transfer", "bytes of messages that this process has written to further streams"},
+     COUNTER,
+     BASIC,
+     NONE,
+     NULL,
+     counted_net_further},
     {{"spx_rings_opened", "transfer", "rings that this process has opened to send through"},
      COUNTER,
      DETAIL,

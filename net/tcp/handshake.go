@@ -19,7 +19,9 @@ type Identity struct {
 	Key  [32]byte
 	Self Process
 	Ways string // which ways messages take, in words: the same in all processes of a job, or they would not arrive
-	TLS  bool   // what follows the proofs is encrypted; it has to be in Ways
+	// Stream is which of the streams of its pair a caller makes; 0: the connection. It is part of what is proved.
+	Stream uint16
+	TLS    bool // what follows the proofs is encrypted; it has to be in Ways
 }
 
 // A Verdict is how the end that was called answers.
@@ -60,6 +62,7 @@ const (
 
 type hello struct {
 	job      [16]byte
+	stream   uint16
 	from, to Process
 	nonce    [nonceBytes]byte
 	ways     [waysBytes]byte // of a digest
@@ -75,7 +78,7 @@ func (h *hello) encode() []byte {
 	b := make([]byte, 0, helloBytes)
 	b = binary.LittleEndian.AppendUint32(b, magic)
 	b = binary.LittleEndian.AppendUint16(b, version)
-	b = binary.LittleEndian.AppendUint16(b, 0)
+	b = binary.LittleEndian.AppendUint16(b, h.stream)
 	b = append(b, h.job[:]...)
 	for _, v := range []uint32{h.from.Number, h.from.Life, h.to.Number, h.to.Life} {
 		b = binary.LittleEndian.AppendUint32(b, v)
@@ -85,10 +88,10 @@ func (h *hello) encode() []byte {
 }
 
 func decodeHello(b []byte) (h hello, ok bool) {
-	if len(b) != helloBytes || binary.LittleEndian.Uint32(b) != magic || binary.LittleEndian.Uint16(b[4:]) != version ||
-		binary.LittleEndian.Uint16(b[6:]) != 0 {
+	if len(b) != helloBytes || binary.LittleEndian.Uint32(b) != magic || binary.LittleEndian.Uint16(b[4:]) != version {
 		return h, false
 	}
+	h.stream = binary.LittleEndian.Uint16(b[6:])
 	copy(h.job[:], b[8:])
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[24+4*i:]) }
 	h.from, h.to = Process{word(0), word(1)}, Process{word(2), word(3)}
@@ -122,7 +125,7 @@ func Call(s io.ReadWriter, id *Identity, to Process) (Verdict, error) {
 
 // call is Call for any identity, and returns the stream that goes on: with TLS it is another one.
 func call(s io.ReadWriter, id *Identity, to Process) (io.ReadWriter, Verdict, error) {
-	h := hello{job: id.Job, from: id.Self, to: to, ways: digest(id.Ways)}
+	h := hello{job: id.Job, stream: id.Stream, from: id.Self, to: to, ways: digest(id.Ways)}
 	rand.Read(h.nonce[:])
 	said := h.encode()
 	if _, err := s.Write(said); err != nil {
@@ -193,22 +196,32 @@ func writeWays(s io.Writer, ways string) error {
 // ErrStranger, ErrOld, ErrKey; then nothing that a stranger could use was said. As Call, it is not for an identity with TLS. A caller that was told Taken may have given up meanwhile: so it confirms, and
 // Answer returns Taken without an error only then.
 func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (from Process, v Verdict, err error) {
-	_, from, v, err = respond(s, id, decide)
+	_, from, _, v, err = respond(s, id, first(decide))
 	return from, v, err
 }
 
-// respond is Answer for any identity, and returns the stream that goes on.
-func respond(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (t io.ReadWriter, from Process, v Verdict, err error) {
+// first is decide for those who take no further streams.
+func first(decide func(from Process) Verdict) func(Process, uint16) Verdict {
+	return func(from Process, stream uint16) Verdict {
+		if stream != 0 {
+			return Elsewhere
+		}
+		return decide(from)
+	}
+}
+
+// respond is Answer for any identity, and returns the stream that goes on, and which of its pair's it is.
+func respond(s io.ReadWriter, id *Identity, decide func(from Process, stream uint16) Verdict) (t io.ReadWriter, from Process, stream uint16, v Verdict, err error) {
 	var said [helloBytes]byte
 	if _, err := io.ReadFull(s, said[:]); err != nil {
-		return s, from, 0, err
+		return s, from, 0, 0, err
 	}
 	h, ok := decodeHello(said[:])
 	switch {
 	case !ok || h.job != id.Job || h.to.Number != id.Self.Number || h.from.Number == id.Self.Number:
-		return s, from, 0, ErrStranger
+		return s, from, 0, 0, ErrStranger
 	case h.to.Life != id.Self.Life:
-		return s, from, 0, ErrOld
+		return s, from, 0, 0, ErrOld
 	}
 	var nonce [nonceBytes]byte
 	rand.Read(nonce[:])
@@ -217,26 +230,26 @@ func respond(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (
 		role = roleDiffer
 	}
 	if _, err := s.Write(append(nonce[:], mac(&id.Key, role, said[:], nonce[:])...)); err != nil {
-		return s, from, 0, err
+		return s, from, 0, 0, err
 	}
 	var proof [macBytes]byte
 	if _, err := io.ReadFull(s, proof[:]); err != nil {
-		return s, from, 0, err
+		return s, from, 0, 0, err
 	}
 	if !hmac.Equal(proof[:], mac(&id.Key, roleFrom, said[:], nonce[:])) {
-		return s, from, 0, ErrKey
+		return s, from, 0, 0, ErrKey
 	}
 	if differ {
-		return s, h.from, Differs, writeWays(s, id.Ways)
+		return s, h.from, h.stream, Differs, writeWays(s, id.Ways)
 	}
 	if t, err = seal(s, id, false, said[:], nonce[:]); err != nil {
-		return s, from, 0, err
+		return s, from, 0, 0, err
 	}
 	s = t
-	v = decide(h.from)
+	v = decide(h.from, h.stream)
 	word := [1]byte{byte(v)}
 	if _, err = s.Write(word[:]); err == nil && v == Taken {
 		_, err = io.ReadFull(s, word[:])
 	}
-	return s, h.from, v, err
+	return s, h.from, h.stream, v, err
 }

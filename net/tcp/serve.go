@@ -27,6 +27,10 @@ type Server struct {
 	// Failed is told of a connection that Decide has taken and whose caller has given it up.
 	Failed func(from Process)
 
+	// DecideFurther and AdoptFurther do so for further streams of a pair, by number. Unset, there are none.
+	DecideFurther func(from Process, stream uint16) Verdict
+	AdoptFurther  func(c net.Conn, from Process, stream uint16)
+
 	// Short, if it is set, is told why a call that has come cannot be taken: there may be no descriptors.
 	Short func(error)
 	// Refuse, if it is set, is told of calls that are counted below.
@@ -93,18 +97,28 @@ func (s *Server) leave(c net.Conn) {
 func (s *Server) answer(c net.Conn) {
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with its caller
 	proved := false
-	stream, from, verdict, err := respond(c, &s.Identity, func(from Process) Verdict {
+	stream, from, number, verdict, err := respond(c, &s.Identity, func(from Process, number uint16) Verdict {
 		proved = true
 		s.leave(c)
 		c.SetDeadline(time.Now().Add(confirmation)) //nolint:errcheck // see above
-		return s.Decide(from)
+		switch {
+		case number == 0:
+			return s.Decide(from)
+		case s.DecideFurther == nil:
+			return Elsewhere
+		}
+		return s.DecideFurther(from, number)
 	})
 	if !proved {
 		s.leave(c)
 	}
 	if err == nil && verdict == Taken {
 		c.SetDeadline(time.Time{}) //nolint:errcheck // see above
-		s.Adopt(stream.(net.Conn), from)
+		if number != 0 {
+			s.AdoptFurther(stream.(net.Conn), from, number)
+		} else {
+			s.Adopt(stream.(net.Conn), from)
+		}
 		return
 	}
 	c.Close()
@@ -113,6 +127,7 @@ func (s *Server) answer(c net.Conn) {
 	}
 	switch {
 	case err == nil:
+	case proved && verdict == Taken && number != 0:
 	case proved && verdict == Taken:
 		s.Failed(from)
 	case errors.Is(err, ErrStranger):

@@ -140,6 +140,11 @@ static inline uint32_t job_host(uint32_t i) { return JOB_HOSTS ? i / (JOB_HOSTS 
 #include <sys/socket.h>
 enum { JOB_MOST = 16 };
 static int job_ends[JOB_MOST][JOB_MOST]; /* of i, towards k */
+/* JOB_FURTHER n: so many further streams of each process to each other one. */
+#ifndef JOB_FURTHER
+#define JOB_FURTHER 0
+#endif
+static int job_further[JOB_FURTHER + 1][JOB_MOST][JOB_MOST][2]; /* from i to k: of i, of k */
 
 static void job_connect(uint32_t n)
 {
@@ -150,6 +155,22 @@ static void job_connect(uint32_t n)
       job_ends[i][k] = pair[0];
       job_ends[k][i] = pair[1];
     }
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < n; k++)
+      for (int s = 0; s < JOB_FURTHER; s++)
+        if (i != k && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, job_further[s][i][k]) != 0) abort();
+}
+
+static void job_each_further(uint32_t n, uint32_t me, bool takes)
+{
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < n; k++)
+      for (int s = 0; s < JOB_FURTHER; s++)
+        for (int end = 0; end < 2 && i != k; end++)
+          if (takes && (end ? k : i) == me)
+            spx_net_adopt_further(job_further[s][i][k][end], end ? i : k, 1, end == 0);
+          else
+            close(job_further[s][i][k][end]);
 }
 
 static void job_disconnect(uint32_t n)
@@ -157,6 +178,7 @@ static void job_disconnect(uint32_t n)
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < n; k++)
       if (i != k) close(job_ends[i][k]);
+  job_each_further(n, 0, false);
 }
 
 /* JOB_RELAYS 1: neighbours in a ring of at most seven processes alone are connected, and nothing else can be: up to three hops. */
@@ -201,6 +223,7 @@ static void job_take_ends(uint32_t n, uint32_t me)
       else
         close(job_ends[i][k]);
     }
+  job_each_further(n, me, true);
 }
 
 static _Atomic uint32_t
