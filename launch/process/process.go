@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -186,6 +187,17 @@ func bind(cpus []int) (restore func(), err error) {
 		return nil, fmt.Errorf("binding to processors %v: %w", cpus, err)
 	}
 	return func() { unix.SchedSetaffinity(0, &old) }, nil //nolint:errcheck // it was allowed a moment ago
+}
+
+// AwaitEnd waits until a process has ended, or the limit is over; it tells whether it has ended.
+func AwaitEnd(pidfd int, limit time.Duration) bool {
+	for until := time.Now().Add(limit); ; {
+		left := max(0, time.Until(until))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int((left+time.Millisecond-1)/time.Millisecond))
+		if n > 0 || err != unix.EINTR && (err != nil || left == 0) {
+			return n > 0
+		}
+	}
 }
 
 // Peek reports whether the process of a pidfd has ended, and how. It is not reaped yet: its pid is nobody else's.

@@ -70,8 +70,8 @@ func start(t *testing.T, script string) (pid, pidfd int) {
 
 func await(t *testing.T, pidfd int) {
 	t.Helper()
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 20_000); n != 1 {
-		t.Fatalf("the process does not end (%v)", err)
+	if !AwaitEnd(pidfd, 20*time.Second) {
+		t.Fatal("the process does not end")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libspx/core/diagnose"
+	"libspx/launch/process"
 	"libspx/launch/service"
 )
 
@@ -100,7 +101,7 @@ func AwaitEnd(job uint64, signal int, limit time.Duration) (int, error) {
 		return 0, err
 	}
 	if keeper >= 0 { // it hears of the end in the same moment
-		unix.Poll([]unix.PollFd{{Fd: int32(keeper), Events: unix.POLLIN}}, int(lastWords/time.Millisecond)) //nolint:errcheck // it is waited for no longer
+		process.AwaitEnd(keeper, lastWords)
 	}
 	return int(answer.Number), nil
 }
