@@ -35,6 +35,9 @@ func (m *Machine) clusterBeat(msg Message) {
 		if msg.From != m.cfg.Self {
 			s.standing = false
 		}
+		if msg.Held {
+			delete(m.behind, msg.Seat)
+		}
 		if msg.View != nil {
 			m.learn(msg.View)
 		}
@@ -65,6 +68,7 @@ func (m *Machine) systemBeat(msg Message) {
 		m.heard[System] = m.now
 		if msg.Held { // else it only wants the seat, as one of a part that is cut off does all the time
 			m.word = m.now
+			delete(m.behind, System)
 		}
 		if msg.From != m.cfg.Self {
 			m.system.standing = false
@@ -123,8 +127,9 @@ func (m *Machine) answered(msg Message) {
 	case msg.Term > s.term:
 		s.term = msg.Term // and once more, with a higher one
 		if s.held && msg.Seat == System {
-			s.term++
+			s.term = m.ownTerm(s.term + 1)
 			m.view.Term, m.view.Version = s.term, m.view.Version+1
+			m.tell()
 		}
 	}
 }
@@ -230,9 +235,8 @@ func (m *Machine) learn(v *View) bool {
 	return true
 }
 
-// tell hands a new view to the shell, and what it means for the processes here.
+// tell hands a new view to the shell, behind what it means for the processes here: a machine that begins anew with this view takes that for done.
 func (m *Machine) tell() {
-	m.out = append(m.out, Learned{*m.copyView()})
 	for i := range m.cfg.Clusters {
 		if m.clusters[i] == nil {
 			continue
@@ -240,17 +244,18 @@ func (m *Machine) tell() {
 		c := m.view.Clusters[i]
 		if (c.State == Dead || m.view.Stopping) && m.ended[i] < c.Life && m.started[i] >= c.Life {
 			m.ended[i] = c.Life
-			m.out = append(m.out, End{i})
+			m.out = append(m.out, End{i, c.Life})
 		}
 		if c.Life > m.started[i] && !m.view.Stopping {
 			if m.ended[i] < m.started[i] {
 				m.ended[i] = c.Life - 1
-				m.out = append(m.out, End{i})
+				m.out = append(m.out, End{i, c.Life - 1})
 			}
 			m.started[i] = c.Life
 			m.out = append(m.out, Start{i, c.Life})
 		}
 	}
+	m.out = append(m.out, Learned{*m.copyView()})
 }
 
 // judge is the system's master's: what the reports mean, and what is to be done. A change of how a cluster is goes down at once, one of how many of its processes live
@@ -287,6 +292,9 @@ func (m *Machine) judge(anew bool) {
 
 func (m *Machine) judgeCluster(i int, c *ClusterView) {
 	cfg, n := &m.cfg.Clusters[i], m.whole[i]
+	if n.Life > c.Life { // started again by a master whose last view has not come here
+		c.State, c.Life, c.Alive = Starting, n.Life, 0
+	}
 	if m.silent[i] {
 		c.State, c.Alive = Dead, 0
 		m.view.Stopping = m.view.Stopping || cfg.OnDeath == StopSystem

@@ -26,6 +26,8 @@ type Machine struct {
 	word    int64           // when the system's master was last heard of
 	fenced  bool
 	apart   []int          // agents that belong to no cluster: the system's master tells them itself
+	behind  map[int]bool   // seats for which it stands behind all others: it was revived, and nobody has held them since
+	quiet   int64          // then: until when that one was not to promise anything
 	started map[int]uint32 // lives of clusters that this host was told to start
 	ended   map[int]uint32 // and to end
 
@@ -61,7 +63,7 @@ func Resume(cfg Config, view View, now int64) *Machine {
 // New makes the machine of an agent that begins at time now.
 func New(cfg Config, now int64) *Machine {
 	m := &Machine{cfg: cfg, routes: newRoutes(&cfg), now: now, word: now, clusters: map[int]*seat{}, votes: map[int]*seat{}, own: map[int]Count{},
-		reports: map[int]map[int]Count{}, whole: map[int]Count{}, heard: map[int]int64{}, has: map[[2]int]View{}, gone: map[int]int64{},
+		reports: map[int]map[int]Count{}, whole: map[int]Count{}, heard: map[int]int64{}, has: map[[2]int]View{}, gone: map[int]int64{}, behind: map[int]bool{},
 		started: map[int]uint32{}, ended: map[int]uint32{}, silent: make([]bool, len(cfg.Clusters)), tries: make([]int, len(cfg.Clusters))}
 	var all []int
 	belongs := make([]bool, len(cfg.Agents))
@@ -153,32 +155,42 @@ func (m *Machine) due(s *seat, seat int) int64 {
 
 // turn is this agent's place among those who may stand for a seat, the dead left aside; -1: it may not. For the system's these are the masters of clusters, in their order.
 func (m *Machine) turn(s *seat, seat int) int {
-	place := 0
+	turn, places := -1, 0
 	if seat != System {
 		for _, a := range s.candidates {
 			if a == m.cfg.Self {
-				return place
+				turn = places
 			}
 			if !m.isGone(a) {
-				place++
+				places++
 			}
 		}
-		return -1
-	}
-	turn := -1
-	for i := range m.cfg.Clusters {
-		if m.isLost(i) {
-			continue
+	} else {
+		for i := range m.cfg.Clusters {
+			if m.isLost(i) {
+				continue
+			}
+			if c := m.clusters[i]; c != nil && c.held && turn < 0 {
+				turn = places
+			}
+			if !m.isLast(i) {
+				places++
+			}
 		}
-		if c := m.clusters[i]; c != nil && c.held && turn < 0 {
-			turn = place
-		}
-		place++
 	}
-	if turn >= 0 && m.cfg.Agents[m.cfg.Self].Last && m.hasCompany() {
-		turn += place + int(m.cfg.LimitMS/(2*m.cfg.BeatMS)) // new masters of clusters wait for LimitMS before they vote
+	switch {
+	case turn < 0:
+	case seat == System && m.cfg.Agents[m.cfg.Self].Last && m.hasCompany():
+		turn += places + int(m.cfg.LimitMS/(2*m.cfg.BeatMS)) // new masters of clusters wait for LimitMS before they vote
+	case m.behind[seat]:
+		turn += places
 	}
 	return turn
+}
+
+// isLast: only those are left of a cluster who are the system's master when nobody else can be.
+func (m *Machine) isLast(cluster int) bool {
+	return !slices.ContainsFunc(m.cfg.Clusters[cluster].Agents, func(a int) bool { return !m.isGone(a) && !m.cfg.Agents[a].Last })
 }
 
 // hasCompany: another agent that is not gone belongs to a cluster.
@@ -259,25 +271,32 @@ func (m *Machine) changed(s *seat, seat int, holds bool) {
 	s.since = m.now
 	switch {
 	case seat == System && holds: // a new view of a higher term
-		m.view.Term = max(s.term, m.view.Term+1, m.top)
+		m.view.Term = m.ownTerm(max(s.term, m.view.Term+1, m.top+1))
 		s.term = m.view.Term
 		m.view.Version, m.view.Master = 1, m.cfg.Self
 		m.word = m.now
 		m.judge(true)
 	case seat != System && !holds:
-		delete(m.votes, seat)
+		if !m.sole(seat) { // else nobody promises anything for it meanwhile
+			delete(m.votes, seat)
+		}
 		if m.turn(m.system, System) < 0 {
 			m.system.standing = false
 		}
 	case seat != System:
 		m.masters[seat] = m.cfg.Self
-		m.votes[seat] = newSeat(nil, nil)
-		m.votes[seat].until = m.now + m.cfg.LimitMS // what the master before has promised
-		if m.view.Term == 0 && s.term == 1 {        // there was none before
-			m.votes[seat].until = 0
-		}
+		m.votes[seat] = m.voteOf(seat, s)
 		m.report(seat)
 	}
+	if holds {
+		delete(m.behind, seat)
+	}
+}
+
+// ownTerm is the next term, from one on, that no other agent ever has: nobody knows for certain which terms others had.
+func (m *Machine) ownTerm(least uint64) uint64 {
+	n, self := uint64(len(m.cfg.Agents)), uint64(m.cfg.Self)
+	return least + (self+n-least%n)%n
 }
 
 // fence ends the processes of an agent that nobody speaks to any more.

@@ -204,14 +204,17 @@ type Send struct {
 // Learned: this is the system now. The shell tells its processes which clusters are there.
 type Learned struct{ View View }
 
-// Start: processes of a cluster that belong on this host are to be started, in this life of the cluster.
+// Start: processes of a cluster that belong on this host are to be started, in this life of the cluster. Another machine of the same agent (Revive) may say it again.
 type Start struct {
 	Cluster int
 	Life    uint32
 }
 
-// End: processes of a cluster on this host are to be ended: the cluster is dead, or the system stops.
-type End struct{ Cluster int }
+// End: processes of a cluster on this host are to be ended, those of this life and before: the cluster is dead, or the system stops.
+type End struct {
+	Cluster int
+	Life    uint32
+}
 
 // Fence: this agent is cut off; its processes are to be ended, since others may go on without it.
 type Fence struct{}

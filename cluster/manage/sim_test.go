@@ -26,7 +26,22 @@ type world struct {
 	fences   []int
 	wrong    []string
 	lastTick []int64
+	shells   []shell
+	terms    map[uint64]int
 }
+
+// shell is what outlives an agent's machine, whose process may die, or stand still.
+type shell struct {
+	past  Past
+	left  []int // agents that are gone for certain
+	dying int   // what it wants done in so many actions still is, and then it is dead; -1: it does not die
+	down  bool
+	until int64 // it stands still until then, or begins anew
+	lives int
+}
+
+// begun: the process of a machine has died, and the next one begins.
+type begun struct{}
 
 type timed struct {
 	at     int64
@@ -94,6 +109,7 @@ func build(s shape, seed uint64) *world {
 		w.starts = append(w.starts, map[int]uint32{})
 		w.fences = append(w.fences, 0)
 		w.lastTick = append(w.lastTick, -1)
+		w.shells = append(w.shells, shell{dying: -1})
 		w.post(int64(w.rand.IntN(50)), i, -1, Tick{})
 	}
 	for c, cl := range cfg.Clusters {
@@ -117,6 +133,31 @@ func (w *world) count(agent, cluster int, c Count) {
 
 // die ends an agent with all its host's processes.
 func (w *world) die(agent int) { w.alive[agent] = false }
+
+// kill has the process of an agent's machine die as soon as it has said so many more things; another one begins so much later, with what the shell knows.
+func (w *world) kill(agent, more int, delay int64) {
+	w.shells[agent].dying, w.shells[agent].until = more, w.now+delay
+	w.post(w.now, agent, -1, Tick{})
+}
+
+// stop has it stand still for so long.
+func (w *world) stop(agent int, delay int64) { w.shells[agent].until = w.now + delay }
+
+// revive begins the next machine of an agent.
+func (w *world) revive(agent int) {
+	s, own := &w.shells[agent], w.cfg
+	own.Self = agent
+	s.down, s.dying = false, -1
+	s.lives++
+	w.machines[agent] = Revive(own, s.past, w.now)
+	for _, g := range s.left {
+		w.post(w.now, agent, -1, Gone{g})
+	}
+	for c, n := range w.counts[agent] {
+		w.post(w.now, agent, -1, Counted{c, n})
+	}
+	w.post(w.now, agent, -1, Tick{})
+}
 
 // certain tells all agents that one is gone.
 func (w *world) certain(agent int) {
@@ -148,11 +189,35 @@ func (w *world) run(until int64) {
 		if !w.alive[t.to] || t.from >= 0 && !w.reaches(t.from, t.to) {
 			continue
 		}
-		if _, tick := t.event.(Tick); tick {
+		sh := &w.shells[t.to]
+		if sh.dying < 0 && !sh.down && w.now < sh.until {
+			w.post(sh.until, t.to, t.from, t.event)
+			continue
+		}
+		switch e := t.event.(type) {
+		case Tick:
 			w.lastTick[t.to] = -1
+		case Gone:
+			sh.left = append(sh.left, e.Agent)
+		case begun:
+			w.revive(t.to)
+			continue
+		}
+		if sh.down {
+			continue
 		}
 		m := w.machines[t.to]
-		w.do(t.to, m.Step(t.event, w.now))
+		actions := m.Step(t.event, w.now)
+		if sh.dying >= 0 && len(actions) >= sh.dying {
+			actions, sh.down = actions[:sh.dying], true
+			w.post(max(sh.until, w.now+1), t.to, -1, begun{})
+		} else if sh.dying >= 0 {
+			sh.dying -= len(actions)
+		}
+		w.do(t.to, actions)
+		if sh.down {
+			continue
+		}
 		if at := m.Deadline(); w.lastTick[t.to] < 0 || at < w.lastTick[t.to] {
 			w.lastTick[t.to] = at
 			w.post(at, t.to, -1, Tick{})
@@ -166,6 +231,9 @@ func (w *world) do(agent int, actions []Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case Send:
+			own := w.cfg
+			own.Self = agent
+			w.shells[agent].past.Sent(&a.Message, &own, w.now)
 			if w.rand.Float64() >= w.lossy {
 				w.post(w.now+1+w.rand.Int64N(w.slowMS), a.To, agent, Received{a.Message})
 			}
@@ -174,13 +242,28 @@ func (w *world) do(agent int, actions []Action) {
 				w.complain("agent %d was told the view %d.%d after %d.%d", agent, a.View.Term, a.View.Version, w.seen[agent].Term, w.seen[agent].Version)
 			}
 			w.seen[agent] = a.View
+			if a.View.Master == agent {
+				if w.terms == nil {
+					w.terms = map[uint64]int{}
+				}
+				if other, ok := w.terms[a.View.Term]; ok && other != agent+100*w.shells[agent].lives {
+					w.complain("agent %d is the master in term %d, in which %d was", agent+100*w.shells[agent].lives, a.View.Term, other)
+				}
+				w.terms[a.View.Term] = agent + 100*w.shells[agent].lives
+			}
+			w.shells[agent].past.Told(&a.View)
 		case Start:
+			n := w.counts[agent][a.Cluster]
+			if n.Life >= a.Life { // the machine before has said it
+				continue
+			}
 			w.starts[agent][a.Cluster]++
 			delete(w.stopped[agent], a.Cluster)
-			n := w.counts[agent][a.Cluster]
 			w.count(agent, a.Cluster, Count{Life: a.Life, Alive: n.Alive + n.Lost})
 		case End:
-			w.stopped[agent][a.Cluster] = true
+			if w.counts[agent][a.Cluster].Life <= a.Life {
+				w.stopped[agent][a.Cluster] = true
+			}
 		case Fence:
 			w.fences[agent]++
 		}
@@ -207,7 +290,7 @@ func (w *world) check() {
 			if seat != System {
 				i = agents[k]
 			}
-			if !w.alive[i] || !w.machines[i].Holds(seat, w.now) {
+			if !w.alive[i] || w.shells[i].down || !w.machines[i].Holds(seat, w.now) {
 				continue
 			}
 			if holder >= 0 {
@@ -222,7 +305,7 @@ func (w *world) check() {
 func (w *world) settled(is func(View) bool) string {
 	master := -1
 	for i, m := range w.machines {
-		if w.alive[i] && m.Holds(System, w.now) {
+		if w.alive[i] && !w.shells[i].down && m.Holds(System, w.now) {
 			master = i
 		}
 	}
@@ -231,7 +314,7 @@ func (w *world) settled(is func(View) bool) string {
 	}
 	v := w.machines[master].View()
 	for i, m := range w.machines {
-		if o := m.View(); w.alive[i] && (o.newer(&v) || v.newer(&o)) {
+		if o := m.View(); w.alive[i] && !w.shells[i].down && (o.newer(&v) || v.newer(&o)) {
 			return fmt.Sprintf("agent %d has the view %d.%d, the master %d has %d.%d", i, o.Term, o.Version, master, v.Term, v.Version)
 		}
 	}

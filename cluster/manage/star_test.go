@@ -18,7 +18,7 @@ func star(hosts int, clusters ...Cluster) *world {
 func (w *world) again(view *View) *world {
 	w.machines, w.queue = nil, nil
 	w.alive, w.seen, w.counts = nil, nil, nil
-	w.stopped, w.starts, w.fences, w.lastTick = nil, nil, nil, nil
+	w.stopped, w.starts, w.fences, w.lastTick, w.shells = nil, nil, nil, nil, nil
 	for i := range w.cfg.Agents {
 		own := w.cfg
 		own.Self = i
@@ -29,6 +29,11 @@ func (w *world) again(view *View) *world {
 		w.machines, w.alive, w.seen = append(w.machines, m), append(w.alive, true), append(w.seen, View{})
 		w.counts, w.stopped, w.starts = append(w.counts, make([]Count, len(w.cfg.Clusters))), append(w.stopped, map[int]bool{}), append(w.starts, map[int]uint32{})
 		w.fences, w.lastTick = append(w.fences, 0), append(w.lastTick, -1)
+		past := Past{}
+		if view != nil {
+			past.View, past.Quiet = *view, w.now+w.cfg.LimitMS
+		}
+		w.shells = append(w.shells, shell{past: past, dying: -1})
 		w.post(w.now, i, -1, Tick{})
 	}
 	return w
