@@ -261,7 +261,7 @@ func (m *Machine) tell() {
 // judge is the system's master's: what the reports mean, and what is to be done. A change of how a cluster is goes down at once, one of how many of its processes live
 // with the next heartbeat: there may be many of those.
 func (m *Machine) judge(anew bool) {
-	if !m.Holds(System, m.now) {
+	if !m.system.held || !m.Holds(System, m.now) { // one that has just won has its own term first
 		return
 	}
 	changed, urgent := anew, anew

@@ -62,6 +62,45 @@ func TestPastKeeps(t *testing.T) {
 	w.must(t, "the end", 300, func(v View) bool { return v.Term == before.Term && v.Master == before.Master })
 }
 
+// What was promised to others holds behind the death, for as long as it would have; the one to whom it was promised is not asked to wait. What the dead one has promised itself is void.
+func TestPastPromises(t *testing.T) {
+	cfg := star(4, goesOn("a", 1, 2, 3), goesOn("b", 0)).cfg
+	cfg.Self = 1
+	var past Past
+	ask := func(m *Machine, from int, now int64) bool {
+		for _, a := range m.Step(Received{Message{From: from, To: 1, Seat: 0, Term: 9, Sent: now, Beat: true}}, now) {
+			if s, ok := a.(Send); ok && !s.Message.Beat && s.Message.To == from {
+				past.Sent(&s.Message, &cfg, now)
+				return s.Message.Granted
+			}
+		}
+		t.Fatal("no answer")
+		return false
+	}
+	m := New(cfg, 0)
+	m.Step(Tick{}, 1) // it is the first candidate, and promises itself
+	m = Revive(cfg, past, 2)
+	if !ask(m, 2, 3) {
+		t.Error("a promise of the dead to itself holds")
+	}
+	for now := int64(10); now < 3+cfg.LimitMS; now += 50 {
+		m = Revive(cfg, past, now)
+		if ask(m, 3, now) {
+			t.Fatalf("the promise is broken after %d ms", now-3)
+		}
+	}
+	m = Revive(cfg, past, 350)
+	if !ask(m, 2, 351) {
+		t.Error("the one to whom it was promised is refused")
+	}
+	if m = Revive(cfg, past, 400); ask(m, 3, 750) || !ask(m, 3, 752) {
+		t.Error("the promise was renewed at 351 ms, and is to hold until 751 ms")
+	}
+	if m = Revive(cfg, Past{Quiet: 500}, 400); ask(m, 3, 499) || !ask(m, 3, 500) {
+		t.Error("it has promised something before what was promised before it has run out")
+	}
+}
+
 // A process stands still, and goes on when others have its seats: it does nothing in them any more (check).
 func TestProcessStops(t *testing.T) {
 	for pause := int64(50); pause < 1500; pause += 75 {

@@ -27,7 +27,7 @@ type world struct {
 	wrong    []string
 	lastTick []int64
 	shells   []shell
-	terms    map[uint64]int
+	terms    map[uint64][2]int // who has been the system's master in each: agent, and which of its machines
 }
 
 // shell is what outlives an agent's machine, whose process may die, or stand still.
@@ -97,7 +97,7 @@ func build(s shape, seed uint64) *world {
 		}
 		cfg.Clusters = append(cfg.Clusters, cl)
 	}
-	w := &world{cfg: cfg, rand: rand.New(rand.NewPCG(seed, 9)), cut: map[int]bool{}, slowMS: 3}
+	w := &world{cfg: cfg, terms: map[uint64][2]int{}, rand: rand.New(rand.NewPCG(seed, 9)), cut: map[int]bool{}, slowMS: 3}
 	for i := range cfg.Agents {
 		own := cfg
 		own.Self = i
@@ -242,14 +242,11 @@ func (w *world) do(agent int, actions []Action) {
 				w.complain("agent %d was told the view %d.%d after %d.%d", agent, a.View.Term, a.View.Version, w.seen[agent].Term, w.seen[agent].Version)
 			}
 			w.seen[agent] = a.View
-			if a.View.Master == agent {
-				if w.terms == nil {
-					w.terms = map[uint64]int{}
+			if life := [2]int{agent, w.shells[agent].lives}; a.View.Master == agent {
+				if before, ok := w.terms[a.View.Term]; ok && before != life {
+					w.complain("agent %d is the master in term %d, in which agent %d was", agent, a.View.Term, before[0])
 				}
-				if other, ok := w.terms[a.View.Term]; ok && other != agent+100*w.shells[agent].lives {
-					w.complain("agent %d is the master in term %d, in which %d was", agent+100*w.shells[agent].lives, a.View.Term, other)
-				}
-				w.terms[a.View.Term] = agent + 100*w.shells[agent].lives
+				w.terms[a.View.Term] = life
 			}
 			w.shells[agent].past.Told(&a.View)
 		case Start:

@@ -16,7 +16,7 @@ func star(hosts int, clusters ...Cluster) *world {
 
 // again makes all machines anew, of the present configuration.
 func (w *world) again(view *View) *world {
-	w.machines, w.queue = nil, nil
+	w.machines, w.queue, w.terms = nil, nil, map[uint64][2]int{}
 	w.alive, w.seen, w.counts = nil, nil, nil
 	w.stopped, w.starts, w.fences, w.lastTick, w.shells = nil, nil, nil, nil, nil
 	for i := range w.cfg.Agents {
