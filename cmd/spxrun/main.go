@@ -1,5 +1,6 @@
 // Spxrun runs programs as an MPI job; mpiexec and mpirun are its other names. spxrun --help and docs/running.md explain it. The
-// agent that it starts on the host is the same binary under the name spx-agent; on other hosts it is told by its argument.
+// agent that it starts on the host is the same binary under the name spx-agent; on other hosts it is told by its argument. So is the master of a
+// host that an agent starts, under the name spx-master.
 package main
 
 import (
@@ -11,12 +12,16 @@ import (
 	"libspx/launch/control"
 	"libspx/launch/front"
 	"libspx/launch/probe"
+	"libspx/launch/service"
 )
 
 // The agent's ranks are killed when the thread ends that has started them: it has to be the main thread.
 func init() { runtime.LockOSThread() }
 
 func main() {
+	if filepath.Base(os.Args[0]) == service.MasterName {
+		os.Exit(agent.MasterMain())
+	}
 	if filepath.Base(os.Args[0]) == agent.Name || len(os.Args) == 2 && os.Args[1] == control.HostWord {
 		os.Exit(agent.Main())
 	}

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,13 +18,14 @@ import (
 	"time"
 
 	"libspx/launch/agent"
+	"libspx/launch/service"
 )
 
 // The test binary is spxrun and its agent as well: it starts itself under their roles.
 const roleVariable = "SPXRUN_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) != "" || filepath.Base(os.Args[0]) == agent.Name {
+	if os.Getenv(roleVariable) != "" || slices.Contains([]string{agent.Name, service.MasterName}, filepath.Base(os.Args[0])) {
 		main()
 	}
 	// What is started gets the signals as they are by default, though whoever started the test may have them ignored (nohup, a shell's background job).

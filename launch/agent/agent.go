@@ -459,6 +459,10 @@ func (a *agent) messages() {
 			a.release(e.r)
 		case exporterEnded:
 			a.lostExporter(e)
+		case masterSaid:
+			a.heardMaster(e)
+		case masterEnded:
+			a.lostMaster(e)
 		case pinged:
 			a.answerPing(e)
 		case arrival:
@@ -494,14 +498,11 @@ func (a *agent) timeout() int {
 	if at, ok := a.beginning.deadline(); ok && a.began.Add(at).Before(until) {
 		until = a.began.Add(at)
 	}
-	if t := &a.tree; t.machine != nil {
-		at := a.began.Add(time.Duration(t.machine.Deadline()) * time.Millisecond)
-		if t.dirty {
-			at = a.began
-		}
-		if at.Before(until) {
-			until = at
-		}
+	if at, ok := a.tree.masterDue(); ok && at.Before(until) {
+		until = at
+	}
+	if a.tree.dirty && a.tree.master != nil {
+		until = a.began
 	}
 	return max(0, int((time.Until(until)+time.Millisecond-1)/time.Millisecond))
 }
@@ -530,7 +531,7 @@ func (a *agent) isRank(pid int) bool {
 		}
 	}
 	is := func(h *elsewhere) bool { return h.cmd != nil && h.cmd.Process != nil && h.cmd.Process.Pid == pid }
-	return a.isExporter(pid) || slices.ContainsFunc(a.others, is) || slices.ContainsFunc(a.growth.callers, is)
+	return a.isExporter(pid) || a.isMaster(pid) || slices.ContainsFunc(a.others, is) || slices.ContainsFunc(a.growth.callers, is)
 }
 
 // step hands an event to the machine and carries out what it decides, here and on the other hosts.
@@ -616,6 +617,7 @@ func (a *agent) signal(number int) {
 // finish ends what the processes have left behind, drains the output, and returns the exit status.
 func (a *agent) finish() int {
 	a.stopExporter()
+	a.endMaster()
 	a.tellOthers()
 	a.endGrowth()
 	a.tellEnd(true)

@@ -312,6 +312,8 @@ func (a *agent) heard(h *elsewhere, m *control.Message) {
 		a.madeThere(h, m.Made)
 	case m.Managed != nil:
 		a.hearTree(h, m.Managed)
+	case m.Master != nil:
+		a.tree.mastered(h.number, m.Master.Pid)
 	case m.Inspected != nil:
 		a.inspectedThere(h, m.Inspected)
 	}

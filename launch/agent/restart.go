@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"libspx/cluster/layout"
-	"libspx/cluster/manage"
 	"libspx/core/mpierr"
 	"libspx/launch/control"
 	"libspx/launch/job"
@@ -285,11 +284,12 @@ func (a *agent) aboutSystem() *service.System {
 		return nil
 	}
 	s := &service.System{Refused: a.refusals(), Layout: json.RawMessage(variable(a.spec.Programs[0].Env, layout.Variable))}
-	var view manage.View
-	if a.tree.machine != nil {
-		view = a.tree.machine.View()
-		s.Master, s.Term, s.Version = a.masterName(view.Master), view.Term, view.Version
+	view := &a.tree.past.View
+	host, pid := a.tree.systemMaster()
+	if s.Master = a.masterName(host); s.Master != "" {
+		s.MasterPid = pid
 	}
+	s.Term, s.Version = view.Term, view.Version
 	for i, p := range m.Parts() {
 		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts, Cold: p.Cold}
 		for k := range a.spec.Programs {
@@ -299,7 +299,10 @@ func (a *agent) aboutSystem() *service.System {
 			}
 		}
 		if i < len(view.Clusters) {
-			part.Master = a.masterName(view.Clusters[i].Master)
+			master := view.Clusters[i].Master
+			if pid := a.tree.pids[master]; pid != 0 && a.masterName(master) != "" {
+				part.Master, part.MasterPid = a.masterName(master), pid
+			}
 		}
 		s.Parts = append(s.Parts, part)
 	}

@@ -11,8 +11,8 @@ import (
 	"libspx/launch/job"
 )
 
-// The management tree of a system (package cluster/manage): every agent of the system's hosts has a machine of it, for which this is the shell. Agents other than
-// that of spxrun's host reach that one alone, which hands on what they say to each other.
+// The management tree of a system (package cluster/manage): every agent of the system's hosts has a machine of it, in a process of its own (master.go), for which this is the shell. Agents other
+// than that of spxrun's host reach that one alone, which hands on what they say to each other.
 //
 // The agent that starts processes plants the tree, and tells who is gone for certain. When a cluster cannot go on it tells the agents of its hosts; they report that to their
 // master, as they do what lives there, that one to the system's master, who decides; and what it has decided comes back in the next view.
@@ -27,11 +27,20 @@ const (
 
 // tree is an agent's part.
 type tree struct {
-	epoch   uint32
-	cfg     manage.Config
-	machine *manage.Machine // nil: the job is no system, or it has not begun
-	dirty   bool            // what runs here has changed
-	failed  map[int]uint32  // parts that cannot go on, with the start of them
+	epoch  uint32 // 0: the job is no system, or it has not begun
+	cfg    manage.Config
+	past   manage.Past    // what the machine has promised and told
+	dirty  bool           // what runs here has changed
+	counts []manage.Count // what the machine was told of that, by cluster
+	left   []int          // agents that have ended for certain
+	failed map[int]uint32 // parts that cannot go on, with the start of them
+
+	master *keptMaster    // nil: there is none now
+	again  time.Time      // then: when one is started
+	deaths int            // of young ones, in turn
+	over   bool           // there is to be none any more
+	pids   map[int]int    // of the agent that starts processes: those of masters, by host
+	fallen map[int]uint64 // and: up to which term the system's master was one that has died
 
 	// of the agent that starts processes, by part from 1
 	lives    map[int]uint32 // the latest start
@@ -66,8 +75,9 @@ func (a *agent) plant() {
 		}
 	}
 	var view manage.View
-	if t.machine != nil {
-		view = t.machine.View()
+	if len(t.past.View.Clusters) > 0 {
+		view = t.past.View
+		view.Clusters = slices.Clone(view.Clusters)
 		for k := range view.Clusters {
 			if c := &view.Clusters[k]; t.lives[k+1] > c.Life || a.homeOf(k+1) != nil && c.State == manage.Dead && t.lives[k+1] == c.Life {
 				*c = manage.ClusterView{Life: t.lives[k+1], Master: -1}
@@ -151,40 +161,53 @@ func (a *agent) hostsOfPart(part int) (out []int) {
 // grow begins this agent's part of a tree.
 func (a *agent) grow(p *control.Tree) {
 	t := &a.tree
-	if p.Epoch <= t.epoch && t.machine != nil && a.up != nil || p.Config.Self != a.self {
+	if p.Epoch <= t.epoch && t.epoch > 0 && a.up != nil || p.Config.Self != a.self {
 		return
 	}
 	if t.failed == nil {
 		t.failed = map[int]uint32{}
 	}
-	t.epoch, t.cfg, t.dirty = p.Epoch, p.Config, true
-	t.machine = manage.Resume(p.Config, p.View, a.treeNow())
-	a.stepTree(manage.Tick{})
+	t.epoch, t.cfg, t.left, t.past = p.Epoch, p.Config, nil, manage.Past{View: p.View, Top: p.View.Term}
+	v := &t.past.View
+	if len(v.Clusters) > 0 { // what was promised before has to run out
+		t.past.Quiet = a.treeNow() + t.cfg.LimitMS
+	}
+	v.Master, v.Clusters = -1, slices.Clone(v.Clusters)
+	for i := range v.Clusters {
+		v.Clusters[i].Master = -1
+	}
+	switch past := t.past; {
+	case t.master != nil:
+		a.beginMaster(nil)
+	case t.again.IsZero():
+		a.startMaster(nil)
+	default:
+		a.startMaster(&past)
+	}
 }
 
 func (a *agent) treeNow() int64 { return time.Since(a.began).Milliseconds() }
 
-// stepTree hands an event to the machine, and carries out what it wants. Processes are started and ended by the agents when that of spxrun's host has heard what was decided.
-func (a *agent) stepTree(e manage.Event) {
+// sendTree hands on what this host's master says to another one, and notes what that promises.
+func (a *agent) sendTree(m *control.Managed) {
 	t := &a.tree
-	if t.machine == nil {
+	msg, err := manage.Decode(m.Text, &t.cfg)
+	if err != nil {
 		return
 	}
-	for _, act := range t.machine.Step(e, a.treeNow()) {
-		switch act := act.(type) {
-		case manage.Send:
-			m := &control.Message{Managed: &control.Managed{Epoch: t.epoch, Text: act.Message.Encode()}}
-			if a.up != nil {
-				a.up.box.put(m)
-				continue
-			}
-			for _, h := range a.others {
-				if h.number == act.To && !h.gone {
-					h.box.put(m)
-				}
-			}
-		case manage.Learned:
-			a.heedView(act.View)
+	t.past.Sent(&msg, &t.cfg, a.treeNow())
+	if a.up != nil {
+		a.up.box.put(&control.Message{Managed: m})
+		return
+	}
+	a.handTo(msg.To, m)
+}
+
+// handTo hands a message to another host's agent.
+func (a *agent) handTo(agent int, m *control.Managed) {
+	for _, h := range a.others {
+		if h.number == agent && !h.gone {
+			h.box.put(&control.Message{Managed: m})
 		}
 	}
 }
@@ -192,33 +215,44 @@ func (a *agent) stepTree(e manage.Event) {
 // hearTree takes a message of another agent of the tree. One of an earlier tree says nothing.
 func (a *agent) hearTree(from *elsewhere, m *control.Managed) {
 	t := &a.tree
-	if t.machine == nil || m.Epoch != t.epoch || from != nil && from.gone {
+	if t.epoch == 0 || m.Epoch != t.epoch || from != nil && from.gone {
 		return
 	}
 	msg, err := manage.Decode(m.Text, &t.cfg)
 	if err != nil || from != nil && msg.From != from.number {
 		return // no agent of this system says that
 	}
-	a.stepTree(manage.Received{Message: msg})
+	switch {
+	case msg.To != a.self && a.up == nil:
+		a.handTo(msg.To, m)
+	case msg.To == a.self && t.master != nil:
+		t.master.box.put(&control.Message{Managed: m})
+	}
 }
 
-// tendTree does what is due: counts that have changed, and time.
+// tendTree does what is due: counts that have changed, and the master.
 func (a *agent) tendTree() {
 	t := &a.tree
-	if t.machine == nil {
+	if t.epoch == 0 {
 		return
 	}
-	if t.dirty {
-		t.dirty = false
-		l, err := layout.Decode(a.layoutText())
-		for k := range t.cfg.Clusters {
-			if err == nil && k < len(l.Clusters) {
-				a.stepTree(manage.Counted{Cluster: k, Count: a.countOf(k+1, &l.Clusters[k])})
-			}
-		}
+	a.tendMaster()
+	if !t.dirty || t.master == nil {
+		return
 	}
-	if a.treeNow() >= t.machine.Deadline() {
-		a.stepTree(manage.Tick{})
+	t.dirty = false
+	l, err := layout.Decode(a.layoutText())
+	if err != nil {
+		return
+	}
+	if t.counts == nil {
+		t.counts = make([]manage.Count, len(t.cfg.Clusters))
+	}
+	for k := range min(len(t.cfg.Clusters), len(l.Clusters)) {
+		if n := a.countOf(k+1, &l.Clusters[k]); n != t.counts[k] {
+			t.counts[k] = n
+			t.master.box.put(&control.Message{Counted: &manage.Counted{Cluster: k, Count: n}})
+		}
 	}
 }
 
@@ -269,13 +303,13 @@ func (a *agent) noteFate(e job.Event) {
 
 // ask wants to know of the system's master what is done about a cluster that cannot go on.
 func (a *agent) ask(part int) {
-	if a.tree.machine == nil {
+	if a.tree.epoch == 0 {
 		return // the machine goes by the system file when it has waited long enough
 	}
 	life := a.tree.lives[part]
 	a.tree.asked[part] = life
 	a.tellFailed(part, life)
-	a.heedView(a.tree.machine.View())
+	a.heedView(a.tree.past.View)
 }
 
 // tellFailed tells the agents of a cluster that it cannot go on.
@@ -298,6 +332,9 @@ func (a *agent) tellFailed(part int, life uint32) {
 // heedView looks for what the system's master has decided of what was asked.
 func (a *agent) heedView(v manage.View) {
 	t := &a.tree
+	if len(v.Clusters) == 0 { // nothing was decided yet
+		return
+	}
 	for part, life := range t.asked {
 		c := &v.Clusters[part-1]
 		e := job.Judged{Part: part}
@@ -313,13 +350,13 @@ func (a *agent) heedView(v manage.View) {
 			continue
 		}
 		delete(t.asked, part)
-		a.inbox.put(treeDecided{e}) // this may be in the middle of a step
+		a.inbox.put(treeDecided{e}) // this may be in the middle of a step of the job's machine
 	}
 }
 
 // treeLost tells all agents that one has ended for certain.
 func (a *agent) treeLost(host int) {
-	if a.tree.machine == nil || a.up != nil {
+	if a.tree.epoch == 0 || a.up != nil {
 		return
 	}
 	for _, h := range a.others {
@@ -327,7 +364,19 @@ func (a *agent) treeLost(host int) {
 			h.box.put(&control.Message{Left: []int{host}})
 		}
 	}
-	a.stepTree(manage.Gone{Agent: host})
+	a.hasLeftTree(host)
+}
+
+// hasLeftTree: an agent has ended for certain.
+func (a *agent) hasLeftTree(host int) {
+	t := &a.tree
+	if host < 0 || host >= len(t.cfg.Agents) {
+		return
+	}
+	t.left = append(slices.Clone(t.left), host)
+	if t.master != nil {
+		t.master.box.put(&control.Message{Left: []int{host}})
+	}
 }
 
 // obeyTree takes what the agent that starts processes says of the tree; false: it is something else.
@@ -339,9 +388,7 @@ func (a *agent) obeyTree(m *control.Message) bool {
 		a.hearTree(nil, m.Managed)
 	case m.Left != nil:
 		for _, n := range m.Left {
-			if n >= 0 && n < len(a.tree.cfg.Agents) {
-				a.stepTree(manage.Gone{Agent: n})
-			}
+			a.hasLeftTree(n)
 		}
 	case m.Failed != nil:
 		if a.tree.failed != nil {

@@ -7,7 +7,7 @@
 // In the same form the agent of spxrun's host, which decides, talks with those of the job's other hosts, over the standard input and
 // output of the command that has started them (ssh). Theirs begins with the Job too; they answer Ready; Start tells all addresses.
 // Then Events go up and Actions come down, until Finish (an Action) and Done. What processes ask (package service) goes up as Questions, and
-// is answered by Answers. Processes are spawned in steps (World), each of which all hosts have Made before the next one begins. A host that is added to a
+// is answered by Answers. The master of a host, a process that its agent has started, gets Begin first. Processes are spawned in steps (World), each of which all hosts have Made before the next one begins. A host that is added to a
 // running job gets Hosts and Present in place of Start; the others get Hosts.
 package control
 
@@ -32,7 +32,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 6
+const Version = 7
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -166,6 +166,12 @@ type Message struct {
 	Managed *Managed // both ways: what one of these agents says to another
 	Left    []int    // to it: these have ended for certain
 	Failed  *Failed  // to it: a cluster cannot go on
+	Master  *Master  // from it: which process is the master of that host
+
+	// To and from the process of a host's master, with Managed, Left and Ping.
+	Begin   *Begin          // to it: it has a part in a tree
+	Counted *manage.Counted // to it: what lives there
+	Learned *Learned        // from it: what the system is like
 
 	Inspect   *Inspect   // to it: what do the processes do?
 	Inspected *Inspected // from it: the answer
@@ -188,6 +194,22 @@ type Tree struct {
 type Managed struct {
 	Epoch uint32
 	Text  []byte
+}
+
+// Master names the process of a host's master; 0: none is there now.
+type Master struct{ Pid int }
+
+// Begin has such a process begin its machine: a new one, or with Past in the place of one whose process has died. The tree's times are those since Origin, in ns of CLOCK_MONOTONIC.
+type Begin struct {
+	Tree   Tree
+	Past   *manage.Past
+	Origin uint64
+}
+
+// Learned is what such a process knows of the system, in the tree with that number.
+type Learned struct {
+	Epoch uint32
+	View  manage.View
 }
 
 // Failed says of a part of a system that its processes have stopped, and that it cannot go on as it is.

@@ -60,9 +60,10 @@ type System struct {
 	Layout json.RawMessage `json:"layout"` // of package cluster/layout
 	Parts  []Part          `json:"parts"`
 
-	Master  string `json:"master"`  // host whose agent is the system's master; empty: one is being elected
-	Term    uint64 `json:"term"`    // of that one
-	Version uint64 `json:"version"` // of what it has told all last
+	Master    string `json:"master"`               // host whose master is the system's; empty: one is being elected
+	MasterPid int    `json:"master_pid,omitempty"` // its process there
+	Term      uint64 `json:"term"`                 // of that one
+	Version   uint64 `json:"version"`              // of what it has told all last
 
 	Refused uint64 `json:"refused,omitempty"` // calls of those who have not proved to have its key
 }
@@ -74,6 +75,8 @@ type Part struct {
 	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
-	Cold     int    `json:"cold,omitempty"`   // processes that may be started yet in the place of ranks
-	Master   string `json:"master,omitempty"` // of a cluster: host whose agent is its master
+	Cold     int    `json:"cold,omitempty"` // processes that may be started yet in the place of ranks
+
+	Master    string `json:"master,omitempty"`     // of a cluster: host whose master is its master
+	MasterPid int    `json:"master_pid,omitempty"` // its process there
 }

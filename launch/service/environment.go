@@ -23,6 +23,9 @@ const (
 // AgentName is what the agent is called in the list of processes.
 const AgentName = "spx-agent"
 
+// MasterName is what the master of a host, a child of its agent, is called there.
+const MasterName = "spx-master"
+
 // AdoptWord is the argument of an agent that is started by a process without a launcher, for what that cannot do alone: spawning,
 // ports, names. The process sends Adopt over the agent's descriptor 3; the answer is empty.
 const AdoptWord = "adopt"

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +15,7 @@ type Status struct {
 	*config.System
 	notes   map[string]string
 	colour  map[string]string
-	master  string            // of the system, with its term; empty: there is one host
+	master  string            // of the system, with its term, and of the clusters
 	masters map[string]string // of clusters, for the drawing
 }
 
@@ -33,8 +32,10 @@ func StatusOf(about *service.About) (*Status, error) {
 		return nil, fmt.Errorf("job %s tells of %d clusters and I/O processes, and has %d", about.Job, len(about.System.Parts), len(l.Clusters)+len(l.IOPs))
 	}
 	s := &Status{&config.System{Name: l.System}, map[string]string{}, map[string]string{}, "", map[string]string{}}
-	if sys := about.System; about.Hosts > 1 {
-		s.master = fmt.Sprintf("master: %s (term %d, version %d)\n", cmp.Or(sys.Master, "is being elected"), sys.Term, sys.Version)
+	if sys := about.System; sys.Master != "" {
+		s.master = fmt.Sprintf("master: %s (process %d, term %d, version %d)\n", sys.Master, sys.MasterPid, sys.Term, sys.Version)
+	} else {
+		s.master = fmt.Sprintf("master: is being elected (the last: term %d, version %d)\n", sys.Term, sys.Version)
 	}
 	for i, c := range l.Clusters {
 		part := about.System.Parts[i]
@@ -42,7 +43,7 @@ func StatusOf(about *service.About) (*Status, error) {
 		s.notes[c.Name], s.colour[c.Name] = noteOf(part), colours[part.State]
 		if about.Hosts > 1 && part.Master != "" {
 			s.masters[c.Name] = ", master " + part.Master
-			s.master += fmt.Sprintf("master of %s: %s\n", c.Name, part.Master)
+			s.master += fmt.Sprintf("master of %s: %s (process %d)\n", c.Name, part.Master, part.MasterPid)
 		}
 	}
 	for i, k := range l.Links {

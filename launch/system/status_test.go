@@ -59,8 +59,9 @@ func TestStatus(t *testing.T) {
 	if d := status.Drawing(); !strings.Contains(d, colours["gone"]) || !strings.Contains(d, "degraded, 1 alive") {
 		t.Errorf("the drawing is\n%s", d)
 	}
-	about.Hosts, about.System.Master, about.System.Term, about.System.Version, about.System.Parts[0].Master = 2, "h2", 3, 14, "h1"
-	if status, err = StatusOf(about); err != nil || !strings.Contains(status.Text(), "\nmaster: h2 (term 3, version 14)\n") || !strings.Contains(status.Drawing(), "degraded, 1 alive, master h1") {
+	about.Hosts, about.System.Master, about.System.Term, about.System.Version, about.System.MasterPid = 2, "h2", 3, 14, 77
+	about.System.Parts[0].Master, about.System.Parts[0].MasterPid = "h1", 66
+	if status, err = StatusOf(about); err != nil || !strings.Contains(status.Text(), "\nmaster: h2 (process 77, term 3, version 14)\nmaster of a: h1 (process 66)\n") || !strings.Contains(status.Drawing(), "degraded, 1 alive, master h1") {
 		t.Errorf("%v\n%s", err, status.Text())
 	}
 	if _, err := StatusOf(&service.About{Job: "12"}); err == nil {
