@@ -22,7 +22,7 @@ import (
 const (
 	masterAsk   = 100 * time.Millisecond // between a master's answer and the next question whether it answers
 	masterMiss  = 5                      // one that has not answered after so many times masterAsk is replaced; they are counted, since it is no fault to have stood still together
-	masterYoung = time.Second            // one that dies before it is so old is not replaced at once
+	masterYoung = 200 * time.Millisecond // one that dies before it is so old is not replaced at once
 	masterPause = 10 * time.Millisecond  // but so much later, and each further one after twice the time
 	masterSlow  = 2 * time.Second        // at most
 	masterLines = 3                      // so many deaths of young ones in turn are told, and no more

@@ -2,6 +2,7 @@ package systems
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -19,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libspx/launch/service"
 	"libspx/tests/harness"
 )
 
@@ -88,6 +90,7 @@ type flight struct {
 	rest, said strings.Builder
 	ended      chan struct{}
 	hosts      *testHosts
+	status     []string // the command that tells who the masters are
 }
 
 // testHosts are network namespaces; nil: all runs on this host.
@@ -133,6 +136,9 @@ func (h *testHosts) cut(i int, pause time.Duration) error {
 	return nil
 }
 
+// gateName is what the systems of this test are called: others may run on this machine.
+func gateName() string { return fmt.Sprintf("gate%d", os.Getpid()) }
+
 // launch starts a system in a folder, where its file is written to.
 func launch(t *testing.T, dir, text string, limit int, on *testHosts) *flight {
 	t.Helper()
@@ -140,9 +146,13 @@ func launch(t *testing.T, dir, text string, limit int, on *testHosts) *flight {
 	if err := os.WriteFile(filepath.Join(dir, "gate.toml"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	words := []string{filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", strconv.Itoa(limit), "--system", "gate.toml"}
+	bin := filepath.Join(harness.Build(t), "bin")
+	words := []string{filepath.Join(bin, "spxrun"), "--timeout", strconv.Itoa(limit), "--system", "gate.toml"}
+	f.status = []string{filepath.Join(bin, "spxctl"), "system", "status", gateName(), "--json"}
 	if on != nil {
-		words = slices.Concat([]string{on.script, "on", on.name(0)}, words, []string{"--rsh", on.script + " rsh"})
+		here := []string{on.script, "on", on.name(0)}
+		words = slices.Concat(here, words, []string{"--rsh", on.script + " rsh"})
+		f.status = slices.Concat(here, f.status)
 	}
 	f.cmd = exec.Command(words[0], words[1:]...)
 	f.cmd.Dir, f.cmd.Stderr = dir, &f.said
@@ -187,7 +197,7 @@ func takeOff(t *testing.T, frames, standbys, limit int, on *testHosts) *flight {
 			file = strings.Replace(file, fmt.Sprintf("name = %q\n", c), fmt.Sprintf("name = %q\nhosts = [\"%s:%d\"]\n", c, on.name(i), 2+standbys), 1)
 		}
 	}
-	return launch(t, dir, file, limit, on)
+	return launch(t, dir, fmt.Sprintf("[system]\nname = %q\n", gateName())+file, limit, on)
 }
 
 // land waits for the end, and looks at what came of it: complete, in order, nothing twice.
@@ -345,8 +355,8 @@ func TestOrderSurvives(t *testing.T) {
 	}
 }
 
-// The radar while random ranks and I/O processes are killed, on one host, and on three, which are off the network for moments as well: what it reports is complete, in order, and nothing twice.
-// SPX_GATE_SECONDS says for how long: without it nothing is done. SPX_GATE_SEED says what is done when.
+// The radar while random ranks and I/O processes, the system's master and those of clusters are killed, on one host, and on three, which are off the network for moments as well: what it reports is complete, in order, and
+// nothing twice. SPX_GATE_SECONDS says for how long: without it nothing is done. SPX_GATE_SEED says what is done when.
 func TestRadarSurvives(t *testing.T) {
 	if os.Getenv("SPX_GATE_SECONDS") == "" {
 		t.Skip("SPX_GATE_SECONDS says for how long")
@@ -367,50 +377,86 @@ func TestRadarSurvives(t *testing.T) {
 func storm(t *testing.T, seconds int, seed int64, on *testHosts) {
 	standbys, frames := 4+seconds/12, seconds*100
 	f := takeOff(t, frames, standbys, 3*seconds+20, on)
-	ranks, iops, cuts := strike(t, f, rand.New(rand.NewSource(seed)), seconds, standbys)
+	h := f.strike(t, rand.New(rand.NewSource(seed)), seconds, standbys)
 	f.land(t, frames)
-	if ranks == 0 || iops == 0 || len(f.took) < ranks-1 || on != nil && cuts == 0 {
-		t.Fatalf("%d ranks and %d I/O processes were killed, %d times a host was off the network, and %d ranks taken over\n%s", ranks, iops, cuts, len(f.took), f.said.String())
+	if h.ranks == 0 || h.iops == 0 || h.masters == 0 || h.clusters == 0 || len(f.took) < h.ranks-1 || on != nil && h.cuts == 0 {
+		t.Fatalf("%v, and %d ranks taken over\n%s", h, len(f.took), f.said.String())
 	}
-	t.Logf("%d frames; %d ranks and %d I/O processes killed, %d times a host was off the network; %s", frames, ranks, iops, cuts, f.times())
+	if n := strings.Count(f.said.String(), "the master of host "); n == 0 || strings.Contains(f.said.String(), "no master of the system") {
+		t.Errorf("%d deaths of masters were told\n%s", n, f.said.String())
+	}
+	t.Logf("%d frames; %v; %s", frames, h, f.times())
 }
 
-// strike does harm until the time is over or the system has ended: mostly to ranks, as long as their stage has standbys.
-func strike(t *testing.T, f *flight, random *rand.Rand, seconds, standbys int) (ranks, iops, cuts int) {
+// harm is what was done.
+type harm struct{ ranks, iops, masters, clusters, cuts int }
+
+func (h harm) String() string {
+	return fmt.Sprintf("killed: %d ranks, %d I/O processes, %d times the system's master, %d times a cluster's; %d times a host was off the network", h.ranks, h.iops, h.masters, h.clusters, h.cuts)
+}
+
+// strike does harm until the time is over or the system has ended, every few seconds, mostly several things at once: to ranks as long as their stage has standbys.
+func (f *flight) strike(t *testing.T, random *rand.Rand, seconds, standbys int) (h harm) {
 	died := map[string]int{}
 	over := time.After(time.Duration(seconds) * time.Second)
-	for {
+	for turn := 0; ; turn++ {
 		pause := time.Duration(500+random.Intn(1000)) * time.Millisecond
 		if seconds > 60 {
-			pause = time.Duration(2000+random.Intn(2500)) * time.Millisecond
+			pause = time.Duration(2000+random.Intn(2000)) * time.Millisecond
 		}
 		select {
 		case <-f.ended:
-			return ranks, iops, cuts
+			return h
 		case <-over:
-			return ranks, iops, cuts
+			return h
 		case <-time.After(pause):
 		}
-		relays := harness.Marked(f.mark, "spx-iop")
+		now := func(often, so int) bool { return random.Intn(often) == 0 || turn > 1 && so == 0 }
+		cut := make(chan error, 1)
+		if f.hosts != nil && now(2, h.cuts) {
+			h.cuts++
+			host, pause := random.Intn(f.hosts.n), time.Duration(100+random.Intn(300))*time.Millisecond
+			go func() { cut <- f.hosts.cut(host, pause) }()
+		} else {
+			cut <- nil
+		}
+		if now(2, h.masters) && f.killMaster(t, -1) {
+			h.masters++
+		}
+		if now(2, h.clusters) && f.killMaster(t, random.Intn(4)) {
+			h.clusters++
+		}
+		if relays := harness.Marked(f.mark, "spx-iop"); now(2, h.iops) && len(relays) > 0 && syscall.Kill(relays[random.Intn(len(relays))], syscall.SIGKILL) == nil {
+			h.iops++
+		}
 		names := slices.DeleteFunc(f.names(), func(name string) bool { return died[stage(name)] == standbys })
-		dice := random.Intn(8)
-		switch {
-		case f.hosts != nil && (dice < 2 || cuts == 0 && ranks > 1):
-			if err := f.hosts.cut(random.Intn(f.hosts.n), time.Duration(100+random.Intn(300))*time.Millisecond); err != nil {
-				t.Fatal(err)
-			}
-			cuts++
-		case (dice < 4 || iops == 0 && ranks > 2) && len(relays) > 0:
-			if syscall.Kill(relays[random.Intn(len(relays))], syscall.SIGKILL) == nil {
-				iops++
-			}
-		case len(names) > 0:
+		if !now(3, 1) && len(names) > 0 {
 			name := names[random.Intn(len(names))]
 			if died[stage(name)]++; f.kill(name) {
-				ranks++
+				h.ranks++
 			}
 		}
+		if err := <-cut; err != nil {
+			t.Fatal(err)
+		}
 	}
+}
+
+// killMaster kills the process that is the master of a cluster, or of the system (-1); false: there is none now.
+func (f *flight) killMaster(t *testing.T, cluster int) bool {
+	text, err := exec.Command(f.status[0], f.status[1:]...).Output()
+	var about service.About
+	if err != nil || json.Unmarshal(text, &about) != nil || about.System == nil {
+		if !f.over() {
+			t.Errorf("who the masters are is not known: %v\n%s", err, text)
+		}
+		return false
+	}
+	pid := about.System.MasterPid
+	if cluster >= 0 {
+		pid = about.System.Parts[cluster].MasterPid
+	}
+	return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
 }
 
 func stage(name string) string {
