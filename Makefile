@@ -267,7 +267,7 @@ soak: build ## MESSAGES=100000000 messages over TCP while connections come and g
 	@cd $(ROOT) && SPX_SOAK_MESSAGES=$${MESSAGES:-100000000} $(GO) test -count=1 -timeout 0 -v -run 'TestSoak' ./tests/gates
 
 .PHONY: storm
-storm: build ## the radar of examples/ while its processes die for SECONDS=300, on one host, and on three that are off the network for moments (as root): nothing missing, nothing twice
+storm: build ## the radar of examples/ while its processes and masters die for SECONDS=300, on one host, and on three that are off the network for moments (as root): nothing missing, nothing twice
 	@cd $(ROOT) && SPX_GATE_SECONDS=$(or $(SECONDS),300) $(GO) test -count=1 -timeout 0 -v -run 'TestRadarSurvives' ./tests/systems
 
 .PHONY: sim

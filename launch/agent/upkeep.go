@@ -20,8 +20,9 @@ import (
 
 // Limits on masters, in time.
 const (
-	masterAsk   = 100 * time.Millisecond // between a master's answer and the next question whether it answers
-	masterMiss  = 5                      // one that has not answered after so many times masterAsk is replaced; they are counted, since it is no fault to have stood still together
+	masterRest  = 250 * time.Millisecond // between two questions whether a master answers
+	masterLook  = 100 * time.Millisecond // between looks whether it has
+	masterMiss  = 4                      // one that has not after so many looks is replaced; they are counted, since it is no fault to have stood still together with its agent
 	masterYoung = 200 * time.Millisecond // one that dies before it is so old is not replaced at once
 	masterPause = 10 * time.Millisecond  // but so much later, and each further one after twice the time
 	masterSlow  = 2 * time.Second        // at most
@@ -83,7 +84,7 @@ func (a *agent) newMaster() (*keptMaster, error) {
 		return nil, err
 	}
 	now := time.Now()
-	k := &keptMaster{cmd: cmd, socket: mine, began: now, look: now.Add(masterAsk)}
+	k := &keptMaster{cmd: cmd, socket: mine, began: now, look: now.Add(masterRest)}
 	conn := control.NewConn(mine)
 	k.box.start(conn)
 	go func() {
@@ -135,12 +136,12 @@ func (a *agent) tendMaster() {
 		a.startMaster(&past)
 	case k == nil || now.Before(k.look):
 	case !k.asked:
-		k.asked, k.missed, k.look = true, 0, now.Add(masterAsk)
+		k.asked, k.missed, k.look = true, 0, now.Add(masterLook)
 		k.box.put(&control.Message{Ping: 1})
 	default:
-		k.look = now.Add(masterAsk)
+		k.look = now.Add(masterLook)
 		if k.missed++; k.missed == masterMiss {
-			k.why = fmt.Sprintf("has not answered for %v", masterMiss*masterAsk)
+			k.why = fmt.Sprintf("has not answered for %v", masterMiss*masterLook)
 			k.cmd.Process.Kill() //nolint:errcheck // it has ended then
 		}
 	}
@@ -163,7 +164,7 @@ func (a *agent) heardMaster(e masterSaid) {
 	switch {
 	case e.by != t.master || e.by.why != "": // one that was given up decides nothing
 	case e.m.Ping != 0:
-		e.by.asked = false
+		e.by.asked, e.by.look = false, time.Now().Add(masterRest)
 	case e.m.Managed != nil && e.m.Managed.Epoch == t.epoch:
 		a.sendTree(e.m.Managed)
 	case e.m.Learned != nil && e.m.Learned.Epoch == t.epoch && t.past.Told(&e.m.Learned.View):

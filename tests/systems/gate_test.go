@@ -430,7 +430,7 @@ func (f *flight) strike(t *testing.T, random *rand.Rand, seconds, standbys int) 
 			h.iops++
 		}
 		names := slices.DeleteFunc(f.names(), func(name string) bool { return died[stage(name)] == standbys })
-		if !now(3, 1) && len(names) > 0 {
+		if random.Intn(3) > 0 && len(names) > 0 {
 			name := names[random.Intn(len(names))]
 			if died[stage(name)]++; f.kill(name) {
 				h.ranks++
