@@ -385,6 +385,9 @@ func storm(t *testing.T, seconds int, seed int64, on *testHosts) {
 	if n := strings.Count(f.said.String(), "the master of host "); n == 0 || strings.Contains(f.said.String(), "no master of the system") {
 		t.Errorf("%d deaths of masters were told\n%s", n, f.said.String())
 	}
+	if left := harness.Marked(f.mark, ""); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
 	t.Logf("%d frames; %v; %s", frames, h, f.times())
 }
 
