@@ -114,7 +114,7 @@ func statusCommand() *cobra.Command {
 		Use:   "status [JOB]",
 		Short: "shows how a running system is",
 		Long: `JOB is the name of the system, or the beginning of its job's number; without it, the only system of this user whose spxrun is on this host. Shows the
-clusters with their states and the links with the I/O processes that live.`,
+clusters with their states, the links with the I/O processes that live, and the masters with their processes.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	watch := c.Flags().Bool("watch", false, "show it again whenever it has changed, until the system ends")
