@@ -26,7 +26,7 @@ CC := gcc
 CFLAGS ?= -O3 -g
 # No file says where it was built: the same source gives the same build (make test-same). Debuggers find the sources by "set substitute-path libspx FOLDER".
 SAME := -ffile-prefix-map=$(BUILD)=libspx/build -ffile-prefix-map=$(ROOT)=libspx
-SPX_CFLAGS := $(SAME) -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra \
+SPX_CFLAGS := $(SAME) -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra -Werror=implicit-function-declaration \
   -I$(ROOT)/capi/dataplane -I$(ROOT)/capi/shim -I$(ROOT)/include
 export CGO_ENABLED := 1
 export SPX_BUILD := $(BUILD)

@@ -19,6 +19,7 @@
 #include "dp.h"
 #include "far.h"
 #include "net_long.h"
+#include "net_streams.h"
 #include "pass.h"
 #include "rma.h"
 #include "ways.h"
