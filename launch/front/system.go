@@ -19,12 +19,9 @@ func systemOf(j *command.Job) (*control.Job, error) {
 		return nil, err
 	}
 	spec := optionsOf(j)
-	plan, err := system.Make(spec, s, j.System, j.Cluster, j.Env, hosts.Self())
+	_, err = system.Make(spec, s, j.System, j.Cluster, j.Env, hosts.Self())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.System, err)
-	}
-	for _, n := range plan.Notes {
-		fmt.Fprintf(os.Stderr, "spxrun: %s: %s\n", j.System, n)
 	}
 	if spec.Join != nil {
 		spec.Iface = cmp.Or(j.Iface, os.Getenv(service.EnvIface))

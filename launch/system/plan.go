@@ -21,7 +21,6 @@ import (
 type Plan struct {
 	System *config.System
 	Layout *layout.Layout
-	Notes  []string // what the file asks for, and cannot be had
 }
 
 // planner makes a job of a system file.
@@ -37,6 +36,9 @@ type planner struct {
 	cluster string // that is to be started; empty: all
 }
 
+// tls is the setting by which connections are encrypted: the same for all processes.
+const tls = "SPX_TLS=1"
+
 // Make fills in the programs, hosts and parts of a job, whose options are set, from a system. file is where that was read; env is what programs inherit.
 // With a cluster, that one alone is started, with the I/O processes of the links that lead to it first (join.go).
 func Make(j *control.Job, s *config.System, file, cluster string, env []string, self hosts.Names) (*Plan, error) {
@@ -51,6 +53,9 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 		env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "SPX_CLUSTER=") })
 	}
 	p := &planner{cluster: cluster, plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
+	if slices.ContainsFunc(s.Links, func(k config.Link) bool { return k.Security == config.SecurityTLS }) {
+		p.env = with(env, []string{tls}) // two processes have one connection, whichever link it is for
+	}
 	p.relay = besides(config.Relay)
 	j.Hosts, j.Slots = []string{self.Host}, []int{0}
 	if err := p.clusters(); err != nil {
@@ -71,7 +76,6 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 	} else if len(j.Hosts) == 1 {
 		j.Hosts, j.Slots, j.Where = nil, nil, nil
 	}
-	p.notes()
 	return p.plan, control.Attach(j, p.plan.Layout)
 }
 
@@ -112,7 +116,8 @@ func (p *planner) clusters() error {
 
 // heals: who dies there is replaced, or started again.
 func heals(c *config.Cluster) bool {
-	return c.Failure.Process == config.Replace || c.Failure.Process == config.Restart || c.Failure.Cluster == config.Restart
+	f := &c.Failure
+	return f.Process == config.Replace || f.Process == config.Restart || f.Host == config.Replace || f.Network == config.Replace || f.Cluster == config.Restart
 }
 
 // replayable refuses transparent takeover where a standby is on another host than a rank whose vault it would need.
@@ -162,14 +167,20 @@ func (p *planner) numbers(n int) (out layout.Procs) {
 // partOf is what a cluster's file says about failures, as the machine of the job takes it.
 func (p *planner) partOf(c *config.Cluster) job.Part {
 	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Away: p.isAway(c.Name), Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts}
-	switch c.Failure.Process {
-	case config.Degrade:
-		part.Process = job.Degrade
-	case config.Replace, config.Restart:
-		part.Process, part.Waiting, part.Cold = job.Replace, c.Standbys, c.Cold()
-	}
-	part.Ranks = c.Ranks
+	part.Process, part.Host, part.Network = ofRank(c.Failure.Process), ofRank(c.Failure.Host), ofRank(c.Failure.Network)
+	part.Ranks, part.Waiting, part.Cold = c.Ranks, c.Standbys, c.Cold()
 	return part
+}
+
+// ofRank is what is done about the death of a rank: also a process that is started takes its place as a standby.
+func ofRank(word string) job.Treatment {
+	switch word {
+	case config.Degrade:
+		return job.Degrade
+	case config.Replace, config.Restart:
+		return job.Replace
+	}
+	return job.Stop
 }
 
 func treatment(word string) job.Treatment {
@@ -342,14 +353,4 @@ func with(env, more []string) []string {
 		}
 	}
 	return append(out, more...)
-}
-
-// notes says what the file asks for and cannot be had.
-func (p *planner) notes() {
-	note := func(format string, args ...any) { p.plan.Notes = append(p.plan.Notes, fmt.Sprintf(format, args...)) }
-	for _, k := range p.plan.System.Links {
-		if k.Security == config.SecurityTLS {
-			note("link %s: it is not encrypted yet; its ends prove who they are by the system's key", k.Name)
-		}
-	}
 }

@@ -112,3 +112,38 @@ func TestOwnPolicy(t *testing.T) {
 		t.Errorf("exit status %d\n%s", o.Status, o.Text())
 	}
 }
+
+// One link with security = "tls" encrypts what goes over all connections of the system, and nobody takes part in it who does without.
+func TestEncryptedLink(t *testing.T) {
+	for name, c := range map[string]struct {
+		b    string // environment of a cluster
+		ends bool
+	}{"all": {"", true}, "one does without": {"SPX_TLS = \"0\"", false}} {
+		t.Run(name, func(t *testing.T) {
+			text := fmt.Sprintf(`
+[[cluster]]
+name = "a"
+program = %[1]q
+args = ["2", "emit", "20"]
+ranks = 2
+[[cluster]]
+name = "b"
+program = %[1]q
+args = ["2", "pass", "0"]
+ranks = 2
+environment = { %[2]s }
+[[link]]
+from = "a"
+to = "b"
+security = "tls"
+[[link]]
+from = "b"
+to = "a"
+`, program(t, "stage"), c.b)
+			o := file(t, text, "-x", "SPX_TRANSPORTS=tcp", "-x", "SPX_COUNTERS=1")
+			if c.ends && o.Status != 0 || !c.ends && (o.Status == 0 || !strings.Contains(o.Stderr, "must have the same SPX_CONNECTIONS, SPX_TOPOLOGY and SPX_TLS")) {
+				t.Errorf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
+	}
+}
