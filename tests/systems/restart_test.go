@@ -110,3 +110,59 @@ func TestNobodyIsStarted(t *testing.T) {
 		t.Errorf("%d processes were started, there should be 3", len(text)/2)
 	}
 }
+
+// Who is started in the place of a rank, and dies before it has that rank, counts; another one is started, as long as there may be one.
+func TestStartedDiesBeforeItHasARank(t *testing.T) {
+	for name, c := range map[string]struct {
+		takeover, program, victims string
+		dying, restarts            int // so many of those that are started die at once; of at most so many
+		done                       bool
+	}{
+		"notified":             {"notified", "takeover", ",1@3,", 2, 3, true},
+		"transparent":          {"transparent", "transparent", ",1@3.1,", 2, 3, true},
+		"notified, used up":    {"notified", "takeover", ",1@3,", 2, 2, false},
+		"transparent, used up": {"transparent", "transparent", ",1@3.1,", 2, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			script := filepath.Join(dir, "program") // each that is started takes the next number
+			text := fmt.Sprintf("#!/bin/sh\nn=0\nwhile ! mkdir %s/$n 2>/dev/null; do n=$((n + 1)); done\nif [ $n -ge 3 ] && [ $n -lt %d ]; then kill -9 $$; fi\nexec %s \"$@\"\n", dir, 3+c.dying, program(t, c.program))
+			if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			o := file(t, fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"3\", \"12\", %q]\nranks = 3\ntakeover = %q\nfailure = { process = \"restart\", restarts = %d }\n", script, c.victims, c.takeover, c.restarts))
+			if done := o.Status == 0 && strings.Contains(o.Stdout, "done 12"); done != c.done || !c.done && o.Status == 0 {
+				t.Errorf("exit status %d\n%s", o.Status, o.Text())
+			}
+			if want := fmt.Sprintf("(2 of at most %d)", c.restarts); !strings.Contains(o.Stderr, want) || !c.done && !strings.Contains(o.Stderr, "cluster work is ended") {
+				t.Errorf("no %q in\n%s", want, o.Text())
+			}
+		})
+	}
+}
+
+// A cluster that has used up its restarts is started again as a whole, where the file says so; then all its processes are there, and those beyond the ranks wait.
+func TestRestartOfRanksAndCluster(t *testing.T) {
+	o := file(t, fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"3\", \"12\", \",1@3,2@7,\"]\nranks = 3\nfailure = { process = \"restart\", cluster = \"restart\", restarts = 1 }\n", program(t, "takeover")))
+	for _, want := range []string{"a process is started that takes its place (1 of at most 1)", "cluster work is started again (1 of at most 1 times)", "a standby takes its place", "it has been started again 1 times"} {
+		if o.Status == 0 || !strings.Contains(o.Stderr, want) {
+			t.Errorf("exit status %d, or no %q in\n%s", o.Status, want, o.Text())
+		}
+	}
+}
+
+// Where nobody knows on which host a place for it is needed, no process is started in the place of a rank, and spxrun says so before anything runs.
+func TestRestartRefused(t *testing.T) {
+	text := "[system]\naddress = \"127.0.0.1:7400\"\nkey = \"k\"\n[[cluster]]\nname = \"work\"\nprogram = \"true\"\nranks = 2\nfailure = { process = \"restart\" }\n"
+	for want, c := range map[string]struct {
+		text    string
+		options []string
+	}{
+		`process = "restart" is for clusters on one host`:           {text + "hosts = [\"localhost:1\", \"n2.invalid:9\"]\n", nil},
+		`process = "restart" is for systems that one spxrun starts`: {text, []string{"--cluster", "work"}},
+	} {
+		if o := file(t, c.text, c.options...); o.Status == 0 || !strings.Contains(o.Stderr, want) {
+			t.Errorf("exit status %d, or no %q in\n%s", o.Status, want, o.Text())
+		}
+	}
+}
