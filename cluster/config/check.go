@@ -120,7 +120,11 @@ func (r *reader) checkCluster(s *System, i int) {
 	inherited := f.Process == ""
 	own := f.Process == Replace || f.Host == Replace || f.Network == Replace
 	inherit(&f.Process, all.Process, preset)
-	inherit(&f.Host, all.Host, f.Process)
+	host := f.Process
+	if host == Restart { // where? The processes that are started belong to the cluster's host
+		host = Stop
+	}
+	inherit(&f.Host, all.Host, host)
 	inherit(&f.Network, all.Network, f.Host)
 	inherit(&f.IOP, all.IOP, Restart)
 	inherit(&f.Cluster, all.Cluster, Stop)

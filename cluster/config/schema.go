@@ -32,8 +32,8 @@ func failureFields() []field[Failure] {
 	return []field[Failure]{
 		{name: "process", takes: `"restart", "replace", "degrade" or "stop"`, preset: `"replace" with standbys, else "stop"`, help: "a rank has died: a process is started that takes its place, a standby takes its place, the others are told and go on, or the cluster stops",
 			set: choice(func(f *Failure) *string { return &f.Process }, rank...)},
-		{name: "host", takes: "the same", preset: "as process", help: "a host is lost", set: choice(func(f *Failure) *string { return &f.Host }, rank...)},
-		{name: "network", takes: "the same", preset: "as host", help: "a path stays broken; one that comes back is joined again and nobody notices", set: choice(func(f *Failure) *string { return &f.Network }, rank...)},
+		{name: "host", takes: `"replace", "degrade" or "stop"`, preset: `as process; for "restart" "stop"`, help: "a host is lost with its ranks: its agent has ended", set: choice(func(f *Failure) *string { return &f.Host }, rank[1:]...)},
+		{name: "network", takes: "the same", preset: "as host", help: "nothing is heard of a host for SPX_HEARTBEAT_LIMIT; a path that comes back before is joined again and nobody notices", set: choice(func(f *Failure) *string { return &f.Network }, rank[1:]...)},
 		{name: "iop", takes: `"restart", "degrade" or "stop"`, preset: `"restart"`, help: "an I/O process has died: it is started again, the others of its link go on, or the clusters that it joins stop",
 			set: choice(func(f *Failure) *string { return &f.IOP }, Restart, Degrade, Stop)},
 		{name: "cluster", takes: `"restart", "degrade" or "stop"`, preset: `"stop"`, help: "a cluster has stopped: it is started again, the others go on without it, or the whole system stops",
@@ -75,7 +75,7 @@ func linkFields() []field[Link] {
 			set: choice(func(l *Link) *string { return &l.Choice }, ChoiceRoundRobin, ChoiceLeastLoaded, ChoiceShortest, ChoiceTag, ChoiceKey, ChoiceWeighted, ChoiceLibrary)},
 		{name: "weights", takes: "[N, ...]", help: "for choice = \"weighted\": one for each I/O process", set: counts(func(l *Link) *[]int { return &l.Weights }, 0, 1_000_000)},
 		{name: "library", takes: `"FILE"`, help: "for choice = \"library\": the shared object", set: text(func(l *Link) *string { return &l.Library })},
-		{name: "security", takes: `"key" or "tls"`, preset: `"key"`, help: "the system's key, or that and encryption", set: choice(func(l *Link) *string { return &l.Security }, SecurityKey, SecurityTLS)},
+		{name: "security", takes: `"key" or "tls"`, preset: `"key"`, help: "the system's key, or that and encryption, of all connections of the system", set: choice(func(l *Link) *string { return &l.Security }, SecurityKey, SecurityTLS)},
 		{name: "bidirectional", takes: "true or false", preset: "false", help: "data goes from to to from as well", set: flag(func(l *Link) *bool { return &l.Bidirectional })},
 	}
 }

@@ -190,6 +190,27 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// Who was not heard for half of the limit is quiet, until it is heard again.
+func TestQuiet(t *testing.T) {
+	f := newField(t, 3, 1)
+	quiet := func(want string) {
+		t.Helper()
+		if got := fmt.Sprint(f.hosts[0].Quiet(f.now)); got != want {
+			t.Errorf("after %d ms: %s, not %s", f.now/ms, got, want)
+		}
+	}
+	f.run(500 * ms)
+	quiet("[]")
+	f.side[2] = 1
+	f.run(limit/2 - 2*period)
+	quiet("[]")
+	f.run(4 * period)
+	quiet("[2]")
+	f.side[2] = 0
+	f.run(2 * period)
+	quiet("[]")
+}
+
 // Hosts fall silent shortly one after another: each is given up at its own limit, when it has ended itself if it still runs, also where echoes of
 // its last ticks were lost.
 func TestOneAfterAnother(t *testing.T) {

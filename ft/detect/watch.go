@@ -35,6 +35,16 @@ func (m *Machine) unsought(list []silent, h int, time Time) []silent {
 	return list
 }
 
+// Quiet lists the hosts that were not heard for half of the limit, as far as this one knows. One of them whose end becomes certain then may have ended because it was cut off.
+func (m *Machine) Quiet(now Time) (list []int) {
+	for h := range m.peers {
+		if p := &m.peers[h]; m.known(h, now) > 0 || slices.Contains(m.watched(), h) && m.sure(h) && now-p.heard >= m.cfg.Limit/2 {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
 // report tells host 0 who is silent here.
 func (m *Machine) report(now Time) {
 	if m.ended || now < m.tellAt {

@@ -413,14 +413,18 @@ func (a *agent) lost(h *elsewhere) {
 		return
 	}
 	h.gone = true
+	fault := job.FaultHost
 	if a.beating != nil && a.beating.machine != nil {
+		if a.beating.wasQuiet(h.number) { // it has ended its processes since it was cut off
+			fault = job.FaultNetwork
+		}
 		a.beating.hasGone(h.number)
 	}
-	a.bury(h, h.how)
+	a.bury(h, h.how, fault)
 }
 
 // bury draws the consequences of the loss of a host.
-func (a *agent) bury(h *elsewhere, how string) {
+func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 	h.fate = how
 	h.box.close()
 	a.treeLost(h.number)
@@ -438,7 +442,7 @@ func (a *agent) bury(h *elsewhere, how string) {
 				a.say(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
 			}
 			r.alive = false
-			a.judge(job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, OtherMPI: true})
+			a.judge(job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, Fault: fault, OtherMPI: true})
 		}
 	}
 	for _, j := range slices.Clone(a.judging) {

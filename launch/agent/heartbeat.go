@@ -61,9 +61,10 @@ type heartbeat struct {
 
 	longest atomic.Int64 // silence so far, in microseconds
 
-	mu   sync.Mutex
-	gone []int            // guarded by mu; hosts that have certainly ended, and the machine does not know yet
-	more []netip.AddrPort // guarded by mu; all hosts, when there are more than the machine knows
+	mu    sync.Mutex
+	gone  []int            // guarded by mu; hosts that have certainly ended, and the machine does not know yet
+	more  []netip.AddrPort // guarded by mu; all hosts, when there are more than the machine knows
+	quiet []int            // guarded by mu; those of detect.Machine.Quiet
 }
 
 // openHeartbeat makes the socket. Without one this host is never heard, and never suspected.
@@ -141,6 +142,13 @@ func (h *heartbeat) hasGone(host int) {
 	h.ring()
 }
 
+// wasQuiet tells whether a host had not been heard for some time.
+func (h *heartbeat) wasQuiet(host int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Contains(h.quiet, host)
+}
+
 // hasGrown tells that hosts have been added.
 func (h *heartbeat) hasGrown(peers []netip.AddrPort) {
 	h.mu.Lock()
@@ -176,6 +184,10 @@ func (h *heartbeat) run() {
 		for _, host := range gone {
 			h.carryOut(h.machine.Gone(host, h.now()))
 		}
+		quiet := h.machine.Quiet(h.now())
+		h.mu.Lock()
+		h.quiet = quiet
+		h.mu.Unlock()
 		h.carryOut(h.machine.Tick(h.now()))
 		h.longest.Store(int64(h.machine.Longest()))
 	}

@@ -84,7 +84,7 @@ func (a *agent) fellSilent(s silence) {
 	how := fmt.Sprintf("nothing was heard of it for %v (%s)", a.beating.limit, service.EnvHeartbeatLimit)
 	for _, h := range list {
 		h.hangUp()
-		a.bury(h, how)
+		a.bury(h, how, job.FaultNetwork)
 	}
 }
 

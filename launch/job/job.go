@@ -119,6 +119,7 @@ type Ended struct {
 	Proc     int
 	Wait     Wait
 	Owner    Owner
+	Fault    Fault
 	Call     string // the MPI function that it waited in, or empty
 	Returns  bool   // a process that lives has an error handler that returns
 	OtherMPI bool   // another process has called MPI_Init

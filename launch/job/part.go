@@ -20,6 +20,27 @@ const (
 	Replace                  // of a process: a standby of its part takes its rank
 )
 
+// Fault is of what kind a death is.
+type Fault int
+
+// Faults.
+const (
+	FaultProcess Fault = iota // it has died itself
+	FaultHost                 // with the agent of its host
+	FaultNetwork              // nothing was heard of its host: it is cut off, without power, or stands still
+)
+
+// treatment is what is done about a death of that kind.
+func (p *Part) treatment(f Fault) Treatment {
+	switch f {
+	case FaultHost:
+		return p.Host
+	case FaultNetwork:
+		return p.Network
+	}
+	return p.Process
+}
+
 // A Part is a cluster, or an I/O process.
 type Part struct {
 	Name     string    // for messages: "cluster input"
@@ -28,6 +49,8 @@ type Part struct {
 	Waiting  int       // of these, those that are there from the beginning
 	Cold     int       // so many more standbys are started when they are needed
 	Process  Treatment // when a process of it has died: Stop, Degrade or Replace
+	Host     Treatment // ... with its host
+	Network  Treatment // ... because nothing is heard of its host
 	Whole    Treatment // when it has stopped
 	Restarts int       // at most; then it has stopped for good, and with it the job
 	Serves   bool      // I/O processes: when all others have ended they are ended too
@@ -208,7 +231,8 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 	}
 	published := Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}
 	text := m.describe(e)
-	if p.Process == Degrade && p.alive > 0 {
+	treatment := p.treatment(e.Fault)
+	if treatment == Degrade && p.alive > 0 {
 		if m.death == 0 {
 			m.death = status
 		}
@@ -218,7 +242,7 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 	if out := m.startCold(p, e, standby); out != nil {
 		return append(out, published)
 	}
-	if p.Process == Replace && e.Owner != OwnerAborted && p.alive+p.waking >= p.Ranks {
+	if treatment == Replace && e.Owner != OwnerAborted && p.alive+p.waking >= p.Ranks {
 		what := "a standby takes its place"
 		if standby {
 			what = fmt.Sprintf("%s has %d standbys left", p.Name, len(p.standbys))
@@ -239,7 +263,7 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 
 // startCold starts one more process when too few are left, and there is one; nil: not so.
 func (m *Machine) startCold(p *part, e Ended, standby bool) []Action {
-	if p.Process != Replace || e.Owner == OwnerAborted || p.alive+p.waking != p.Ranks-1 || p.started >= p.Cold {
+	if e.Fault != FaultProcess || p.Process != Replace || e.Owner == OwnerAborted || p.alive+p.waking != p.Ranks-1 || p.started >= p.Cold {
 		return nil
 	}
 	p.started++

@@ -159,6 +159,22 @@ func TestStandbys(t *testing.T) {
 	}
 }
 
+// Deaths with a host, or behind a broken network, have treatments of their own.
+func TestFaults(t *testing.T) {
+	for fault, want := range map[Fault]string{FaultProcess: "cluster a is ended and with it the system", FaultHost: "2 others of cluster a are told and go on", FaultNetwork: "a standby takes its place"} {
+		m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Stop, Host: Degrade, Network: Replace}}})
+		for i := range 3 {
+			m.Step(Started{Proc: i, Pid: 100 + i, Part: 1, Rank: i}, 0)
+		}
+		m.Step(AllStarted{}, 0)
+		e := dies(1)
+		e.Fault = fault
+		if out := said(m.Step(e, 0)); !strings.Contains(out, want) {
+			t.Errorf("fault %d: %q, not %q", fault, out, want)
+		}
+	}
+}
+
 // A cluster that somebody else starts, and the I/O process that comes with it: awaited, started, away when its host is lost, and started again.
 func TestPartAttached(t *testing.T) {
 	states := func(m *Machine, want ...string) {

@@ -1,6 +1,6 @@
-/* takeover M STEPS RANK@STEP,...: a cluster of M ranks with standbys (notified mode). Every step moves a number round by every communicator that the program has, and ends with a
+/* takeover M STEPS RANK@STEP,... [WITH]: a cluster of M ranks with standbys (notified mode). Every step moves a number round by every communicator that the program has, and ends with a
  * checkpoint; the ranks named end themselves in the middle of the steps named, once each. Whoever is left, and the standbys, go on, and come to the numbers that
- * come of it when nobody dies. Tells how long a takeover took: from the death to the first barrier. */
+ * come of it when nobody dies. WITH: "agent" takes the agent of the host along, "cut" the host off the network, and "blink" off it for 0.2 s alone. Tells how long a takeover took: from the death to the first barrier. */
 #define _GNU_SOURCE
 #include <mpi-ext.h>
 #include <mpi.h>
@@ -20,7 +20,7 @@ static MPI_Request ring[2]; /* persistent, on all */
 static double ring_out, ring_in;
 static MPIX_Checkpoint saved;
 static bool has_saved;
-static const char *victims;
+static const char *victims, *with = "";
 
 static double now(void)
 {
@@ -96,7 +96,16 @@ static void maybe_die(void)
   FILE *f = fopen("died", "w");
   fprintf(f, "%.9f\n", now());
   fclose(f);
-  raise(SIGKILL);
+  if (strcmp(with, "agent") == 0) {
+    kill(getppid(), SIGKILL);
+    pause();
+  } else if (strcmp(with, "cut") == 0) {
+    CHECK(system("ip link set eth0 down") == 0); /* what comes of it, the others see */
+  } else if (strcmp(with, "blink") == 0) {
+    CHECK(system("ip link set eth0 down; sleep 0.2; ip link set eth0 up") == 0);
+    victims = "";
+  } else
+    raise(SIGKILL);
 }
 
 #define TRY(call)                                                                                                      \
@@ -155,6 +164,7 @@ int main(int argc, char **argv)
   if (argc < 4) return 2;
   steps = atoi(argv[2]);
   victims = argv[3];
+  if (argc > 4) with = argv[4];
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
