@@ -39,6 +39,11 @@ func rule(t *testing.T, on *testHosts) *ruled {
 			text += fmt.Sprintf("hosts = [\"%s:2\"]\n", on.name(i))
 		}
 	}
+	return ruleOver(t, on, text)
+}
+
+func ruleOver(t *testing.T, on *testHosts, text string) *ruled {
+	t.Helper()
 	s, name := newApart(t, text), fmt.Sprintf("ruled%d", os.Getpid()) // others may run on this machine
 	written, err := os.ReadFile(s.file)
 	if err == nil {
@@ -201,5 +206,50 @@ func TestMasterAlwaysDies(t *testing.T) {
 	r.await(t, "the end", r.runs)
 	if n := strings.Count(r.text(), "the master of host "); n < 2 {
 		t.Errorf("8 deaths of masters, of which %d were told\n%s", n, r.text())
+	}
+}
+
+// With masters = "iop" a cluster's master is beside an I/O process that leads to it, and when that host is lost beside another one.
+func TestMastersBesideIOPs(t *testing.T) {
+	on := newHosts(t, 4)
+	r := ruleOver(t, on, strings.NewReplacer("%1", on.name(0), "%2", on.name(1), "%3", on.name(2), "%4", on.name(3)).Replace(`masters = "iop"
+[failure]
+iop = "degrade"
+[[cluster]]
+name = "a"
+program = "/bin/sleep"
+args = ["1000"]
+ranks = 2
+hosts = ["%1:2"]
+[[cluster]]
+name = "b"
+program = "/bin/sleep"
+args = ["1000"]
+ranks = 2
+hosts = ["%2:2"]
+[[link]]
+from = "a"
+to = "b"
+iops = 2
+hosts = ["%3:1", "%4:1"]
+`))
+	ruled := func(s *service.System) bool {
+		return s.MasterPid != 0 && s.Parts[0].MasterPid != 0 && s.Parts[1].MasterPid != 0
+	}
+	s, _ := r.await(t, "the beginning", ruled)
+	first := s.Parts[1].Master
+	if s.Parts[0].Master != on.name(0) || first != on.name(2) && first != on.name(3) {
+		t.Fatalf("the master of a is on %s, that of b on %s", s.Parts[0].Master, first)
+	}
+	killAgent(t, first)
+	_, took := r.await(t, "the death of "+first, func(s *service.System) bool {
+		b := s.Parts[1].Master
+		return ruled(s) && b != first && (b == on.name(2) || b == on.name(3)) && s.Parts[1].State == "running"
+	})
+	t.Logf("another one after %v", took)
+	_ = r.cmd.Process.Signal(syscall.SIGTERM)
+	<-r.ended
+	if left := harness.Marked(r.mark, ""); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
 	}
 }
