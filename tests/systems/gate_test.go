@@ -218,6 +218,7 @@ func (f *flight) times() string {
 // I/O processes of a system die on every host, are started again, and die again.
 func TestStartedAgainDiesAgain(t *testing.T) {
 	const frames = 200
+	t.Setenv("SPX_HEARTBEAT_LIMIT", "10000") // that processors are busy is not the end of a host
 	f := takeOff(t, frames, 1, 40, newHosts(t, 3))
 	f.until(func() bool { return len(f.names()) == 8 && len(harness.Marked(f.mark, "spx-iop")) == 12 })
 	known := harness.Marked(f.mark, "spx-iop")
@@ -260,6 +261,7 @@ func TestRadarLosesEachRank(t *testing.T) {
 			var on *testHosts
 			if hosts > 1 {
 				on = newHosts(t, hosts)
+				t.Setenv("SPX_HEARTBEAT_LIMIT", "10000") // beside other tests it takes up to a second until a host is back
 			}
 			f := takeOff(t, frames, 2, 40, on)
 			for i, stage := range []string{"input", "compress", "doppler", "detect"} {
