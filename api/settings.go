@@ -15,9 +15,9 @@ type Setting struct {
 	Area  string // what it is about: the category of MPI_T
 	Type  string // count, bytes, switch, choice, text: a setting of libspx; job: set by spxrun; tests: read by tests and tools alone
 	Field string // member of spx_settings that holds the value while MPI runs, or empty
-	// what holds when nothing is set: it begins with a number (K, M, G), which is the preset where nothing else is said
+	// what holds when nothing is set: it begins with a number (K, M, G), which is the preset where nothing else is said, or with auto, which is 0
 	Preset      string
-	Min, Max    string   // empty: no bound
+	Min, Max    string   // empty: no bound; Min auto: 0, which may be written so
 	Choices     []string // of a choice, without "auto"
 	Scope       string   // MPI_T_SCOPE_*: local, all, all_eq, constant ...
 	Level       string   // MPI_T_VERBOSITY_*: user_basic ... mpidev_all
@@ -38,6 +38,9 @@ func LoadSettings() ([]*Setting, error) {
 	})
 	return out, err
 }
+
+// Automatic tells whether the number may be written as auto, which is 0.
+func (s *Setting) Automatic() bool { return s.Min == "auto" }
 
 // Control tells whether the setting is a control variable of MPI_T.
 func (s *Setting) Control() bool { return s.Type != "job" && s.Type != "tests" }
@@ -78,7 +81,7 @@ var leadingNumber = regexp.MustCompile(`^(\d+)([KMG]?)`)
 
 // SettingNumber reads the number at the beginning of a value, 0 when the value is empty.
 func SettingNumber(v string) (uint64, error) {
-	if v == "" {
+	if v == "" || v == "auto" {
 		return 0, nil
 	}
 	m := leadingNumber.FindStringSubmatch(v)

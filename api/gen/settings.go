@@ -65,6 +65,9 @@ func writeSetting(w *bytes.Buffer, s *api.Setting) {
 			limit = "UINT64_MAX"
 		}
 		fmt.Fprintf(w, "    .preset = %dull,\n    .min = %dull,\n    .max = %s,\n", preset, least, limit)
+		if s.Automatic() {
+			w.WriteString("    .automatic = true,\n")
+		}
 	case "choice":
 		fmt.Fprintf(w, "    .max = %d,\n    .choices = %s,\n", len(s.Choices), choicesName(s))
 	}

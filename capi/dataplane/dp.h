@@ -48,7 +48,7 @@ typedef struct {
   uint64_t apart_get;     /* bytes: messages of an exchange from this size on may be got rather than streamed (get.c) */
   uint64_t net_eager_max; /* bytes: eager_max for messages over a connection */
   uint64_t direct_min;    /* bytes: streams of this size on go to sockets from the user's buffer */
-  uint32_t streams;       /* to a process, for long messages; 1: the connection alone */
+  uint32_t streams;       /* to a process, for long messages; 1: the connection alone; 0: as many as are faster */
   uint64_t past_cache;    /* bytes: messages from this size on are stored past the caches */
   uint32_t copy_min;      /* bytes: copies of this size on are made by loops of our own (copy.c) */
   uint64_t copy_max;      /* bytes: but not those larger than this */

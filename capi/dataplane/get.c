@@ -226,7 +226,7 @@ static void await_death(spx_request *r, uint32_t peer)
 /* May a message come over several streams? Those of multicasts are handed on while they come, from their beginning. */
 static int32_t may_be_further(const spx_request *r, uint32_t peer)
 {
-  bool may = spx_set.streams > 1 && spx_rxs[peer].conn && r->kind == SPX_R_RECV && !(r->flags & SPX_RF_PASS);
+  bool may = spx_set.streams != 1 && spx_rxs[peer].conn && r->kind == SPX_R_RECV && !(r->flags & SPX_RF_PASS);
   return may && !spx_net_sealed ? SPX_CTS_FURTHER : 0;
 }
 

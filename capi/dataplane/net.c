@@ -449,6 +449,7 @@ static void count_written(spx_conn *c, uint32_t n)
   spx_net_done(c, before);
   c->done += part;
   spx_long_written(o, part);
+  if (spx_set.streams == 0) spx_further_wrote(c, part);
   spx_net_done(c, n - before - part);
   if (o->left == 0) spx_txs[c->peer].full = 0; /* the message goes on, or is sent */
 }

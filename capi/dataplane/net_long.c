@@ -51,7 +51,8 @@ static bool begin(spx_tx *tx, spx_request *r)
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec || !may_begin(c, r)) return false; /* making room may have ended the connection */
   uint64_t left = spx_stream_end(r) - r->aux[1];
-  uint32_t n = (uint32_t)(least(left - 1, SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
+  uint64_t most = SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? spx_further_share(c, r, left) : left;
+  uint32_t n = (uint32_t)(least(least(left - 1, most), SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
   rec->ctx = n;
   rec->tag = (int32_t)(uint32_t)r->aux[2];
   rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);

@@ -13,8 +13,10 @@
  * - One that ends within a portion, or that cannot be written to, is a connection that has broken (net.c, lost).
  */
 #include <errno.h>
-#include <linux/sockios.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -26,12 +28,15 @@
 #include "net_conn.h"
 
 #define MOST      (1u << 20)   /* bytes of a portion */
-#define LEAST     (128u << 10) /* shorter ones are not worth a head */
+#define LEAST     (64u << 10)  /* shorter ones are not worth a head */
 #define OPEN_MIN  (512u << 10) /* left of a message: a stream is made for it */
 #define AGAIN_NS  1000000000ull
 #define BOUNCE    (64u << 10)
 #define SHORT_RUN 1024 /* as in net_long.c */
 #define MAGIC     0x50585053u
+#define ALL       16          /* streams of a pair, the connection with them */
+#define LOOK      (32u << 10) /* bytes between two thoughts about their number */
+#define LOOK_REST (1u << 20)
 
 typedef struct {
   uint32_t magic, n, index, gen;
@@ -57,7 +62,8 @@ struct spx_further {
   bool under_way; /* out */
   head of;        /* the portion's */
   between b;      /* out: its seal; in: what has come of that, and of the next head */
-  uint32_t b_n;   /* out: bytes of the head that are written, and of the seal; in: bytes of b that have come */
+  spx_socket_seen seen;
+  uint32_t b_n; /* out: bytes of the head that are written, and of the seal; in: bytes of b that have come */
 };
 
 uint32_t spx_n_further;
@@ -147,6 +153,7 @@ static void count_written(spx_further *s, uint32_t n)
   s->b_n += n - before - part;
   if (s->r) spx_stat.net_direct += part;
   spx_stat.net_further += part;
+  if (spx_set.streams == 0 && part) spx_further_wrote(s->c, part);
   if (s->b_n < sizeof s->b) return;
   s->under_way = false;
   s->r = NULL;
@@ -221,34 +228,118 @@ static uint64_t free_of(const spx_conn *c, const spx_request *r)
 bool spx_further_room(void)
 {
   uint32_t most = spx_net.most ? spx_net.most : 256;
-  return spx_set.streams > 1 && !spx_net.relays && !spx_net_sealed && !spx_net.most_before &&
+  return spx_set.streams != 1 && !spx_net.relays && !spx_net_sealed && !spx_net.most_before &&
          spx_net.n_open + spx_n_further < most / 2;
 }
 
-/* Asks the engine for one more stream. */
-static void want(spx_conn *c, uint64_t left)
+/* Streams that long messages go over, the connection with them; and those that may stay open. */
+static uint32_t used(const spx_conn *c)
+{
+  return spx_set.streams ? spx_set.streams : spx_number_use(&c->further.number);
+}
+static uint32_t kept(const spx_conn *c)
+{
+  return spx_set.streams ? spx_set.streams : spx_number_keeps(&c->further.number);
+}
+
+/* Asks the engine for those that are missing. */
+static void want(spx_conn *c)
 {
   spx_furthers *f = &c->further;
-  if (left < OPEN_MIN || f->asked || f->n_out + 1 >= spx_set.streams || c->over) return;
+  if (f->n_out + f->asked + 1 >= used(c) || c->over) return;
   uint64_t now = spx_now_ns();
-  if (now < f->not_before || !spx_further_room()) return;
-  f->asked = 1;
-  spx_net_tell(SPX_NET_STREAM | c->peer);
+  while (now >= f->not_before && f->n_out + f->asked + 1 < used(c) && spx_further_room()) {
+    f->asked++;
+    spx_net_tell(SPX_NET_STREAM | c->peer);
+  }
+}
+
+/* How much of what is left of a message a stream takes: all are to be done at about the same time, though none is as fast as the next. 0: nothing, the connection is done as
+ * soon by itself. */
+static uint64_t portion(const spx_conn *c, uint64_t left)
+{
+  uint64_t part = left / (2 * least(c->further.n_out + 1, used(c))) / SPX_LINE * SPX_LINE;
+  return left < 2 * LEAST ? 0 : part < LEAST ? LEAST : least(part, MOST);
+}
+
+uint64_t spx_further_share(const spx_conn *c, const spx_request *r, uint64_t left)
+{
+  if (!(r->flags & SPX_RF_FURTHER) || !c->further.out || used(c) < 2) return left;
+  uint64_t part = portion(c, left);
+  return part ? part : left;
+}
+
+/* Those that are too many are closed when they have nothing to write. */
+static void close_surplus(spx_conn *c)
+{
+  uint32_t n = 1;
+  for (spx_further *s = c->further.out, *next; s; s = next, n++) {
+    next = s->next;
+    if (n >= kept(c) && !s->under_way) close_one(s);
+  }
 }
 
 void spx_further_give(spx_conn *c, spx_request *r)
 {
-  if (!(r->flags & SPX_RF_FURTHER) || spx_set.streams < 2 || c->fd < 0 || c->closing || c->must_answer) return;
-  want(c, free_of(c, r));
-  uint32_t n = 0;
-  for (spx_further *s = c->further.out, *next; s && n + 1 < spx_set.streams; s = next, n++) {
+  if (!(r->flags & SPX_RF_FURTHER) || c->fd < 0 || c->closing || c->must_answer) return;
+  c->further.may = true;
+  if (SPX_LIKELY(used(c) < 2 && !c->further.out)) return;
+  if (free_of(c, r) >= OPEN_MIN) want(c);
+  if (c->further.n_out >= kept(c)) close_surplus(c);
+  uint32_t n = 1;
+  for (spx_further *s = c->further.out, *next; s && n < used(c); s = next, n++) {
     next = s->next;
     if (s->under_way) continue;
-    uint64_t left = free_of(c, r), part = left / (c->further.n_out + 1) / SPX_LINE * SPX_LINE;
-    if (part < LEAST) return;
-    give(s, r, (uint32_t)least(part, MOST));
+    uint64_t part = portion(c, free_of(c, r));
+    if (!part) return;
+    give(s, r, (uint32_t)part);
     if (c->fd < 0) return; /* it has broken */
   }
+}
+
+/* ---- their number ------------------------------------------------------------------------------------------------ */
+
+/* What a socket has done since the last look. False: that cannot be known. */
+static bool look_at(int fd, spx_socket_seen *before, spx_streams_seen *seen, struct tcp_info *i)
+{
+  socklen_t n = sizeof *i;
+  memset(i, 0, sizeof *i);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, i, &n) != 0) return false;
+  spx_socket_seen now = {i->tcpi_bytes_acked, i->tcpi_busy_time, i->tcpi_rwnd_limited + i->tcpi_sndbuf_limited};
+  if (now.acked < before->acked) *before = (spx_socket_seen){0}; /* another socket */
+  seen->acked += now.acked - before->acked;
+  seen->busy += now.busy > before->busy ? now.busy - before->busy : 0;
+  seen->held += now.held > before->held ? now.held - before->held : 0;
+  *before = now;
+  return true;
+}
+
+static void look_at_all(spx_conn *c, uint64_t now)
+{
+  spx_furthers *f = &c->further;
+  struct tcp_info of, other;
+  spx_streams_seen seen = {.open = f->n_out + 1, .moving = 1};
+  if (!look_at(c->fd, &f->seen, &seen, &of)) of.tcpi_rtt = of.tcpi_min_rtt = 0;
+  for (spx_further *s = f->out; s; s = s->next) {
+    look_at(s->fd, &s->seen, &seen, &other);
+    seen.moving += s->under_way;
+  }
+  seen.trip = of.tcpi_rtt;
+  seen.near = of.tcpi_min_rtt;
+  bool more = f->n_out + 1 < ALL && spx_further_room();
+  spx_number_saw(&f->number, now, &seen, more ? ALL : f->n_out + 1);
+}
+
+void spx_further_wrote(spx_conn *c, uint32_t n)
+{
+  spx_furthers *f = &c->further;
+  f->wrote += n;
+  if (SPX_LIKELY(f->wrote < (f->number.phase == SPX_NUMBER_RESTS ? LOOK_REST : LOOK)) || !f->may || c->fd < 0) return;
+  f->wrote = 0;
+  uint64_t now = spx_now_ns();
+  if (!spx_number_looks(&f->number, now)) return;
+  look_at_all(c, now);
+  want(c);
 }
 
 bool spx_further_busy(const spx_conn *c, const spx_request *r)
@@ -413,7 +504,7 @@ void spx_further_event(uint64_t what, uint32_t events, int *n)
 void spx_further_join(spx_conn *c, int fd, bool out)
 {
   spx_furthers *f = &c->further;
-  if (out) f->asked = 0;
+  if (out && f->asked) f->asked--;
   spx_further *s = fd < 0 || c->over ? NULL : malloc(sizeof *s);
   if (!s || spx_net_watch(fd, EPOLLIN, EPOLL_CTL_ADD, SPX_FURTHER_BIT | (uintptr_t)s) != 0) {
     free(s);
@@ -426,6 +517,8 @@ void spx_further_join(spx_conn *c, int fd, bool out)
   *s = (spx_further){.next = *list, .c = c, .fd = fd, .out = out, .b_n = sizeof s->b.seal};
   *list = s;
   f->n_out += out;
+  if (out && spx_set.streams == 0) look_at(fd, &s->seen, &(spx_streams_seen){0}, &(struct tcp_info){0});
+  if (out) spx_txs[c->peer].full = 0; /* a message goes on over it, too */
   spx_n_further++;
   spx_stat.net_streams += out;
 }

@@ -2,17 +2,26 @@
 #ifndef SPX_NET_STREAMS_H
 #define SPX_NET_STREAMS_H
 #include "dp.h"
+#include "stream_number.h"
 
 #define SPX_FURTHER_BIT (1ull << 63) /* epoll: what is behind it is no process, but the address of a stream */
 
 struct spx_conn;
 typedef struct spx_further spx_further;
 
+typedef struct {
+  uint64_t acked, busy, held; /* of a socket when it was last looked at, as tcp_info has them */
+} spx_socket_seen;
+
 /* The streams of a connection's pair. They stay while the connection is closed in order. */
 typedef struct {
   spx_further *out, *in; /* that this process writes to, and reads from */
   uint32_t n_out, asked; /* of those that it writes to: open; asked for */
   uint64_t not_before;   /* ns: another one could not be made */
+  spx_number number;     /* SPX_STREAMS=auto: how many are used */
+  uint64_t wrote;        /* bytes of long messages since that was last thought about */
+  bool may;              /* the receiver takes messages over several streams */
+  spx_socket_seen seen;  /* of the connection */
 } spx_furthers;
 
 /* All of them: open now. */
@@ -20,6 +29,10 @@ SPX_HIDDEN extern uint32_t spx_n_further;
 
 /* Gives parts of what r has left, from its end, to further streams that have nothing to write. */
 SPX_HIDDEN void spx_further_give(struct spx_conn *c, spx_request *r);
+/* n bytes of a long message were written: SPX_STREAMS=auto. */
+SPX_HIDDEN void spx_further_wrote(struct spx_conn *c, uint32_t n);
+/* The most bytes of r that the connection takes at once. */
+SPX_HIDDEN uint64_t spx_further_share(const struct spx_conn *c, const spx_request *r, uint64_t left);
 /* Bytes of r are still to be written to further streams. */
 SPX_HIDDEN bool spx_further_busy(const struct spx_conn *c, const spx_request *r);
 /* The buffer of r must not be read any more. */

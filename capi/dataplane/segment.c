@@ -71,7 +71,7 @@ static void read_settings(void)
       .stream_max = stream_max,
       .net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, NET_EAGER, NET_EAGER),
       .direct_min = spx_setting_begin(SPX_SET_DIRECT_MIN, DIRECT_MIN, UINT64_MAX),
-      .streams = (uint32_t)spx_setting_begin(SPX_SET_STREAMS, 1, 16),
+      .streams = (uint32_t)spx_setting_begin(SPX_SET_STREAMS, 0, 16),
       .stream_both = stream_both,
       .past_cache = spx_setting_begin(SPX_SET_PAST_CACHE, 4 * cache_part, UINT64_MAX),
       .copy_min = (uint32_t)spx_setting_begin(SPX_SET_COPY_MIN, COPY_MIN, UINT32_MAX),

@@ -129,9 +129,13 @@ uint64_t spx_setting_begin(spx_setting_id id, uint64_t preset, uint64_t limit)
   if (is_told(id)) return clamp(s, told[id].number, limit);
   const char *env = given(s);
   uint64_t v = preset;
-  if (env && *env && !parse(env, &v))
+  if (env && s->automatic && strcmp(env, "auto") == 0)
+    v = 0;
+  else if (env && *env && !parse(env, &v))
     spx_fatal(MPI_ERR_ARG, "%s=%s: the value is to be a number%s", s->name, env,
-              s->kind == SPX_SK_BYTES ? " of bytes, as 16384 or 16K" : "");
+              s->automatic              ? ", or auto"
+              : s->kind == SPX_SK_BYTES ? " of bytes, as 16384 or 16K"
+                                        : "");
   return clamp(s, v, limit);
 }
 

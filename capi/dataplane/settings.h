@@ -14,6 +14,7 @@ typedef struct spx_setting {
   uint8_t kind, when, width;
   int scope, level; /* MPI_T_SCOPE_*, MPI_T_VERBOSITY_* */
   uint64_t preset, min, max;
+  bool automatic;             /* a number that may be "auto", which is 0 */
   const char *const *choices; /* of a choice, NULL at the end; 0 is "auto" */
   void *field;                /* where the value is while MPI runs: width bytes; NULL: read when it is needed */
 } spx_setting;
