@@ -68,6 +68,7 @@ spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
 {
   spx_conn *c = tx->conn;
   uint64_t before = r->aux[1];
+  if (SPX_UNLIKELY(c->over) && !spx_proc_left(c->peer)) return SPX_LONG_WAITS; /* until its end is told */
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) spx_further_give(c, r);
   if (c->long_out.left == 0) {
     uint64_t left = spx_stream_end(r) - r->aux[1];

@@ -47,9 +47,6 @@ func (n *network) splits(b *bed) []string {
 // Links between switches carry 20 Mbit/s and take 2 ms.
 func newNetwork(t *testing.T, seed uint64) (*bed, *topo.Tree) {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("network namespaces need root")
-	}
 	r := rand.New(rand.NewPCG(seed, 0))
 	truth := &topo.Tree{Of: []int{0, 0, 0, 1, 1, 1, 2, 2}, N: 3, Links: [][2]int{{0, 1}, {1, 2}}}
 	if seed%4 == 3 {
@@ -60,19 +57,29 @@ func newNetwork(t *testing.T, seed uint64) (*bed, *topo.Tree) {
 	for i, s := range truth.Of {
 		truth.Of[i] = name[s]
 	}
-	links := filepath.Join(t.TempDir(), "links")
-	if out, err := exec.Command("cc", "-O2", "-o", links, filepath.Join(harness.Root(), "tests/hosts/testdata/links.c")).CombinedOutput(); err != nil {
+	return newLinked(t, truth.Of, truth.Links, 20, 2000), truth
+}
+
+// newLinked makes hosts, each on the switch that `of` says, and links between switches, which carry so many Mbit/s and take so many microseconds.
+func newLinked(t *testing.T, of []int, links [][2]int, mbit, us int) *bed {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	program := filepath.Join(t.TempDir(), "links")
+	if out, err := exec.Command("cc", "-O2", "-o", program, filepath.Join(harness.Root(), "tests/hosts/testdata/links.c")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var of, pairs []string
-	for _, s := range truth.Of {
-		of = append(of, strconv.Itoa(s))
+	var switches, pairs []string
+	for _, s := range of {
+		switches = append(switches, strconv.Itoa(s))
 	}
-	for _, l := range truth.Links {
+	for _, l := range links {
 		pairs = append(pairs, fmt.Sprintf("%d-%d", l[0], l[1]))
 	}
-	b := &bed{t: t, name: fmt.Sprintf("n%x-", os.Getpid()%0x1000000)}
-	out, err := exec.Command(script(), "net", b.name, links, "20", "2000", strings.Join(of, " "), strings.Join(pairs, " ")).CombinedOutput()
+	beds++
+	b := &bed{t: t, n: len(of), name: fmt.Sprintf("n%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
+	out, err := exec.Command(script(), "net", b.name, program, strconv.Itoa(mbit), strconv.Itoa(us), strings.Join(switches, " "), strings.Join(pairs, " ")).CombinedOutput()
 	if err != nil {
 		t.Skipf("such a network cannot be made here (it takes ip, tc and /dev/net/tun): %v\n%s", err, out)
 	}
@@ -81,7 +88,7 @@ func newNetwork(t *testing.T, seed uint64) (*bed, *topo.Tree) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
-	return b, truth
+	return b
 }
 
 // topology runs spxctl topology on host 1.
