@@ -93,7 +93,7 @@ func planCollective(c *call) error {
 		Force:     forced(coll.Kind(key.kind)),
 	}
 	near := knownLevels(comm)
-	a.Levels, a.Switched = near.levels, near.switched
+	a.Levels, a.Switched, a.Near = near.levels, near.switched, near.relayed
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
 	} else if key.persistent == 0 && C.spx_share_offered(comm) != 0 {
@@ -139,16 +139,26 @@ func processors() int {
 type nearness struct {
 	levels   [][]int32
 	switched bool
+	relayed  []int32 // coll.Args.Near
 }
 
-// knownLevels is levelsOf, looked up once for a communicator that the engine knows.
+// knownLevels is nearnessOf, looked up once for a communicator that the engine knows.
 func knownLevels(c *C.spx_comm) nearness {
 	o := comms.get(uint32(c.o._go))
 	if o == nil || o.c != c {
-		return levelsOf(c)
+		return nearnessOf(c)
 	}
-	o.levels.Do(func() { o.near = levelsOf(c) })
+	o.levels.Do(func() { o.near = nearnessOf(c) })
 	return o.near
+}
+
+// nearnessOf is levelsOf, and the switch of each rank where the messages between switches are relayed.
+func nearnessOf(comm *C.spx_comm) nearness {
+	near := levelsOf(comm)
+	if comm.flags&C.SPX_C_INTER == 0 {
+		near.relayed = netState.policy.relayed(unsafe.Slice(comm.local, int(comm.size)))
+	}
+	return near
 }
 
 // levelsOf is which ranks are near each other: on one host, and behind one switch; on one host without more ranks than processors, those bound to one memory or one
@@ -176,11 +186,11 @@ func levelsOf(comm *C.spx_comm) nearness {
 	switch {
 	case several && together && len(netState.policy.switches) > 0:
 		levels, switched := coll.ByNetwork(switches, hosts)
-		return nearness{levels, switched}
+		return nearness{levels: levels, switched: switched}
 	case several:
-		return nearness{coll.Levels(hosts), false}
+		return nearness{levels: coll.Levels(hosts)}
 	case bound:
-		return nearness{coll.Levels(nodes, caches), false}
+		return nearness{levels: coll.Levels(nodes, caches)}
 	}
 	return nearness{}
 }

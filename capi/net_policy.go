@@ -165,6 +165,33 @@ func (p *policy) switchOf(host int) int {
 	return 1<<20 + 1 + host
 }
 
+// relayed numbers the switches of processes by which plan connects them, for all of a world the same; nil where it does not, or may not do so at all of them.
+func (p *policy) relayed(procs []C.uint32_t) []int32 {
+	if !p.relays || p.random > 0 || p.groups == 0 && len(p.switches) == 0 {
+		return nil
+	}
+	first, several := procOf(uint32(procs[0])), C.spx_segment.flags&C.SPX_SEG_TCP != 0
+	of := make([]int, len(procs))
+	for rank, proc := range procs {
+		at := procOf(uint32(proc))
+		if at.home_job != 0 || at.world_id != first.world_id || p.groups > 0 && at.world_id != 0 {
+			return nil
+		}
+		several = several || at.host != first.host
+		if of[rank] = p.switchOf(int(at.host)); p.groups > 0 {
+			of[rank] = int(at.world_rank) * p.groups / int(C.spx_segment.world_size)
+		}
+	}
+	if !several {
+		return nil
+	}
+	near := make([]int32, len(of))
+	for rank, s := range dense(of) {
+		near[rank] = int32(s)
+	}
+	return near
+}
+
 // plan is what the processes of the job, as they are now, keep.
 func (p *policy) plan() *conn.Plan {
 	n := int(C.spx_segment.nprocs)

@@ -216,7 +216,9 @@ void spx_run_start(spx_run *run, const spx_step *s)
   x->expect = p.count * p.type->size;
   x->seen = 0;
   x->sent = -1;
-  if ((s->x.mode != SPX_PM_FIXED && x->expect == 0) || (s->flags & SPX_PF_LONG && x->expect <= run->plan->limit)) {
+  int is_long = s->flags & SPX_PF_LONG;
+  if ((s->x.mode != SPX_PM_FIXED && x->expect == 0) ||
+      (is_long && !(s->flags & SPX_PF_TAKE) && x->expect <= run->plan->limit)) {
     r->error = MPI_SUCCESS;
     x->seen = 1;
     atomic_store_explicit(&r->done, 1, memory_order_relaxed);
@@ -234,7 +236,8 @@ void spx_run_start(spx_run *run, const spx_step *s)
   atomic_store_explicit(&r->done, 0, memory_order_relaxed);
   r->error = MPI_SUCCESS;
   r->src = r->want_src = s->peer;
-  r->tag = r->want_tag = local ? run->tag | SPX_PLAN_LOCAL_TAG : run->tag;
+  r->tag = r->want_tag =
+      run->tag | (local ? SPX_PLAN_LOCAL_TAG : 0) | (is_long && !run->plan->ticks ? SPX_PLAN_LONG_TAG : 0);
   r->bytes = 0;
   r->full = 0;
   r->buf = p.at;
@@ -268,6 +271,26 @@ void spx_run_disagrees(spx_run *run, int from, int64_t sent, int64_t expected)
       "not match",
       from, (long long)sent, run->c->comm->rank, (long long)expected);
   spx_run_fail(run, MPI_ERR_TRUNCATE);
+}
+
+/* The transfers of blocks that do not fit come first in a plan, the one from the rank before this one first. If the ends disagree whether the block fits, then one
+ * of them has begun a message: a receive that nothing comes for is taken back, and a message that nobody has asked for is taken in. */
+void spx_run_block_disagrees(spx_run *run, uint32_t from, int64_t sent, int64_t expected)
+{
+  uint32_t me = (uint32_t)run->c->comm->rank, n = (uint32_t)run->c->comm->size;
+  int64_t limit = run->plan->limit;
+  if (from == me || (sent <= limit && expected <= limit)) return spx_run_disagrees(run, (int)from, sent, expected);
+  spx_transfer *x = &run->xfer[(me - from + n) % n - 1];
+  if (sent <= limit)
+    spx_cancel(&x->r);
+  else if (expected <= limit) {
+    spx_step taken = {
+        .op = SPX_P_RECV, .flags = SPX_PF_LONG | SPX_PF_TAKE, .peer = (int32_t)from, .slot = (int32_t)(x - run->xfer)};
+    taken.x = (spx_operand){.buf = SPX_PB_RECV, .type = SPX_PT_BYTE};
+    spx_run_start(run, &taken);
+  }
+  x->sent = sent; /* it is told when the transfer is over */
+  x->expect = expected;
 }
 
 /* Takes in how a transfer ended. */
@@ -322,9 +345,23 @@ void spx_piece_copy(spx_piece from, spx_piece to)
   }
 }
 
+/* Takes the block that has come by way of others. */
+static void take(spx_run *run, const spx_step *s, spx_piece from, spx_piece to)
+{
+  int64_t n = spx_piece_bytes(to), sent = *spx_length_before(from.at);
+  if (SPX_UNLIKELY(sent != n))
+    spx_run_block_disagrees(run, (uint32_t)s->peer, sent, n);
+  else if (n <= run->plan->limit)
+    spx_piece_copy((spx_piece){from.at, n, spx_byte_type()}, to);
+}
+
 static void copy(spx_run *run, const spx_step *s)
 {
   spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
+  if (s->flags & SPX_PF_TAKE) {
+    take(run, s, from, to);
+    return;
+  }
   bool from_shared = spx_is_shared(&s->x), to_shared = spx_is_shared(&s->y);
   int64_t n = spx_piece_bytes(from_shared ? to : from);
   bool plain =

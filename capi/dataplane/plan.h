@@ -57,7 +57,8 @@ enum { /* spx_step.flags, see core/coll.FlagLocal */
        SPX_PF_WAKE_ROOT = 4,
        SPX_PF_SHORT = 8, /* the length of the block stands before its place, whether it is there or not */
        SPX_PF_LONG = 16,
-       SPX_PF_WAKE_ONE = 32
+       SPX_PF_WAKE_ONE = 32,
+       SPX_PF_TAKE = 64 /* what SPX_PF_SHORT has put there; of a receive: whatever its length */
 };
 enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP, SPX_PB_CELL = 254, SPX_PB_PART = 255 }; /* spx_operand.buf */
 enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN };         /* spx_operand.mode */

@@ -10,7 +10,11 @@
 #include "plan.h"
 #include "share.h"
 
-enum { SPX_PLAN_LOCAL_TAG = 1 << 30 /* set in the tags of messages within the local group of an intercommunicator */ };
+enum {
+  SPX_PLAN_LOCAL_TAG = 1 << 30, /* set in the tags of messages within the local group of an intercommunicator */
+  SPX_PLAN_LONG_TAG =
+      1 << 29 /* in those of blocks that go from end to end while others of the operation are handed on */
+};
 
 typedef struct spx_transfer {
   spx_request r;
@@ -46,7 +50,7 @@ struct spx_run {
 };
 
 /* The next operation's tag on c: it tells its messages from those of other operations on the communicator. */
-static inline int32_t spx_plan_tag(spx_comm *c) { return (int32_t)(c->coll_seq++ & (SPX_PLAN_LOCAL_TAG - 1)); }
+static inline int32_t spx_plan_tag(spx_comm *c) { return (int32_t)(c->coll_seq++ & (SPX_PLAN_LONG_TAG - 1)); }
 
 /* A run of p, ready to advance. */
 SPX_HIDDEN int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out);
@@ -56,6 +60,9 @@ SPX_HIDDEN bool spx_run_advance(spx_run *run);
 SPX_HIDDEN void spx_run_start(spx_run *run, const spx_step *s);
 /* The run fails: rank `from` sends another number of bytes than this one expects. */
 SPX_HIDDEN void spx_run_disagrees(spx_run *run, int from, int64_t sent, int64_t expected);
+/* The run fails: so many bytes are in the place of a block from rank `from`, or would be if they were not too many for it, where this one expects another number.
+ * What only one of the two ends takes for a message is ended. */
+SPX_HIDDEN void spx_run_block_disagrees(spx_run *run, uint32_t from, int64_t sent, int64_t expected);
 /* Gives a run back that is at its end. */
 SPX_HIDDEN void spx_run_end(spx_run *run);
 /* An error of the run; some poison it. */

@@ -393,25 +393,6 @@ static column column_of(const spx_run *run, const spx_operand *x)
   return c;
 }
 
-/* Rank i has a block of `sent` bytes for this one, which expects another length. If the ends disagree whether it fits, then one has
- * begun a message: a receive that nothing comes for is taken back, and a message that nobody has asked for is taken in. */
-static void disagree(spx_run *run, uint32_t i, int64_t sent, int64_t expected)
-{
-  const spx_share *sh = run->c->comm->share;
-  int64_t limit = run->plan->limit;
-  if (i == sh->me || (sent <= limit && expected <= limit)) return spx_run_disagrees(run, (int)i, sent, expected);
-  spx_transfer *x = &run->xfer[(sh->me - i + sh->n) % sh->n - 1];
-  if (sent <= limit)
-    spx_cancel(&x->r);
-  else if (expected <= limit) {
-    spx_step taken = {.op = SPX_P_RECV, .peer = (int32_t)i, .slot = (int32_t)(x - run->xfer)};
-    taken.x = (spx_operand){.buf = SPX_PB_RECV, .type = SPX_PT_BYTE};
-    spx_run_start(run, &taken);
-  }
-  x->sent = sent; /* it is told when the transfer is over */
-  x->expect = expected;
-}
-
 static void collect(spx_run *run, const spx_step *s)
 {
   column from = column_of(run, &s->x);
@@ -432,7 +413,7 @@ static void collect(spx_run *run, const spx_step *s)
     char *at = from.at + (end_to_end ? run->prefix[i] * run->plan->unit : i * from.stride);
     if (s->flags & SPX_PF_SHORT) {
       int64_t sent = *spx_length_before(at);
-      if (SPX_UNLIKELY(sent != n)) disagree(run, (uint32_t)i, sent, n);
+      if (SPX_UNLIKELY(sent != n)) spx_run_block_disagrees(run, (uint32_t)i, sent, n);
       if (n > run->plan->limit || sent != n) continue;
     }
     if (to.type->flags & SPX_T_CONTIG && n >= 0 && n <= 32)

@@ -87,6 +87,8 @@ type Args struct {
 	Levels [][]int32
 	// Switched: the outermost of them are switches, with several hosts behind some of them; everywhere.
 	Switched bool
+	// Near is the switch of each rank, numbered from 0, where messages between switches are relayed (byswitch.go); nil: nothing is, or nobody knows; everywhere.
+	Near []int32
 	// Slice is how many bytes of a vector are reduced at once; 0: SliceBytes. Everywhere.
 	Slice int64
 	// Force names an algorithm; empty: the table chooses. Everywhere.

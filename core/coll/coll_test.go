@@ -155,6 +155,9 @@ func (s *scenario) args(force string) Args {
 		a.Levels = s.levels()
 		a.Switched = len(a.Levels) > 0 && s.rng.IntN(2) == 0
 	}
+	if levels := s.levels(); len(levels) > 0 && (s.rng.IntN(3) == 0 || force == "by_switch") {
+		a.Near = levels[0]
+	}
 	return a
 }
 
@@ -178,7 +181,7 @@ func (s *scenario) count() int64 {
 	case 0:
 		return 0
 	case 1:
-		return int64(40 + s.rng.IntN(80))
+		return int64(40 + s.rng.IntN(120))
 	}
 	return int64(1 + s.rng.IntN(6))
 }

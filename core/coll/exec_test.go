@@ -66,7 +66,7 @@ type message struct {
 
 type network struct {
 	procs        []*proc
-	sends, recvs map[[2]int][]*message
+	sends, recvs map[[3]int][]*message
 	flying       []*message
 	rng          *rand.Rand
 	eager        bool
@@ -186,11 +186,22 @@ func (n *network) step(p *proc) bool {
 	case OpSend, OpRecv:
 		n.start(p, s)
 	case OpCopy:
+		if s.Flags&FlagTake != 0 {
+			if n := p.size(s.Y); *p.length(s.X) != byte(n) {
+				panic(fmt.Sprintf("rank %d: %d bytes from rank %d, whose length is given as %d", p.args.Rank, n, s.Peer, *p.length(s.X)))
+			} else if s.X.Count = n; n <= p.plan.Limit {
+				p.share(s.X, s.Y)
+			}
+			break
+		}
 		if s.Flags&FlagShort != 0 {
 			*p.length(s.Y) = byte(p.size(s.X))
 		}
 		if n := p.size(dataSide(s)); s.Flags&FlagShort != 0 && n > p.plan.Limit || s.Flags&FlagLong != 0 && n <= p.plan.Limit {
 			break
+		}
+		if s.Flags&FlagShort != 0 && s.Y.Buf < BufCell {
+			s.Y.Count = p.size(s.X)
 		}
 		p.share(s.X, s.Y)
 	case OpReduce:
@@ -222,7 +233,7 @@ func (n *network) start(p *proc, s Step) {
 			m.eager = p.pack(s.X)
 			p.done[s.Slot] = true
 		}
-		key := [2]int{n.index(p), n.index(peer)}
+		key := [3]int{n.index(p), n.index(peer), int(s.Flags & FlagLong)}
 		n.sends[key] = append(n.sends[key], m)
 		n.match(key)
 		return
@@ -232,7 +243,7 @@ func (n *network) start(p *proc, s Step) {
 		junk[i] = byte(n.rng.Uint32())
 	}
 	p.unpack(s.X, junk)
-	key := [2]int{n.index(peer), n.index(p)}
+	key := [3]int{n.index(peer), n.index(p), int(s.Flags & FlagLong)}
 	n.recvs[key] = append(n.recvs[key], &message{to: p, rSlot: s.Slot, rRef: s.X})
 	n.match(key)
 }
@@ -260,7 +271,7 @@ func (n *network) index(p *proc) int {
 	panic("no such process")
 }
 
-func (n *network) match(key [2]int) {
+func (n *network) match(key [3]int) {
 	for len(n.sends[key]) > 0 && len(n.recvs[key]) > 0 {
 		s, r := n.sends[key][0], n.recvs[key][0]
 		n.sends[key], n.recvs[key] = n.sends[key][1:], n.recvs[key][1:]
@@ -284,7 +295,7 @@ func (n *network) deliver(i int) {
 
 // run carries out all plans. It returns the number of messages, or says who is stuck.
 func (n *network) run() (int, error) {
-	n.sends, n.recvs = map[[2]int][]*message{}, map[[2]int][]*message{}
+	n.sends, n.recvs = map[[3]int][]*message{}, map[[3]int][]*message{}
 	n.share()
 	for _, p := range n.procs {
 		p.net = n

@@ -72,8 +72,9 @@ const (
 	FlagWakeAll  = 2  // OpPost: all ranks may wait for it
 	FlagWakeRoot = 4  // OpPost: rank Peer may wait for it and those of all others
 	FlagWakeOne  = 32 // OpPost: rank Peer may wait for it
-	FlagShort    = 8  // only what has at most Plan.Limit bytes; in shared memory its length stands before it, in any case
+	FlagShort    = 8  // only what has at most Plan.Limit bytes; where it is put its length stands before it, in any case
 	FlagLong     = 16 // only what has more
+	FlagTake     = 64 // OpCopy: X is where rank Peer has put a block with FlagShort, which holds one if it has at most Plan.Limit bytes
 )
 
 // Step is one entry of a plan.

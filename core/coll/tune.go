@@ -104,12 +104,17 @@ var algorithms = [Kinds][]algorithm{
 		{"pairwise", alltoallPairwise, always},
 		{"bruck", alltoallBruck, packable},
 		{"shared", alltoallShared, piecewise(blockPiece)},
+		{"by_switch", alltoallBySwitch, both(relayed, outOfPlace)},
 	},
 	Alltoallv: {
 		{"linear", alltoallvLinear, always},
 		{"shared", alltoallvShared, both(lengthsToo, outOfPlace)},
+		{"by_switch", alltoallvBySwitch, both(relayed, outOfPlace)},
 	},
-	Alltoallw: {{"linear", alltoallvLinear, always}},
+	Alltoallw: {
+		{"linear", alltoallvLinear, always},
+		{"by_switch", alltoallvBySwitch, both(relayed, outOfPlace)},
+	},
 	Reduce: {
 		{"binomial", reduceBinomial, always},
 		{"fan", fan(flat, reduceBinomial), always},
@@ -229,9 +234,12 @@ var table = []rule{
 	{Alltoall, 4, anyBytes, always, "linear"},
 	{Alltoall, 64, anyBytes, (*Args).crowded, "linear"},
 	{Alltoall, anyRanks, 256, always, "bruck"},
+	{Alltoall, anyRanks, switchBlock, relayed, "by_switch"},
 	{Alltoall, anyRanks, anyBytes, always, "linear"},
 	{Alltoallv, 64, anyBytes, (*Args).crowded, "shared"},
+	{Alltoallv, anyRanks, anyBytes, relayed, "by_switch"},
 	{Alltoallv, anyRanks, anyBytes, always, "linear"},
+	{Alltoallw, anyRanks, anyBytes, relayed, "by_switch"},
 	{Alltoallw, anyRanks, anyBytes, always, "linear"},
 
 	{Reduce, 8, CellBytes, inCell, "shared"},
