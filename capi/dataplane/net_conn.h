@@ -5,12 +5,15 @@
 #include "net_long.h"
 #include "net_streams.h"
 
-#define SPX_NET_OUT            (256u << 10) /* what waits to be written, or to be acknowledged */
-#define SPX_NET_IN             (256u << 10)
-#define SPX_NET_KEEP           (32u << 10) /* of a buffer in which little waits, or nothing */
-#define SPX_NET_ROUND          512         /* polls between two processes whose buffers are looked at */
-#define SPX_NET_NOBODY         UINT32_MAX
-#define SPX_NET_SHORTCUT_AFTER 4 /* frames that go through others: then a connection is asked for */
+#define SPX_NET_OUT    (256u << 10) /* what waits to be written, or to be acknowledged */
+#define SPX_NET_IN     (256u << 10)
+#define SPX_NET_KEEP   (32u << 10) /* of a buffer in which little waits, or nothing */
+#define SPX_NET_ROUND  512         /* polls between two processes whose buffers are looked at */
+#define SPX_NET_NOBODY UINT32_MAX
+/* So much that goes through others, in frames, each counted once more for each SPX_NET_SHORTCUT_BYTES of it: then a connection is asked for. Making and closing one
+ * costs about as much as relaying this does (docs/connections.md). */
+#define SPX_NET_SHORTCUT_AFTER 32
+#define SPX_NET_SHORTCUT_BYTES 8192
 
 /* How far a connection is that is being closed: by a CLOSE record of one end and a CLOSED record of the other, each the last of its
  * direction (net_close.c). */
@@ -64,13 +67,13 @@ struct spx_conn {
   uint32_t sent;      /* out[sent] is the next byte to go through others; those before it are under way */
   uint32_t reached;   /* the part of out before this may have come, though it may be sent again: at least sent */
   uint32_t via;       /* the neighbour through which it goes, or SPX_NET_NOBODY */
-  uint32_t frames;    /* that have gone through others since there was a connection */
+  uint32_t frames;    /* that have gone through others since there was a connection, long ones counted more than once */
   uint32_t owed;      /* bytes that have come through others and were not acknowledged */
   bool refused;       /* told to send again from got on */
   uint64_t asked_ack; /* ns: when an acknowledgement was last asked for */
   bool asking;        /* that question is open */
   uint64_t patience;  /* ns: until the next question */
-  uint64_t used_at[SPX_NET_SHORTCUT_AFTER]; /* spx_net.clock at the last frames that went through others */
+  uint64_t used_at[SPX_NET_SHORTCUT_AFTER]; /* spx_net.clock at the last ones of frames */
   uint64_t progress;                        /* ns: when the last one came, or the first byte went */
   uint64_t rewound;                         /* ns */
 

@@ -317,8 +317,10 @@ void spx_net_pump(spx_conn *c)
     c->sent += n;
     if (c->reached < c->sent) c->reached = c->sent;
     spx_stat.net_relayed++;
-    c->used_at[c->frames % SPX_NET_SHORTCUT_AFTER] = ++spx_net.clock;
-    if (++c->frames >= SPX_NET_SHORTCUT_AFTER && spx_net.cache && now >= spx_net.next_shortcut) spx_net_want(c);
+    spx_net.clock++;
+    for (uint32_t i = 0; i <= n / SPX_NET_SHORTCUT_BYTES; i++)
+      c->used_at[c->frames++ % SPX_NET_SHORTCUT_AFTER] = spx_net.clock;
+    if (c->frames >= SPX_NET_SHORTCUT_AFTER && spx_net.cache && now >= spx_net.next_shortcut) spx_net_want(c);
   }
   if (c->flushed < tx->pos) spx_net_busy(c);
   c->pumping = false;
