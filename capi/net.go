@@ -337,23 +337,21 @@ func (r *reserve) take() {
 // process of a job whose connections come and go.
 const collectAfter = 256
 
-// heed does what the data plane writes to the pipe: a number and a word, or the news that processes have come or gone.
+// heed does what the data plane writes to the pipe: a number with a word, and the life of the process, or the news that processes have come or gone.
 func heed(want *os.File) {
-	var b [4]byte
+	var b [8]byte
 	for ended := 0; ; {
 		if n, err := want.Read(b[:]); err != nil || n != len(b) {
 			return
 		}
 		word := binary.LittleEndian.Uint32(b[:])
 		const numbers = C.SPX_NET_CLOSED - 1
-		p := tcp.Process{Number: word & numbers}
+		p := tcp.Process{Number: word & numbers, Life: binary.LittleEndian.Uint32(b[4:])}
 		if word >= C.SPX_NET_STREAM {
-			p.Life = lifeOf(p.Number)
 			go callFurther(p)
 			continue
 		}
 		if word >= C.SPX_NET_LOST {
-			p.Life = lifeOf(p.Number)
 			go lostWith(p, syscall.Errno((word-C.SPX_NET_LOST)/C.SPX_NET_CLOSED))
 			continue
 		}
@@ -361,14 +359,12 @@ func heed(want *os.File) {
 		case C.SPX_NET_NEWS:
 			reroute()
 		case C.SPX_NET_CLOSED:
-			p.Life = lifeOf(p.Number)
 			forgetPair(p)
 			spare.take()
 			if ended++; ended%collectAfter == 0 {
 				runtime.GC()
 			}
 		default:
-			p.Life = lifeOf(p.Number)
 			go callUntil(p)
 		}
 	}

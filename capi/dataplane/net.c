@@ -186,16 +186,17 @@ void spx_net_detach(void)
 
 void spx_net_start(int fd) { spx_net.want_fd = fd; }
 
-void spx_net_tell(uint32_t word)
+void spx_net_tell(uint32_t word, uint32_t life)
 {
   ssize_t rc;
-  do rc = spx_net.want_fd < 0 ? 0 : write(spx_net.want_fd, &word, sizeof word);
+  uint32_t words[2] = {word, life};
+  do rc = spx_net.want_fd < 0 ? 0 : write(spx_net.want_fd, words, sizeof words);
   while (rc < 0 && errno == EINTR);
 }
 
 void spx_net_news(void)
 {
-  if (spx_net_on && spx_net.heeds) spx_net_tell(SPX_NET_NEWS);
+  if (spx_net_on && spx_net.heeds) spx_net_tell(SPX_NET_NEWS, 0);
 }
 
 /* Takes one into a list. Any thread. */
@@ -256,7 +257,7 @@ static void lost(spx_conn *c, int why)
 {
   bool runs = c->fd >= 0 && spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
   broken(c);
-  if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer);
+  if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
 }
 
 void spx_net_lost(spx_conn *c, int why)
@@ -265,7 +266,7 @@ void spx_net_lost(spx_conn *c, int why)
   if (first) lost(c, why);
   if (first) return;
   broken(c); /* it was closed in order, and is not missed by itself */
-  if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer);
+  if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
 }
 
 static bool is_known(const arrival *a)

@@ -131,7 +131,7 @@ void spx_net_want(spx_conn *c)
   }
   c->asked = true;
   c->asked_at = now;
-  spx_net_tell(SPX_NET_CONNECT | c->peer);
+  spx_net_tell(SPX_NET_CONNECT | c->peer, c->life);
 }
 
 void spx_net_trim(const spx_conn *c)
@@ -164,7 +164,7 @@ static void answer(spx_conn *c)
   c->since = spx_now_ns();
   spx_net_gave_way(c, c->since);
   c->told = true; /* before the other end can call again */
-  spx_net_tell(SPX_NET_CLOSED | c->peer);
+  spx_net_tell(SPX_NET_CLOSED | c->peer, c->life);
   spx_net_push(c);
 }
 
@@ -190,7 +190,7 @@ void spx_net_answers(void)
 void spx_net_finish(spx_conn *c)
 {
   spx_net_disconnect(c);
-  if (!c->told) spx_net_tell(SPX_NET_CLOSED | c->peer);
+  if (!c->told) spx_net_tell(SPX_NET_CLOSED | c->peer, c->life);
   c->told = false;
   c->via = SPX_NET_NOBODY;
   c->frames = 0;

@@ -111,14 +111,14 @@ typedef struct {
 SPX_HIDDEN extern spx_net_state spx_net;
 
 /* What the engine is told through the pipe: a word with the number of a process, or 0, and above it one of these. A connection that is lost has 1 << 24 times an
- * errno more, or 0 where the other end's side has closed it. */
+ * errno more, or 0 where the other end's side has closed it. The life of the process follows: its number may be another's before the engine reads this. */
 enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24, SPX_NET_LOST = 3 << 24 };
 /* One more further stream to the process is wanted. */
 #define SPX_NET_STREAM (192u << 24)
 
 /* ---- net.c ---- */
 SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */
-SPX_HIDDEN void spx_net_tell(uint32_t word);
+SPX_HIDDEN void spx_net_tell(uint32_t word, uint32_t life);
 SPX_HIDDEN void spx_net_push(spx_conn *c);
 /* The connection, or another stream of the pair, has broken: errno, or 0 where the other end has closed it. */
 SPX_HIDDEN void spx_net_lost(spx_conn *c, int why);

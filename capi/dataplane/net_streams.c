@@ -250,7 +250,7 @@ static void want(spx_conn *c)
   uint64_t now = spx_now_ns();
   while (now >= f->not_before && f->n_out + f->asked + 1 < used(c) && spx_further_room()) {
     f->asked++;
-    spx_net_tell(SPX_NET_STREAM | c->peer);
+    spx_net_tell(SPX_NET_STREAM | c->peer, c->life);
   }
 }
 

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,17 +64,20 @@ func Compile(t testing.TB, name string, sources []string, flags ...string) strin
 	if strings.HasSuffix(sources[0], ".cc") {
 		compiler = filepath.Join(b, "bin/mpicxx")
 	}
-	args := append([]string{"-g", "-O1", "-Wall", "-o", program}, sources...)
-	args = append(args, flags...)
+	args := append(append([]string{"-g", "-O1", "-Wall"}, sources...), flags...)
 	command := compiler + " " + strings.Join(args, " ")
-	if made, err := os.ReadFile(program + ".cmd"); err == nil && string(made) == command && newer(program, dependencies(b, sources)) {
+	if by, err := os.ReadFile(program + ".cmd"); err == nil && string(by) == command && newer(program, dependencies(b, sources)) {
 		return program
 	}
 	if err := os.MkdirAll(filepath.Dir(program), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+	made := fmt.Sprintf("%s.%d", program, os.Getpid()) // tests of another folder may run it, or make it too
+	if out, err := exec.Command(compiler, append(args, "-o", made)...).CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%v\n%s", command, err, out)
+	}
+	if err := os.Rename(made, program); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(program+".cmd", []byte(command), 0o666); err != nil {
 		t.Fatal(err)
