@@ -345,8 +345,8 @@ typedef struct spx_unex {
   uint64_t ctx;
   int32_t src, tag;
   uint32_t proc, seq;
-  uint16_t kind; /* spx_rec_kind: EAGER, EAGER_SYNC, RTS, MCAST, MCAST_RTS */
-  uint16_t pooled;
+  uint16_t kind;       /* spx_rec_kind: EAGER, EAGER_SYNC, RTS, MCAST, MCAST_RTS */
+  uint16_t spare;      /* the class of its block (spare.h), or that it is of the pool of short ones */
   uint32_t cost;       /* credit to give back */
   uint64_t bytes;      /* of the message */
   uint32_t index, gen; /* the sender's descriptor */

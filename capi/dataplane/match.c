@@ -7,11 +7,15 @@
  */
 #include <stdlib.h>
 #include "dp.h"
+#include "spare.h"
 
 #define BINS_MIN     256u
 #define POOL_PAYLOAD 96u /* unexpected entries of up to this payload are kept for reuse */
 #define POOL_MAX     1024u
 #define POOL_FIRST   64u /* short messages that may come early without an allocation */
+#define SPARE_MIN                                                                                                      \
+  (1u << 20) /* bytes of longer entries that are kept for reuse: what a pair may have there, between these */
+#define SPARE_MAX (8u << 20)
 
 typedef struct {
   spx_request *first, *last;
@@ -27,6 +31,7 @@ static posted_bin *posted, wild;
 static unex_bin *unex[SPX_BY_COUNT];
 static spx_unex *pool;
 static uint32_t pool_n;
+static spx_spares spares;
 
 static uint32_t hash(uint64_t ctx, int32_t src, int32_t tag)
 {
@@ -35,7 +40,8 @@ static uint32_t hash(uint64_t ctx, int32_t src, int32_t tag)
 }
 
 /* The first entries of the pool are there from the start; pages of it that were never used take no memory. */
-#define ENTRY ((sizeof(spx_unex) + POOL_PAYLOAD + 15) / 16 * 16)
+#define IN_POOL UINT16_MAX
+#define ENTRY   ((sizeof(spx_unex) + POOL_PAYLOAD + 15) / 16 * 16)
 static _Alignas(16) char reserve[POOL_FIRST * ENTRY];
 static uint32_t reserve_used;
 
@@ -57,6 +63,7 @@ void spx_match_reset(void)
     if (!(unex[by] = calloc(BINS_MIN, sizeof *unex[by])))
       spx_fatal(MPI_ERR_NO_MEM, "no memory for the matching tables");
   if (!unex_bins) unex_bins = BINS_MIN;
+  spares.most = spx_set.credit < SPARE_MIN ? SPARE_MIN : spx_set.credit > SPARE_MAX ? SPARE_MAX : spx_set.credit;
 }
 
 /* ---- posted receives ----------------------------------------------------------------------------------------- */
@@ -208,10 +215,11 @@ spx_unex *spx_unex_new(uint64_t payload)
       pool_n--;
     } else if (!(e = from_reserve()) && !(e = malloc(ENTRY)))
       return NULL;
-    e->pooled = 1;
+    e->spare = IN_POOL;
   } else {
-    if (!(e = malloc(sizeof *e + payload))) return NULL;
-    e->pooled = 0;
+    uint32_t class;
+    if (!(e = spx_spare_take(&spares, sizeof *e + payload, &class))) return NULL;
+    e->spare = (uint16_t) class;
   }
   e->self = NULL;
   e->addr = e->type = 0;
@@ -221,7 +229,9 @@ spx_unex *spx_unex_new(uint64_t payload)
 
 void spx_unex_free(spx_unex *e)
 {
-  if (e->pooled && (pool_n < POOL_MAX || is_reserve(e))) {
+  if (e->spare != IN_POOL) {
+    spx_spare_keep(&spares, e, e->spare);
+  } else if (pool_n < POOL_MAX || is_reserve(e)) {
     e->link[0].next = pool;
     pool = e;
     pool_n++;
