@@ -375,6 +375,8 @@ SPX_HIDDEN spx_unex *spx_unex_new(uint64_t payload); /* NULL: no memory */
 SPX_HIDDEN void spx_unex_add(spx_unex *e);
 SPX_HIDDEN void spx_unex_remove(spx_unex *e);
 SPX_HIDDEN void spx_unex_free(spx_unex *e);
+/* No message has come for a while: what was kept for them goes back to malloc. */
+SPX_HIDDEN void spx_unex_rest(void);
 /* Calls fn for each; fn may take the given one out. */
 SPX_HIDDEN void spx_each_posted(void (*fn)(spx_request *, void *), void *arg);
 SPX_HIDDEN void spx_each_unexpected(void (*fn)(spx_unex *, void *), void *arg);

@@ -14,7 +14,8 @@
 #define POOL_MAX     1024u
 #define POOL_FIRST   64u /* short messages that may come early without an allocation */
 #define SPARE_MIN                                                                                                      \
-  (1u << 20) /* bytes of longer entries that are kept for reuse: what a pair may have there, between these */
+  (512u                                                                                                                \
+   << 10) /* bytes of longer entries that are kept for reuse: an eighth of what a pair may have there, between these */
 #define SPARE_MAX (8u << 20)
 
 typedef struct {
@@ -63,7 +64,8 @@ void spx_match_reset(void)
     if (!(unex[by] = calloc(BINS_MIN, sizeof *unex[by])))
       spx_fatal(MPI_ERR_NO_MEM, "no memory for the matching tables");
   if (!unex_bins) unex_bins = BINS_MIN;
-  spares.most = spx_set.credit < SPARE_MIN ? SPARE_MIN : spx_set.credit > SPARE_MAX ? SPARE_MAX : spx_set.credit;
+  uint64_t part = spx_set.credit / 8;
+  spares.most = part < SPARE_MIN ? SPARE_MIN : part > SPARE_MAX ? SPARE_MAX : part;
 }
 
 /* ---- posted receives ----------------------------------------------------------------------------------------- */
@@ -238,6 +240,8 @@ void spx_unex_free(spx_unex *e)
   } else
     free(e);
 }
+
+void spx_unex_rest(void) { spx_spare_trim(&spares, 0); }
 
 void spx_unex_add(spx_unex *e)
 {

@@ -1,8 +1,7 @@
 /* net.c - records over stream sockets: the same records as in rings, one after the other. A connection carries both directions.
  *
  * To the rest of the data plane a process of another host is a peer like any other. Its sending side writes into a buffer of this
- * process instead of a ring; its bell, which always says that it sleeps, writes the buffer to the socket. The receiving side reads
- * ahead into a buffer and delivers from there. Credit, which rings have in their control line, is a record of its own.
+ * process instead of a ring; its bell, which always says that it sleeps, writes the buffer to the socket. The receiving side is net_read.c. Credit, which rings have in their control line, is a record of its own.
  *
  * Connections are made by the engine (capi/net.go), which a pipe tells whom to connect with; finished ones arrive in a list. What comes
  * from a socket is believed only as far as it can do no harm: a record that does not fit ends the connection.
@@ -26,10 +25,9 @@
 #include "net_conn.h"
 
 #define OUT_BYTES  SPX_NET_OUT
-#define IN_BYTES   SPX_NET_IN
-#define MAX_RECORD ((64u << 10) + SPX_LINE) /* SPX_NET_EAGER_MAX and a header */
-#define FEW        3                        /* so many connections are read one by one; of more, epoll tells which */
-#define EVENTS     32                       /* looked at in one poll */
+#define FEW        3  /* so many connections are read one by one; of more, epoll tells which */
+#define EVENTS     32 /* looked at in one poll */
+#define HELD_TURNS 8
 #define FIRST_NS                                                                                                       \
   20000000 /* how long the first message to a process waits for its connection, before it is left to later calls */
 #define LATER_NS 1000000000ull
@@ -105,7 +103,7 @@ spx_conn *spx_net_conn(uint32_t peer)
 {
   if (spx_net.conns[peer]) return spx_net.conns[peer];
   spx_conn *c = aligned_alloc(SPX_LINE, (sizeof *c + SPX_LINE - 1) / SPX_LINE * SPX_LINE);
-  uint8_t *out = aligned_alloc(SPX_LINE, OUT_BYTES), *in = aligned_alloc(SPX_LINE, IN_BYTES);
+  uint8_t *out = aligned_alloc(SPX_LINE, OUT_BYTES), *in = aligned_alloc(SPX_LINE, SPX_NET_IN);
   if (!c || !out || !in) {
     free(c);
     free(out);
@@ -130,7 +128,7 @@ static void give_back(uint8_t *buffer, uint32_t *high)
 }
 
 /* A buffer was filled up to here. */
-static void reached_to(spx_conn *c, uint32_t *high, uint32_t end)
+void spx_net_reached(spx_conn *c, uint32_t *high, uint32_t end)
 {
   if (*high < end) *high = end;
   c->quiet = false;
@@ -160,6 +158,7 @@ static void drop(spx_conn *c)
 {
   if (!c) return;
   spx_net_disconnect(c);
+  if (spx_net.held == c) spx_net.held = NULL;
   spx_further_end(c, false);
   spx_net_not_busy(c);
   spx_net_relay_forget(c->peer);
@@ -412,7 +411,7 @@ void spx_net_done(spx_conn *c, uint32_t n)
   if (c->sent < c->flushed) c->sent = c->flushed;
   if (c->reached < c->sent) c->reached = c->sent;
   if (c->flushed == tx->pos) {
-    if (SPX_UNLIKELY(tx->pos > SPX_NET_KEEP)) reached_to(c, &c->out_high, tx->pos);
+    if (SPX_UNLIKELY(tx->pos > SPX_NET_KEEP)) spx_net_reached(c, &c->out_high, tx->pos);
     tx->pos = c->flushed = c->sent = c->reached = c->long_out.at = 0;
     if (SPX_UNLIKELY(c->fd < 0)) spx_net_thin(c);
   }
@@ -502,7 +501,7 @@ spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
   spx_net_push(c);
   if (tx->pos + bytes > tx->size && c->flushed > tx->size / 4) { /* what is written makes room */
     uint32_t aligned = c->flushed / SPX_LINE * SPX_LINE;
-    reached_to(c, &c->out_high, SPX_NET_OUT);
+    spx_net_reached(c, &c->out_high, SPX_NET_OUT);
     memmove(c->out, c->out + aligned, tx->pos - aligned);
     tx->pos -= aligned;
     c->flushed -= aligned;
@@ -539,16 +538,25 @@ void spx_net_spread(void)
   spx_net.n_gathered = 0;
 }
 
+void spx_net_batch(int change)
+{
+  if ((spx_net.gathering += change) != 0 || !spx_net.n_gathered) return;
+  spx_net.gathering = 1;
+  spx_net_spread();
+  spx_net.gathering = 0;
+}
+
+void spx_net_together(int change)
+{
+  if (!spx_net_on) return;
+  spx_lock();
+  spx_net_batch(change);
+  spx_unlock();
+}
+
 void spx_net_gather(int change)
 {
-  if (!spx_net.relays) return;
-  spx_lock();
-  if ((spx_net.gathering += change) == 0 && spx_net.n_gathered) {
-    spx_net.gathering = 1;
-    spx_net_spread();
-    spx_net.gathering = 0;
-  }
-  spx_unlock();
+  if (spx_net.relays) spx_net_together(change);
 }
 
 void spx_net_credit(uint32_t peer, uint64_t matched)
@@ -573,169 +581,10 @@ void spx_net_rx_init(uint32_t peer)
   rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position(rx->epoch);
 }
 
-/* A record that has arrived whole; false: no memory for it. */
-static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
-{
-  if (rec->kind == SPX_REC_LONG) return true;
-  if (rec->kind != SPX_REC_CREDIT) return spx_deliver(c->peer, rx, rec, rec->kind);
-  uint64_t matched;
-  memcpy(&matched, rec->data, sizeof matched);
-  if (rec->len == sizeof matched) c->out_chan.matched = matched;
-  return true;
-}
-
-/* A record's head, behind what is left of a long message. */
-static bool has_record(spx_conn *c)
-{
-  if (SPX_UNLIKELY(c->long_in.left))
-    c->in_at += spx_long_take(&c->long_in, c->peer, c->in + c->in_at, c->in_end - c->in_at);
-  return c->in_end - c->in_at >= SPX_REC_HEADER;
-}
-
-/* Is the payload as long as its kind needs? Of other kinds a line has all that is read. */
-static bool sound(const spx_rec *rec) { return rec->kind != SPX_REC_EAGER_SYNC || rec->len >= 16; }
-
-/* Is this the record that must come next? */
-static bool fits(const spx_rx *rx, const spx_rec *rec)
-{
-  return rec->valid >= SPX_LINE && rec->valid % SPX_LINE == 0 && rec->valid <= MAX_RECORD && rec->seq == rx->seq &&
-         rec->epoch == rx->epoch && rec->len <= rec->valid - SPX_REC_HEADER && rec->kind > SPX_REC_SWITCH &&
-         rec->kind <= SPX_REC_LAST && sound(rec);
-}
-
-void spx_net_to_start(spx_conn *c)
-{
-  if (SPX_UNLIKELY(c->in_end > SPX_NET_KEEP)) reached_to(c, &c->in_high, c->in_end);
-  if (c->in_at < c->in_end) memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
-  c->in_end -= c->in_at;
-  c->in_at = 0;
-}
-
-bool spx_net_deliver(spx_conn *c, int *n)
-{
-  spx_rx *rx = &spx_rxs[c->peer];
-  if (SPX_UNLIKELY(!rx->base)) spx_rx_init(c->peer);
-  c->stalled = false;
-  c->delivering = true;
-  while (has_record(c)) {
-    const spx_rec *rec = (const spx_rec *)(c->in + c->in_at);
-    bool whole = c->in_end - c->in_at >= rec->valid;
-    if (SPX_UNLIKELY(!fits(rx, rec) ||
-                     (rec->kind == SPX_REC_LONG && whole && !spx_long_begins(&c->long_in, c->peer, rec)))) {
-      c->delivering = false;
-      return false;
-    }
-    if (!whole) break;
-    uint32_t bytes = rec->valid;
-    if (!take(c, rx, rec)) {
-      c->stalled = true;
-      break;
-    }
-    rx->seq++;
-    c->in_at += bytes;
-    ++*n;
-  }
-  c->delivering = false;
-  if (c->in_at == c->in_end || IN_BYTES - c->in_end < MAX_RECORD) spx_net_to_start(c);
-  if (SPX_UNLIKELY(c->fd < 0)) spx_net_thin(c);
-  return true;
-}
-
 bool spx_net_silent(uint32_t peer)
 {
   const spx_conn *c = spx_net.conns ? spx_net.conns[peer] : NULL;
   return !c || c->fd < 0;
-}
-
-/* The other end has closed its socket: after the last record of each direction, or because it leaves. Or nothing comes any more, for a reason that the system has. */
-static void ended(spx_conn *c, int why)
-{
-  if (c->closing == SPX_CLOSING_ANSWERED && !c->must_answer && c->done == c->stop)
-    spx_net_finish(c);
-  else
-    lost(c, why);
-}
-
-/* The first bytes of a connection. */
-static void hear_greeting(spx_conn *c)
-{
-  ssize_t got = recv(c->fd, c->greeting + c->greeting_n, sizeof c->greeting - c->greeting_n, MSG_DONTWAIT);
-  if (got > 0) {
-    c->greeting_n += (uint8_t)got;
-    if (c->greeting_n == sizeof c->greeting && !spx_net_greeted(c)) {
-      spx_stat.net_refused++;
-      lost(c, EBADMSG);
-    }
-  } else if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-    lost(c, got ? errno : 0);
-}
-
-/* Reads what has come: of a long message into its receive's buffer, the rest behind what is in c->in. *room: for how much there was
- * room; *direct: the first of them belong to the message. */
-static ssize_t read_some(spx_conn *c, uint32_t *room, bool *direct)
-{
-  spx_long_in *l = &c->long_in;
-  struct iovec v[SPX_LONG_IOVECS];
-  uint64_t covered = 0;
-  int runs = 0;
-  if (SPX_UNLIKELY(l->left)) { /* all that was read before is delivered */
-    runs = spx_long_target(l, c->peer, v, &covered);
-    if (runs == 0) c->in_at = c->in_end = (0 - l->left) % SPX_LINE; /* records lie on lines */
-  }
-  *room = IN_BYTES - c->in_end;
-  *direct = runs > 0;
-  if (SPX_LIKELY(runs == 0)) return recv(c->fd, c->in + c->in_end, *room, MSG_DONTWAIT);
-  if (covered == l->left)
-    v[runs++] = (struct iovec){c->in, *room};
-  else
-    *room = 0;
-  *room += (uint32_t)covered;
-  struct msghdr m = {.msg_iov = v, .msg_iovlen = (size_t)runs};
-  ssize_t got = recvmsg(c->fd, &m, MSG_DONTWAIT);
-  if (got < 0 && errno == EFAULT) {
-    l->copies = true;
-    errno = EINTR; /* again, in another way */
-  }
-  return got;
-}
-
-/* got bytes have come. */
-static void count_read(spx_conn *c, uint32_t got, bool direct)
-{
-  uint32_t part = !direct ? 0 : got < c->long_in.left ? got : c->long_in.left;
-  c->got += got;
-  c->in_end += got - part;
-  if (part) spx_long_read(&c->long_in, c->peer, part);
-}
-
-static void pull(spx_conn *c, int *n)
-{
-  if (SPX_UNLIKELY(c->greets && c->greeting_n < sizeof c->greeting)) {
-    hear_greeting(c);
-    if (c->fd < 0 || c->greeting_n < sizeof c->greeting) return;
-  }
-  for (int rounds = 0; rounds < 4 && c->fd >= 0; rounds++) {
-    uint32_t room = IN_BYTES - c->in_end;
-    bool direct = false;
-    ssize_t got = c->stalled ? 0 : read_some(c, &room, &direct);
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) ended(c, errno);
-      return;
-    }
-    if (got == 0 && !c->stalled) {
-      ended(c, 0);
-      return;
-    }
-    count_read(c, (uint32_t)got, direct);
-    c->used = ++spx_net.clock;
-    if (!spx_net_deliver(c, n)) {
-      spx_stat.net_refused++;
-      lost(c, EBADMSG);
-      return;
-    }
-    if ((uint32_t)got < room) return; /* that was all */
-  }
 }
 
 void spx_net_bury(uint32_t peer)
@@ -744,7 +593,11 @@ void spx_net_bury(uint32_t peer)
   int n = 0;
   if (!c) return;
   take_arrivals();
-  for (uint32_t before = 1; c->fd >= 0 && before; before = (uint32_t)n, n = 0) pull(c, &n);
+  for (uint32_t before = 1; (c->fd >= 0 && before) || spx_net.held == c; before = (uint32_t)n, n = 0)
+    if (spx_net.held == c)
+      spx_net_resume(&n);
+    else
+      spx_net_pull(c, &n);
   broken(c);
 }
 
@@ -773,7 +626,7 @@ static void poll_few(int *n)
     if (i >= spx_net.n_open) continue;
     spx_conn *c = spx_net.open_ones[i];
     if (c->full) spx_net_push(c);
-    pull(c, n);
+    spx_net_pull(c, n);
   }
 }
 
@@ -791,13 +644,15 @@ static void poll_many(int *n)
     spx_conn *c = spx_net.conns[events[i].data.u64];
     if (!c || c->fd < 0) continue;
     if (events[i].events & EPOLLOUT) spx_net_push(c);
-    if (c->fd >= 0 && events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) pull(c, n);
+    if (c->fd >= 0 && events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) spx_net_pull(c, n);
   }
 }
 
 int spx_net_poll(void)
 {
+  static uint32_t turns; /* now and then the others are read, too */
   int n = 0;
+  if (spx_net.held && spx_net_resume(&n) && ++turns % HELD_TURNS != 0) return n;
   spx_net_gather(1);
   if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL))
     n = take_arrivals() + meet_early();
@@ -826,7 +681,7 @@ bool spx_net_sleep(uint32_t value, uint64_t ns)
 {
   char word[8];
   while (recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0) {}
-  if (__atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value) return false;
+  if (spx_net.held || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value) return false;
   struct epoll_event e;
   uint64_t most = spx_net_relay_sleep(), time = ns < most ? ns : most;
   struct timespec t = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};

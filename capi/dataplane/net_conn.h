@@ -98,6 +98,7 @@ typedef struct {
   uint32_t n_answers;  /* connections with must_answer */
   spx_conn **gathered; /* those for which something was written while gathering */
   uint32_t n_gathered;
+  spx_conn *held;                /* in its buffer lies what nobody has asked for yet */
   int gathering;                 /* what is written waits: one system call sends all that goes to a process */
   uint64_t next_shortcut, pause; /* ns: none is asked for before; how long that was */
   uint64_t trip;                 /* ns: from a question how far a receiver is to its answer, smoothed */
@@ -126,15 +127,13 @@ SPX_HIDDEN void spx_net_lost(spx_conn *c, int why);
 SPX_HIDDEN int spx_net_watch(int fd, uint32_t events, int op, uint64_t what);
 /* The socket is closed; what was not read is lost. */
 SPX_HIDDEN void spx_net_disconnect(spx_conn *c);
-/* Delivers what has come. False: it is not sound. */
-SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
 /* The process runs, and may read what is sent to it. */
 SPX_HIDDEN bool spx_net_may_read(uint32_t peer);
 SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* it has ended, or died */
 /* n bytes of what is in out are done with. */
 SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
-/* The part of in that was not delivered is moved to its start. */
-SPX_HIDDEN void spx_net_to_start(spx_conn *c);
+/* A buffer was filled up to here. */
+SPX_HIDDEN void spx_net_reached(spx_conn *c, uint32_t *high, uint32_t end);
 /* Memory of empty buffers goes back to the system: it is that of pairs which talk, not of all that have talked. */
 SPX_HIDDEN void spx_net_thin(spx_conn *c);
 /* The position behind all that is to be written. */
@@ -145,6 +144,18 @@ static inline uint32_t spx_net_end(const spx_conn *c)
 
 /* Sends what was written while gathering. */
 SPX_HIDDEN void spx_net_spread(void);
+/* 1: what is written waits; -1: it goes, by one system call for each connection. */
+SPX_HIDDEN void spx_net_batch(int change);
+
+/* ---- net_read.c ---- */
+/* Reads what has come, and delivers it: n counts the records. */
+SPX_HIDDEN void spx_net_pull(spx_conn *c, int *n);
+/* Delivers what was left in a buffer. True: it was for a receive that was posted, and no other is. */
+SPX_HIDDEN bool spx_net_resume(int *n);
+/* Delivers what has come. False: it is not sound. */
+SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
+/* The part of in that was not delivered is moved to its start. */
+SPX_HIDDEN void spx_net_to_start(spx_conn *c);
 
 /* ---- net_close.c ---- */
 /* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked

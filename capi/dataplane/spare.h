@@ -11,8 +11,9 @@
 #include "basic.h"
 
 enum {
-  SPX_SPARE_LEAST = 256,    /* bytes of the smallest class */
-  SPX_SPARE_DOUBLINGS = 13, /* the largest: 2 MiB */
+  SPX_SPARE_LEAST =
+      16384, /* bytes of the smallest class: shorter blocks are best left to malloc, which keeps some itself */
+  SPX_SPARE_DOUBLINGS = 7, /* the largest: 2 MiB */
   SPX_SPARE_CLASSES = 4 * SPX_SPARE_DOUBLINGS + 1,
   SPX_SPARE_LOOK = 64 /* after so many blocks that came back it is seen what was not needed */
 };
@@ -35,7 +36,7 @@ static inline uint64_t spx_spare_size(uint32_t class)
   return (uint64_t)(4 + class % 4) * (SPX_SPARE_LEAST / 4) << class / 4;
 }
 
-/* The smallest class whose blocks have so many bytes; SPX_SPARE_CLASSES if there is none. */
+/* The smallest class whose blocks have so many bytes; SPX_SPARE_CLASSES if there is none: they are not kept. */
 SPX_HIDDEN uint32_t spx_spare_class(uint64_t bytes);
 /* A block of at least so many bytes, whose class is told; NULL: no memory. */
 SPX_HIDDEN void *spx_spare_take(spx_spares *s, uint64_t bytes, uint32_t *class);

@@ -23,7 +23,8 @@
 #define LEAST_YIELD    32u /* yields before parking, however often they were in vain */
 /* In vain, before a process that only tests and probes yields: it may have work to do between them. */
 #define GLANCES    16
-#define PASS_AFTER 32 /* empty rounds before a thread passes the lock on to one that waits for it */
+#define QUIET      4096 /* looks in vain, after which memory that was kept for messages goes back */
+#define PASS_AFTER 32   /* empty rounds before a thread passes the lock on to one that waits for it */
 #define FOREVER    UINT64_MAX
 #define INLETS_NS  100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
@@ -233,8 +234,10 @@ int spx_glance(void)
 {
   if (!spx_segment) return 0;
   spx_lock();
+  static uint32_t quiet;
   int n = spx_poll(true);
   if (n == 0) spx_rx_settle();
+  if ((quiet = n ? 0 : quiet + 1) == QUIET) spx_unex_rest();
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   if (SPX_UNLIKELY(spx_mt)) make_way(n);
   spx_unlock();
@@ -355,6 +358,7 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
     bool over = sleep_on_bell(w, value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS, wait_on_futex);
     if (over && ns > FIRST_SLEEP_NS && __atomic_load_n(&me->sleeping, __ATOMIC_RELAXED) && spx_poll(true) == 0 &&
         !due_now()) {
+      spx_unex_rest();
       deep++;
       told = false;
       uint64_t registers[SPX_DIAG_REGISTERS];

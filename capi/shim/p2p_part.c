@@ -1,4 +1,5 @@
 /* p2p_part.c - partitioned communication. MPI-5.0, chapter 5. What goes between the processes: dataplane/part.c. */
+#include "net.h"
 #include "part.h"
 #include "request.h"
 
@@ -52,17 +53,13 @@ static spx_request *active_send(MPI_Request request, int *rc)
   return NULL;
 }
 
-static int ready(spx_request *r, int low, int high)
-{
-  int rc = spx_part_ready(r, low, high);
-  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_p2p_fail(r->comm, rc);
-}
-
 int spx_c_Pready(int partition, MPI_Request request)
 {
   int rc;
   spx_request *r = active_send(request, &rc);
-  return r ? ready(r, partition, partition) : rc;
+  if (!r) return rc;
+  rc = spx_part_ready(r, partition, partition);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_p2p_fail(r->comm, rc);
 }
 
 int spx_c_Pready_range(int partition_low, int partition_high, MPI_Request request)
@@ -74,7 +71,10 @@ int spx_c_Pready_range(int partition_low, int partition_high, MPI_Request reques
     spx_detail("partition_low = %d is above partition_high = %d", partition_low, partition_high);
     return spx_p2p_fail(r->comm, MPI_ERR_ARG);
   }
-  return ready(r, partition_low, partition_high);
+  spx_net_together(1);
+  rc = spx_part_ready(r, partition_low, partition_high);
+  spx_net_together(-1);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_p2p_fail(r->comm, rc);
 }
 
 int spx_c_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
@@ -85,9 +85,12 @@ int spx_c_Pready_list(int length, const int array_of_partitions[], MPI_Request r
     spx_detail("array_of_partitions is NULL");
     return spx_p2p_fail(r->comm, MPI_ERR_ARG);
   }
-  for (int i = 0; r && i < length && rc == MPI_SUCCESS; i++)
-    rc = ready(r, array_of_partitions[i], array_of_partitions[i]);
-  return rc;
+  if (!r) return rc;
+  spx_net_together(1);
+  for (int i = 0; i < length && rc == MPI_SUCCESS; i++)
+    rc = spx_part_ready(r, array_of_partitions[i], array_of_partitions[i]);
+  spx_net_together(-1);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_p2p_fail(r->comm, rc);
 }
 
 int spx_c_Parrived(MPI_Request request, int partition, int *flag)

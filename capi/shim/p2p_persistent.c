@@ -1,5 +1,6 @@
 /* p2p_persistent.c - persistent requests and starting them. MPI-5.0 3.9. */
 #include <stdio.h>
+#include "net.h"
 #include "p2p.h"
 
 static int init(spx_req_kind kind, const void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
@@ -53,11 +54,8 @@ static int check_startable(MPI_Request handle, int i)
   return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn], "%s %s", name, why);
 }
 
-static int start(MPI_Request handle)
+static int raise_start(const spx_request *r, int rc)
 {
-  spx_request *r = (spx_request *)spx_get(SPX_K_REQ, handle);
-  int rc = spx_start(r);
-  if (SPX_LIKELY(rc == MPI_SUCCESS)) return rc;
   void *on = r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF;
   return spx_raise(SPX_K_COMM, on, rc, spx_fn_name[spx_fn], "%s", spx_detail_text());
 }
@@ -65,7 +63,10 @@ static int start(MPI_Request handle)
 int spx_c_Start(MPI_Request *request)
 {
   int rc = check_startable(*request, -1);
-  return rc == MPI_SUCCESS ? start(*request) : rc;
+  if (rc != MPI_SUCCESS) return rc;
+  spx_request *r = (spx_request *)spx_get(SPX_K_REQ, *request);
+  rc = spx_start(r);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : raise_start(r, rc);
 }
 
 /* Nothing is started unless all can be. */
@@ -73,6 +74,13 @@ int spx_c_Startall(int count, MPI_Request array_of_requests[])
 {
   int rc = MPI_SUCCESS;
   for (int i = 0; i < count && rc == MPI_SUCCESS; i++) rc = check_startable(array_of_requests[i], i);
-  for (int i = 0; i < count && rc == MPI_SUCCESS; i++) rc = start(array_of_requests[i]);
-  return rc;
+  if (rc != MPI_SUCCESS) return rc;
+  spx_request *r = NULL;
+  spx_net_together(1);
+  for (int i = 0; i < count && rc == MPI_SUCCESS; i++) {
+    r = (spx_request *)spx_get(SPX_K_REQ, array_of_requests[i]);
+    rc = spx_start(r);
+  }
+  spx_net_together(-1);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : raise_start(r, rc);
 }

@@ -1,0 +1,205 @@
+/* net_read.c - what comes from sockets: read ahead into a connection's buffer, or past it into the buffer of a long message's receive, and delivered from there, record by record.
+ *
+ * What comes is believed only as far as it can do no harm: a record that does not fit ends the connection.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include "net_conn.h"
+
+#define IN_BYTES   SPX_NET_IN
+#define MAX_RECORD ((64u << 10) + SPX_LINE) /* SPX_NET_EAGER_MAX and a header */
+
+/* A record that has arrived whole; false: no memory for it. */
+static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
+{
+  if (rec->kind == SPX_REC_LONG) return true;
+  if (rec->kind != SPX_REC_CREDIT) return spx_deliver(c->peer, rx, rec, rec->kind);
+  uint64_t matched;
+  memcpy(&matched, rec->data, sizeof matched);
+  if (rec->len == sizeof matched) c->out_chan.matched = matched;
+  return true;
+}
+
+/* A record's head, behind what is left of a long message. */
+static bool has_record(spx_conn *c)
+{
+  if (SPX_UNLIKELY(c->long_in.left))
+    c->in_at += spx_long_take(&c->long_in, c->peer, c->in + c->in_at, c->in_end - c->in_at);
+  return c->in_end - c->in_at >= SPX_REC_HEADER;
+}
+
+/* Is the payload as long as its kind needs? Of other kinds a line has all that is read. */
+static bool sound(const spx_rec *rec) { return rec->kind != SPX_REC_EAGER_SYNC || rec->len >= 16; }
+
+/* Is this the record that must come next? */
+static bool fits(const spx_rx *rx, const spx_rec *rec)
+{
+  return rec->valid >= SPX_LINE && rec->valid % SPX_LINE == 0 && rec->valid <= MAX_RECORD && rec->seq == rx->seq &&
+         rec->epoch == rx->epoch && rec->len <= rec->valid - SPX_REC_HEADER && rec->kind > SPX_REC_SWITCH &&
+         rec->kind <= SPX_REC_LAST && sound(rec);
+}
+
+void spx_net_to_start(spx_conn *c)
+{
+  if (SPX_UNLIKELY(c->in_end > SPX_NET_KEEP)) spx_net_reached(c, &c->in_high, c->in_end);
+  if (c->in_at < c->in_end) memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
+  c->in_end -= c->in_at;
+  c->in_at = 0;
+}
+
+/* May what has come stay in the buffer until the next poll? Where no other thread waits for some of it, nor a relay's count of it. */
+static bool may_hold(void) { return !spx_net.held && !spx_mt && !spx_set.progress && !spx_net.relays; }
+
+/* Delivers what has come. When a receive that was posted has got its message, and none is posted any more, the rest stays for the next poll: it is for receives that
+ * are posted then, as a rule, and is copied once, where a message that comes before its receive is copied aside first. */
+static bool deliver(spx_conn *c, int *n)
+{
+  spx_rx *rx = &spx_rxs[c->peer];
+  bool wanted = spx_posted_count > 0 && may_hold();
+  if (SPX_UNLIKELY(!rx->base)) spx_rx_init(c->peer);
+  c->stalled = false;
+  c->delivering = true;
+  while (has_record(c)) {
+    const spx_rec *rec = (const spx_rec *)(c->in + c->in_at);
+    bool whole = c->in_end - c->in_at >= rec->valid;
+    if (SPX_UNLIKELY(!fits(rx, rec) ||
+                     (rec->kind == SPX_REC_LONG && whole && !spx_long_begins(&c->long_in, c->peer, rec)))) {
+      c->delivering = false;
+      return false;
+    }
+    if (!whole) break;
+    uint32_t bytes = rec->valid;
+    if (!take(c, rx, rec)) {
+      c->stalled = true;
+      break;
+    }
+    rx->seq++;
+    c->in_at += bytes;
+    ++*n;
+    if (wanted && spx_posted_count == 0 && c->in_at < c->in_end) {
+      c->delivering = false;
+      spx_net.held = c;
+      return true;
+    }
+  }
+  c->delivering = false;
+  if (c->in_at == c->in_end || IN_BYTES - c->in_end < MAX_RECORD) spx_net_to_start(c);
+  if (SPX_UNLIKELY(c->fd < 0)) spx_net_thin(c);
+  return true;
+}
+
+/* Answers to what has come, such as requests for long messages, go together. */
+bool spx_net_deliver(spx_conn *c, int *n)
+{
+  spx_net_batch(1);
+  bool sound = deliver(c, n);
+  spx_net_batch(-1);
+  return sound;
+}
+
+/* The other end has closed its socket: after the last record of each direction, or because it leaves. Or nothing comes any more, for a reason that the system has. */
+static void ended(spx_conn *c, int why)
+{
+  if (c->closing == SPX_CLOSING_ANSWERED && !c->must_answer && c->done == c->stop)
+    spx_net_finish(c);
+  else
+    spx_net_lost(c, why);
+}
+
+/* The first bytes of a connection. */
+static void hear_greeting(spx_conn *c)
+{
+  ssize_t got = recv(c->fd, c->greeting + c->greeting_n, sizeof c->greeting - c->greeting_n, MSG_DONTWAIT);
+  if (got > 0) {
+    c->greeting_n += (uint8_t)got;
+    if (c->greeting_n == sizeof c->greeting && !spx_net_greeted(c)) {
+      spx_stat.net_refused++;
+      spx_net_lost(c, EBADMSG);
+    }
+  } else if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+    spx_net_lost(c, got ? errno : 0);
+}
+
+/* Reads what has come: of a long message into its receive's buffer, the rest behind what is in c->in. *room: for how much there was
+ * room; *direct: the first of them belong to the message. */
+static ssize_t read_some(spx_conn *c, uint32_t *room, bool *direct)
+{
+  spx_long_in *l = &c->long_in;
+  struct iovec v[SPX_LONG_IOVECS];
+  uint64_t covered = 0;
+  int runs = 0;
+  if (SPX_UNLIKELY(l->left)) { /* all that was read before is delivered */
+    runs = spx_long_target(l, c->peer, v, &covered);
+    if (runs == 0) c->in_at = c->in_end = (0 - l->left) % SPX_LINE; /* records lie on lines */
+  }
+  *room = IN_BYTES - c->in_end;
+  *direct = runs > 0;
+  if (SPX_LIKELY(runs == 0)) return recv(c->fd, c->in + c->in_end, *room, MSG_DONTWAIT);
+  if (covered == l->left)
+    v[runs++] = (struct iovec){c->in, *room};
+  else
+    *room = 0;
+  *room += (uint32_t)covered;
+  struct msghdr m = {.msg_iov = v, .msg_iovlen = (size_t)runs};
+  ssize_t got = recvmsg(c->fd, &m, MSG_DONTWAIT);
+  if (got < 0 && errno == EFAULT) {
+    l->copies = true;
+    errno = EINTR; /* again, in another way */
+  }
+  return got;
+}
+
+/* got bytes have come. */
+static void count_read(spx_conn *c, uint32_t got, bool direct)
+{
+  uint32_t part = !direct ? 0 : got < c->long_in.left ? got : c->long_in.left;
+  c->got += got;
+  c->in_end += got - part;
+  if (part) spx_long_read(&c->long_in, c->peer, part);
+}
+
+bool spx_net_resume(int *n)
+{
+  spx_conn *c = spx_net.held;
+  bool wanted = spx_posted_count > 0;
+  spx_net.held = NULL;
+  if (!spx_net_deliver(c, n)) {
+    spx_stat.net_refused++;
+    spx_net_lost(c, EBADMSG);
+  }
+  return wanted && spx_posted_count == 0;
+}
+
+void spx_net_pull(spx_conn *c, int *n)
+{
+  if (c == spx_net.held) return; /* until the next poll */
+  if (SPX_UNLIKELY(c->greets && c->greeting_n < sizeof c->greeting)) {
+    hear_greeting(c);
+    if (c->fd < 0 || c->greeting_n < sizeof c->greeting) return;
+  }
+  for (int rounds = 0; rounds < 4 && c->fd >= 0; rounds++) {
+    uint32_t room = IN_BYTES - c->in_end;
+    bool direct = false;
+    ssize_t got = c->stalled ? 0 : read_some(c, &room, &direct);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) ended(c, errno);
+      return;
+    }
+    if (got == 0 && !c->stalled) {
+      ended(c, 0);
+      return;
+    }
+    count_read(c, (uint32_t)got, direct);
+    c->used = ++spx_net.clock;
+    if (!spx_net_deliver(c, n)) {
+      spx_stat.net_refused++;
+      spx_net_lost(c, EBADMSG);
+      return;
+    }
+    if ((uint32_t)got < room || c == spx_net.held) return; /* that was all */
+  }
+}
