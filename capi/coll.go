@@ -93,7 +93,7 @@ func planCollective(c *call) error {
 		Force:     forced(coll.Kind(key.kind)),
 	}
 	near := knownLevels(comm)
-	a.Levels, a.Switched, a.Near = near.levels, near.switched, near.relayed
+	a.Levels, a.Switched, a.Near, a.Several = near.levels, near.switched, near.relayed, near.several
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
 	} else if key.persistent == 0 && C.spx_share_offered(comm) != 0 {
@@ -139,6 +139,7 @@ func processors() int {
 type nearness struct {
 	levels   [][]int32
 	switched bool
+	several  bool    // coll.Args.Several
 	relayed  []int32 // coll.Args.Near
 }
 
@@ -165,16 +166,16 @@ func nearnessOf(comm *C.spx_comm) nearness {
 // cache. All ranks see the same: hosts are numbered alike in all files of a job, and what ranks are bound to is in the file before they start. What is known of switches
 // the processes of a world are told alike when they start, so they count where all ranks are of one.
 func levelsOf(comm *C.spx_comm) nearness {
-	if comm.flags&C.SPX_C_INTER != 0 || comm.size < 3 {
+	n := int(comm.size)
+	if comm.flags&C.SPX_C_INTER != 0 || n < 2 {
 		return nearness{}
 	}
-	n := int(comm.size)
 	hosts, switches, nodes, caches := make([]uint32, n), make([]uint32, n), make([]uint32, n), make([]uint32, n)
 	several, bound, together := false, n <= processors(), true
 	first := C.spx_proc_of(*comm.local)
 	for rank, proc := range unsafe.Slice(comm.local, n) {
 		p := C.spx_proc_of(C.uint32_t(proc))
-		if p.home_job != 0 { // of another job, where hosts have other numbers
+		if p.home_job != 0 { // of another job, where hosts have other numbers; but only those of one host are connected with each other
 			return nearness{}
 		}
 		hosts[rank], nodes[rank], caches[rank] = uint32(p.host), uint32(p.node), uint32(p.cache)
@@ -186,9 +187,9 @@ func levelsOf(comm *C.spx_comm) nearness {
 	switch {
 	case several && together && len(netState.policy.switches) > 0:
 		levels, switched := coll.ByNetwork(switches, hosts)
-		return nearness{levels: levels, switched: switched}
+		return nearness{levels: levels, switched: switched, several: true}
 	case several:
-		return nearness{levels: coll.Levels(hosts)}
+		return nearness{levels: coll.Levels(hosts), several: true}
 	case bound:
 		return nearness{levels: coll.Levels(nodes, caches)}
 	}

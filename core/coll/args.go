@@ -79,7 +79,8 @@ type Args struct {
 	// whose counts are bound when the plan is run; everywhere.
 	SizeClass int
 	Commute   bool // the operation commutes; everywhere
-	CPUs      int  // processors that the ranks of a host share; everywhere
+	CPUs      int  // processors that the ranks of a host share; alike at those of one host, and everywhere unless Several
+	Several   bool // the ranks are on several hosts; everywhere
 	Wired     bool // ranks of a host talk over the network, too; everywhere
 	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has none; everywhere.
 	Shared int64
@@ -137,8 +138,9 @@ func (a *Args) nothing() bool {
 	return a.Remote == 0 && a.data() == 0
 }
 
-// crowded: more ranks than processors. A rank that waits then has to let others run, and every message may cost a switch.
-func (a *Args) crowded() bool { return a.Size > a.CPUs }
+// crowded: more ranks than processors. A rank that waits then has to let others run, and every message may cost a switch. Not with several hosts: what is chosen for
+// all must not rest on how many processors one of them has.
+func (a *Args) crowded() bool { return !a.Several && a.Size > a.CPUs }
 
 // Compile makes this rank's plan. It fails only when Force names an algorithm that does not exist for the operation.
 func Compile(a Args) (*Plan, error) {

@@ -16,16 +16,16 @@ const (
 )
 
 // relayed: there are several switches, with so many ranks behind them that to go by them saves messages.
-func relayed(a *Args) bool {
-	if a.Near == nil {
-		return false
-	}
-	groups, _ := bySwitch(a.Near)
+func relayed(a *Args) bool { return a.Near != nil && gathers(a.Near, a.Size) }
+
+// gathers: to go by these groups saves messages.
+func gathers(near []int32, size int) bool {
+	groups, _ := bySwitch(near)
 	most := 0
 	for _, g := range groups {
 		most = max(most, len(g))
 	}
-	return len(groups) > 1 && 2*(len(groups)+most) <= a.Size
+	return len(groups) > 1 && 2*(len(groups)+most) <= size
 }
 
 // bySwitch lists the ranks behind each switch, and says the place of each rank in its list.
@@ -41,10 +41,11 @@ func bySwitch(near []int32) (groups [][]int, index []int) {
 	return groups, index
 }
 
-// viaSwitches moves places of the given size: put fills the one with the block for a peer, take empties the one with a peer's block.
-func (b *builder) viaSwitches(size int64, put, take func(peer int, place Ref)) {
-	groups, index := bySwitch(b.Near)
-	own, me := b.Near[b.Rank], index[b.Rank]
+// viaSwitches moves places of the given size between the ranks, of which each is in the group that near says: put fills the one with the block for a peer, take empties the
+// one with a peer's block.
+func (b *builder) viaSwitches(near []int32, size int64, put, take func(peer int, place Ref)) {
+	groups, index := bySwitch(near)
+	own, me := near[b.Rank], index[b.Rank]
 	mine := groups[own]
 	through := make([][]int, len(mine)) // the ranks that get what is for them from the k-th of this switch
 	for rank, i := range index {
@@ -59,10 +60,10 @@ func (b *builder) viaSwitches(size int64, put, take func(peer int, place Ref)) {
 	far := b.region(int64(b.Size-len(mine))*size, 0)
 	at := func(buf Buf, i int) Ref { return bytesAt(buf, int64(i)*size, size) }
 
-	var near, beyond []int32
+	var handing, beyond []int32
 	for i, peer := range mine {
 		if i != me {
-			near = append(near, b.recv(peer, bytesAt(in, int64(i)*handed, handed)))
+			handing = append(handing, b.recv(peer, bytesAt(in, int64(i)*handed, handed)))
 		}
 	}
 	first := make([]int, len(groups)) // of the places in far
@@ -87,17 +88,17 @@ func (b *builder) viaSwitches(size int64, put, take func(peer int, place Ref)) {
 	}
 	for s := 1; s < len(mine); s++ {
 		k := (me + s) % len(mine)
-		near = append(near, b.send(mine[k], bytesAt(out, start[k], int64(len(through[k]))*size)))
+		handing = append(handing, b.send(mine[k], bytesAt(out, start[k], int64(len(through[k]))*size)))
 	}
 	b.copy(bytesAt(out, start[me], handed), bytesAt(in, int64(me)*handed, handed))
-	b.wait(near...)
+	b.wait(handing...)
 
 	self := 0
 	for x, rank := range here {
 		if rank == b.Rank {
 			self = x
 		}
-		if b.Near[rank] == own {
+		if near[rank] == own {
 			continue
 		}
 		for i := range mine {
@@ -120,15 +121,19 @@ func (b *builder) viaSwitches(size int64, put, take func(peer int, place Ref)) {
 	}
 }
 
-func alltoallBySwitch(b *builder) {
-	b.viaSwitches(b.data(),
+func alltoallBySwitch(b *builder) { b.alltoallVia(b.Near) }
+
+func (b *builder) alltoallVia(near []int32) {
+	b.viaSwitches(near, b.data(),
 		func(peer int, place Ref) { b.copy(b.sendRef(int64(peer)*b.SCount, b.SCount), place) },
 		func(peer int, place Ref) { b.copy(place, b.incoming(peer)) })
 	b.own(b.sendRef(int64(b.Rank)*b.SCount, b.SCount), b.incoming(b.Rank))
 }
 
 // alltoallvBySwitch serves MPI_Alltoallv and MPI_Alltoallw. What goes from end to end is put on its way first.
-func alltoallvBySwitch(b *builder) {
+func alltoallvBySwitch(b *builder) { b.alltoallvVia(b.Near) }
+
+func (b *builder) alltoallvVia(near []int32) {
 	b.p.Limit = switchPlace - lengthBytes
 	for s := 1; s < b.Size; s++ { // FlagTake finds the transfers by this order
 		peer := (b.Rank - s + b.Size) % b.Size
@@ -139,7 +144,7 @@ func alltoallvBySwitch(b *builder) {
 		b.transfer(OpSend, peer, sendBlock(peer), FlagLong)
 	}
 	inside := func(place Ref) Ref { return bytesAt(place.Buf, place.Off+lengthBytes, place.Count-lengthBytes) }
-	b.viaSwitches(switchPlace,
+	b.viaSwitches(near, switchPlace,
 		func(peer int, place Ref) { b.short(sendBlock(peer), inside(place)) },
 		func(peer int, place Ref) {
 			b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagTake, Peer: int32(peer), X: inside(place), Y: recvBlock(peer)})

@@ -151,9 +151,10 @@ func (s *scenario) args(force string) Args {
 	if s.rng.IntN(2) == 0 || force == "shared" {
 		a.Shared = testPart
 	}
-	if s.rng.IntN(3) == 0 || force == "levels" {
+	if s.rng.IntN(3) == 0 || force == "levels" || force == "by_host" {
 		a.Levels = s.levels()
 		a.Switched = len(a.Levels) > 0 && s.rng.IntN(2) == 0
+		a.Several = s.rng.IntN(2) == 0 || force == "by_host"
 	}
 	if levels := s.levels(); len(levels) > 0 && (s.rng.IntN(3) == 0 || force == "by_switch") {
 		a.Near = levels[0]

@@ -96,6 +96,68 @@ func TestLevelsCross(t *testing.T) {
 	}
 }
 
+// Where everybody has something for everybody, what goes from host to host goes once for all ranks there.
+func TestAllToAllLevelsCross(t *testing.T) {
+	const n, perHost = 48, 8
+	const hosts = n / perHost
+	level := make([]uint32, n)
+	for rank := range level {
+		level[rank] = uint32(rank / perHost)
+	}
+	levels := Levels(level)
+	for _, c := range []struct {
+		kind  Kind
+		bytes int64
+		use   string
+		most  int
+	}{
+		{Allgather, 8, "levels", hosts * (hosts - 1)}, {Allgather, 256 << 10, "levels", hosts * (hosts - 1)},
+		{Alltoall, 8, "by_host", n * (hosts - 1)}, {Alltoall, hostBlock, "by_host", n * (hosts - 1)},
+	} {
+		var plans []*Plan
+		for rank := range n {
+			// the hosts have different numbers of processors
+			p, err := Compile(Args{Kind: c.kind, Rank: rank, Size: n, RCount: c.bytes, SCount: c.bytes, SType: byteOne.Type, RType: byteOne.Type,
+				CPUs: 1 << (rank / perHost), Several: true, Levels: levels})
+			if err != nil || p.Algorithm != c.use {
+				t.Fatalf("%v of %d bytes: %v %v", c.kind, c.bytes, p, err)
+			}
+			plans = append(plans, p)
+		}
+		if got := far(plans, levels[0]); got > c.most {
+			t.Errorf("%v of %d bytes: %d messages between hosts, at most %d are needed", c.kind, c.bytes, got, c.most)
+		}
+	}
+}
+
+// Hosts may have different numbers of processors: all ranks choose alike nevertheless.
+func TestHostsDiffer(t *testing.T) {
+	for _, perHost := range []int{1, 2, 8} {
+		n := 6 * perHost
+		level := make([]uint32, n)
+		for rank := range level {
+			level[rank] = uint32(rank / perHost)
+		}
+		for k := range Kinds {
+			for _, bytes := range []int64{1, 100, 1 << 10, 10 << 10, 100 << 10, 10 << 20} {
+				names := map[string]bool{}
+				for rank := range n {
+					a := Args{Kind: k, Rank: rank, Size: n, RCount: bytes, SCount: bytes, SType: byteOne.Type, RType: byteOne.Type, SizeClass: 10,
+						CPUs: 1 << (rank / perHost), Several: true, Commute: true, Levels: Levels(level)}
+					p, err := Compile(a)
+					if err != nil {
+						t.Fatal(err)
+					}
+					names[p.Algorithm] = true
+				}
+				if len(names) != 1 {
+					t.Errorf("%v of %d bytes, %d ranks on each host: %v", k, bytes, perHost, names)
+				}
+			}
+		}
+	}
+}
+
 // Long data cross to each switch once, and each host once, and nobody sends them to two others; short data cross to each switch once.
 func TestBcastPastSwitches(t *testing.T) {
 	const n, perHost = 24, 2

@@ -91,6 +91,7 @@ var algorithms = [Kinds][]algorithm{
 		{"gather_bcast", allgatherGatherBcast, always},
 		{"fan", fan(flat, allgatherGatherBcast), always},
 		{"shared", allgatherShared, piecewise((*Args).slotBytes)},
+		{"levels", allgatherLevels, inRuns},
 	},
 	Allgatherv: {
 		{"ring", allgathervRing, always},
@@ -105,6 +106,7 @@ var algorithms = [Kinds][]algorithm{
 		{"bruck", alltoallBruck, packable},
 		{"shared", alltoallShared, piecewise(blockPiece)},
 		{"by_switch", alltoallBySwitch, both(relayed, outOfPlace)},
+		{"by_host", alltoallByHost, both(byHosts, outOfPlace)},
 	},
 	Alltoallv: {
 		{"linear", alltoallvLinear, always},
@@ -218,6 +220,7 @@ var table = []rule{
 
 	{Allgather, 8, 4096, always, "shared"},
 	{Allgather, 64, anyBytes, (*Args).crowded, "shared"},
+	{Allgather, anyRanks, anyBytes, leveled, "levels"},
 	{Allgather, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Allgather, anyRanks, 8192, powerOfTwo, "recursive_doubling"},
 	{Allgather, anyRanks, 1024, always, "bruck"},
@@ -233,8 +236,9 @@ var table = []rule{
 	{Alltoall, 64, 32 << 10, (*Args).crowded, "shared"},
 	{Alltoall, 4, anyBytes, always, "linear"},
 	{Alltoall, 64, anyBytes, (*Args).crowded, "linear"},
-	{Alltoall, anyRanks, 256, always, "bruck"},
 	{Alltoall, anyRanks, switchBlock, relayed, "by_switch"},
+	{Alltoall, anyRanks, hostBlock, byHosts, "by_host"},
+	{Alltoall, anyRanks, 256, always, "bruck"},
 	{Alltoall, anyRanks, anyBytes, always, "linear"},
 	{Alltoallv, 64, anyBytes, (*Args).crowded, "shared"},
 	{Alltoallv, anyRanks, anyBytes, relayed, "by_switch"},

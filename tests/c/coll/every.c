@@ -5,7 +5,7 @@
 // run: n=7 args="150" env=SPX_COLL_BCAST=scatter_allgather env=SPX_COLL_ALLREDUCE=rabenseifner env=SPX_COLL_REDUCE=rabenseifner env=SPX_COLL_ALLTOALL=bruck env=SPX_COLL_GATHER=binomial env=SPX_COLL_SCATTER=binomial env=SPX_COLL_ALLGATHER=bruck env=SPX_COLL_SCAN=recursive_doubling env=SPX_COLL_REDUCE_SCATTER=pairwise timeout=120
 // run: n=6 args="150" env=SPX_COLL_BCAST=chain env=SPX_COLL_ALLREDUCE=recursive_doubling env=SPX_COLL_ALLTOALL=pairwise env=SPX_COLL_ALLGATHER=ring env=SPX_COLL_ALLGATHERV=ring env=SPX_COLL_SCAN=linear env=SPX_COLL_EXSCAN=linear env=SPX_COLL_BARRIER=dissemination timeout=120
 // run: n=16 args="150" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=120
-// run: n=17 args="150" env=SPX_COLL_ALLTOALL=by_switch env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=120
+// run: n=20 args="150" env=SPX_COLL_ALLTOALL=by_switch env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=120
 #include "../check.h"
 #include <stdlib.h>
 #include <string.h>
