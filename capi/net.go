@@ -16,6 +16,7 @@ import "C"
 import (
 	"crypto/tls"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -377,6 +378,7 @@ const complainAfter = 10 * time.Second
 func callUntil(p tcp.Process) {
 	s := &netState
 	began, pause, told := time.Now(), time.Millisecond, false
+	var why error // the latest that says more than that there was no answer: who rejects does not do so each time
 	if !beginCalling(p) {
 		return
 	}
@@ -387,10 +389,13 @@ func callUntil(p tcp.Process) {
 				return
 			}
 		}
+		if err != nil && (why == nil || !tcp.IsTimeout(err)) {
+			why = err
+		}
 		if err != nil && !told && time.Since(began) > complainAfter && !isGone(p) {
 			told = true
-			complain(unreached(addressOf(p.Number), err), fmt.Sprintf("%v cannot be reached at %v from %s (%v): %v%s",
-				describe(p), addressOf(p.Number), hostName(), addressOf(s.id.Self.Number).Addr(), err, cause(err)))
+			complain(unreached(addressOf(p.Number), why), fmt.Sprintf("%v%s cannot be reached at %v from %s (%v): %v%s",
+				describe(p), onHost(p), addressOf(p.Number), hostName(), addressOf(s.id.Self.Number).Addr(), why, cause(why)))
 		}
 		select {
 		case <-s.stop:
@@ -427,8 +432,8 @@ func lostWith(p tcp.Process, why syscall.Errno) {
 			endLost(p, why)
 		case n == int(complainAfter/most):
 			complain(fmt.Sprintf("the connection with %v is lost", describe(p)),
-				fmt.Sprintf("the connection with %v has broken (%s), and it cannot be reached at %v from %s (%v) any more: %v%s",
-					describe(p), broke(why), addressOf(p.Number), hostName(), addressOf(netState.id.Self.Number).Addr(), err, cause(err)))
+				fmt.Sprintf("the connection with %v%s has broken (%s), and it cannot be reached at %v from %s (%v) any more: %v%s",
+					describe(p), onHost(p), broke(why), addressOf(p.Number), hostName(), addressOf(netState.id.Self.Number).Addr(), err, cause(err)))
 		}
 		pause = min(2*pause, most)
 	}
@@ -437,8 +442,8 @@ func lostWith(p tcp.Process, why syscall.Errno) {
 // endLost ends the job: messages between this process and p, which both run, are lost.
 func endLost(p tcp.Process, why syscall.Errno) {
 	self := netState.id.Self
-	text := C.CString(fmt.Sprintf("the connection between %v at %v (%s) and %v at %v has broken (%s) although both run: messages are lost; %s",
-		describe(self), addressOf(self.Number).Addr(), hostName(), describe(p), addressOf(p.Number).Addr(), broke(why), causeOfLoss(why)))
+	text := C.CString(fmt.Sprintf("the connection between %v at %v (%s) and %v%s at %v has broken (%s) although both run: messages are lost; %s",
+		describe(self), addressOf(self.Number).Addr(), hostName(), describe(p), onHost(p), addressOf(p.Number).Addr(), broke(why), causeOfLoss(why)))
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
@@ -534,31 +539,42 @@ func endDiffering(p tcp.Process, theirs string) {
 
 // unreached says shortly what is out of reach: the host, where that is the cause.
 func unreached(at netip.AddrPort, err error) string {
-	for _, no := range []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, os.ErrDeadlineExceeded, syscall.ETIMEDOUT} {
+	for _, no := range []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EINVAL} {
 		if errors.Is(err, no) {
 			return fmt.Sprintf("%v cannot be reached (%v)", at.Addr(), no)
 		}
+	}
+	if tcp.IsTimeout(err) {
+		return fmt.Sprintf("%v cannot be reached (no answer in time)", at.Addr())
 	}
 	return fmt.Sprintf("%v cannot be reached", at)
 }
 
 func cause(err error) string {
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "; nobody listens there: has the process ended, or is this another host's address?"
-	case errors.Is(err, syscall.EACCES):
-		return "; a rule of the system forbids it (ip route, firewall): name another interface (--iface)"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "; there is no route: name the interface that leads there (--iface)"
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "; something drops the packets: a firewall between the hosts, or the wrong interface (--iface)"
-	case errors.Is(err, syscall.EMFILE):
-		return "; this process has all the descriptors that it may have (ulimit -n)"
-	case errors.Is(err, tcp.ErrKey), errors.Is(err, tcp.ErrTongue):
-		if netState.id.TLS {
-			return "; another program listens there, or passes on what it hears"
+	return tcp.Cause(err, tcp.Circumstances{TLS: netState.id.TLS, Networks: os.Getenv(service.EnvNetworks)})
+}
+
+// hostLimit is for how long the agent may think about the names of the hosts.
+const hostLimit = 2 * time.Second
+
+// onHost names the host of a process, which the agent knows.
+func onHost(p tcp.Process) string {
+	number := procOf(p.Number).host
+	if number == C.spx_segment.host {
+		return " on this host"
+	}
+	var list []service.Host
+	if conn, err := service.Dial(world.me.Job); err == nil {
+		defer conn.Close()
+		defer time.AfterFunc(hostLimit, conn.Hang).Stop()
+		if conn.Send(&service.Message{Kind: service.Hosts, FD: -1}) == nil {
+			if answer, err := conn.Receive(); err == nil && answer.Class == 0 {
+				json.Unmarshal([]byte(answer.Text), &list) //nolint:errcheck // then it is not known
+			}
 		}
-		return "; another program listens there"
+	}
+	if int(number) < len(list) {
+		return " on host " + list[number].Name
 	}
 	return ""
 }

@@ -6,15 +6,27 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/reach"
 )
+
+// What the kernel says of this host's interfaces, addresses and routes (netlink). Package reach chooses from what all hosts say (agree.go); where a host is alone with the choice, it is made here.
 
 // nameLimit is how long the name service may take to tell another host's address, where that is asked at all.
 const nameLimit = 2 * time.Second
 
-// chooseAddress is where the processes of this host listen, when those of other hosts are to reach them.
+// mostRoutes bounds what of a routing table is told to the host that chooses: a host with more is a router of the internet.
+const mostRoutes = 512
+
+// chooseAddress is where the processes of this host listen, when those of other hosts are to reach them, and nobody has said so yet.
 func (a *agent) chooseAddress() (netip.Addr, error) {
 	local := interfaceAddresses()
 	if a.spec.Iface != "" {
@@ -23,22 +35,31 @@ func (a *agent) chooseAddress() (netip.Addr, error) {
 	if !a.several() {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
 	}
-	if fields := strings.Fields(os.Getenv("SSH_CONNECTION")); a.self > 0 && len(fields) == 4 { // client, its port, this host, its port
-		if at, err := netip.ParseAddr(fields[2]); err == nil && slices.ContainsFunc(local, func(l localAddress) bool { return l.addr == at }) && !at.IsLoopback() {
-			return at, nil
-		}
+	if at := a.sshAddress(local); at.IsValid() {
+		return at, nil
 	}
 	for _, other := range a.towards() {
 		if at, ok := routeTo(other); ok {
 			return at, nil
 		}
 	}
-	for _, l := range local {
-		if usable(l.addr) {
-			return l.addr, nil
-		}
+	p, err := reach.Choose([]reach.Host{{Name: a.host, Addresses: local}}, "", 0)
+	if err != nil {
+		return netip.Addr{}, err
 	}
-	return netip.Addr{}, fmt.Errorf("no interface of host %s has an address by which other hosts could reach it; --iface names one", a.host)
+	return p.At[0], nil
+}
+
+// sshAddress is that to which ssh has come, where this agent was started so.
+func (a *agent) sshAddress(local []reach.Address) (at netip.Addr) {
+	fields := strings.Fields(os.Getenv("SSH_CONNECTION"))
+	if a.self == 0 || len(fields) != 4 { // client, its port, this host, its port
+		return at
+	}
+	if to, err := netip.ParseAddr(fields[2]); err == nil && reach.Usable(to) && slices.ContainsFunc(local, func(l reach.Address) bool { return l.Addr == to }) {
+		return to
+	}
+	return at
 }
 
 // towards are addresses of other hosts, those first that are likely to be reached directly.
@@ -73,55 +94,128 @@ func boolInt(b bool) int {
 
 // routeTo is this host's address on the way to another: the kernel's choice, for which nothing is sent.
 func routeTo(other netip.Addr) (netip.Addr, bool) {
-	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(other.Unmap(), 9)))
-	if err != nil {
+	list, err := netlink.RouteGet(net.IP(other.Unmap().AsSlice()))
+	if err != nil || len(list) == 0 {
 		return netip.Addr{}, false
 	}
-	defer c.Close()
-	at := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
-	return at, usable(at)
+	at, _ := netip.AddrFromSlice(list[0].Src)
+	return at.Unmap(), reach.Usable(at.Unmap())
 }
 
-func usable(a netip.Addr) bool {
-	return !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsUnspecified()
+// describe is what this host says of itself.
+func (a *agent) describe() reach.Host {
+	h := reach.Host{Name: a.host, Addresses: interfaceAddresses(), Routes: routes()}
+	h.Near = a.sshAddress(h.Addresses)
+	return h
 }
 
-// A local address, with its interface and network.
-type localAddress struct {
-	iface   string
-	addr    netip.Addr
-	network netip.Prefix
-}
+// unfit are addresses that the kernel is about to drop, or has not tried yet.
+const unfit = unix.IFA_F_TENTATIVE | unix.IFA_F_DADFAILED | unix.IFA_F_DEPRECATED | unix.IFA_F_TEMPORARY
 
-func interfaceAddresses() (out []localAddress) {
-	list, _ := net.Interfaces()
-	for _, i := range list {
-		if i.Flags&net.FlagUp == 0 {
-			continue
-		}
-		addrs, _ := i.Addrs()
-		for _, a := range addrs {
-			if p, err := netip.ParsePrefix(a.String()); err == nil {
-				out = append(out, localAddress{i.Name, p.Addr().Unmap(), p.Masked()})
+// interfaceAddresses are those of interfaces that are up and have a carrier, IPv4 first.
+func interfaceAddresses() (out []reach.Address) {
+	links, _ := netlink.LinkList()
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		for _, l := range links {
+			of := l.Attrs()
+			if of.Flags&net.FlagUp == 0 || of.OperState == netlink.OperDown || of.OperState == netlink.OperLowerLayerDown {
+				continue
+			}
+			list, _ := netlink.AddrList(l, family)
+			for _, x := range list {
+				at, ok := netip.AddrFromSlice(x.IP)
+				bits, _ := x.Mask.Size()
+				if !ok || x.Flags&unfit != 0 {
+					continue
+				}
+				p := netip.PrefixFrom(at.Unmap(), bits)
+				out = append(out, reach.Address{Iface: of.Name, Addr: p.Addr(), Network: p.Masked(), Speed: speedOf(of.Name), Inner: isInner(l, links)})
 			}
 		}
 	}
 	return out
 }
 
-func sharesNetwork(a netip.Addr, local []localAddress) bool {
-	return slices.ContainsFunc(local, func(l localAddress) bool { return usable(l.addr) && l.network.Contains(a) })
+// speedOf is an interface's speed in Mbit/s; 0: it does not say.
+func speedOf(iface string) int {
+	text, err := os.ReadFile(filepath.Join("/sys/class/net", iface, "speed"))
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }
 
-// named is the address that --iface means: of an interface, or in a network.
-func named(iface string, local []localAddress) (netip.Addr, error) {
-	network, err := netip.ParsePrefix(iface)
+// isInner: a tunnel, or a bridge that has only the ports of containers and virtual machines, or none.
+func isInner(l netlink.Link, all []netlink.Link) bool {
+	if l.Attrs().Flags&net.FlagPointToPoint != 0 {
+		return true
+	}
+	return l.Type() == "bridge" && !slices.ContainsFunc(all, func(port netlink.Link) bool {
+		return port.Attrs().MasterIndex == l.Attrs().Index && port.Type() != "veth" && port.Type() != "tuntap" && port.Type() != "tun"
+	})
+}
+
+// routes are those of the main table.
+func routes() (out []reach.Route) {
+	names := map[int]string{}
+	links, _ := netlink.LinkList()
+	for _, l := range links {
+		names[l.Attrs().Index] = l.Attrs().Name
+	}
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		n := 0
+		netlink.RouteListFilteredIter(family, &netlink.Route{}, 0, func(r netlink.Route) bool { //nolint:errcheck // what has come counts
+			if way, ok := asRoute(&r, family, names); ok {
+				out = append(out, way)
+				n++
+			}
+			return n < mostRoutes
+		})
+	}
+	return out
+}
+
+func asRoute(r *netlink.Route, family int, names map[int]string) (out reach.Route, ok bool) {
+	out.To = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	if family == netlink.FAMILY_V6 {
+		out.To = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	}
+	if r.Dst != nil {
+		at, _ := netip.AddrFromSlice(r.Dst.IP)
+		bits, _ := r.Dst.Mask.Size()
+		out.To = netip.PrefixFrom(at.Unmap(), bits)
+	}
+	out.Metric = r.Priority
+	switch r.Type {
+	case unix.RTN_UNICAST:
+		index := r.LinkIndex
+		if len(r.MultiPath) > 0 {
+			index = r.MultiPath[0].LinkIndex
+		}
+		out.Iface = names[index]
+		return out, out.To.IsValid() && out.Iface != ""
+	case unix.RTN_BLACKHOLE, unix.RTN_UNREACHABLE, unix.RTN_PROHIBIT: // without an interface of its own
+		return out, out.To.IsValid()
+	}
+	return out, false
+}
+
+func sharesNetwork(a netip.Addr, local []reach.Address) bool {
+	return slices.ContainsFunc(local, func(l reach.Address) bool { return reach.Usable(l.Addr) && l.Network.Contains(a) })
+}
+
+// named is the address that --iface means on this host.
+func named(iface string, local []reach.Address) (netip.Addr, error) {
+	if list := reach.Named(iface, local); len(list) > 0 {
+		return list[0].Addr, nil
+	}
 	var have []string
 	for _, l := range local {
-		if l.iface == iface || err == nil && network.Contains(l.addr) {
-			return l.addr, nil
-		}
-		have = append(have, fmt.Sprintf("%s %v", l.iface, l.addr))
+		have = append(have, fmt.Sprintf("%s %v", l.Iface, l.Addr))
 	}
 	return netip.Addr{}, fmt.Errorf("--iface %s: no interface that is up has that name or an address in that network; there are: %s", iface, strings.Join(have, ", "))
 }

@@ -92,6 +92,7 @@ type agent struct {
 	// several hosts
 	self      int        // number of this one
 	address   netip.Addr // on which its processes listen
+	places    places
 	others    []*elsewhere
 	printing  sync.WaitGroup    // of their output
 	addresses []control.Address // where processes of all hosts listen

@@ -18,6 +18,7 @@ import (
 	"libspx/launch/control"
 	"libspx/launch/job"
 	"libspx/launch/process"
+	"libspx/launch/reach"
 	"libspx/launch/service"
 	"libspx/net/tcp"
 )
@@ -175,7 +176,7 @@ func addressHere(address string) (netip.AddrPort, bool) {
 		return netip.AddrPort{}, false
 	}
 	own := at.AddrPort().Addr().Unmap()
-	here := own.IsLoopback() || slices.ContainsFunc(interfaceAddresses(), func(l localAddress) bool { return l.addr == own })
+	here := own.IsLoopback() || slices.ContainsFunc(interfaceAddresses(), func(l reach.Address) bool { return l.Addr == own })
 	return netip.AddrPortFrom(own, uint16(at.Port)), here
 }
 

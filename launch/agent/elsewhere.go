@@ -23,6 +23,7 @@ import (
 	"libspx/launch/hosts"
 	"libspx/launch/job"
 	"libspx/launch/output"
+	"libspx/launch/reach"
 )
 
 // The other hosts of a job, as the agent sees them that decides. Each has an agent of its own (outpost.go), started by ssh or its like, whose
@@ -41,6 +42,8 @@ type elsewhere struct {
 	how    string        // then: how
 	fate   string        // how it was lost
 	beat   netip.AddrPort
+	reach  *reach.Host // what it has said of its interfaces; nil: nothing yet
+	at     netip.Addr  // where its processes listen, as was chosen from that
 	ready  bool
 	made   bool // all its processes have been made
 	gone   bool
@@ -300,6 +303,8 @@ func (a *agent) heard(h *elsewhere, m *control.Message) {
 	switch {
 	case m == nil:
 		a.lost(h)
+	case m.Reach != nil:
+		a.describedBy(h, m.Reach)
 	case m.Ready != nil:
 		a.isReady(h, m.Ready)
 	case m.Facts != nil:
@@ -694,8 +699,8 @@ func (w *window) close() {
 // ownAddresses are those by which this host may be reached.
 func ownAddresses() (out []netip.Addr) {
 	for _, l := range interfaceAddresses() {
-		if usable(l.addr) {
-			out = append(out, l.addr)
+		if reach.Usable(l.Addr) && !l.Inner {
+			out = append(out, l.Addr)
 		}
 	}
 	return out

@@ -72,18 +72,15 @@ func (a *agent) openHeartbeat() error {
 	if !a.several() {
 		return nil
 	}
-	if !a.address.IsValid() {
-		at, err := a.chooseAddress()
-		if err != nil {
-			return err
-		}
-		a.address = at
+	at, err := a.beatAddress()
+	if err != nil {
+		return err
 	}
 	ports, err := portsOf(a.spec.Programs[0].Env)
 	if err != nil {
 		return err
 	}
-	fd, port, err := ports.listen(a.address, datagrams)
+	fd, port, err := ports.listen(at, datagrams)
 	if err != nil {
 		return err
 	}
@@ -96,7 +93,7 @@ func (a *agent) openHeartbeat() error {
 		unix.Close(bell)
 		bell = above
 	}
-	a.beating = &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(a.address, port), self: a.self, job: a.segment.JobID(), key: a.segment.Key(), began: time.Now(), tell: func(e any) { a.inbox.put(e) }}
+	a.beating = &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(at, port), self: a.self, job: a.segment.JobID(), key: a.segment.Key(), began: time.Now(), tell: func(e any) { a.inbox.put(e) }}
 	return nil
 }
 

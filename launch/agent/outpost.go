@@ -140,6 +140,7 @@ type decided struct{ m *control.Message }
 
 // part is run for the processes of this host.
 func (a *agent) part(settle func() error, begin func()) int {
+	a.askPlace()
 	err := settle()
 	ready := &control.Ready{}
 	if err != nil {
@@ -156,6 +157,7 @@ func (a *agent) part(settle func() error, begin func()) int {
 	if err != nil {
 		return job.StatusFailed
 	}
+	a.hearEarly()
 	go a.hearUp()
 	for !a.met && !a.done {
 		a.poll(a.timeout())

@@ -421,6 +421,9 @@ func newEnvironment(a *agent) *environment {
 		e.common = append(e.common, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}
 	e.common = append(e.common, a.tracing.environment()...)
+	if a.places.networks != "" {
+		e.common = append(e.common, service.EnvNetworks+"="+a.places.networks)
+	}
 	for n, p := range a.spec.Programs {
 		base := append(append([]string(nil), p.Env...), e.common...)
 		size, here := e.sizes(p.World)

@@ -22,6 +22,7 @@ import (
 	"libspx/cluster/manage"
 	"libspx/cluster/start"
 	"libspx/launch/job"
+	"libspx/launch/reach"
 )
 
 func init() {
@@ -32,7 +33,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 7
+const Version = 8
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -136,18 +137,20 @@ type Message struct {
 	Stopped int   // from the agent: the signal that stops has been passed on
 	Done    *Done // from the agent, last
 
-	Ready   *Ready     // from another host: its part of the job can start, or cannot
-	Beats   *Beats     // to it: how the agents will hear of each other
-	Start   []Address  // to it: all are ready; where every process listens
-	Hosts   *Hosts     // to it: hosts have been added
-	Present []Entry    // to one that was added: who is there
-	Event   job.Event  // from it: what has happened to its processes
-	Action  job.Action // to it: what has been decided
-	Survey  int        // to it: how are things? Numbers are not given twice
-	Facts   *Facts     // from it: the answer
-	Output  *Output    // from it: what its processes have written
-	Input   *Input     // to it: standard input
-	Taken   *Taken     // both ways: so much of it was passed on
+	Reach   *reach.Host // from another host, first: by what others may reach it
+	Place   *Place      // to it: what was chosen from that
+	Ready   *Ready      // from another host: its part of the job can start, or cannot
+	Beats   *Beats      // to it: how the agents will hear of each other
+	Start   []Address   // to it: all are ready; where every process listens
+	Hosts   *Hosts      // to it: hosts have been added
+	Present []Entry     // to one that was added: who is there
+	Event   job.Event   // from it: what has happened to its processes
+	Action  job.Action  // to it: what has been decided
+	Survey  int         // to it: how are things? Numbers are not given twice
+	Facts   *Facts      // from it: the answer
+	Output  *Output     // from it: what its processes have written
+	Input   *Input      // to it: standard input
+	Taken   *Taken      // both ways: so much of it was passed on
 
 	Attach *Arrival // from a host that has found the system of which it is to run a cluster, before the Job
 
@@ -278,6 +281,13 @@ type Arrival struct {
 	Host     string
 	Cluster  string
 	Declared []Declared // all parts
+}
+
+// Place says by which of its addresses a host is reached.
+type Place struct {
+	At       netip.Addr // where its processes listen
+	Beat     netip.Addr // where its agent takes heartbeats; not valid: there, too
+	Networks string     // others that all hosts are in; empty: there are none
 }
 
 // Ready says that a host's part of a job can start.

@@ -18,6 +18,7 @@ const (
 	EnvParent     = "SPX_PARENT"
 	EnvListen     = "SPX_LISTEN"
 	EnvVaults     = "SPX_VAULTS"
+	EnvNetworks   = "SPX_NETWORKS"
 )
 
 // AgentName is what the agent is called in the list of processes.

@@ -34,6 +34,12 @@ var beds int // so far
 // newBed makes n hosts, which go with the test.
 func newBed(t testing.TB, n int) *bed {
 	t.Helper()
+	return newBedBy(t, n, func(name string) []string { return []string{"up", name} })
+}
+
+// newBedBy makes them by the words of scripts/hosts, behind which their number stands.
+func newBedBy(t testing.TB, n int, words func(name string) []string) *bed {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
@@ -42,7 +48,7 @@ func newBed(t testing.TB, n int) *bed {
 	}
 	beds++
 	b := &bed{t: t, n: n, name: fmt.Sprintf("s%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
-	out, err := exec.Command(script(), "up", b.name, fmt.Sprint(n)).CombinedOutput()
+	out, err := exec.Command(script(), append(words(b.name), fmt.Sprint(n))...).CombinedOutput()
 	if err != nil {
 		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
 	}

@@ -1,10 +1,13 @@
 /* links.c - links between switches that take time: frames that come out of one tap go into the other one of its pair, later.
  *   links MICROSECONDS TAP TAP [TAP TAP ...]
+ * With LINKS_MBIT in the environment the taps say that they have that speed.
  * Makes the taps in the network namespace in which it runs. When they are there it goes on in the background, until it is killed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_tun.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <poll.h>
 #include <stdint.h>
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +39,22 @@ static uint64_t now_us(void)
   return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+static void set_speed(const char *name, const char *mbit)
+{
+  struct ethtool_cmd c = {.cmd = ETHTOOL_GSET};
+  struct ifreq r = {.ifr_data = (void *)&c};
+  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
+  int err = ioctl(fd, SIOCETHTOOL, &r);
+  c.cmd = ETHTOOL_SSET;
+  ethtool_cmd_speed_set(&c, (uint32_t)strtoul(mbit, NULL, 10));
+  if (err != 0 || ioctl(fd, SIOCETHTOOL, &r) != 0) {
+    fprintf(stderr, "links: %s: its speed cannot be set: %s\n", name, strerror(errno));
+    exit(1);
+  }
+  close(fd);
+}
+
 static int tap(const char *name)
 {
   struct ifreq r = {.ifr_flags = IFF_TAP | IFF_NO_PI};
@@ -44,6 +64,7 @@ static int tap(const char *name)
     fprintf(stderr, "links: %s: %s\n", name, strerror(errno));
     exit(1);
   }
+  if (getenv("LINKS_MBIT")) set_speed(name, getenv("LINKS_MBIT"));
   return fd;
 }
 
