@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		err = enemies[words[0]](list, words[1:of])
 	}
 	if err != nil {
-		fmt.Println("error:", err)
+		fmt.Println("error:", strings.ReplaceAll(err.Error(), "\n", "; "))
 		os.Exit(1)
 	}
 }

@@ -59,6 +59,9 @@ func (p *process) line() string {
 	if err != nil {
 		p.t.Fatalf("%s: %q, %v", p.cmd.Args[0], text, err)
 	}
+	if strings.HasPrefix(text, "error:") {
+		p.t.Fatal(text)
+	}
 	return strings.TrimSpace(text)
 }
 

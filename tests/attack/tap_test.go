@@ -71,12 +71,15 @@ func tap(list []target, knows []string) error {
 	bufio.NewReader(os.Stdin).ReadString('\n') //nolint:errcheck // the end is a word as well
 	n, err := w.replay()
 	w.mu.Lock()
-	if err = errors.Join(append(w.mistakes, err)...); err == nil {
-		fmt.Println("done", words(w.counts), "conversations", n)
-	}
+	err = errors.Join(append(w.mistakes, err)...)
+	text := words(w.counts)
 	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	fmt.Println("done", text, "conversations", n)
 	io.Copy(io.Discard, os.Stdin) //nolint:errcheck // until the job is over: its connections pass here
-	return err
+	return nil
 }
 
 func (w *wiretap) count(kind string, err error) {
@@ -108,7 +111,7 @@ func (w *wiretap) listen(c net.Conn, of target) {
 		w.mu.Unlock()
 		c.Write(append(answer, taken))                      //nolint:errcheck // what the caller makes of it counts
 		c.SetReadDeadline(time.Now().Add(20 * time.Second)) //nolint:errcheck // it is a TCP connection
-		if n, err := c.Read(hello); n > 0 || err != io.EOF {
+		if n, err := c.Read(hello); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 			w.count("keyless", fmt.Errorf("rank %d says %d bytes to who is not rank %d (%v)", pair[0], n, pair[1], err))
 			return
 		}
