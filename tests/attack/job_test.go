@@ -27,12 +27,14 @@ type process struct {
 	out *bufio.Reader
 }
 
-func start(t *testing.T, c harness.Command) *process {
+func start(t *testing.T, c harness.Command, log ...io.Writer) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(c.Args[0], c.Args[1:]...)}
 	p.cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(harness.Build(t), "lib")), c.Env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.cmd.Stderr = os.Stderr
+	if p.cmd.Stderr = os.Stderr; len(log) > 0 {
+		p.cmd.Stderr = log[0]
+	}
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -165,12 +167,12 @@ func scenes(t *testing.T, test func(t *testing.T, s scene)) {
 	})
 }
 
-// begin starts the job of a scene, and returns where its ranks listen, and the file of its counters.
-func (s scene) begin(t *testing.T) (p *process, list []target, counters string) {
+// begin starts the job of a scene, and returns where its ranks listen, and the file of its counters. log: where what it says of itself goes.
+func (s scene) begin(t *testing.T, log ...io.Writer) (p *process, list []target, counters string) {
 	t.Helper()
 	counters = filepath.Join(t.TempDir(), "counters")
 	s.job.Env = append(s.job.Env, "SPX_COUNTERS="+counters)
-	p = start(t, s.job)
+	p = start(t, s.job, log...)
 	var words []string
 	for range ranks {
 		words = append(words, strings.Fields(p.line())...)

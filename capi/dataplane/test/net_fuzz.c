@@ -14,7 +14,7 @@
 #include "../stat.h"
 
 enum {
-  CASES = 4000,
+  CASES = 1500,
   PROCS = 4,
   BAD = 1,   /* the process that says what it should not */
   AWAY = 2,  /* is reached through others, or not at all */
