@@ -33,7 +33,7 @@ func eavesdrop(list []target, knows []string) error {
 		return err
 	}
 	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 20}) //nolint:errcheck // the test has a limit of its own
-	said := map[string][]string{} // by where it goes
+	said := map[string][]string{}                                                         // by where it goes
 	b := make([]byte, 65536)
 	for enough, end := 0, time.Now().Add(30*time.Second); enough < 2; {
 		if time.Now().After(end) {

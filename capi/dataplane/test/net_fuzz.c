@@ -2,7 +2,7 @@
  * are nearly right, among ones that are right; lengths, kinds, bytes and bits changed; records left out, doubled, cut off; portions on a further stream; greetings. Each case is a process of its own
  * with messages under way, which a seed decides. Nothing may follow but the end of that connection, or messages as the records say: another process's message still comes, and is answered.
  *
- *   net_fuzz [FIRST [N]]   with the seeds from FIRST on; SPX_FUZZ_CASES=N without */
+ *   net_fuzz [FIRST [N]]   one case, or N, with the seeds from FIRST on */
 // sources: @job
 // sanitize: address,undefined
 // timeout: 300
@@ -16,9 +16,9 @@
 enum {
   CASES = 1500,
   PROCS = 4,
-  BAD = 1,   /* the process that says what it should not */
-  AWAY = 2,  /* is reached through others, or not at all */
-  GOOD = 3,  /* the one whose message has to come */
+  BAD = 1,  /* the process that says what it should not */
+  AWAY = 2, /* is reached through others, or not at all */
+  GOOD = 3, /* the one whose message has to come */
   STEPS = 150,
   ROOM = 4 << 20,
   IDS = 64
@@ -30,7 +30,8 @@ static uint64_t dice;
 static uint32_t below(uint32_t n) { return rnd(&dice) % n; }
 static bool once_in(uint32_t n) { return below(n) == 0; }
 
-static bool tame; /* the layer of records has hardly anything to say against what is said: the connection goes on for longer */
+static bool
+    tame; /* the layer of records has hardly anything to say against what is said: the connection goes on for longer */
 static int scene, ends[PROCS], further = -1; /* the played ends */
 static spx_comm *world, *apart;              /* apart: of GOOD and this process */
 
@@ -79,14 +80,16 @@ static void post(void)
   } else if (once_in(2))
     CHECK(spx_irecv(buf, count, t, from, tag, world, SPX_CTX_P2P, 0, r) == 0);
   else
-    CHECK(spx_isend(buf, count, t, BAD, tag < 0 ? 0 : tag, world, SPX_CTX_P2P, once_in(3) ? SPX_M_SYNC : SPX_M_STANDARD, 0, r) == 0);
+    CHECK(spx_isend(buf, count, t, BAD, tag < 0 ? 0 : tag, world, SPX_CTX_P2P, once_in(3) ? SPX_M_SYNC : SPX_M_STANDARD,
+                    0, r) == 0);
 }
 
 static void spx_routes_of_scene(void)
 {
   spx_routes *t = calloc(1, sizeof *t + PROCS * sizeof t->to[0]);
   t->n = PROCS;
-  for (uint32_t i = 0; i < PROCS; i++) t->to[i] = (spx_route){.kept = i != AWAY, .n = 2, .needs = {1, 1}, .via = {BAD, GOOD}};
+  for (uint32_t i = 0; i < PROCS; i++)
+    t->to[i] = (spx_route){.kept = i != AWAY, .n = 2, .needs = {1, 1}, .via = {BAD, GOOD}};
   spx_net_policy(true, true, 1, 0);
   spx_net_route(t);
 }
@@ -251,7 +254,8 @@ static void add_via(part *p, int depth)
 
 static part of_kind(spx_rec_kind kind, int depth)
 {
-  part p = {.ctx = world->ctx + (once_in(10) ? below(SPX_CTX_STEP) : SPX_CTX_P2P), .tag = (int32_t)below(4), .src = BAD};
+  part p = {
+      .ctx = world->ctx + (once_in(10) ? below(SPX_CTX_STEP) : SPX_CTX_P2P), .tag = (int32_t)below(4), .src = BAD};
   spx_rec_id id = some_id(), other = some_id();
   switch (kind) {
   case SPX_REC_EAGER: fill(&p, below(3000)); break;
@@ -340,9 +344,9 @@ static void say_record(bool spoil)
   case 3: rec->seq += once_in(2) ? 1 : rnd(&dice); break;
   case 4: rec->epoch = (uint16_t)rnd(&dice); break;
   case 5: bytes[below(n)] ^= (uint8_t)(1 << below(8)); break;
-  case 6: n = below(n); break;                /* cut off */
-  case 7: put(&to_say, bytes, n); break;      /* said twice */
-  case 8: n = 0; break;                       /* left out */
+  case 6: n = below(n); break;           /* cut off */
+  case 7: put(&to_say, bytes, n); break; /* said twice */
+  case 8: n = 0; break;                  /* left out */
   case 9: put_noise(&to_say, below(300)); break;
   default: break;
   }
@@ -359,8 +363,15 @@ static void say_other_payload(void)
   part p = of_kind(kind, 0);
   switch (below(4)) {
   case 0: p.n = below(p.n + 1); break;
-  case 1: if (p.n) p.data[below(p.n)] ^= (uint8_t)(1 << below(8)); break;
-  case 2: if (once_in(2)) p.tag = (int32_t)rnd(&dice); else p.src = (int32_t)rnd(&dice); break;
+  case 1:
+    if (p.n) p.data[below(p.n)] ^= (uint8_t)(1 << below(8));
+    break;
+  case 2:
+    if (once_in(2))
+      p.tag = (int32_t)rnd(&dice);
+    else
+      p.src = (int32_t)rnd(&dice);
+    break;
   default: p.ctx = once_in(2) ? rnd(&dice) : p.ctx ^ 1ull << below(64); break;
   }
   if (kind == SPX_REC_EAGER_SYNC && p.n < 16) p.n = 16;
@@ -377,8 +388,9 @@ static void say_portion(void)
   struct {
     uint32_t magic, n, index, gen;
     uint64_t at, none;
-  } h = {0x50585053u, once_in(tame ? 200 : 30) ? rnd(&dice) : 1 + below(tame ? 3000 : 90000), id.index, id.gen, 0,
-       once_in(tame ? 300 : 40)};
+  } h = {0x50585053u, once_in(tame ? 200 : 30) ? rnd(&dice) : 1 + below(tame ? 3000 : 90000),
+         id.index,    id.gen,
+         0,           once_in(tame ? 300 : 40)};
   if (!once_in(3)) h.at = once_in(tame ? 40 : 4) ? some_length() : below(tame ? 5000 : 130000);
   if (once_in(tame ? 300 : 40)) h.magic ^= 1u << below(32);
   if (!first) put(&beside, &seal, sizeof seal);
@@ -445,7 +457,8 @@ static void still_talks(void)
     for (ssize_t i = scene == RELAYS ? 16 : 0; i + SPX_LINE <= all; i += SPX_LINE) {
       spx_rec rec;
       memcpy(&rec, got + i, sizeof rec);
-      if (rec.kind == SPX_REC_EAGER && rec.tag == 78 && memcmp(got + i + sizeof rec, &answer, sizeof answer) == 0) return;
+      if (rec.kind == SPX_REC_EAGER && rec.tag == 78 && memcmp(got + i + sizeof rec, &answer, sizeof answer) == 0)
+        return;
     }
   }
   CHECK(!"the answer has been written");
@@ -501,9 +514,8 @@ static void one(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-  const char *many = getenv("SPX_FUZZ_CASES");
   uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-  uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : argc > 1 ? 1 : many ? strtoull(many, NULL, 0) : CASES;
+  uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : argc > 1 ? 1 : CASES;
   int wrong = 0;
   for (uint64_t seed = first; seed < first + n && wrong < 5; seed++) {
     pid_t pid = fork();
