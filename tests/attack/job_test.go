@@ -47,7 +47,9 @@ func start(t *testing.T, c harness.Command, log ...io.Writer) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watchdog := time.AfterFunc(3*time.Minute, func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) })
+	frames, _ := strconv.Atoi(os.Getenv("SPX_ATTACK_FRAMES"))
+	limit := 3*time.Minute + time.Duration(frames)*2*time.Millisecond // a call takes less than that by far
+	watchdog := time.AfterFunc(limit, func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) })
 	t.Cleanup(func() {
 		watchdog.Stop()
 		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it has ended, as a rule
@@ -154,17 +156,24 @@ type scene struct {
 
 const ranks = 4
 
-// scenes runs a test on one host, with the enemy on it, and on two, with the enemy on a third.
+// scenes runs a test on one host, with the enemy on it, and on two, with the enemy on a third, by IPv4 and by IPv6.
 func scenes(t *testing.T, test func(t *testing.T, s scene)) {
 	program := harness.Compile(t, "attack/target", []string{"testdata/target.c"})
 	t.Run("host", func(t *testing.T) {
 		test(t, scene{harness.Command{Args: harness.Spxrun(t, strconv.Itoa(ranks), program), Env: []string{"SPX_TRANSPORTS=tcp"}}, nil, "127.0.0.1"})
 	})
-	t.Run("network", func(t *testing.T) {
-		script, bed := hosts(t, 3)
-		test(t, scene{harness.Command{Args: []string{script, "on", bed + "1", filepath.Join(harness.Build(t), "bin/spxrun"), "--rsh", script + " rsh",
-			"-host", bed + "1:2," + bed + "2:2", "-n", strconv.Itoa(ranks), program}, Env: []string{"SPX_SPIN=0", "SPX_TRANSPORTS=tcp"}}, []string{script, "on", bed + "3"}, "10.77.0.3"})
-	})
+	for name, net := range map[string]struct{ iface, at string }{"network": {"10.77.0.0/24", "10.77.0.3"}, "ipv6": {"fd77::/64", "fd77::3"}} {
+		t.Run(name, func(t *testing.T) {
+			script, bed := hosts(t, 3)
+			for i := 1; i <= 3 && name == "ipv6"; i++ {
+				if out, err := exec.Command("ip", "-n", fmt.Sprint(bed, i), "addr", "add", fmt.Sprintf("fd77::%d/64", i), "dev", "eth0", "nodad").CombinedOutput(); err != nil {
+					t.Skipf("no IPv6 here: %v\n%s", err, out)
+				}
+			}
+			test(t, scene{harness.Command{Args: []string{script, "on", bed + "1", filepath.Join(harness.Build(t), "bin/spxrun"), "--rsh", script + " rsh", "--iface", net.iface,
+				"-host", bed + "1:2," + bed + "2:2", "-n", strconv.Itoa(ranks), program}, Env: []string{"SPX_SPIN=0", "SPX_TRANSPORTS=tcp"}}, []string{script, "on", bed + "3"}, net.at})
+		})
+	}
 }
 
 // begin starts the job of a scene, and returns where its ranks listen, and the file of its counters. log: where what it says of itself goes.
