@@ -14,7 +14,7 @@
 #include "../stat.h"
 
 enum {
-  CASES = 1500,
+  CASES = 1000,
   PROCS = 4,
   BAD = 1,  /* the process that says what it should not */
   AWAY = 2, /* is reached through others, or not at all */
