@@ -270,6 +270,10 @@ soak: build ## MESSAGES=100000000 messages over TCP while connections come and g
 storm: build ## the radar of examples/ while its processes and masters die for SECONDS=300, on one host, and on three that are off the network for moments (as root): nothing missing, nothing twice
 	@cd $(ROOT) && SPX_GATE_SECONDS=$(or $(SECONDS),300) $(GO) test -count=1 -timeout 0 -v -run 'TestRadarSurvives' ./tests/systems
 
+.PHONY: attack
+attack: build ## a job is called FRAMES=1000000 times by hellos that are nearly right, from the same host and from another one (as root): each is counted as what it is, and the job goes on
+	@cd $(ROOT) && SPX_ATTACK_FRAMES=$(or $(FRAMES),1000000) $(GO) test -count=1 -timeout 0 -v -run 'TestMutants' ./tests/attack
+
 .PHONY: sim
 sim: ## the failure machines under the seeded simulator, at most LIMIT long (0: as long as it takes): SCHEDULES=100000 SEED=1 LIMIT=60s
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run 'TestJobs|TestDeath|TestScenarios|TestMulticast' ./sim -schedules $${SCHEDULES:-100000} -seed $${SEED:-1} -limit $${LIMIT:-60s}

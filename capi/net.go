@@ -83,7 +83,7 @@ func startNet(info *startInfo) (err error) {
 		s.id.Ways += " SPX_TLS=1"
 		C.spx_net_sealed = true
 	}
-	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp, Short: noDescriptors,
+	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp, Short: noDescriptors, Refused: (*tcp.Refusals)(unsafe.Pointer(&C.spx_refused)),
 		DecideFurther: decideFurther, AdoptFurther: furtherConfirmed}
 	if s.listener, err = inheritedListener(); err != nil {
 		return fail(C.MPI_ERR_OTHER, "%v", err)
@@ -504,7 +504,7 @@ func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
 		noDescriptors(err)
 		c, verdict, err = tcp.Dial(addressOf(p.Number).String(), &s.id, p)
 	}
-	if s.id.TLS && errors.Is(err, tcp.ErrKey) {
+	if errors.Is(err, tcp.ErrKey) { // who answers is none of the job
 		s.server.Refused.Key.Add(1)
 	}
 	if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {

@@ -9,7 +9,6 @@ import (
 	"encoding/binary"
 	"os"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -62,13 +61,8 @@ func init() {
 	internals[C.SPX_IN_STOPPED] = halt
 }
 
-// halt ends the engine. a[0] and a[1] get what is left, for SPX_COUNTERS: goroutines, and call-outs that never came back; a[2] to a[5] who was refused
-// that had called this process over the network: strangers, those that meant a process of another time, those without the key, and those that were too slow.
+// halt ends the engine. a[0] and a[1] get what is left, for SPX_COUNTERS: goroutines, and call-outs that never came back.
 func halt(c *call) error {
-	r := &netState.server.Refused
-	for i, n := range []*atomic.Uint64{&r.Strangers, &r.Old, &r.Key, &r.Slow} {
-		*(*uint64)(unsafe.Pointer(&c.f.a[2+i])) = n.Load()
-	}
 	for _, f := range stopped {
 		f()
 	}

@@ -247,10 +247,12 @@ static bool enqueue(uint32_t from, uint8_t *bytes, uint32_t n)
 bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec)
 {
   if (!rx->ctrl) {
+    if (rec->tag < 0 || (uint32_t)rec->tag > SPX_CTRL_MAX - rec->len) return true; /* nonsense */
     rx->ctrl_size = rec->len + (uint32_t)rec->tag;
     rx->ctrl_n = 0;
-    if (rx->ctrl_size > SPX_CTRL_MAX || !(rx->ctrl = malloc(rx->ctrl_size ? rx->ctrl_size : 1))) return false;
+    if (!(rx->ctrl = malloc(rx->ctrl_size ? rx->ctrl_size : 1))) return false;
   }
+  if (rec->len > rx->ctrl_size - rx->ctrl_n) return true; /* nonsense */
   memcpy(rx->ctrl + rx->ctrl_n, rec->data, rec->len);
   if (rx->ctrl_n + rec->len < rx->ctrl_size) {
     rx->ctrl_n += rec->len;

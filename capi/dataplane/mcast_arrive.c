@@ -266,7 +266,8 @@ bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
   if (!from->piece) {
     from->piece_n = 0;
     from->piece_len = rec->len + (uint32_t)rec->tag;
-    if (rec->tag < 0 || from->piece_len > SPX_CTRL_MAX || !(from->piece = malloc(from->piece_len))) return false;
+    if (rec->tag < 0 || from->piece_len > SPX_CTRL_MAX) return true; /* nonsense */
+    if (!(from->piece = malloc(from->piece_len))) return false;
   }
   if (rec->len > from->piece_len - from->piece_n) return true; /* nonsense */
   if (from->piece_n + rec->len == from->piece_len) { /* the last: what was put together stays if there is no memory */

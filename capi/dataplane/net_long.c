@@ -133,18 +133,20 @@ void spx_long_written(spx_long_out *o, uint32_t n)
 
 /* ---- receiving ------------------------------------------------------------------------------------------------- */
 
+/* NULL: it is over, or has not as much left any more as was announced, because somebody else has sent to it. */
 static spx_request *receive_of(const spx_long_in *in, uint32_t peer)
 {
   spx_request *r = spx_stream_to(in->index, in->gen);
-  return r && r->peer == peer ? r : NULL;
+  return r && r->peer == peer && in->left <= (uint64_t)r->bytes - r->aux[1] ? r : NULL;
 }
 
 bool spx_long_begins(spx_long_in *in, uint32_t peer, const spx_rec *rec)
 {
   if (rec->ctx == 0 || rec->ctx > SPX_LONG_MOST || rec->ctx % SPX_LINE) return false;
   *in = (spx_long_in){.index = (uint32_t)rec->tag, .gen = (uint32_t)rec->src, .left = (uint32_t)rec->ctx};
-  const spx_request *r = receive_of(in, peer);
-  return !r || rec->ctx <= (uint64_t)r->bytes - r->aux[1];
+  const spx_request *r = spx_stream_to(in->index, in->gen);
+  if (!r || r->peer != peer) in->index = UINT32_MAX; /* one that gets this name meanwhile is not meant */
+  return !r || r->peer != peer || rec->ctx <= (uint64_t)r->bytes - r->aux[1];
 }
 
 int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *covered)

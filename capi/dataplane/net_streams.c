@@ -450,6 +450,7 @@ static bool count_read(spx_further *s, uint32_t n)
   if (s->b_n < sizeof s->b) return true;
   if (!fits(s)) return false;
   s->of = s->b.next;
+  if (!receive_of(s, &s->of)) s->of.index = UINT32_MAX; /* one that gets this name meanwhile is not meant */
   s->at = s->of.at;
   s->left = s->of.n;
   s->copies = false;

@@ -141,19 +141,22 @@ int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *se
   return MPI_SUCCESS;
 }
 
+spx_refusals spx_refused;
+
 /* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, what is left of them, and who was refused that
  * had called over the network. */
 static void write_counters(const spx_frame *f)
 {
   const char *path = spx_setting_text(SPX_SET_COUNTERS);
+  const spx_refusals *r = &spx_refused;
   char line[256];
   if (!*path) return;
-  int n = snprintf(
-      line, sizeof line,
-      "rank %u go_entries %llu goroutines %lld continuations %lld strangers %llu old %llu keyless %llu slow %llu\n",
-      spx_proc_of(spx_me)->world_rank, (unsigned long long)spx_go_entries, (long long)f->a[0].i, (long long)f->a[1].i,
-      (unsigned long long)f->a[2].u, (unsigned long long)f->a[3].u, (unsigned long long)f->a[4].u,
-      (unsigned long long)f->a[5].u);
+  int n = snprintf(line, sizeof line,
+                   "rank %u go_entries %llu goroutines %lld continuations %lld strangers %llu version %llu old %llu "
+                   "keyless %llu slow %llu\n",
+                   spx_proc_of(spx_me)->world_rank, (unsigned long long)spx_go_entries, (long long)f->a[0].i,
+                   (long long)f->a[1].i, (unsigned long long)r->strangers, (unsigned long long)r->version,
+                   (unsigned long long)r->old, (unsigned long long)r->keyless, (unsigned long long)r->slow);
   int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return;
   if (write(fd, line, (size_t)n) != n) perror(path);

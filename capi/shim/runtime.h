@@ -31,6 +31,13 @@ SPX_HIDDEN int spx_code_left(void);
 /* Sets this thread's detail text from bytes that need no NUL. */
 SPX_HIDDEN void spx_detail_bytes(const char *text, size_t len);
 
+/* ---- init.c ---- */
+/* Calls over the network that this process has refused, by why: tcp.Refusals, which the engine counts here. */
+typedef struct {
+  uint64_t strangers, version, old, keyless, slow;
+} spx_refusals;
+SPX_HIDDEN extern spx_refusals spx_refused;
+
 /* ---- abort.c ---- */
 /* A panic of the engine: prints job, rank, MPI call and text, if this process is the job's first to fail; ends the job. */
 SPX_HIDDEN _Noreturn void spx_crash(uint32_t fn, const char *text, size_t len);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dp.h"
+#include "runtime.h"
 #include "tool.h"
 
 typedef struct {
@@ -235,6 +236,39 @@ static const variable variables[] = {
      NONE,
      NULL,
      counted_net_further},
+    {{"spx_refused_strangers", "transfer",
+      "calls over the network that were refused: not of this job, or not of this protocol"},
+     COUNTER,
+     DETAIL,
+     NONE,
+     &spx_refused.strangers,
+     NULL},
+    {{"spx_refused_version", "transfer",
+      "calls over the network that were refused: of another version of the handshake"},
+     COUNTER,
+     DETAIL,
+     NONE,
+     &spx_refused.version,
+     NULL},
+    {{"spx_refused_old", "transfer",
+      "calls over the network that were refused: of or for an earlier or later process of that number"},
+     COUNTER,
+     DETAIL,
+     NONE,
+     &spx_refused.old,
+     NULL},
+    {{"spx_refused_keyless", "transfer", "calls over the network that were refused: without the key of the job"},
+     COUNTER,
+     DETAIL,
+     NONE,
+     &spx_refused.keyless,
+     NULL},
+    {{"spx_refused_slow", "transfer", "calls over the network that were given up: too slow, or too many at a time"},
+     COUNTER,
+     DETAIL,
+     NONE,
+     &spx_refused.slow,
+     NULL},
     {{"spx_rings_opened", "transfer", "rings that this process has opened to send through"},
      COUNTER,
      DETAIL,

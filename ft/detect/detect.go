@@ -110,6 +110,7 @@ type Machine struct {
 	seekAt  Time
 	tellAt  Time // the next Report
 	longest Time
+	again   uint64
 	ended   bool
 	pending Output
 }
@@ -137,6 +138,9 @@ func (m *Machine) Epoch() uint64 { return m.epoch }
 
 // Longest is the longest silence that has come to its end, of a host that is watched or of host 0: what the limit must exceed.
 func (m *Machine) Longest() Time { return m.longest }
+
+// Again counts messages that came after a later one of their sender: late ones, and such as somebody has recorded and says again.
+func (m *Machine) Again() uint64 { return m.again }
 
 // OutSet is the hosts that are out.
 func (m *Machine) OutSet() rankset.Set { return m.out }
@@ -175,6 +179,7 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	}
 	p := &m.peers[from]
 	if msg.number <= p.said { // late, or said again
+		m.again++
 		return m.take(now), nil
 	}
 	p.said = msg.number

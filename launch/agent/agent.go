@@ -629,7 +629,8 @@ func (a *agent) finish() int {
 		a.joined.leaving.Wait()
 	}
 	if a.beating != nil && a.spec.Verbose {
-		a.say(fmt.Sprintf("host %s: for at most %v nothing was heard of another host (%s is %v)", a.host, time.Duration(a.beating.longest.Load())*time.Microsecond, service.EnvHeartbeatLimit, a.beating.limit))
+		a.say(fmt.Sprintf("host %s: for at most %v nothing was heard of another host (%s is %v); %d datagrams were none of the job's or found no room, %d were late or said again",
+			a.host, time.Duration(a.beating.longest.Load())*time.Microsecond, service.EnvHeartbeatLimit, a.beating.limit, a.beating.strange.Load()+a.beating.dropped.Load(), a.beating.again.Load()))
 	}
 	a.cores.end(a) // gdb is a descendant, too
 	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {

@@ -37,6 +37,12 @@ const (
 	beatMost  = 1400 // a set of hosts or a report that is longer does not travel; the next is as good
 )
 
+// beatTurn is how many datagrams are taken in before the clock is looked at again: who sends them faster than they are read keeps no beat from going out.
+const beatTurn = 256
+
+// beatRoom is the room in bytes that the socket asks for.
+const beatRoom = 1 << 20
+
 // What the thread has found out: on spxrun's host that others are silent, on another that its own time is over.
 type (
 	silence struct {
@@ -59,7 +65,10 @@ type heartbeat struct {
 	tell     func(any)
 	machine  *detect.Machine
 
-	longest atomic.Int64 // silence so far, in microseconds
+	longest atomic.Int64  // silence so far, in microseconds
+	strange atomic.Uint64 // datagrams that no host of the job has sent to this one
+	dropped atomic.Uint64 // those that the kernel has dropped: such as it sees to be none of the job's, and such as found no room
+	again   atomic.Uint64 // those that came after a later one of their host: late, or said again by somebody
 
 	mu    sync.Mutex
 	gone  []int            // guarded by mu; hosts that have certainly ended, and the machine does not know yet
@@ -94,6 +103,7 @@ func (a *agent) openHeartbeat() error {
 		bell = above
 	}
 	a.beating = &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(at, port), self: a.self, job: a.segment.JobID(), key: a.segment.Key(), began: time.Now(), tell: func(e any) { a.inbox.put(e) }}
+	a.beating.sieve()
 	return nil
 }
 
@@ -187,6 +197,7 @@ func (h *heartbeat) run() {
 		h.mu.Unlock()
 		h.carryOut(h.machine.Tick(h.now()))
 		h.longest.Store(int64(h.machine.Longest()))
+		h.again.Store(h.machine.Again())
 	}
 }
 
@@ -198,22 +209,55 @@ func (h *heartbeat) timeout() int {
 	return int(max(0, at-h.now()+999) / 1000)
 }
 
-// receive takes what has come; what was not said by a host of the job is left aside.
+// receive takes what has come, beatTurn datagrams at most; what was not said by a host of the job is left aside. The rest is taken after the next look at the clock: the socket
+// is still readable.
 func (h *heartbeat) receive() {
 	var b [beatMost]byte
-	for {
-		n, _, err := unix.Recvfrom(h.fd, b[:], unix.MSG_DONTWAIT)
+	var about [dropBytes]byte
+	for range beatTurn {
+		n, more, _, _, err := unix.Recvmsg(h.fd, b[:], about[:], unix.MSG_DONTWAIT)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return
 		}
-		if from, text, ok := h.unseal(b[:n]); ok {
-			out, _ := h.machine.Receive(from, text, h.now()) // what has no meaning changes nothing
-			h.carryOut(out)
+		if more == dropBytes {
+			h.dropped.Store(uint64(binary.NativeEndian.Uint32(about[dropBytes-8:])))
 		}
+		from, text, ok := h.unseal(b[:n])
+		if !ok {
+			h.strange.Add(1)
+			continue
+		}
+		out, _ := h.machine.Receive(from, text, h.now()) // what has no meaning changes nothing
+		h.carryOut(out)
 	}
+}
+
+// dropBytes is what the kernel says with a datagram of those that it has dropped before: a header, and four bytes in eight.
+const dropBytes = unix.SizeofCmsghdr + 8
+
+// sieve has the kernel drop what does not name this job and this host: it takes no room from the others in the socket, and no turn. The proof is still looked at here. Without, all is taken in.
+func (h *heartbeat) sieve() {
+	const udpHeader = 8 // the filter sees the datagram from there on
+	words := []uint32{}
+	for i := 0; i < len(h.job); i += 4 {
+		words = append(words, binary.BigEndian.Uint32(h.job[i:]))
+	}
+	var self [4]byte
+	binary.LittleEndian.PutUint32(self[:], uint32(h.self))
+	at := []uint32{0, 4, 8, 12, beatHead - 4}
+	var code []unix.SockFilter
+	for i, word := range append(words, binary.BigEndian.Uint32(self[:])) {
+		code = append(code, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: udpHeader + at[i]},
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: word, Jt: 1},
+			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K})
+	}
+	code = append(code, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 16})
+	unix.SetsockoptSockFprog(h.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}) //nolint:errcheck // see above
+	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)                                                                    //nolint:errcheck // it counts only
+	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, beatRoom)                                                               //nolint:errcheck // there is some room
 }
 
 func (h *heartbeat) carryOut(out detect.Output) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,5 +113,134 @@ func TestHeartbeat(t *testing.T) {
 	case e := <-found[0]:
 		t.Errorf("host 0: %+v", e)
 	default:
+	}
+}
+
+// throw sends datagrams to h from a socket of nobody's.
+func throw(t *testing.T, h *heartbeat, datagrams ...[]byte) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for _, b := range datagrams {
+		if err := unix.Sendto(fd, b, 0, sockaddr(h.at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// unread is how many datagrams a socket still holds; they are taken out.
+func unread(h *heartbeat) (n int) {
+	var b [beatMost]byte
+	for {
+		if _, _, err := unix.Recvfrom(h.fd, b[:], unix.MSG_DONTWAIT); err != nil {
+			return n
+		}
+		n++
+	}
+}
+
+// A turn takes in so many datagrams and no more, whatever waits: a beat that is due goes out. What nobody of the job has said is counted, and what was said before.
+func TestATurnIsBounded(t *testing.T) {
+	list, _ := beats(t, 2)
+	for _, h := range list {
+		h.key[0], h.peers = 7, []netip.AddrPort{list[0].at, list[1].at}
+	}
+	h := list[0]
+	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000}, h.now())
+	genuine := list[1].seal(0, []byte{2, 1, 1}) // an Echo, the first message of host 1
+	forged := list[1].seal(0, []byte{2, 9, 1})
+	forged[len(forged)-1] ^= 1
+	throw(t, h, genuine, genuine, genuine, forged, nil, []byte("heartbeat"), list[1].seal(1, []byte{2, 2, 1}))
+	h.receive()
+	if got := [2]uint64{h.strange.Load(), h.machine.Again()}; got != [2]uint64{4, 2} {
+		t.Errorf("%v datagrams are counted as nobody's, and as said again, want 4 and 2", got)
+	}
+	if n := unread(h); n != 0 {
+		t.Fatalf("%d datagrams are left", n)
+	}
+	const more = 20                                                  // the socket has room for so many above a turn
+	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1<<20) //nolint:errcheck // what finds no room is seen below
+	for range beatTurn + more {
+		throw(t, h, forged)
+	}
+	before := h.strange.Load()
+	h.receive()
+	if took, left := h.strange.Load()-before, unread(h); took != beatTurn || left != more {
+		t.Errorf("a turn has taken %d datagrams and left %d, want %d and %d", took, left, beatTurn, more)
+	}
+}
+
+// The kernel drops, and counts, what does not name the job and the host that is meant; with the others it says how many.
+func TestSieve(t *testing.T) {
+	list, _ := beats(t, 2)
+	for _, h := range list {
+		h.key[0], h.job, h.peers = 7, [16]byte{1, 2, 3, 15: 4}, []netip.AddrPort{list[0].at, list[1].at}
+	}
+	h := list[0]
+	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000}, h.now())
+	h.sieve()
+	right := list[1].seal(0, []byte{2, 1, 1})
+	var wrong [][]byte
+	for i := range beatHead {
+		if i < 16 || i >= 20 { // the bytes between say who sends
+			b := slices.Clone(right)
+			b[i] ^= 1
+			wrong = append(wrong, b)
+		}
+	}
+	wrong = append(wrong, nil, right[:beatHead-1])
+	throw(t, h, append(wrong, right)...)
+	h.receive()
+	if h.strange.Load() != 0 || h.dropped.Load() != uint64(len(wrong)) || h.machine.Again() != 0 {
+		t.Errorf("%d datagrams have come that nobody has sent, %d were dropped, want 0 and %d", h.strange.Load(), h.dropped.Load(), len(wrong))
+	}
+	throw(t, h, right)
+	if h.receive(); h.machine.Again() != 1 {
+		t.Error("the right datagram has not come")
+	}
+}
+
+// Two hosts hear of each other while somebody sends them, as fast as one can, what nobody has said and what they have said before: neither is taken for silent.
+func TestFloodOfDatagrams(t *testing.T) {
+	list, found := beats(t, 2)
+	b := &control.Beats{Period: 20 * time.Millisecond, Limit: 500 * time.Millisecond}
+	for _, h := range list {
+		h.key[0] = 7
+		b.At = append(b.At, h.at)
+	}
+	var recorded [][]byte
+	for to, h := range list {
+		recorded = append(recorded, list[1-to].seal(to, []byte{2, 0, 1}), append(h.job[:], 1, 2, 3)) // an Echo before the first, and nothing
+	}
+	for _, h := range list {
+		h.sieve()
+		h.start(b)
+	}
+	began, sent := time.Now(), 0
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for time.Since(began) < 4*b.Limit {
+		for i, text := range recorded {
+			unix.Sendto(fd, text, 0, sockaddr(list[i/2].at)) //nolint:errcheck // what is lost is sent again
+		}
+		sent += len(recorded)
+	}
+	for i, c := range found {
+		select {
+		case e := <-c:
+			t.Errorf("host %d: %+v", i, e)
+		default:
+		}
+		if strange, again := list[i].strange.Load()+list[i].dropped.Load(), list[i].again.Load(); strange == 0 || again == 0 {
+			t.Errorf("host %d has counted %d and %d of %d", i, strange, again, sent)
+		} else {
+			t.Logf("host %d: of %d datagrams to both, %d are counted as nobody's, %d as said again; silence at most %v", i, sent, strange, again, time.Duration(list[i].longest.Load())*time.Microsecond)
+		}
 	}
 }

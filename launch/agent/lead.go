@@ -59,6 +59,7 @@ func (a *agent) openToOthers() {
 		Decide:   func(tcp.Process) tcp.Verdict { return tcp.Taken },
 		Adopt:    func(c net.Conn, _ tcp.Process) { a.arrive(c) },
 		Failed:   func(tcp.Process) {},
+		Refused:  new(tcp.Refusals),
 		Refuse: func(from net.Addr, err error) {
 			a.inbox.put(turned{fmt.Sprintf("a call from %v was refused: it has not proved to have the key of the system %s (%v)", from, a.spec.Join.System, err)})
 		},
@@ -369,6 +370,5 @@ func (a *agent) refusals() uint64 {
 	if a.meeting == nil || a.meeting.server == nil {
 		return 0
 	}
-	r := &a.meeting.server.Refused
-	return r.Strangers.Load() + r.Old.Load() + r.Key.Load() + r.Slow.Load()
+	return a.meeting.server.Refused.Total()
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 )
 
 // A Process is one end: its number in the job, and which of the processes that have had this number.
@@ -44,7 +45,8 @@ func (e *WaysError) Error() string {
 
 // What is wrong with who calls, or with whom was called.
 var (
-	ErrStranger = errors.New("not a process of this job, or of this version")
+	ErrStranger = errors.New("not a process of this job, or not for this one")
+	ErrVersion  = errors.New("a handshake of another version: all processes of a job need the same libspx")
 	ErrOld      = errors.New("an earlier or later process of that number was meant")
 	ErrKey      = errors.New("the other end does not hold the job's key")
 	ErrTongue   = errors.New("the answer is none of this protocol")
@@ -56,7 +58,8 @@ const (
 	nonceBytes = 32
 	macBytes   = sha256.Size
 	waysBytes  = 16
-	helloBytes = 4 + 2 + 2 + 16 + 4*4 + nonceBytes + waysBytes
+	frontBytes = 4 + 2 // of the hello of every version
+	helloBytes = frontBytes + 2 + 16 + 4*4 + nonceBytes + waysBytes
 	mostWays   = 1000 // bytes of Ways that are told
 )
 
@@ -87,17 +90,32 @@ func (h *hello) encode() []byte {
 	return append(b, h.ways[:]...)
 }
 
-func decodeHello(b []byte) (h hello, ok bool) {
-	if len(b) != helloBytes || binary.LittleEndian.Uint32(b) != magic || binary.LittleEndian.Uint16(b[4:]) != version {
-		return h, false
+// readHello reads what a caller says first. Its first bytes say whether the rest is as long as here, so they are looked at before that is waited for. b is all that
+// was read of it.
+func readHello(s io.Reader, b *[helloBytes]byte) (h hello, err error) {
+	if _, err := io.ReadFull(s, b[:frontBytes]); err != nil {
+		return h, err
 	}
+	switch {
+	case binary.LittleEndian.Uint32(b[:]) != magic:
+		return h, ErrStranger
+	case binary.LittleEndian.Uint16(b[4:]) != version:
+		return h, ErrVersion
+	}
+	if _, err := io.ReadFull(s, b[frontBytes:]); err != nil {
+		return h, err
+	}
+	return decodeHello(b), nil
+}
+
+func decodeHello(b *[helloBytes]byte) (h hello) {
 	h.stream = binary.LittleEndian.Uint16(b[6:])
 	copy(h.job[:], b[8:])
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[24+4*i:]) }
 	h.from, h.to = Process{word(0), word(1)}, Process{word(2), word(3)}
 	copy(h.nonce[:], b[40:])
 	copy(h.ways[:], b[40+nonceBytes:])
-	return h, true
+	return h
 }
 
 func mac(key *[32]byte, role string, hello, nonce []byte) []byte {
@@ -193,7 +211,7 @@ func writeWays(s io.Writer, ways string) error {
 }
 
 // Answer is the handshake of the end that was called. decide is asked once it is proved who calls. Errors: that of the stream,
-// ErrStranger, ErrOld, ErrKey; then nothing that a stranger could use was said. As Call, it is not for an identity with TLS. A caller that was told Taken may have given up meanwhile: so it confirms, and
+// ErrStranger, ErrVersion, ErrOld, ErrKey; then nothing that a stranger could use was said. As Call, it is not for an identity with TLS. A caller that was told Taken may have given up meanwhile: so it confirms, and
 // Answer returns Taken without an error only then.
 func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (from Process, v Verdict, err error) {
 	_, from, _, v, err = respond(s, id, first(decide))
@@ -213,12 +231,11 @@ func first(decide func(from Process) Verdict) func(Process, uint16) Verdict {
 // respond is Answer for any identity, and returns the stream that goes on, and which of its pair's it is.
 func respond(s io.ReadWriter, id *Identity, decide func(from Process, stream uint16) Verdict) (t io.ReadWriter, from Process, stream uint16, v Verdict, err error) {
 	var said [helloBytes]byte
-	if _, err := io.ReadFull(s, said[:]); err != nil {
-		return s, from, 0, 0, err
-	}
-	h, ok := decodeHello(said[:])
+	h, err := readHello(s, &said)
 	switch {
-	case !ok || h.job != id.Job || h.to.Number != id.Self.Number || h.from.Number == id.Self.Number:
+	case err != nil:
+		return s, from, 0, 0, err
+	case h.job != id.Job || h.to.Number != id.Self.Number || h.from.Number == id.Self.Number:
 		return s, from, 0, 0, ErrStranger
 	case h.to.Life != id.Self.Life:
 		return s, from, 0, 0, ErrOld
@@ -234,7 +251,7 @@ func respond(s io.ReadWriter, id *Identity, decide func(from Process, stream uin
 	}
 	var proof [macBytes]byte
 	if _, err := io.ReadFull(s, proof[:]); err != nil {
-		return s, from, 0, 0, err
+		return s, from, 0, 0, unproved(err)
 	}
 	if !hmac.Equal(proof[:], mac(&id.Key, roleFrom, said[:], nonce[:])) {
 		return s, from, 0, 0, ErrKey
@@ -252,4 +269,13 @@ func respond(s io.ReadWriter, id *Identity, decide func(from Process, stream uin
 		_, err = io.ReadFull(s, word[:])
 	}
 	return s, h.from, h.stream, v, err
+}
+
+// unproved is the error of a caller that has given no proof. One that hangs up has seen that of this end, and takes it for none: the two keys differ. One
+// that stays and says nothing, or was given up here, may have the key.
+func unproved(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("%w: it has hung up on this end's proof (%v)", ErrKey, err)
+	}
+	return err
 }

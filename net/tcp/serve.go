@@ -17,6 +17,35 @@ const (
 	confirmation = 2 * time.Minute
 )
 
+// Refusals counts calls that were refused, by why.
+type Refusals struct {
+	Strangers atomic.Uint64 // nothing of this protocol, another job, another process meant
+	Version   atomic.Uint64 // of another version of this protocol
+	Old       atomic.Uint64 // of or for another process of that number, of an earlier or later time: also with the job's key
+	Key       atomic.Uint64 // without the job's key: a proof that is none, or hung up on the proof of this end
+	Slow      atomic.Uint64 // too slow, too many at a time, or broken off before anything was to be proved
+}
+
+// Total is how many there were.
+func (r *Refusals) Total() uint64 {
+	return r.Strangers.Load() + r.Version.Load() + r.Old.Load() + r.Key.Load() + r.Slow.Load()
+}
+
+// of is where a call is counted that has ended with err before anything was proved.
+func (r *Refusals) of(err error) *atomic.Uint64 {
+	switch {
+	case errors.Is(err, ErrStranger):
+		return &r.Strangers
+	case errors.Is(err, ErrVersion):
+		return &r.Version
+	case errors.Is(err, ErrOld):
+		return &r.Old
+	case errors.Is(err, ErrKey):
+		return &r.Key
+	}
+	return &r.Slow
+}
+
 // A Server answers calls.
 type Server struct {
 	Identity Identity
@@ -36,8 +65,8 @@ type Server struct {
 	// Refuse, if it is set, is told of calls that are counted below.
 	Refuse func(from net.Addr, err error)
 
-	// Refused counts calls: of strangers, of processes of another time, without the key, too slow or too many, or broken off.
-	Refused struct{ Strangers, Old, Key, Slow atomic.Uint64 }
+	// Refused counts the calls that were refused; nil: nobody does.
+	Refused *Refusals
 
 	mu       sync.Mutex
 	unproved []net.Conn // oldest first
@@ -125,19 +154,22 @@ func (s *Server) answer(c net.Conn) {
 	if err != nil && !proved && s.Refuse != nil {
 		s.Refuse(c.RemoteAddr(), err)
 	}
-	switch {
-	case err == nil:
-	case proved && verdict == Taken && number != 0:
-	case proved && verdict == Taken:
+	s.count(verdict, err, proved)
+	if err != nil && proved && verdict == Taken && number == 0 {
 		s.Failed(from)
-	case errors.Is(err, ErrStranger):
-		s.Refused.Strangers.Add(1)
-	case errors.Is(err, ErrOld):
+	}
+}
+
+// count counts a call that was not taken. That a connection exists already, or that messages take other ways, is no refusal.
+func (s *Server) count(v Verdict, err error, proved bool) {
+	switch {
+	case s.Refused == nil:
+	case v == Gone:
 		s.Refused.Old.Add(1)
-	case errors.Is(err, ErrKey):
-		s.Refused.Key.Add(1)
+	case err == nil:
+	case proved && v == Taken: // the caller has given it up
 	default:
-		s.Refused.Slow.Add(1)
+		s.Refused.of(err).Add(1)
 	}
 }
 
