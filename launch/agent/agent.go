@@ -18,8 +18,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -94,6 +94,9 @@ type agent struct {
 	address   netip.Addr // on which its processes listen
 	places    places
 	others    []*elsewhere
+	unsent    []*elsewhere // whose agents are to be started by others that are not ready yet
+	shells    shells
+	strayed   atomic.Bool       // the user knows that an agent was not started from where it should have been
 	printing  sync.WaitGroup    // of their output
 	addresses []control.Address // where processes of all hosts listen
 	made      bool              // the processes of this host are
@@ -107,6 +110,7 @@ type agent struct {
 
 	// on another host than spxrun's
 	up        *uplink
+	branches  branches
 	joined    *gathering // another launcher has started the processes
 	met       bool       // the others are known: the processes may start
 	targets   []int      // write ends of the pipes that out and err write to
@@ -531,8 +535,7 @@ func (a *agent) isRank(pid int) bool {
 			return true
 		}
 	}
-	is := func(h *elsewhere) bool { return h.cmd != nil && h.cmd.Process != nil && h.cmd.Process.Pid == pid }
-	return a.isExporter(pid) || a.isMaster(pid) || slices.ContainsFunc(a.others, is) || slices.ContainsFunc(a.growth.callers, is)
+	return a.isExporter(pid) || a.isMaster(pid) || a.shells.has(pid)
 }
 
 // step hands an event to the machine and carries out what it decides, here and on the other hosts.
@@ -624,6 +627,9 @@ func (a *agent) finish() int {
 	a.tellEnd(true)
 	if a.others != nil {
 		a.dismiss()
+	}
+	if a.up != nil {
+		a.endBranches()
 	}
 	if a.joined != nil {
 		a.joined.leaving.Wait()

@@ -2,25 +2,17 @@ package agent
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 
 	"libspx/launch/control"
-	"libspx/launch/hosts"
 	"libspx/launch/job"
 	"libspx/launch/output"
 	"libspx/launch/reach"
@@ -32,21 +24,22 @@ import (
 
 // elsewhere is the agent of another host.
 type elsewhere struct {
-	number int
-	name   string
-	cmd    *exec.Cmd     // by which this one has started it; nil: it has come by itself (join.go)
-	wait   func() string // for its end: how it came
-	conn   *control.Conn
-	box    outbox
-	ended  chan struct{} // closed when the command has ended
-	how    string        // then: how
-	fate   string        // how it was lost
-	beat   netip.AddrPort
-	reach  *reach.Host // what it has said of its interfaces; nil: nothing yet
-	at     netip.Addr  // where its processes listen, as was chosen from that
-	ready  bool
-	made   bool // all its processes have been made
-	gone   bool
+	number  int
+	name    string
+	link    *link         // by which this one has had it started; nil: it has come by itself (join.go)
+	starter int           // number of the host whose agent does that
+	wait    func() string // for its end: how it came
+	conn    *control.Conn
+	box     outbox
+	ended   chan struct{} // closed when the command has ended
+	how     string        // then: how
+	fate    string        // how it was lost
+	beat    netip.AddrPort
+	reach   *reach.Host // what it has said of its interfaces; nil: nothing yet
+	at      netip.Addr  // where its processes listen, as was chosen from that
+	ready   bool
+	made    bool // all its processes have been made
+	gone    bool
 
 	attached *guestCluster // it runs a cluster that was started by itself
 
@@ -58,6 +51,10 @@ type elsewhere struct {
 	askers map[uint64]*remote
 
 	asked atomic.Int32 // comparisons of its clock that are still to come
+
+	belowMu   sync.Mutex
+	below     map[int]*link // guarded by belowMu: to hosts whose agents its agent has started
+	belowOver bool          // guarded by belowMu: it starts no more
 }
 
 // fromHost is a message, or the end, of another host's agent.
@@ -68,102 +65,17 @@ type fromHost struct {
 
 // Limits on the end of other hosts, in time.
 const (
-	readyPatience = 5 * time.Second  // for hosts to be ready, before a terminal is told which are not
-	surveyLimit   = time.Second      // for an answer; who has none is left aside
-	dismissLimit  = 15 * time.Second // between Finish and their ends
+	surveyLimit  = time.Second      // for an answer; who has none is left aside
+	dismissLimit = 15 * time.Second // between Finish and their ends
 )
-
-// reach starts the agents of the other hosts and waits until all are ready, or one is not.
-func (a *agent) reach() error {
-	if _, err := beatsOf(a.spec.Programs[0].Env); err != nil {
-		return err
-	}
-	for n, name := range a.spec.Hosts {
-		if n == 0 {
-			continue
-		}
-		h := newElsewhere(n, name)
-		a.others = append(a.others, h)
-		if err := a.send(h); err != nil {
-			return fmt.Errorf("host %s: %v", name, err)
-		}
-	}
-	a.awaitReady()
-	return nil
-}
 
 func newElsewhere(number int, name string) *elsewhere {
 	return &elsewhere{number: number, name: name, ended: make(chan struct{}), window: newWindow(), askers: map[uint64]*remote{}}
 }
 
-// awaitReady waits until all other hosts are ready, or the job is being ended because one is not.
-func (a *agent) awaitReady() {
-	slow := time.Now().Add(readyPatience)
-	said := !term.IsTerminal(2)
-	for a.waitsFor(func(h *elsewhere) bool { return !h.ready }) && !a.machine.Ending() {
-		a.poll(a.timeout())
-		if said || time.Now().Before(slow) {
-			continue
-		}
-		said = true
-		var names []string
-		for _, h := range a.others {
-			if !h.gone && !h.ready {
-				names = append(names, h.name)
-			}
-		}
-		if len(names) > 0 {
-			a.say("waiting for " + strings.Join(names, ", "))
-		}
-	}
-}
-
 // waitsFor: some other host that is there is so.
 func (a *agent) waitsFor(is func(*elsewhere) bool) bool {
 	return slices.ContainsFunc(a.others, func(h *elsewhere) bool { return !h.gone && is(h) })
-}
-
-// send starts the agent of a host.
-func (a *agent) send(h *elsewhere) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if a.spec.Prefix != "" {
-		self = filepath.Join(a.spec.Prefix, "bin/spxrun")
-	}
-	words := hosts.Shell(a.spec.Rsh, h.name, "exec "+hosts.Quote(self)+" "+control.HostWord)
-	h.cmd = exec.Command(words[0], words[1:]...)
-	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	in, err := h.cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := h.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	mine, theirs, err := os.Pipe() // its messages, and those of ssh, come between the lines of the processes
-	if err != nil {
-		return err
-	}
-	h.cmd.Stderr = theirs
-	err = h.cmd.Start()
-	theirs.Close()
-	if err != nil {
-		mine.Close()
-		return fmt.Errorf("cannot run %s: %w", a.spec.Rsh[0], err)
-	}
-	h.wait = func() string { return ending(h.cmd.Wait()) }
-	if err := addPlain(a.err, mine); err != nil {
-		return err
-	}
-	h.conn = control.NewConn(struct {
-		io.Reader
-		io.WriteCloser
-	}{out, in})
-	a.introduceTo(h, a.segment.Key())
-	return nil
 }
 
 // introduceTo tells a host of the job, and begins to listen to what it says.
@@ -212,6 +124,8 @@ func (a *agent) hearFrom(h *elsewhere) {
 			a.tracing.compare(h, m.Clock)
 		case m.Trace != nil:
 			a.tracing.take(h, m.Trace)
+		case m.Branch != nil:
+			h.fromBelow(m.Branch)
 		default:
 			a.inbox.put(fromHost{h, m})
 		}
@@ -222,25 +136,16 @@ func (a *agent) hearFrom(h *elsewhere) {
 		}
 	}
 	h.window.close()
+	if h.link != nil {
+		h.link.up.Close() // who brings what comes does not wait for this reader
+	}
 	h.how = h.wait()
 	close(h.ended)
 	a.inbox.put(fromHost{h, nil})
+	h.loseBelow()
 }
 
-func ending(err error) string {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return "its agent has ended"
-	case errors.As(err, &exit) && exit.ExitCode() == 127:
-		return "there is no such program as spxrun there (status 127): is libspx installed at the same place? --prefix DIR names another"
-	case errors.As(err, &exit) && exit.ExitCode() == 255:
-		return "it cannot be reached (status 255)"
-	}
-	return err.Error()
-}
-
-// A printer hands the output of a host on, at the pace of who reads it.
+// A printer hands the output of a host on, at the pace of who reads it. Without a host it is told to nobody how much that was.
 type printer struct {
 	mu   sync.Mutex
 	more sync.Cond
@@ -293,7 +198,9 @@ func (p *printer) run(h *elsewhere, works bool) {
 				_, err := p.pipe.Write(text)
 				works = err == nil
 			}
-			h.box.put(&control.Message{Taken: &control.Taken{Bytes: len(text)}})
+			if h != nil {
+				h.box.put(&control.Message{Taken: &control.Taken{Bytes: len(text)}})
+			}
 		}
 	}
 }
@@ -339,6 +246,7 @@ func (a *agent) isReady(h *elsewhere, r *control.Ready) {
 		a.mayJoin(h)
 		return
 	}
+	a.startBelow(h)
 	for _, addr := range r.Addresses {
 		if a.isAt(addr.Proc, h) {
 			a.segment.SetAddress(addr.Proc, addr.At)
@@ -547,8 +455,12 @@ func (a *agent) meet(list []control.Address) {
 func (a *agent) dismiss() {
 	a.dismissed = true
 	for _, h := range a.others {
-		if !h.gone && h.ready {
+		switch {
+		case h.gone:
+		case h.ready:
 			a.tracing.ask(h)
+		case h.link != nil && !h.link.hasAnswered(): // there is nothing to wait for
+			h.hangUp()
 		}
 	}
 	for _, h := range a.others {
@@ -585,6 +497,9 @@ func (a *agent) dismiss() {
 		}
 		h.box.close()
 		h.conn.Close()
+		if h.link != nil {
+			h.link.finish(h.how)
+		}
 	}
 }
 

@@ -178,9 +178,7 @@ func (a *agent) invite(d *addition, host hosts.Host) error {
 	}
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
 	h.joining = d
-	if err := a.send(h); err != nil {
-		return err
-	}
+	a.send(h)
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
 	time.AfterFunc(inviteLimit, func() { a.inbox.put(unanswered{h}) })
 	return nil
@@ -359,6 +357,9 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 	h := a.others[i]
 	if n := a.load()[h.number]; n > 0 {
 		return nil, fmt.Errorf("%d processes of the job run there", n)
+	}
+	if below := h.holds(); below != "" {
+		return nil, fmt.Errorf("it carries the connection with host %s, and maybe more, whose agents it has started: remove these first, or start the job with --fanout 0", below)
 	}
 	for _, s := range a.spawnings {
 		if slices.ContainsFunc(s.members, func(m control.Member) bool { return m.Host == h.number }) {

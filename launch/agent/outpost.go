@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,7 @@ func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func(
 	up := &uplink{conn: conn, window: newWindow()}
 	up.box.start(conn)
 	a.up, a.machine, a.self = up, up, a.spec.Self
+	a.branches.lost = make(chan struct{})
 	a.input.more.L = &a.input.mu
 	status := a.part(settle, begin)
 	a.tracing.ship(a)
@@ -64,6 +66,16 @@ func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func(
 		<-up.box.done
 	}
 	return status
+}
+
+// heedTerm has SIGTERM end the processes here as the loss of the agent above does, in good order. The remote shell sends it when that agent has been killed.
+func (a *agent) heedTerm() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGTERM)
+	go func() {
+		<-signals
+		a.inbox.put(job.FrontLost{})
+	}()
 }
 
 // unbind gives this process all processors that its control group allows. Slurm binds a step of one task, as this agent is, to one of them; srun's
@@ -159,6 +171,7 @@ func (a *agent) part(settle func() error, begin func()) int {
 	}
 	a.hearEarly()
 	go a.hearUp()
+	a.heedTerm()
 	for !a.met && !a.done {
 		a.poll(a.timeout())
 	}
@@ -233,6 +246,7 @@ func (a *agent) hearUp() {
 		m, err := a.up.conn.Receive()
 		if err != nil {
 			a.up.window.close()
+			close(a.branches.lost)
 			if a.attached != nil {
 				a.inbox.put(leadLost{})
 				return
@@ -245,6 +259,8 @@ func (a *agent) hearUp() {
 			a.up.window.allow(m.Taken.Bytes)
 		case m.Input != nil:
 			a.input.put(m.Input.Text)
+		case m.Branch != nil:
+			a.hearBranch(m.Branch)
 		case m.Clock != nil:
 			a.up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before, There: trace.Now()}})
 		default:

@@ -90,8 +90,8 @@ func (a *agent) fellSilent(s silence) {
 
 // hangUp breaks the connection with a host's agent, if it still stands: what that one hears last is that its time is over.
 func (h *elsewhere) hangUp() {
-	if h.cmd != nil && h.cmd.Process != nil {
-		h.cmd.Process.Kill() //nolint:errcheck // it has ended then
+	if h.link != nil {
+		h.link.hangUp()
 	} else if h.conn != nil {
 		h.conn.Close()
 	}

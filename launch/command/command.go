@@ -14,6 +14,7 @@ type Job struct {
 	HostFiles []string  // files of -hostfile and its like
 	PerHost   int       // -ppn: ranks in a row on each host; 0: its slots
 	Rsh       []string  // --rsh: the command that reaches other hosts, in words; nil: ssh
+	Fanout    string    // --fanout: how many agents one agent starts; empty: not said
 	Prefix    string    // --prefix: where libspx is installed on other hosts; empty: where it is here
 	Probe     bool      // --probe: measure the network between the hosts, where it is not known
 	MoreHosts bool      // --more-hosts: hosts may be added while the job runs, also when there is only one

@@ -171,6 +171,15 @@ var whereOptions = []*option{
 			}
 			return nil
 		}},
+	{names: []string{"fanout"}, meta: "N", nargs: 1, group: groupWhere,
+		help: "an agent starts the agents of at most N other hosts, which start those of more; 0: spxrun's host starts all (default: 64; also by SPX_FANOUT)",
+		apply: func(p *parser, v []string) error {
+			if _, err := number(v[0], "a number of hosts", 0, 1<<20); err != nil {
+				return err
+			}
+			p.job.Fanout = v[0]
+			return nil
+		}},
 	{names: []string{"prefix"}, meta: "DIR", nargs: 1, group: groupWhere,
 		help:  "where libspx is installed on other hosts (default: the same place as here)",
 		apply: func(p *parser, v []string) error { p.job.Prefix = v[0]; return nil }},

@@ -33,7 +33,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 8
+const Version = 9
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -95,11 +95,13 @@ type Job struct {
 	Iface  string       // name of the interface, or network, whose addresses are used; empty: chosen
 	Near   []netip.Addr // addresses of spxrun's host
 
-	Cores     string // --cores: directory for core files; empty: they are left alone
-	Trace     string // directory on spxrun's host for what the processes do; empty: nothing is written down
-	TraceRoom int    // records that each of them keeps
-	MoreHosts bool   // hosts may be added although there is only one so far
-	Late      bool   // the reader's host has been added to the running job
+	Cores      string        // --cores: directory for core files; empty: they are left alone
+	Trace      string        // directory on spxrun's host for what the processes do; empty: nothing is written down
+	TraceRoom  int           // records that each of them keeps
+	Fanout     int           // how many agents one agent starts at most; 0: spxrun's host starts all
+	StartLimit time.Duration // for each of them to answer; 0: none
+	MoreHosts  bool          // hosts may be added although there is only one so far
+	Late       bool          // the reader's host has been added to the running job
 
 	Hold bool // a debugger is to see the processes in MPI_Init: they wait there until a Release
 }
@@ -152,6 +154,8 @@ type Message struct {
 	Input   *Input      // to it: standard input
 	Taken   *Taken      // both ways: so much of it was passed on
 
+	Branch *Branch // to it: of a shell that starts the agent of one more host; from it: what that says
+
 	Attach *Arrival // from a host that has found the system of which it is to run a cluster, before the Job
 
 	Hello *Hello // from it, before the Job: who has come (jobs of other launchers)
@@ -184,6 +188,29 @@ type Message struct {
 
 	Clock *Clock     // to another host, and back: what time is it there?
 	Trace *TracePart // from it: a part of a file of Job.Trace
+}
+
+// A Branch is of the remote shell by which the agent of one host starts that of another, for the one that decides. First go Name and Words, then one field is set
+// in each message.
+type Branch struct {
+	Host  int    // number of the other
+	Name  string // the same by name, for messages
+	Words []string
+
+	Text  []byte // both ways: what the agents behind say to each other
+	Close bool   // to it: no Text comes any more
+	Kill  bool   // to it: end the shell
+
+	Began bool       // from it: the shell runs
+	Said  []byte     // from it: on its standard error
+	End   *BranchEnd // from it, last
+}
+
+// BranchEnd is how a shell has ended.
+type BranchEnd struct {
+	How      string
+	Passing  bool // it can be otherwise when it is tried again
+	Answered bool // there was some Text before
 }
 
 // A Tree says who is in the management tree of a system (package cluster/manage). Each has a number; View is what the system was as of the one before.

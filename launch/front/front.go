@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -193,11 +194,33 @@ func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
 	}
 	spec.Hosts, spec.Slots, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Slots, l.Where, j.Prefix, cmp.Or(j.Iface, os.Getenv(service.EnvIface))
 	spec.Rsh = j.Rsh
+	if err := startsOf(spec, j); err != nil {
+		return err
+	}
 	if spec.Dir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("the working directory: %w", err)
 	}
 	return nil
 }
+
+// startsOf is how the agents of other hosts are started.
+func startsOf(spec *control.Job, j *command.Job) (err error) {
+	if spec.Fanout, err = hosts.ParseFanout(cmp.Or(j.Fanout, os.Getenv(service.EnvFanout))); err != nil {
+		return fmt.Errorf("%s: %w", service.EnvFanout, err)
+	}
+	spec.StartLimit = startLimit
+	if text := os.Getenv(service.EnvStartLimit); text != "" {
+		s, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(s >= 0 && s < 1e6) {
+			return fmt.Errorf("%s=%s: a number of seconds is expected; 0: no limit", service.EnvStartLimit, text)
+		}
+		spec.StartLimit = time.Duration(s * float64(time.Second))
+	}
+	return nil
+}
+
+// startLimit is the preset of SPX_START_LIMIT.
+const startLimit = 60 * time.Second
 
 // front is a running job as spxrun sees it.
 type front struct {

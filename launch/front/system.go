@@ -33,6 +33,9 @@ func systemOf(j *command.Job) (*control.Job, error) {
 			return nil, err
 		}
 		spec.Prefix, spec.Iface = j.Prefix, cmp.Or(j.Iface, os.Getenv(service.EnvIface))
+		if err := startsOf(spec, j); err != nil {
+			return nil, err
+		}
 		if spec.Dir, err = os.Getwd(); err != nil {
 			return nil, fmt.Errorf("the working directory: %w", err)
 		}

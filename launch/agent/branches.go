@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"sync"
+	"time"
+
+	"libspx/launch/control"
+)
+
+// In a job of many hosts the agent of spxrun's host does not start all others itself: some are started by agents that it has started (hosts.Starters). Such
+// an agent knows no more of those below it than the shells that bring them: their bytes it passes on both ways, and does not look at them.
+// When it goes, so do the shells, and the agents behind these learn that nobody speaks to them any more.
+
+// branches are the shells of an agent that decides nothing.
+type branches struct {
+	lost chan struct{} // closed when there is nobody above any more
+
+	mu   sync.Mutex
+	list map[int]*branch // guarded by mu, by host
+}
+
+// branch is the user of such a shell.
+type branch struct {
+	up    *uplink
+	host  int
+	shell *shell
+	ended chan struct{}
+}
+
+func (b *branch) send(m *control.Branch) {
+	m.Host = b.host
+	b.up.conn.Send(&control.Message{Branch: m}) //nolint:errcheck // if it is gone, its end says so
+}
+
+func (b *branch) began()         { b.send(&control.Branch{Began: true}) }
+func (b *branch) heard(t []byte) { b.send(&control.Branch{Text: t}) }
+func (b *branch) said(t []byte)  { b.send(&control.Branch{Said: t}) }
+func (b *branch) over(end shellEnd) {
+	b.send(&control.Branch{End: &control.BranchEnd{How: end.how, Passing: end.passing, Answered: end.answered}})
+	close(b.ended)
+}
+
+// hearBranch does what the agent above wants of a shell. It does not wait: the next message may be for another one.
+func (a *agent) hearBranch(m *control.Branch) {
+	t := &a.branches
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.list[m.Host]
+	switch {
+	case len(m.Words) > 0 && b == nil:
+		b = &branch{up: a.up, host: m.Host, ended: make(chan struct{})}
+		b.shell = newShell(m.Name, m.Words, b)
+		if t.list == nil {
+			t.list = map[int]*branch{}
+		}
+		t.list[m.Host] = b
+		go b.shell.run(&a.shells)
+	case b == nil:
+	case m.Text != nil:
+		b.shell.put(m.Text)
+	case m.Close:
+		b.shell.close()
+	case m.Kill:
+		b.shell.kill()
+	}
+}
+
+// endBranches waits until the agents below have said all, or have learned that there is nobody to whom they could.
+func (a *agent) endBranches() {
+	t := &a.branches
+	t.mu.Lock()
+	list := t.list
+	t.mu.Unlock()
+	limit, lost := time.After(dismissLimit), t.lost
+	if a.fenced || a.up.hurried {
+		lost = closedChannel
+	}
+	for _, b := range list {
+		select {
+		case <-b.ended:
+			continue
+		case <-lost:
+		case <-limit:
+		}
+		for _, b := range list {
+			b.shell.close()
+		}
+		if a.fenced { // they may not be reached any more either
+			limit = time.After(fencedLimit)
+		} else {
+			limit = time.After(hangUpLimit)
+		}
+		for _, b := range list {
+			select {
+			case <-b.ended:
+			case <-limit:
+				limit = closedTime
+			}
+			b.shell.kill()
+		}
+		return
+	}
+}
+
+// hangUpLimit is how long agents below have to end their processes when there is nobody above any more, before their shells are ended.
+const hangUpLimit = 2 * time.Second
+
+// Channels that are ready for ever.
+var (
+	closedChannel = make(chan struct{})
+	closedTime    = make(chan time.Time)
+)
+
+func init() {
+	close(closedChannel)
+	close(closedTime)
+}

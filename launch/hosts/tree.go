@@ -1,0 +1,42 @@
+package hosts
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Fanout is how many agents one agent starts at most where nothing else is said: jobs of up to so many other hosts have no agent between spxrun's and another.
+const Fanout = 64
+
+// ParseFanout reads what --fanout or SPX_FANOUT says; an empty text is Fanout.
+func ParseFanout(text string) (int, error) {
+	if text == "" {
+		return Fanout, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 1<<20 {
+		return 0, fmt.Errorf("%q is not a number of hosts; 0 has spxrun's host start all agents itself", text)
+	}
+	return n, nil
+}
+
+// Starters says, of n hosts, which one starts the agent of each: 0 is spxrun's, and what it says of itself means nothing. With a fan-out of 0 or 1, or
+// enough for all, host 0 starts all. Else neighbours in the list are under one of them, in parts as equal as can be: the loss of a host in between
+// takes as few with it as possible, and no host starts more than fanout.
+func Starters(n, fanout int) []int {
+	out := make([]int, n)
+	if fanout > 1 {
+		under(out, 0, 1, n, fanout)
+	}
+	return out
+}
+
+// under puts the hosts from first to before end under a starter.
+func under(out []int, starter, first, end, fanout int) {
+	for parts := min(fanout, end-first); parts > 0; parts-- {
+		next := first + (end-first+parts-1)/parts
+		out[first] = starter
+		under(out, first, first+1, next, fanout)
+		first = next
+	}
+}
