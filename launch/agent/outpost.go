@@ -42,7 +42,9 @@ func outpost() int {
 	a := newAgent(m.Job, nil)
 	var files []string
 	settle := func() (err error) {
-		files, err = a.settle()
+		if files, err = a.settle(); err == nil {
+			a.heedTerm()
+		}
 		return err
 	}
 	return a.underOrders(conn, settle, func() { a.start(files) })
@@ -171,7 +173,6 @@ func (a *agent) part(settle func() error, begin func()) int {
 	}
 	a.hearEarly()
 	go a.hearUp()
-	a.heedTerm()
 	for !a.met && !a.done {
 		a.poll(a.timeout())
 	}

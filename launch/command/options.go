@@ -172,7 +172,7 @@ var whereOptions = []*option{
 			return nil
 		}},
 	{names: []string{"fanout"}, meta: "N", nargs: 1, group: groupWhere,
-		help: "an agent starts the agents of at most N other hosts, which start those of more; 0: spxrun's host starts all (default: 64; also by SPX_FANOUT)",
+		help: "an agent starts the agents of at most N other hosts, which start those of more; 0: spxrun's host starts all (default: 64, or 0 where srun or qrsh reaches them; also by SPX_FANOUT)",
 		apply: func(p *parser, v []string) error {
 			if _, err := number(v[0], "a number of hosts", 0, 1<<20); err != nil {
 				return err

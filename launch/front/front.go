@@ -205,7 +205,7 @@ func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
 
 // startsOf is how the agents of other hosts are started.
 func startsOf(spec *control.Job, j *command.Job) (err error) {
-	if spec.Fanout, err = hosts.ParseFanout(cmp.Or(j.Fanout, os.Getenv(service.EnvFanout))); err != nil {
+	if spec.Fanout, err = hosts.ParseFanout(cmp.Or(j.Fanout, os.Getenv(service.EnvFanout)), spec.Rsh); err != nil {
 		return fmt.Errorf("%s: %w", service.EnvFanout, err)
 	}
 	spec.StartLimit = startLimit

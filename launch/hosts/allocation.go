@@ -40,7 +40,7 @@ func Allocated(getenv func(string) string, read func(string) ([]byte, error)) (*
 	}{
 		{"PBS", "PBS_NODEFILE", oneSlotPerLine, nil},
 		{"LSF", "LSB_DJOB_HOSTFILE", oneSlotPerLine, nil},
-		{"SGE", "PE_HOSTFILE", secondIsSlots, []string{"qrsh", "-inherit", "-V"}},
+		{"SGE", "PE_HOSTFILE", secondIsSlots, sgeRsh},
 	} {
 		if name := getenv(s.file); name != "" {
 			return fromFile(s.system, name, s.parse, s.rsh, read)
@@ -122,6 +122,9 @@ func lsf(text string) (*Allocation, error) {
 	}
 	return a, nil
 }
+
+// sgeRsh starts a line on a host of the job.
+var sgeRsh = []string{"qrsh", "-inherit", "-V"}
 
 // ---- Slurm
 

@@ -2,15 +2,21 @@ package hosts
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
 // Fanout is how many agents one agent starts at most where nothing else is said: jobs of up to so many other hosts have no agent between spxrun's and another.
 const Fanout = 64
 
-// ParseFanout reads what --fanout or SPX_FANOUT says; an empty text is Fanout.
-func ParseFanout(text string) (int, error) {
-	if text == "" {
+// ParseFanout reads what --fanout or SPX_FANOUT says, for hosts that are reached by rsh. An empty text is Fanout; but batch systems may let nobody but the job's
+// script have more of its hosts called (qrsh), or have steps within steps wait for each other (srun).
+func ParseFanout(text string, rsh []string) (int, error) {
+	switch {
+	case text != "":
+	case len(rsh) > 0 && (slices.Equal(rsh, slurmRsh) || slices.Equal(rsh, sgeRsh)):
+		return 0, nil
+	default:
 		return Fanout, nil
 	}
 	n, err := strconv.Atoi(text)

@@ -49,12 +49,17 @@ func TestStartersOfAny(t *testing.T) {
 
 func TestParseFanout(t *testing.T) {
 	for text, want := range map[string]int{"": Fanout, "0": 0, "16": 16} {
-		if got, err := ParseFanout(text); got != want || err != nil {
+		if got, err := ParseFanout(text, SSH); got != want || err != nil {
 			t.Errorf("%q: %d, %v", text, got, err)
 		}
 	}
+	for text, want := range map[string]int{"": 0, "16": 16} {
+		if got, err := ParseFanout(text, slurmRsh); got != want || err != nil {
+			t.Errorf("%q, by Slurm's command: %d, %v", text, got, err)
+		}
+	}
 	for _, text := range []string{"-1", "x", "1.5", "99999999999"} {
-		if _, err := ParseFanout(text); err == nil {
+		if _, err := ParseFanout(text, nil); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
 	}
