@@ -37,24 +37,9 @@ func makeIt(t *testing.T, dir string, args ...string) {
 	harness.Tool{Dir: dir}.Must(t, append([]string{"make"}, args...)...)
 }
 
-func tail(s string, n int) string { return s[max(0, len(s)-n):] }
-
-func copyFile(t *testing.T, from, to string, change func(string) string) {
-	t.Helper()
-	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, []byte(change(string(text))), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestHPCC(t *testing.T) {
 	need(t)
-	dir := unpack(t, "hpcc", "1.5.0-3", "hpcc-1.5.0")
-	copyFile(t, "testdata/Make.spx", filepath.Join(dir, "hpl/Make.spx"), func(s string) string { return s })
-	makeIt(t, dir, "arch=spx")
+	dir := harness.BuildHPCC(t, filepath.Join(harness.Build(t), "apps"))
 	for _, grid := range []struct{ p, q int }{{2, 2}, {2, 4}} {
 		ranks := grid.p * grid.q
 		// On more than four ranks RandomAccess keeps four receives posted and takes them by MPI_Testany. A rank's last update and its "finished" message may both be complete
@@ -101,7 +86,7 @@ func rebuildHPCC(t *testing.T, dir, header string) {
 	for _, name := range append(append(objects, more...), filepath.Join(dir, "hpcc")) {
 		os.Remove(name)
 	}
-	makeIt(t, dir, "arch=spx")
+	harness.MakeHPCC(t, dir)
 }
 
 func runHPCC(t *testing.T, dir string, p, q int, lost float64) {

@@ -12,7 +12,7 @@ import (
 
 var installOnce sync.Map // set of scripts/deps -> func() string
 
-// Need skips the test when a tool is missing: a command, or a file by its path. As root the set of scripts/deps that has it is installed first.
+// Need skips the test when a tool is missing: a command, or a file by its path, in which * may stand. As root the set of scripts/deps that has it is installed first.
 func Need(t testing.TB, set string, tools ...string) {
 	t.Helper()
 	if missing(tools) == "" {
@@ -27,11 +27,10 @@ func Need(t testing.TB, set string, tools ...string) {
 
 func missing(tools []string) string {
 	for _, tool := range tools {
-		_, err := exec.LookPath(tool)
-		if filepath.IsAbs(tool) {
-			_, err = os.Stat(tool)
+		if _, err := exec.LookPath(tool); !filepath.IsAbs(tool) && err != nil {
+			return tool
 		}
-		if err != nil {
+		if found, _ := filepath.Glob(tool); filepath.IsAbs(tool) && len(found) == 0 {
 			return tool
 		}
 	}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,11 +32,19 @@ func Cache(t testing.TB) string {
 // Source returns the original tarball of a Debian source package. It is fetched once, into the cache.
 func Source(t testing.TB, pkg, version string) string {
 	t.Helper()
+	tarball, err := source(t, pkg, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tarball
+}
+
+func source(t testing.TB, pkg, version string) (tarball string, err error) {
 	out, err := exec.Command(filepath.Join(Root(), "scripts/debian-source"), pkg, version, filepath.Join(Cache(t), "src")).CombinedOutput()
 	if err != nil {
-		t.Fatalf("fetching %s: %v\n%s", pkg, err, out)
+		return "", fmt.Errorf("fetching %s: %w\n%s", pkg, err, out)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), nil
 }
 
 // Unpack unpacks a tarball into dir, where its folder is made anew.

@@ -189,12 +189,10 @@ func TestKilled(t *testing.T) {
 // Hydra starts its proxies on hosts that are network namespaces.
 func TestHosts(t *testing.T) {
 	hydra, script := mpiexec(t), filepath.Join(harness.Root(), "scripts/hosts")
-	if os.Getuid() != 0 {
-		t.Skip("network namespaces need root")
-	}
+	harness.NeedNamespaces(t)
 	bed := fmt.Sprintf("y%x-", os.Getpid()%0x100000)
 	if out, err := exec.Command(script, "up", bed, "2").CombinedOutput(); err != nil {
-		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
+		t.Fatalf("the hosts: %v\n%s", err, out)
 	}
 	t.Cleanup(func() { exec.Command(script, "down", bed).Run() })
 	rsh := filepath.Join(t.TempDir(), "rsh")
@@ -202,11 +200,15 @@ func TestHosts(t *testing.T) {
 	if err := os.WriteFile(rsh, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	command := func(words ...string) harness.Command {
+		args := append([]string{script, "on", bed + "1", hydra, "-launcher", "ssh", "-launcher-exec", rsh, "-iface", "eth0"}, words...)
+		return harness.Command{Args: args, Env: []string{"SPX_SPIN=0"}, Limit: time.Minute}
+	}
 	run := func(t *testing.T, words ...string) harness.Outcome {
 		t.Helper()
-		mark := harness.Mark(t)
-		args := append([]string{script, "on", bed + "1", hydra, "-launcher", "ssh", "-launcher-exec", rsh, "-iface", "eth0"}, words...)
-		o := harness.Run(t, harness.Command{Args: args, Env: []string{"SPX_SPIN=0", mark}, Limit: time.Minute})
+		mark, c := harness.Mark(t), command(words...)
+		c.Env = append(c.Env, mark)
+		o := harness.Run(t, c)
 		harness.NothingLeft(t, mark, 10*time.Second)
 		return o
 	}
@@ -226,6 +228,16 @@ func TestHosts(t *testing.T) {
 	})
 	t.Run("spawn", func(t *testing.T) {
 		check(t, run(t, "-hosts", two, "-n", "4", program(t, "tests/c/spawn/basic.c")), 0, nil)
+	})
+	// A rank of either host spawns children, who run on both, or on the other one if that is asked for.
+	t.Run("spawn on both hosts", func(t *testing.T) {
+		spawn, a, b := program(t, "tests/hosts/testdata/spawn.c"), bed+"1", bed+"2"
+		harness.Family(t, run(t, "-hosts", two, "-ppn", "1", "-n", "2", spawn, "0", "4", "-"), []string{a, b}, []string{a, b, a, b})
+		harness.Family(t, run(t, "-hosts", two, "-ppn", "1", "-n", "2", spawn, "1", "3", "-"), []string{a, b}, []string{a, b, a})
+		harness.Family(t, run(t, "-hosts", two, "-n", "4", spawn, "0", "2", b), []string{a, a, b, b}, []string{b, b})
+	})
+	t.Run("HPCC", func(t *testing.T) {
+		harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command { return command("-hosts", two, "-n", "4", program) })
 	})
 	t.Run("abort", func(t *testing.T) {
 		check(t, run(t, "-hosts", two, "-n", "4", end, "abort"), 7, nil, "MPI_Abort(MPI_COMM_WORLD, 7)")

@@ -27,10 +27,15 @@ func command(n string, words ...string) harness.Command {
 	return harness.Command{Args: append([]string{peers(), "run", "prrte", "-n", n}, words...), Limit: time.Minute}
 }
 
-func TestPRRTE(t *testing.T) {
+func need(t *testing.T) {
+	t.Helper()
 	if out, err := exec.Command(peers(), "check").CombinedOutput(); err != nil {
 		t.Skipf("there is no PRRTE: %s", out)
 	}
+}
+
+func TestPRRTE(t *testing.T) {
+	need(t)
 	run := func(t *testing.T, n string, words ...string) harness.Outcome {
 		t.Helper()
 		mark := harness.Mark(t)
@@ -115,6 +120,76 @@ func TestPRRTE(t *testing.T) {
 		libraries := blas(t, filepath.Join(dir, "hpcc"))
 		harness.HPCC(t, dir, 2, 2, 0, func(program string) harness.Command {
 			return harness.Command{Args: []string{peers(), "run", "prrte", "-L", libraries, "-n", "4", program}}
+		})
+	})
+}
+
+// TestHosts: prterun, and a machine of prte, start their daemons on hosts that are network namespaces.
+func TestHosts(t *testing.T) {
+	need(t)
+	harness.NeedNamespaces(t)
+	hosts, bed := filepath.Join(harness.Root(), "scripts/hosts"), fmt.Sprintf("q%x-", os.Getpid()%0x100000)
+	if out, err := exec.Command(hosts, "up", bed, "2").CombinedOutput(); err != nil {
+		t.Fatalf("the hosts: %v\n%s", err, out)
+	}
+	t.Cleanup(func() { exec.Command(hosts, "down", bed).Run() }) //nolint:errcheck // nothing can be done then
+	words := func(launcher, n string, words ...string) []string {
+		return append([]string{peers(), "run", launcher, "-e", "SPX_SPIN=0", "-o", "-x SPX_TEST_MARK -x SPX_SPIN", "-H", bed + ":2", "-n", n}, words...)
+	}
+	run := func(t *testing.T, launcher, n string, args ...string) harness.Outcome {
+		t.Helper()
+		mark := harness.Mark(t)
+		o := harness.Run(t, harness.Command{Args: words(launcher, n, args...), Env: []string{mark}, Limit: time.Minute})
+		harness.NothingLeft(t, mark, 20*time.Second)
+		return o
+	}
+	a, b := bed+"1", bed+"2"
+	where, spawn, end := program(t, "tests/hosts/testdata/where.c"), program(t, "tests/hosts/testdata/spawn.c"), program(t, "tests/hosts/testdata/end.c")
+	hello := func(t *testing.T, launcher string, jobs int) {
+		t.Helper()
+		var want []string
+		for rank, host := range []string{a, a, b, b} {
+			for range jobs {
+				want = append(want, fmt.Sprintf("rank %d of 4 on %s shares with 2, sum 6", rank, host))
+			}
+		}
+		o := run(t, launcher, "4", where)
+		got := strings.Split(strings.TrimSpace(o.Stdout), "\n")
+		if slices.Sort(got); o.Status != 0 || o.Late || !slices.Equal(got, want) {
+			t.Errorf("exit status %d, want\n%s\n%s", o.Status, strings.Join(want, "\n"), o.Text())
+		}
+	}
+	t.Run("hello", func(t *testing.T) { hello(t, "prrte", 1) })
+	t.Run("collectives", func(t *testing.T) {
+		if o := run(t, "prrte", "4", program(t, "tests/c/coll/every.c")); o.Status != 0 || o.Late {
+			t.Errorf("exit status %d\n%s", o.Status, o.Text())
+		}
+	})
+	// A rank of either host spawns children, who run on both, or on the other one if that is asked for.
+	t.Run("spawn", func(t *testing.T) {
+		harness.Family(t, run(t, "prrte", "2", spawn, "0", "4", "-"), []string{a, b}, []string{a, b, a, b})
+		harness.Family(t, run(t, "prrte", "2", spawn, "1", "3", "-"), []string{a, b}, []string{a, b, a})
+		harness.Family(t, run(t, "prrte", "4", spawn, "0", "2", b), []string{a, a, b, b}, []string{b, b})
+	})
+	t.Run("abort", func(t *testing.T) {
+		if o := run(t, "prrte", "4", end, "abort"); o.Status != 7 || !strings.Contains(o.Stderr, "MPI_Abort(MPI_COMM_WORLD, 7)") {
+			t.Errorf("exit status %d, want 7\n%s", o.Status, o.Text())
+		}
+	})
+	t.Run("death", func(t *testing.T) {
+		if o := run(t, "prrte", "4", end, "kill"); o.Status != 137 || !strings.Contains(o.Stderr, "rank 2 (pid ") {
+			t.Errorf("exit status %d, want 137\n%s", o.Status, o.Text())
+		}
+	})
+	// Two jobs, one after another, of the same daemons: prte --daemonize, prun, prun.
+	t.Run("machine", func(t *testing.T) { hello(t, "dvm", 2) })
+	t.Run("HPCC", func(t *testing.T) {
+		dir := beside(t, harness.BuiltHPCC(t))
+		libraries := blas(t, filepath.Join(dir, "hpcc"))
+		harness.HPCC(t, dir, 2, 2, 0, func(program string) harness.Command {
+			c := harness.Command{Args: words("prrte", "4", program)}
+			c.Args = slices.Insert(c.Args, 3, "-L", libraries)
+			return c
 		})
 	})
 }

@@ -1,4 +1,5 @@
-// Package slurm runs jobs within allocations of a real Slurm, whose nodes are the hosts of scripts/hosts. Skipped where there is no Slurm, or no leave to make namespaces.
+// Package slurm runs jobs within allocations of a real Slurm, whose nodes are the hosts of scripts/hosts. It is installed if need be;
+// skipped where it cannot be, or where no namespaces can be made.
 package slurm
 
 import (
@@ -23,14 +24,8 @@ func script() string { return filepath.Join(harness.Root(), "scripts/slurm") }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("a Slurm of namespaces needs root")
-	}
-	for _, program := range []string{"slurmctld", "slurmd", "srun", "munged", "ip"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("there is no %s (Debian: slurm-wlm, munge, iproute2)", program)
-		}
-	}
+	harness.NeedNamespaces(t)
+	harness.Need(t, "launchers", "slurmctld", "slurmd", "srun", "munged")
 	dir, err := os.MkdirTemp("/tmp", "slurm-")
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +42,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	out, err := exec.Command("timeout", "60", script(), "up", dir, c.name, "2").CombinedOutput()
 	if err != nil {
-		t.Skipf("Slurm does not start here: %v\n%s", err, out)
+		t.Fatalf("Slurm is installed, but does not start: %v\n%s", err, out)
 	}
 	return c
 }
@@ -114,12 +109,17 @@ func TestSlurm(t *testing.T) {
 			t.Error(o.Text())
 		}
 	})
+	t.Run("spawn on both nodes", func(t *testing.T) {
+		o := harness.Run(t, c.on("salloc", "-Q", "-N", "2", "--ntasks-per-node=2", run, "-ppn", "1", "-n", "2", program(t, "tests/hosts/testdata", "spawn"), "1", "4", "-"))
+		harness.Family(t, o, c.nodes(1, 2), c.nodes(1, 2, 1, 2))
+	})
 	t.Run("status", func(t *testing.T) {
 		o := harness.Run(t, c.on("salloc", "-Q", "-N", "2", "--ntasks-per-node=1", run, "sh", "-c", `[ "$(hostname)" = `+c.name+`1 ] || exit 3`))
 		if o.Status != 3 {
 			t.Errorf("want exit status 3\n%s", o.Text())
 		}
 	})
+	t.Run("HPCC", func(t *testing.T) { c.hpcc(t, "salloc", "-Q", "-N", "2", "--ntasks-per-node=2", run) })
 	// Several processes that do not find each other: told, never taken for as many programs of one process.
 	t.Run("srun without PMI", func(t *testing.T) {
 		o := harness.Run(t, c.on("srun", "-Q", "-N", "2", "--mpi=none", where))
@@ -127,6 +127,34 @@ func TestSlurm(t *testing.T) {
 			t.Error(o.Text())
 		}
 	})
+}
+
+func (c *cluster) nodes(of ...int) (names []string) {
+	for _, i := range of {
+		names = append(names, fmt.Sprint(c.name, i))
+	}
+	return names
+}
+
+// hpcc runs HPCC on both nodes.
+func (c *cluster) hpcc(t *testing.T, words ...string) {
+	t.Helper()
+	mark := harness.Mark(t)
+	harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command {
+		cmd := c.on(append(words, program)...)
+		cmd.Env = append(cmd.Env, mark)
+		return cmd
+	})
+	harness.NothingLeft(t, mark, 20*time.Second)
+}
+
+// spawn: a rank of either node spawns children, who run on both, or on the other one if that is asked for.
+func (c *cluster) spawn(t *testing.T, mpi string) {
+	t.Helper()
+	spawn := program(t, "tests/hosts/testdata", "spawn")
+	harness.Family(t, c.srun(t, mpi, "-n", "2", spawn, "0", "4", "-"), c.nodes(1, 2), c.nodes(1, 2, 1, 2))
+	harness.Family(t, c.srun(t, mpi, "-n", "2", spawn, "1", "3", "-"), c.nodes(1, 2), c.nodes(1, 2, 1))
+	harness.Family(t, c.srun(t, mpi, "--ntasks-per-node=2", spawn, "0", "2", c.name+"2"), c.nodes(1, 1, 2, 2), c.nodes(2, 2))
 }
 
 // srun starts a job on both nodes, and sees that nothing of it stays.
@@ -140,7 +168,6 @@ func (c *cluster) srun(t *testing.T, kind string, words ...string) harness.Outco
 	return o
 }
 
-// TestPMIx needs the library that Slurm's plugin loads, and programs too (Debian: libpmix-dev).
 // once: ranks of two nodes call MPI before MPI_Init, when they are in no job yet; one of them says so.
 func (c *cluster) once(t *testing.T, mpi string) {
 	t.Helper()
@@ -152,11 +179,10 @@ func (c *cluster) once(t *testing.T, mpi string) {
 	}
 }
 
+// TestPMIx needs the library that Slurm's plugin loads, and programs too (Debian: libpmix-dev).
 func TestPMIx(t *testing.T) {
+	harness.Need(t, "launchers", "/usr/lib/*/libpmix.so")
 	c := newCluster(t)
-	if o := harness.Run(t, c.on("srun", "-Q", "--mpi=pmix", "-N", "2", "true")); o.Status != 0 {
-		t.Skipf("this Slurm has no PMIx (Debian: libpmix-dev)\n%s", o.Text())
-	}
 	end := program(t, "tests/hosts/testdata", "end")
 	t.Run("hello", func(t *testing.T) {
 		var want []string
@@ -195,11 +221,8 @@ func TestPMIx(t *testing.T) {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
 		}
 	})
-	t.Run("HPCC", func(t *testing.T) {
-		harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command {
-			return c.on("srun", "-Q", "--mpi=pmix", "-N", "2", "-n", "4", program)
-		})
-	})
+	t.Run("spawn on both nodes", func(t *testing.T) { c.spawn(t, "pmix") })
+	t.Run("HPCC", func(t *testing.T) { c.hpcc(t, "srun", "-Q", "--mpi=pmix", "-N", "2", "-n", "4") })
 }
 
 // Jobs that srun has started.
@@ -274,9 +297,6 @@ func TestSrun(t *testing.T) {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
 		}
 	})
-	t.Run("HPCC", func(t *testing.T) {
-		harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command {
-			return c.on("srun", "-Q", "--mpi=pmi2", "-N", "2", "-n", "4", program)
-		})
-	})
+	t.Run("spawn on both nodes", func(t *testing.T) { c.spawn(t, "pmi2") })
+	t.Run("HPCC", func(t *testing.T) { c.hpcc(t, "srun", "-Q", "--mpi=pmi2", "-N", "2", "-n", "4") })
 }
