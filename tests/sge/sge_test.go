@@ -58,8 +58,6 @@ func (c *cell) on(words ...string) harness.Command {
 	return harness.Command{Args: append([]string{script(), "on", c.dir}, words...), Env: []string{"SPX_SPIN=0"}, Limit: 90 * time.Second}
 }
 
-func spxrun(t *testing.T) string { return filepath.Join(harness.Build(t), "bin/mpirun") }
-
 func program(t *testing.T, source string) string {
 	return harness.Compile(t, "sge/"+strings.TrimSuffix(filepath.Base(source), ".c"), []string{filepath.Join(harness.Root(), source)})
 }
@@ -99,7 +97,10 @@ func (c *cell) run(t *testing.T, line string) (printed string, hosts []string, o
 
 func TestSGE(t *testing.T) {
 	c := newCell(t)
-	mpirun := spxrun(t)
+	mpirun := filepath.Join(harness.Build(t), "bin/mpirun")
+	if o := harness.Run(t, c.on("qconf", "-spl")); o.Status != 0 || o.Stdout != "mpi\n" {
+		t.Errorf("the parallel environments, want mpi\n%s", o.Text())
+	}
 	t.Run("hello", func(t *testing.T) {
 		printed, on, o := c.run(t, mpirun+" "+program(t, "tests/hosts/testdata/where.c"))
 		var want []string
