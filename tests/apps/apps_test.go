@@ -90,7 +90,7 @@ func rebuildHPCC(t *testing.T, dir, header string) {
 }
 
 func runHPCC(t *testing.T, dir string, p, q int, lost float64) {
-	harness.HPCC(t, dir, p, q, lost, func(program string) harness.Command {
+	harness.HPCC(t, dir, 1000, p, q, lost, func(program string) harness.Command {
 		return harness.Command{Args: harness.Spxrun(t, strconv.Itoa(p*q), program)}
 	})
 }

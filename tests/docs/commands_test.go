@@ -22,7 +22,7 @@ type command struct {
 }
 
 // programs that a line of a page may begin with, to be a command.
-const programs = `make|go|spxrun|spxctl|mpicc|mpicxx|mpifort|mpirun|mpiexec|mpiexec\.hydra|srun|sbatch|salloc|prterun|flux|gdb|module|ssh|scripts/hosts|build/bin/\w+|` +
+const programs = `make|go|spxrun|spxctl|mpicc|mpicxx|mpifort|mpirun|mpiexec|mpiexec\.hydra|srun|sbatch|salloc|qsub|qconf|bsub|kubectl|prterun|prte|prun|flux|gdb|module|ssh|scripts/hosts|build/bin/\w+|` +
 	`pkg-config|cmake|update-alternatives|ldd|grep|until|man|export|apt-get|echo|cat|mkdir|cd|ls`
 
 var (

@@ -106,16 +106,19 @@ func KeepHPCC(t testing.TB, dir string) {
 	}
 }
 
-// HPCC runs the whole of HPCC, built in dir, on a grid of p x q ranks by a command, and reads its verdicts; of RandomAccess's table at most the fraction lost may
+// SmallHPCC is the order of the matrix for tests of launchers, where RandomAccess's many small messages cross a network.
+const SmallHPCC = 500
+
+// HPCC runs the whole of HPCC, built in dir, with a matrix of order n, on a grid of p x q ranks by a command, and reads its verdicts; of RandomAccess's table at most the fraction lost may
 // be wrong.
-func HPCC(t testing.TB, dir string, p, q int, lost float64, command func(program string) Command) {
+func HPCC(t testing.TB, dir string, n, p, q int, lost float64, command func(program string) Command) {
 	t.Helper()
 	work := t.TempDir()
 	input, err := os.ReadFile(filepath.Join(dir, "_hpccinf.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(work, "hpccinf.txt"), []byte(hpccInput(t, string(input), p, q)), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(work, "hpccinf.txt"), []byte(hpccInput(t, string(input), n, p, q)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	c := command(filepath.Join(dir, "hpcc"))
@@ -131,9 +134,9 @@ func HPCC(t testing.TB, dir string, p, q int, lost float64, command func(program
 	checkHPCC(t, string(out), p*q, lost)
 }
 
-// hpccInput sets the process grid.
-func hpccInput(t testing.TB, s string, p, q int) string {
-	for key, v := range map[string]int{"Ps": p, "Qs": q} {
+// hpccInput sets the order of the matrix and the process grid.
+func hpccInput(t testing.TB, s string, n, p, q int) string {
+	for key, v := range map[string]int{"Ns": n, "Ps": p, "Qs": q} {
 		re := regexp.MustCompile(`(?m)^\d+(\s+` + key + `)$`)
 		if !re.MatchString(s) {
 			t.Fatalf("the input file has no line %s", key)

@@ -162,7 +162,7 @@ func TestOneHost(t *testing.T) {
 		}
 	})
 	t.Run("HPCC", func(t *testing.T) {
-		harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command {
+		harness.HPCC(t, harness.BuiltHPCC(t), harness.SmallHPCC, 2, 2, 0, func(program string) harness.Command {
 			return harness.Command{Args: []string{hydra, "-n", "4", program}}
 		})
 	})
@@ -237,7 +237,7 @@ func TestHosts(t *testing.T) {
 		harness.Family(t, run(t, "-hosts", two, "-n", "4", spawn, "0", "2", b), []string{a, a, b, b}, []string{b, b})
 	})
 	t.Run("HPCC", func(t *testing.T) {
-		harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command { return command("-hosts", two, "-n", "4", program) })
+		harness.HPCC(t, harness.BuiltHPCC(t), harness.SmallHPCC, 2, 2, 0, func(program string) harness.Command { return command("-hosts", two, "-n", "4", program) })
 	})
 	t.Run("abort", func(t *testing.T) {
 		check(t, run(t, "-hosts", two, "-n", "4", end, "abort"), 7, nil, "MPI_Abort(MPI_COMM_WORLD, 7)")

@@ -118,7 +118,7 @@ func TestPRRTE(t *testing.T) {
 	t.Run("HPCC", func(t *testing.T) {
 		dir := beside(t, harness.BuiltHPCC(t))
 		libraries := blas(t, filepath.Join(dir, "hpcc"))
-		harness.HPCC(t, dir, 2, 2, 0, func(program string) harness.Command {
+		harness.HPCC(t, dir, harness.SmallHPCC, 2, 2, 0, func(program string) harness.Command {
 			return harness.Command{Args: []string{peers(), "run", "prrte", "-L", libraries, "-n", "4", program}}
 		})
 	})
@@ -186,7 +186,7 @@ func TestHosts(t *testing.T) {
 	t.Run("HPCC", func(t *testing.T) {
 		dir := beside(t, harness.BuiltHPCC(t))
 		libraries := blas(t, filepath.Join(dir, "hpcc"))
-		harness.HPCC(t, dir, 2, 2, 0, func(program string) harness.Command {
+		harness.HPCC(t, dir, harness.SmallHPCC, 2, 2, 0, func(program string) harness.Command {
 			c := harness.Command{Args: words("prrte", "4", program)}
 			c.Args = slices.Insert(c.Args, 3, "-L", libraries)
 			return c

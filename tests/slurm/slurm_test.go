@@ -140,7 +140,7 @@ func (c *cluster) nodes(of ...int) (names []string) {
 func (c *cluster) hpcc(t *testing.T, words ...string) {
 	t.Helper()
 	mark := harness.Mark(t)
-	harness.HPCC(t, harness.BuiltHPCC(t), 2, 2, 0, func(program string) harness.Command {
+	harness.HPCC(t, harness.BuiltHPCC(t), harness.SmallHPCC, 2, 2, 0, func(program string) harness.Command {
 		cmd := c.on(append(words, program)...)
 		cmd.Env = append(cmd.Env, mark)
 		return cmd
