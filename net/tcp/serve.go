@@ -150,11 +150,11 @@ func (s *Server) answer(c net.Conn) {
 		}
 		return
 	}
+	s.count(verdict, err, proved) // who sees that the connection is closed, sees that it was counted
 	c.Close()
 	if err != nil && !proved && s.Refuse != nil {
 		s.Refuse(c.RemoteAddr(), err)
 	}
-	s.count(verdict, err, proved)
 	if err != nil && proved && verdict == Taken && number == 0 {
 		s.Failed(from)
 	}

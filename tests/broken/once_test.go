@@ -26,7 +26,7 @@ var alike = []struct {
 		`^libspx: MPI_Comm_rank: fatal: MPI_Comm_rank was called before MPI_Init`,
 		`^spxrun: also on ranks [\d,-]+: MPI_Comm_rank: fatal: MPI_Comm_rank was called before MPI_Init`}},
 	{name: "setting", env: []string{"SPX_EAGER_MAX=much"}, status: 13, once: []string{
-		`^libspx: .*SPX_EAGER_MAX=much`, `^spxrun: also on ranks [\d,-]+: .*SPX_EAGER_MAX=much`}},
+		`^libspx: .*SPX_EAGER_MAX=much`, `^spxrun: also on ranks? [\d,-]+: .*SPX_EAGER_MAX=much`}},
 	{name: "fatal", arg: "fatal", status: 6, once: []string{`^libspx: MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_RANK`, `^  on rank \d+ of \d+ on `}}, // TestFatalNamesAll has the others
 	{name: "abort", arg: "abort", status: -1, once: []string{`^libspx: MPI_Send failed: MPI_ERR_RANK`}},
 	{name: "crash", arg: "crash", status: 128 + int(syscall.SIGSEGV), once: []string{`^libspx: MPI_Send: SIGSEGV at address 0x40;`}},
