@@ -156,7 +156,7 @@ func common(hosts []Host) (out []Common) {
 		taken, all := map[netip.Addr]bool{}, true
 		for _, h := range hosts {
 			at := h.in(c.Network)
-			all = all && at.IsValid() && !taken[at]
+			all = all && at.IsValid() && (!taken[at] || at.IsLoopback()) // the loopback of one machine, with several names: --iface says so
 			taken[at] = true
 			if i := slices.IndexFunc(h.Addresses, func(x Address) bool { return x.Addr == at }); i >= 0 && c.Speed > 0 {
 				c.Speed = min(c.Speed, h.Addresses[i].Speed)
