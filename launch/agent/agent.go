@@ -94,7 +94,7 @@ type agent struct {
 	address   netip.Addr // on which its processes listen
 	places    places
 	others    []*elsewhere
-	unsent    []*elsewhere // whose agents are to be started by others that are not ready yet
+	unsent    []*elsewhere // whose agents are to be started by others that are not there yet
 	shells    shells
 	strayed   atomic.Bool       // the user knows that an agent was not started from where it should have been
 	printing  sync.WaitGroup    // of their output

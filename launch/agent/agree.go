@@ -21,20 +21,27 @@ type places struct {
 	early    []*control.Message // what came before the choice
 }
 
-// askPlace says what this host has, and waits for what is chosen. When anything else comes first the job is about to end, and the choice is this host's own.
+// askPlace says what this host has, and waits for what is chosen. Meanwhile it starts the agents that are its to start: the choice waits for what their hosts have, too. When anything else comes first
+// the job is about to end, and the choice is this host's own.
 func (a *agent) askPlace() {
 	if !a.several() || a.attached != nil {
 		return
 	}
 	here := a.describe()
 	a.up.box.put(&control.Message{Reach: &here})
-	m, err := a.up.conn.Receive()
-	switch {
-	case err != nil: // it will not be better when the messages are read
-	case m.Place != nil:
-		a.address, a.places.beat, a.places.networks = m.Place.At, m.Place.Beat, m.Place.Networks
-	default:
-		a.places.early = append(a.places.early, m)
+	for {
+		m, err := a.up.conn.Receive()
+		switch {
+		case err != nil: // it will not be better when the messages are read
+		case m.Branch != nil:
+			a.hearBranch(m.Branch)
+			continue
+		case m.Place != nil:
+			a.address, a.places.beat, a.places.networks = m.Place.At, m.Place.Beat, m.Place.Networks
+		default:
+			a.places.early = append(a.places.early, m)
+		}
+		return
 	}
 }
 
@@ -54,13 +61,14 @@ func (a *agent) describedBy(h *elsewhere, r *reach.Host) {
 		a.placeAdded(h)
 		return
 	}
+	a.startBelow(h)
 	a.placeAll()
 }
 
 // placeAll chooses as soon as all hosts have said what they have.
 func (a *agent) placeAll() {
 	p := &a.places
-	if p.chosen || a.machine.Ending() || a.waitsFor(func(h *elsewhere) bool { return h.reach == nil }) {
+	if p.chosen || a.machine.Ending() || len(a.unsent) > 0 || a.waitsFor(func(h *elsewhere) bool { return h.reach == nil }) {
 		return
 	}
 	p.chosen, p.self = true, a.describe()

@@ -246,7 +246,6 @@ func (a *agent) isReady(h *elsewhere, r *control.Ready) {
 		a.mayJoin(h)
 		return
 	}
-	a.startBelow(h)
 	for _, addr := range r.Addresses {
 		if a.isAt(addr.Proc, h) {
 			a.segment.SetAddress(addr.Proc, addr.At)

@@ -168,11 +168,12 @@ func (a *agent) part(settle func() error, begin func()) int {
 		}
 	}
 	a.up.box.put(&control.Message{Ready: ready})
-	if err != nil {
-		return job.StatusFailed
-	}
 	a.hearEarly()
 	go a.hearUp()
+	if err != nil {
+		a.endBranches()
+		return job.StatusFailed
+	}
 	for !a.met && !a.done {
 		a.poll(a.timeout())
 	}

@@ -86,7 +86,7 @@ func (a *agent) send(h *elsewhere) {
 	l.startHere()
 }
 
-// startBelow has an agent that is ready start those that are its to start.
+// startBelow has an agent that is there start those that are its to start.
 func (a *agent) startBelow(by *elsewhere) {
 	if a.machine.Ending() {
 		return
@@ -138,11 +138,16 @@ func (a *agent) awaitReady() {
 	a.unsent = nil
 }
 
+// isAwaited: the host is not ready, and does not only wait for what others say.
+func (a *agent) isAwaited(h *elsewhere) bool {
+	return !h.gone && !h.ready && (h.reach == nil || a.places.chosen)
+}
+
 // tellAwaited names the hosts that are not ready.
 func (a *agent) tellAwaited() {
 	var names []string
 	for _, h := range a.others {
-		if !h.gone && !h.ready {
+		if a.isAwaited(h) {
 			names = append(names, h.name)
 		}
 	}
@@ -161,7 +166,7 @@ func (a *agent) tooLate(now time.Time) bool {
 	var names []string
 	why := ""
 	for _, h := range a.others {
-		if h.gone || h.ready || h.link == nil || a.spec.StartLimit <= 0 {
+		if !a.isAwaited(h) || h.link == nil || a.spec.StartLimit <= 0 {
 			continue
 		}
 		if since, trouble, ok := h.link.awaits(); ok && now.Sub(since) > a.spec.StartLimit {
