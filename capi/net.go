@@ -352,6 +352,10 @@ func heed(want *os.File) {
 			go callFurther(p)
 			continue
 		}
+		if word == C.SPX_NET_LENT {
+			go carryLent()
+			continue
+		}
 		if word >= C.SPX_NET_LOST {
 			go lostWith(p, syscall.Errno((word-C.SPX_NET_LOST)/C.SPX_NET_CLOSED))
 			continue
@@ -367,6 +371,28 @@ func heed(want *os.File) {
 			}
 		default:
 			go callUntil(p)
+		}
+	}
+}
+
+// carryFirst is for how long what a program has left in a connection's buffer is left to its own calls, and carryMost how often a socket that takes nothing is tried at least.
+const carryFirst, carryMost = 10 * time.Millisecond, 50 * time.Millisecond
+
+// carryLent writes what the program has left behind while it makes no calls of MPI (dataplane/net_lend.c).
+func carryLent() {
+	for pause := carryFirst; ; {
+		select {
+		case <-netState.stop:
+			return
+		case <-time.After(pause):
+		}
+		switch C.spx_net_carry() {
+		case C.SPX_CARRY_ALL:
+			return
+		case C.SPX_CARRY_SOME:
+			pause = time.Millisecond
+		default:
+			pause = min(2*pause, carryMost)
 		}
 	}
 }

@@ -143,6 +143,7 @@ void spx_net_thin(spx_conn *c)
 
 void spx_net_disconnect(spx_conn *c)
 {
+  spx_net_recall(c);
   if (c->fd < 0) return;
   close(c->fd); /* epoll forgets it by itself */
   c->fd = -1;
@@ -224,7 +225,12 @@ static void arrive(int fd, uint32_t peer, uint32_t life, uint8_t kind)
   spx_ring_self();
 }
 
-void spx_net_adopt(int fd, uint32_t peer, uint32_t life) { arrive(fd, peer, life, FIRST); }
+void spx_net_adopt(int fd, uint32_t peer, uint32_t life)
+{
+  bool tell = spx_net_carry_first(fd, peer, life);
+  arrive(fd, peer, life, FIRST);
+  if (tell) spx_net_tell(SPX_NET_LENT, 0);
+}
 
 void spx_net_adopt_further(int fd, uint32_t peer, uint32_t life, bool out)
 {
@@ -294,6 +300,7 @@ static bool join(const arrival *a)
   if (c && (c->life != a->life || (c->fd >= 0 && c->closing))) return false;
   if (known && spx_rx_stale(a->peer, &spx_rxs[a->peer])) return false;
   c = known ? spx_net_conn(a->peer) : NULL;
+  if (c) spx_net_recall(c);
   if (!c || c->fd >= 0 || spx_proc_dead(a->peer) || spx_net_watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
     close(a->fd);
     return true;
@@ -384,6 +391,7 @@ int spx_net_tx_init(uint32_t peer)
     spx_detail("no memory for a connection with process %u", peer);
     return MPI_ERR_NO_MEM;
   }
+  spx_net_recall(c);
   tx->conn = c;
   tx->chan = &c->out_chan;
   tx->base = c->out;
@@ -480,10 +488,12 @@ static void write_out(spx_conn *c)
   if (spx_txs[c->peer].active) spx_ring_self(); /* another thread, which sleeps, may wait for the room */
 }
 
-void spx_net_push(spx_conn *c)
+/* As spx_net_push, and nothing is lent. */
+static void push(spx_conn *c)
 {
   const spx_tx *tx = &spx_txs[c->peer];
   if (tx->conn != c) return; /* nothing was ever sent */
+  spx_net_recall(c);
   if (c->fd >= 0 && !c->must_hear) {
     c->used = ++spx_net.clock;
     write_out(c);
@@ -493,12 +503,18 @@ void spx_net_push(spx_conn *c)
   if (c->fd >= 0 && c->farewell && !c->must_answer && c->done == c->stop) spx_net_finish(c);
 }
 
+void spx_net_push(spx_conn *c)
+{
+  push(c);
+  spx_net_lend(c);
+}
+
 uint64_t spx_net_eager_max(void) { return spx_net.relays ? spx_set.eager_max : spx_set.net_eager_max; }
 
 spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
 {
   spx_conn *c = tx->conn;
-  spx_net_push(c);
+  push(c);
   if (tx->pos + bytes > tx->size && c->flushed > tx->size / 4) { /* what is written makes room */
     uint32_t aligned = c->flushed / SPX_LINE * SPX_LINE;
     spx_net_reached(c, &c->out_high, SPX_NET_OUT);
@@ -509,7 +525,9 @@ spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
     c->reached -= aligned;
     if (c->long_out.left) c->long_out.at -= aligned;
   }
-  return tx->pos + bytes <= tx->size ? (spx_rec *)(c->out + tx->pos) : NULL;
+  if (tx->pos + bytes <= tx->size) return (spx_rec *)(c->out + tx->pos);
+  spx_net_lend(c);
+  return NULL;
 }
 
 bool spx_net_flush(uint32_t peer)
@@ -723,8 +741,9 @@ uint64_t spx_net_unsent(void)
 {
   uint64_t n = 0;
   for (uint32_t i = 0; spx_net_on && i < spx_map.nprocs; i++) {
-    const spx_conn *c = spx_net.conns[i];
+    spx_conn *c = spx_net.conns[i];
     int queued = 0;
+    if (c) spx_net_recall(c);
     if (!c || c->over || spx_txs[i].conn != c || !spx_net_may_read(i)) continue;
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
     n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c);

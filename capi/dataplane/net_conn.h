@@ -77,6 +77,12 @@ struct spx_conn {
   uint64_t progress;                        /* ns: when the last one came, or the first byte went */
   uint64_t rewound;                         /* ns */
 
+  /* lent to the engine (net_lend.c) */
+  uint32_t lent; /* bytes from out[flushed] on; 0: none */
+  uint32_t lent_done;
+  int lent_fd;
+  struct spx_conn *next_lent;
+
   bool quiet; /* little was in the buffers since look_round was here */
 
   uint8_t dirty; /* what the sending side sets, and nobody reads */
@@ -116,6 +122,8 @@ SPX_HIDDEN extern spx_net_state spx_net;
 enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24, SPX_NET_LOST = 3 << 24 };
 /* One more further stream to the process is wanted. */
 #define SPX_NET_STREAM (192u << 24)
+/* Something was lent (net_lend.c). */
+#define SPX_NET_LENT (191u << 24)
 
 /* ---- net.c ---- */
 SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */
@@ -156,6 +164,16 @@ SPX_HIDDEN bool spx_net_resume(int *n);
 SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
 /* The part of in that was not delivered is moved to its start. */
 SPX_HIDDEN void spx_net_to_start(spx_conn *c);
+
+/* ---- net_lend.c ---- */
+/* What is left in the buffer is the engine's to write, until it is taken back. */
+SPX_HIDDEN void spx_net_lend(spx_conn *c);
+SPX_HIDDEN void spx_net_take_back(spx_conn *c);
+/* To be called before anything is done with out, flushed or fd. */
+static inline void spx_net_recall(spx_conn *c)
+{
+  if (SPX_UNLIKELY(c->lent != 0)) spx_net_take_back(c);
+}
 
 /* ---- net_close.c ---- */
 /* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked

@@ -481,6 +481,7 @@ bool spx_net_greeted(spx_conn *c)
   if (memcmp(c->greeting, greeting_word, sizeof greeting_word) != 0) return false;
   memcpy(&position, c->greeting + 4, sizeof position);
   if (!c->must_hear) return true;
+  spx_net_recall(c);
   uint32_t n = position - c->done;
   if (n > c->reached - c->flushed) return false;
   c->must_hear = false;

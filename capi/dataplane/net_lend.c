@@ -1,0 +1,96 @@
+/* net_lend.c - what a program leaves behind when it makes no more calls of MPI: bytes that it has sent, and that no socket has taken.
+ *
+ * A send is over when its bytes lie in the connection's buffer. They are to arrive whatever the program does then (MPI-5.0 3.5: the receive that matches a send that is over completes). So what a call leaves in a
+ * buffer, because the connection is not made yet or because its socket is full, is lent to the engine, whose threads carry it on; whoever touches the buffer next takes it back first. The bytes that are lent do not
+ * change and do not move; no lock is taken where nothing waits, which is almost always.
+ *
+ * Not lent: what goes through others (the relays' own calls move it), and what waits behind a long message, whose send is not over.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/socket.h>
+#include "net_conn.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static spx_conn *first;  /* under lock, as next_lent, lent_fd and lent_done of each */
+static bool told, again; /* under lock: the engine looks at them; something was lent since it did */
+
+static uint32_t sound_part(const spx_conn *c)
+{
+  uint32_t end = c->long_out.left ? c->long_out.at : spx_txs[c->peer].pos;
+  return end - c->flushed;
+}
+
+void spx_net_lend(spx_conn *c)
+{
+  bool idle = c->fd < 0 ? spx_net.relays || c->over : !c->full || c->closing || c->must_hear || c->must_answer;
+  if (SPX_LIKELY(idle || c->lent || spx_txs[c->peer].conn != c)) return;
+  uint32_t n = sound_part(c);
+  if (n == 0) return;
+  pthread_mutex_lock(&lock);
+  c->lent = n;
+  c->lent_done = 0;
+  c->lent_fd = c->fd;
+  c->next_lent = first;
+  first = c;
+  bool tell = !told && c->fd >= 0; /* else the engine is about to make the connection */
+  again = true;
+  told |= tell;
+  pthread_mutex_unlock(&lock);
+  if (tell) spx_net_tell(SPX_NET_LENT, 0);
+}
+
+void spx_net_take_back(spx_conn *c)
+{
+  pthread_mutex_lock(&lock);
+  spx_conn **p = &first;
+  while (*p != c) p = &(*p)->next_lent;
+  *p = c->next_lent;
+  uint32_t n = c->lent_done;
+  c->lent = 0;
+  pthread_mutex_unlock(&lock);
+  if (n) spx_net_done(c, n);
+}
+
+/* Writes what the socket takes. An error is left to the program's next call, which meets it, too. */
+static bool carry(spx_conn *c)
+{
+  uint32_t before = c->lent_done;
+  while (c->lent_done < c->lent) {
+    ssize_t n = send(c->lent_fd, c->out + c->flushed + c->lent_done, c->lent - c->lent_done, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n <= 0) break;
+    c->lent_done += (uint32_t)n;
+  }
+  return c->lent_done != before;
+}
+
+int spx_net_carry(void)
+{
+  bool moved = false, left = false;
+  pthread_mutex_lock(&lock);
+  for (spx_conn *c = first; c; c = c->next_lent) {
+    if (c->lent_fd < 0) continue;
+    moved |= carry(c);
+    left |= c->lent_done < c->lent;
+  }
+  told = left || again;
+  again = false;
+  int result = !told ? SPX_CARRY_ALL : moved ? SPX_CARRY_SOME : SPX_CARRY_NONE;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life)
+{
+  bool tell = false;
+  pthread_mutex_lock(&lock);
+  for (spx_conn *c = first; c; c = c->next_lent) {
+    if (c->peer != peer || c->life != life || c->lent_fd >= 0) continue;
+    c->lent_fd = fd;
+    carry(c);
+    tell = !told && c->lent_done < c->lent;
+    told |= tell;
+  }
+  pthread_mutex_unlock(&lock);
+  return tell;
+}
