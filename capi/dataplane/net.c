@@ -32,24 +32,23 @@
   20000000 /* how long the first message to a process waits for its connection, before it is left to later calls */
 #define LATER_NS 1000000000ull
 
-/* A connection on its way from the engine. */
-typedef struct arrival {
-  struct arrival *next;
+struct spx_arrival {
+  spx_arrival *next;
   int fd;
   uint32_t peer, life;
   uint8_t kind;
-} arrival;
+};
 enum { FIRST, FURTHER_IN, FURTHER_OUT };
 
 bool spx_net_on, spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
 static int epoll = -1, bell_fd = -1;
 static bool sleeping_here; /* a thread sleeps on the sockets */
-static arrival *_Atomic arrivals;
+static spx_arrival *_Atomic arrivals;
 /* Those that were taken. Threads of the engine give them back to malloc, as they took them: the program's thread would be given their memory for blocks of its own, and programs exist (the
  * lists of hosts of ROMIO) that keep the distance of two blocks in an int. */
-static arrival *_Atomic used;
-static arrival *early;                 /* of processes that this one has not met yet */
+static spx_arrival *_Atomic used;
+static spx_arrival *early;                 /* of processes that this one has not met yet */
 static uint32_t arrived;               /* futex: changes with every arrival */
 static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
 
@@ -200,17 +199,21 @@ void spx_net_news(void)
 }
 
 /* Takes one into a list. Any thread. */
-static void put(arrival *_Atomic *list, arrival *a)
+static void put(spx_arrival *_Atomic *list, spx_arrival *a)
 {
-  arrival *first = atomic_load(list);
+  spx_arrival *first = atomic_load(list);
   do a->next = first;
   while (!atomic_compare_exchange_weak(list, &first, a));
 }
 
+void spx_net_arrives(spx_arrival *a) { put(&arrivals, a); }
+
+bool spx_net_arrivals_wait(void) { return atomic_load(&arrivals) != NULL; }
+
 static void arrive(int fd, uint32_t peer, uint32_t life, uint8_t kind)
 {
-  arrival *a = malloc(sizeof *a);
-  for (arrival *old = atomic_exchange(&used, NULL), *next; old; old = next) {
+  spx_arrival *a = malloc(sizeof *a);
+  for (spx_arrival *old = atomic_exchange(&used, NULL), *next; old; old = next) {
     next = old->next;
     free(old);
   }
@@ -218,19 +221,19 @@ static void arrive(int fd, uint32_t peer, uint32_t life, uint8_t kind)
     if (fd >= 0) close(fd);
     return;
   }
-  *a = (arrival){.fd = fd, .peer = peer, .life = life, .kind = kind};
-  put(&arrivals, a);
+  *a = (spx_arrival){.fd = fd, .peer = peer, .life = life, .kind = kind};
+  bool carry = false;
+  if (kind == FIRST)
+    carry = spx_net_carry_first(fd, peer, life, a);
+  else
+    spx_net_arrives(a);
   __atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST);
   syscall(SYS_futex, &arrived, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
   spx_ring_self();
+  if (carry) spx_net_tell(SPX_NET_LENT, 0);
 }
 
-void spx_net_adopt(int fd, uint32_t peer, uint32_t life)
-{
-  bool tell = spx_net_carry_first(fd, peer, life);
-  arrive(fd, peer, life, FIRST);
-  if (tell) spx_net_tell(SPX_NET_LENT, 0);
-}
+void spx_net_adopt(int fd, uint32_t peer, uint32_t life) { arrive(fd, peer, life, FIRST); }
 
 void spx_net_adopt_further(int fd, uint32_t peer, uint32_t life, bool out)
 {
@@ -274,13 +277,13 @@ void spx_net_lost(spx_conn *c, int why)
   if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
 }
 
-static bool is_known(const arrival *a)
+static bool is_known(const spx_arrival *a)
 {
   return a->peer < spx_map.nprocs && a->life == spx_proc_of(a->peer)->incarnation;
 }
 
 /* The same for a further stream: one that came before the connection waits for it. */
-static bool join_further(const arrival *a)
+static bool join_further(const spx_arrival *a)
 {
   spx_conn *c = is_known(a) ? spx_net.conns[a->peer] : NULL;
   bool waits = is_known(a) && !spx_proc_dead(a->peer) && a->kind == FURTHER_IN && (!c || c->life != a->life);
@@ -293,7 +296,7 @@ static bool join_further(const arrival *a)
 }
 
 /* False: what there was with an earlier process of the number, over a connection or in memory if it was on this host, or a connection that ends, is not forgotten yet. */
-static bool join(const arrival *a)
+static bool join(const spx_arrival *a)
 {
   bool known = is_known(a);
   spx_conn *c = known ? spx_net.conns[a->peer] : NULL;
@@ -328,11 +331,11 @@ static bool join(const arrival *a)
 static int take_arrivals(void)
 {
   int n = 0;
-  arrival *list = atomic_exchange(&arrivals, NULL), **last = &list;
+  spx_arrival *list = atomic_exchange(&arrivals, NULL), **last = &list;
   while (*last) last = &(*last)->next;
   *last = early;
   early = NULL;
-  for (arrival *a = list, *next; a; a = next) {
+  for (spx_arrival *a = list, *next; a; a = next) {
     next = a->next;
     if (a->kind == FIRST ? join(a) : join_further(a)) {
       put(&used, a);
@@ -349,7 +352,7 @@ static int take_arrivals(void)
  * spx_peer_hold meets it. */
 static int meet_early(void)
 {
-  arrival *a = early;
+  spx_arrival *a = early;
   while (a && (a->kind != FIRST || !is_known(a) || spx_peer_is_held(a->peer) || !spx_net_is_new(a->peer))) a = a->next;
   if (!a) return 0;
   spx_peer_meet(a->peer); /* others are met with the next polls */
@@ -506,7 +509,7 @@ static void push(spx_conn *c)
 void spx_net_push(spx_conn *c)
 {
   push(c);
-  spx_net_lend(c);
+  if (SPX_UNLIKELY(spx_net_lend(c))) take_arrivals();
 }
 
 uint64_t spx_net_eager_max(void) { return spx_net.relays ? spx_set.eager_max : spx_set.net_eager_max; }
@@ -526,7 +529,7 @@ spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
     if (c->long_out.left) c->long_out.at -= aligned;
   }
   if (tx->pos + bytes <= tx->size) return (spx_rec *)(c->out + tx->pos);
-  spx_net_lend(c);
+  if (spx_net_lend(c)) take_arrivals();
   return NULL;
 }
 
@@ -679,6 +682,7 @@ int spx_net_poll(void)
   else if (spx_net.n_open)
     poll_few(&n);
   look_round();
+  spx_net_pressed();
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
   if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_net_relay_poll();
   spx_net_gather(-1);

@@ -65,8 +65,6 @@ SPX_HIDDEN void spx_net_adopt(int fd, uint32_t peer, uint32_t life);
 /* Writes what the program has left behind (net_lend.c), as far as sockets take it now; to be called again unless that is all. Any thread. */
 enum { SPX_CARRY_ALL, SPX_CARRY_SOME, SPX_CARRY_NONE };
 SPX_HIDDEN int spx_net_carry(void);
-/* The same for what waits for a connection, which is this. True: spx_net_carry is to be called, too. */
-SPX_HIDDEN bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life);
 /* As spx_net_adopt, for a further stream of the pair (net_streams.c); out: this process has made it, or could not, fd -1. */
 SPX_HIDDEN void spx_net_adopt_further(int fd, uint32_t peer, uint32_t life, bool out);
 /* A further stream that a peer wants to make may be taken. Any thread. */

@@ -5,6 +5,7 @@
  * bytes are under way then, and the pair's streams go on: through others (net_relay.c), or over another connection once there is
  * something to send. The connection that was not used for the longest time goes first.
  */
+#include <stdatomic.h>
 #include "net_conn.h"
 
 #define YOUNG_NS                                                                                                       \
@@ -15,9 +16,18 @@ static bool is_kept(const spx_conn *c) { return spx_net.relays && spx_net_kept(c
 
 #define PRESSED_NS 1000000000 /* without another word of missing descriptors: one connection more may be tried */
 
+static _Atomic bool wanted; /* a descriptor is missing */
+
 void spx_net_press(void)
 {
-  spx_lock();
+  atomic_store(&wanted, true); /* without the lock: a program with one thread has none */
+  spx_ring_self();
+}
+
+void spx_net_pressed(void)
+{
+  if (SPX_LIKELY(!atomic_load_explicit(&wanted, memory_order_relaxed))) return;
+  atomic_store(&wanted, false);
   uint32_t open = 0;
   for (uint32_t i = 0; i < spx_net.n_open; i++) open += !spx_net.open_ones[i]->closing;
   uint64_t now = spx_now_ns();
@@ -26,11 +36,9 @@ void spx_net_press(void)
     spx_net.most = open - 1;
   }
   spx_net.pressed_at = now;
-  spx_net.many = true; /* the next poll closes one */
+  spx_net.many = true; /* what follows in this poll closes one */
   for (uint32_t i = 0; spx_n_further && i < spx_map.nprocs; i++)
     if (spx_net.conns[i]) spx_further_press(spx_net.conns[i]);
-  spx_ring_self();
-  spx_unlock();
 }
 
 /* Descriptors may be there again. */

@@ -126,6 +126,9 @@ enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24, SP
 #define SPX_NET_LENT (191u << 24)
 
 /* ---- net.c ---- */
+typedef struct spx_arrival spx_arrival; /* a connection on its way from the engine */
+SPX_HIDDEN void spx_net_arrives(spx_arrival *a);
+SPX_HIDDEN bool spx_net_arrivals_wait(void);
 SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */
 SPX_HIDDEN void spx_net_tell(uint32_t word, uint32_t life);
 SPX_HIDDEN void spx_net_push(spx_conn *c);
@@ -166,8 +169,10 @@ SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
 SPX_HIDDEN void spx_net_to_start(spx_conn *c);
 
 /* ---- net_lend.c ---- */
-/* What is left in the buffer is the engine's to write, until it is taken back. */
-SPX_HIDDEN void spx_net_lend(spx_conn *c);
+/* What is left in the buffer is the engine's to write, until it is taken back. True: connections have come meanwhile, this one's perhaps, and are to be taken. */
+SPX_HIDDEN bool spx_net_lend(spx_conn *c);
+/* What waits for a connection, which is this, is written to it, and it is handed over. True: spx_net_carry is to be called, too. */
+SPX_HIDDEN bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life, spx_arrival *a);
 SPX_HIDDEN void spx_net_take_back(spx_conn *c);
 /* To be called before anything is done with out, flushed or fd. */
 static inline void spx_net_recall(spx_conn *c)
@@ -181,6 +186,8 @@ static inline void spx_net_recall(spx_conn *c)
 SPX_HIDDEN void spx_net_want(spx_conn *c);
 /* The process has no descriptor for another connection: the one not used for the longest time is closed, and the limit is lower for a while. Any thread. */
 SPX_HIDDEN void spx_net_press(void);
+/* The next poll does it. */
+SPX_HIDDEN void spx_net_pressed(void);
 /* Where there are more than allowed: closes those, beside c, that were not used for the longest time. */
 SPX_HIDDEN void spx_net_trim(const spx_conn *c);
 /* A connection is closed for another one. */

@@ -15,18 +15,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static spx_conn *first;  /* under lock, as next_lent, lent_fd and lent_done of each */
 static bool told, again; /* under lock: the engine looks at them; something was lent since it did */
 
-static uint32_t sound_part(const spx_conn *c)
+/* Of what is to be written, the part whose sends are over. */
+static uint32_t over_part(const spx_conn *c)
 {
   uint32_t end = c->long_out.left ? c->long_out.at : spx_txs[c->peer].pos;
   return end - c->flushed;
 }
 
-void spx_net_lend(spx_conn *c)
+bool spx_net_lend(spx_conn *c)
 {
   bool idle = c->fd < 0 ? spx_net.relays || c->over : !c->full || c->closing || c->must_hear || c->must_answer;
-  if (SPX_LIKELY(idle || c->lent || spx_txs[c->peer].conn != c)) return;
-  uint32_t n = sound_part(c);
-  if (n == 0) return;
+  if (SPX_LIKELY(idle || c->lent || spx_txs[c->peer].conn != c)) return false;
+  uint32_t n = over_part(c);
+  if (n == 0) return false;
   pthread_mutex_lock(&lock);
   c->lent = n;
   c->lent_done = 0;
@@ -36,8 +37,10 @@ void spx_net_lend(spx_conn *c)
   bool tell = !told && c->fd >= 0; /* else the engine is about to make the connection */
   again = true;
   told |= tell;
+  bool there = c->fd < 0 && spx_net_arrivals_wait();
   pthread_mutex_unlock(&lock);
   if (tell) spx_net_tell(SPX_NET_LENT, 0);
+  return there;
 }
 
 void spx_net_take_back(spx_conn *c)
@@ -80,7 +83,7 @@ int spx_net_carry(void)
   return result;
 }
 
-bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life)
+bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life, spx_arrival *a)
 {
   bool tell = false;
   pthread_mutex_lock(&lock);
@@ -91,6 +94,7 @@ bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life)
     tell = !told && c->lent_done < c->lent;
     told |= tell;
   }
+  spx_net_arrives(a); /* who lends after that sees it */
   pthread_mutex_unlock(&lock);
   return tell;
 }
