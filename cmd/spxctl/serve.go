@@ -50,8 +50,7 @@ interface until it is interrupted; with ssh -L the page is seen elsewhere.
 		s := web.New(func() (*live.Look, error) { return live.Take(job) }, *token)
 		stop := make(chan struct{})
 		go s.Watch(max(*every, shortest), stop)
-		fmt.Printf("http://%s/%s/\n", l.Addr(), *token)
-		return serveUntilSignal(l, s, stop)
+		return serveUntilSignal(l, s, stop, func() { fmt.Printf("http://%s/%s/\n", l.Addr(), *token) })
 	}
 	return c
 }
@@ -77,7 +76,8 @@ const (
 	longHead  = 16 << 10
 )
 
-func serveUntilSignal(l net.Listener, h http.Handler, stop chan struct{}) error {
+// serveUntilSignal calls ready when a signal ends it in order from then on.
+func serveUntilSignal(l net.Listener, h http.Handler, stop chan struct{}, ready func()) error {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: headLimit, IdleTimeout: time.Minute, MaxHeaderBytes: longHead}
 	stopped := onSignal(func() {
 		close(stop)
@@ -86,6 +86,7 @@ func serveUntilSignal(l net.Listener, h http.Handler, stop chan struct{}) error 
 		s.Shutdown(ctx) //nolint:errcheck // pages that are open are cut off
 		s.Close()       //nolint:errcheck // the process ends
 	})
+	ready()
 	if err := s.Serve(l); !stopped() && !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -119,7 +120,7 @@ func exportCommand() *cobra.Command {
 				w.Header().Set("Content-Security-Policy", "default-src 'none'")
 				fmt.Fprintf(w, "libspx, job %s: the metrics are at %s\n", args[0], metrics.Path)
 			})
-			return serveUntilSignal(l, mux, make(chan struct{}))
+			return serveUntilSignal(l, mux, make(chan struct{}), func() {})
 		},
 	}
 }

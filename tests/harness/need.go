@@ -49,7 +49,9 @@ func installSet(set string) string {
 	}
 	defer lock.Close()
 	syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) //nolint:errcheck // apt has locks of its own
-	if out, err := exec.Command(script, set).CombinedOutput(); err != nil {
+	cmd := exec.Command(script, set)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends the test does not leave a package half installed
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return ": " + strings.TrimSpace(string(out))
 	}
 	return ""

@@ -71,9 +71,7 @@ func (b *bed) greeter(n int) {
 // firewall gives hosts rules of nftables.
 func (b *bed) firewall(rules string, hosts ...int) {
 	b.t.Helper()
-	if _, err := exec.LookPath("nft"); err != nil {
-		b.t.Skip("there is no nft (Debian: nftables)")
-	}
+	harness.Need(b.t, "launchers", "nft")
 	for _, n := range hosts {
 		cmd := exec.Command("ip", "netns", "exec", b.host(n), "nft", "-f", "-")
 		cmd.Stdin = strings.NewReader(rules)

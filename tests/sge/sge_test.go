@@ -137,7 +137,13 @@ func TestSGE(t *testing.T) {
 	})
 	t.Run("HPCC", func(t *testing.T) {
 		harness.HPCC(t, harness.BuiltHPCC(t), harness.SmallHPCC, 2, 2, 0, func(program string) harness.Command {
-			options, _ := c.batch(t, mpirun+" "+program)
+			// Grid Engine takes LD_LIBRARY_PATH out of what -V hands over; the program may have been built by another copy of this project.
+			options, output := c.batch(t, "export LD_LIBRARY_PATH="+filepath.Join(harness.Build(t), "lib")+"\n"+mpirun+" "+program)
+			t.Cleanup(func() {
+				if text, _ := os.ReadFile(output); t.Failed() {
+					t.Logf("the job has printed\n%s", text)
+				}
+			})
 			return c.on(append([]string{"qsub", "-sync", "y"}, options...)...)
 		})
 	})
