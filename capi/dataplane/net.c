@@ -48,7 +48,7 @@ static spx_arrival *_Atomic arrivals;
 /* Those that were taken. Threads of the engine give them back to malloc, as they took them: the program's thread would be given their memory for blocks of its own, and programs exist (the
  * lists of hosts of ROMIO) that keep the distance of two blocks in an int. */
 static spx_arrival *_Atomic used;
-static spx_arrival *early;                 /* of processes that this one has not met yet */
+static spx_arrival *early;             /* of processes that this one has not met yet */
 static uint32_t arrived;               /* futex: changes with every arrival */
 static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
 

@@ -60,7 +60,8 @@ static bool carry(spx_conn *c)
 {
   uint32_t before = c->lent_done;
   while (c->lent_done < c->lent) {
-    ssize_t n = send(c->lent_fd, c->out + c->flushed + c->lent_done, c->lent - c->lent_done, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n =
+        send(c->lent_fd, c->out + c->flushed + c->lent_done, c->lent - c->lent_done, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n <= 0) break;
     c->lent_done += (uint32_t)n;
   }
