@@ -113,6 +113,7 @@ func TestAllToAllLevelsCross(t *testing.T) {
 	}{
 		{Allgather, 8, "levels", hosts * (hosts - 1)}, {Allgather, 256 << 10, "levels", hosts * (hosts - 1)},
 		{Alltoall, 8, "by_host", n * (hosts - 1)}, {Alltoall, hostBlock, "by_host", n * (hosts - 1)},
+		{Gather, 8, "by_host", hosts - 1}, {Scatter, hostBlock, "by_host", hosts - 1}, {Scan, 8, "by_host", hosts * 3}, {Exscan, 1 << 20, "by_host", hosts * 3},
 	} {
 		var plans []*Plan
 		for rank := range n {
