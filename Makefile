@@ -200,6 +200,10 @@ site: ## the documents as a site, in build/site (needs no network): open build/s
 test: deps build ## all tests; the last line says how many passed
 	@cd $(ROOT) && $(GO) build -o $(BUILD)/obj/testsum ./internal/testsum && $(BUILD)/obj/testsum -o $(BUILD)/test-summary
 
+.PHONY: test-full
+test-full: ## all tests with all their seeds, sizes and settings, of which make test runs each kind (an hour and a half)
+	@SPX_TESTS=full $(MAKE) --no-print-directory test
+
 .PHONY: test-c
 test-c: deps ## the C parts alone under the address, undefined-behaviour and thread sanitizers
 	@cd $(ROOT) && $(GO) test -count=1 ./tests/csan

@@ -32,6 +32,9 @@ func TestC(t *testing.T) {
 			}
 			program := harness.Compile(t, filepath.Join("c", name), []string{path}, lines[0].CFlags...)
 			for i, line := range lines {
+				if line.Full && !harness.Full() {
+					continue
+				}
 				for _, n := range line.Ranks {
 					t.Run(testName(i, n), func(t *testing.T) {
 						if line.Alone {

@@ -5,7 +5,7 @@
 //	// sources: pack.c basic.c ../shim/x.c     files that are linked with it, relative to the folder above (required; none: "-")
 //	// sources: @job @rma                      those of a group of the data plane (below)
 //	// sanitize: address,undefined thread      one build for each word (default: these two)
-//	// flags: -lm -DX=1                        more compiler flags
+//	// flags: -lm -DX=1                        more compiler flags; those with -l and -Wl, are the linker's
 //	// timeout: 60                             seconds (default 60)
 package csan
 
@@ -143,13 +143,15 @@ func (o *objects) compile(args ...string) (string, error) {
 
 func (p program) run(t *testing.T, set string, made *objects) {
 	root := harness.Root()
+	linking := func(flag string) bool { return strings.HasPrefix(flag, "-l") || strings.HasPrefix(flag, "-Wl,") }
+	compiling := slices.DeleteFunc(slices.Clone(p.flags), linking)
 	program := filepath.Join(t.TempDir(), "test")
 	args := []string{"-std=gnu11", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
 		"-fsanitize=" + set, "-fno-sanitize-recover=all",
 		"-I" + root + "/capi/dataplane", "-I" + root + "/capi/shim", "-I" + root + "/include"}
 	var parts []string
 	for _, source := range append([]string{p.path}, p.sources...) {
-		path, err := made.compile(slices.Concat(args, []string{source}, p.flags)...)
+		path, err := made.compile(slices.Concat(args, []string{source}, compiling)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,9 @@ var Root = sync.OnceValue(func() string {
 	panic("harness: no go.mod above the working directory")
 })
 
+// Full says that the long tests are to run too (make test-full): all lines, all sizes, all seeds. Without, each kind of them has its turn once or a few times.
+func Full() bool { return os.Getenv("SPX_TESTS") == "full" }
+
 var build = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv("SPX_BUILD"); dir != "" {
 		return dir, nil

@@ -16,7 +16,7 @@ import (
 // n is a list of rank counts (default 2); every other word is optional. Without status the exit status must be 0; without
 // stdout~ and stderr~ the output does not matter. A pattern may be repeated: all must match. A value with blanks stands
 // in double quotes. A file may have several such lines: each is a test. alone=1 keeps other tests of the folder from running
-// at the same time.
+// at the same time. full=1 is for what takes long and is much like another line: it is run by make test-full alone (Full).
 type RunLine struct {
 	Ranks          []int
 	Args, Env      []string
@@ -25,7 +25,7 @@ type RunLine struct {
 	Stdout, Stderr []*regexp.Regexp
 	Stdin          string
 	Limit          time.Duration
-	Alone          bool
+	Alone, Full    bool
 }
 
 // ReadRunLines finds the run lines of a source file. A file without one is an error: it would never run.
@@ -101,6 +101,8 @@ func (r *RunLine) set(word string) (err error) {
 		r.Limit = time.Duration(s) * time.Second
 	case "alone=":
 		r.Alone, err = strconv.ParseBool(value)
+	case "full=":
+		r.Full, err = strconv.ParseBool(value)
 	case "stdout~", "stderr~":
 		var re *regexp.Regexp
 		if re, err = regexp.Compile("(?m)" + value); err != nil {
@@ -112,7 +114,7 @@ func (r *RunLine) set(word string) (err error) {
 			r.Stderr = append(r.Stderr, re)
 		}
 	default:
-		return fmt.Errorf("unknown word (n= args= env= spxrun= cflags= stdin= status= timeout= alone= stdout~ stderr~)")
+		return fmt.Errorf("unknown word (n= args= env= spxrun= cflags= stdin= status= timeout= alone= full= stdout~ stderr~)")
 	}
 	return err
 }

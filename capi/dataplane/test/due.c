@@ -1,6 +1,6 @@
 /* What arrives when a thread is about to sleep may complete, by the failure hook, what that thread waits for: it does not sleep then. */
 // sources: @job
-// sanitize: undefined address
+// sanitize: address,undefined
 #include "job.h"
 
 enum { TIMES = 200 };

@@ -1,7 +1,7 @@
 /* A number of a memory file goes from one process of another job to the next: what the new one writes before it is known is
  * received, a sender that waits for room is woken, and its life and death are its own. The receiver plays its own agent. */
 // sources: @job
-// sanitize: undefined address
+// sanitize: address,undefined
 #include "job.h"
 #include <sched.h>
 

@@ -1,7 +1,7 @@
 /* The number of a process that has died goes to the next one just when a communicator has begun to hold it: the agent had looked before. What holds the number next leads to the new
  * process, which lives and is heard. */
 // sources: @job
-// sanitize: undefined address
+// sanitize: address,undefined
 #include "job.h"
 
 static void attach(int fd, uint32_t me)

@@ -18,6 +18,13 @@
 #include "../dp.h"
 #include "../pack.h"
 
+/* How often: all n times in the full tests (make test-full), a fifth of them otherwise. */
+static inline int full_or_fifth(int n)
+{
+  const char *tests = getenv("SPX_TESTS");
+  return tests && strcmp(tests, "full") == 0 ? n : (n + 4) / 5;
+}
+
 /* ---- what the shims give ------------------------------------------------------------------------------------- */
 int spx_mt;
 SPX_TLS uint32_t spx_fn;

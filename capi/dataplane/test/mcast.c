@@ -167,7 +167,7 @@ int main(void)
 {
   int bad = run_job((job){.procs = 2}, body) + run_job((job){.procs = 6, .maxprocs = 9}, body) +
             run_job((job){.procs = 1}, body) + run_job((job){.procs = 4, .ring_bytes = 16384}, body);
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < full_or_fifth(10); k++) {
     victim = k % 5;
     victim_until = 7 + 13 * k;
     bad += run_job((job){.procs = 5, .killed = may_die}, body);

@@ -1,6 +1,6 @@
 /* A process is answered before any communicator leads to it, and held afterwards: what is sent to it from then on comes behind the answers, and not again from the beginning. */
 // sources: @job
-// sanitize: undefined address
+// sanitize: address,undefined
 #include "job.h"
 
 enum { ROUNDS = 20, LONG = 100000 };

@@ -2,7 +2,7 @@
  * goes through the channels, slowly and whole. Nothing touches memory that is not there. */
 // sources: @job
 // sanitize: address,undefined
-// flags: -Dfallocate=job_fallocate
+// flags: -Wl,--wrap=fallocate
 #include "job.h"
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -10,7 +10,8 @@
 static int no_channels, no_rings;
 
 /* What the data plane calls instead of fallocate. */
-int job_fallocate(int fd, int mode, off_t offset, off_t bytes)
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes)
 {
   if ((no_channels && bytes == SPX_CHAN_BYTES) || (no_rings && bytes == SPX_RING_BYTES)) {
     errno = ENOSPC;

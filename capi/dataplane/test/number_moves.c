@@ -1,7 +1,7 @@
 /* A number was that of a process of this host, which was talked to through memory, and goes to one of another host, which connects itself and sends before a communicator leads to it: what comes
  * is taken for the new one's. */
 // sources: @job
-// sanitize: undefined address
+// sanitize: address,undefined
 #define JOB_SOCKETS 1
 #define JOB_HOSTS   1
 #include "job.h"

@@ -2,7 +2,7 @@
  * with answers and small messages in between, with messages that leave the queue again, and to a receiver that sleeps. A pair
  * that is full is skipped until its receiver has made room; were that forgotten once, this test would hang. */
 // sources: @job
-// sanitize: undefined address
+// sanitize: address,undefined
 #include "job.h"
 #include <sched.h>
 

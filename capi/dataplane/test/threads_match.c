@@ -212,13 +212,13 @@ static void body(spx_comm *c)
 /* Several jobs at once: a thread that was woken, or is about to sleep, stands still for milliseconds while others go on. */
 static int crowd(void)
 {
-  enum { JOBS = 4, RUNS = 10 };
+  enum { JOBS = 4 };
   pid_t jobs[JOBS];
-  int bad = 0;
+  int bad = 0, runs = full_or_fifth(10);
   for (int i = 0; i < JOBS; i++)
     if ((jobs[i] = fork()) == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      for (int k = 0; k < RUNS && !bad; k++) bad = run_job((job){.procs = 2, .mt = 1}, body);
+      for (int k = 0; k < runs && !bad; k++) bad = run_job((job){.procs = 2, .mt = 1}, body);
       _exit(bad != 0);
     }
   for (int i = 0; i < JOBS; i++) {

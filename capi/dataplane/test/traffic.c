@@ -6,7 +6,7 @@
 #include "job.h"
 #include "../bsend.h"
 
-enum { ROUNDS = 30, BURST = 12 };
+enum { ROUNDS = 60, BURST = 12 };
 
 static const int sizes[] = {0,    1,    7,    8,     24,    31,    32,    33,    64,    100,
                             1000, 4096, 8160, 16383, 16384, 16385, 40000, 70001, 200000};
@@ -153,7 +153,7 @@ static void body(spx_comm *c)
   spx_request **out = calloc(most, sizeof *out), **in = calloc(most, sizeof *in);
   uint8_t **obuf = calloc(most, sizeof *obuf), **ibuf = calloc(most, sizeof *ibuf);
   spx_buffer_attach(0, NULL, MPI_BUFFER_AUTOMATIC, 0);
-  for (int round = 0; round < ROUNDS; round++) {
+  for (int round = 0, rounds = full_or_fifth(ROUNDS); round < rounds; round++) {
     int how = round % 5;
     if (how == 3) post_all(c, round, in, ibuf);
     int n = send_burst(c, round, out, obuf);

@@ -148,9 +148,10 @@ static int gather(void)
     if (rank != place) MPI_Abort(MPI_COMM_WORLD, 6);
     return 1;
   }
-  if (work == MPI_COMM_NULL)
+  if (work == MPI_COMM_NULL) {
     MPI_Comm_dup(MPI_COMM_WORLD, &next);
-  else {
+    MPI_Barrier(next); /* nobody is armed before all have it */
+  } else {
     MPIX_Comm_revoke(work);
     MPIX_Comm_shrink(work, &next);
     MPI_Comm_free(&work);

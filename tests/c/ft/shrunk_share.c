@@ -1,4 +1,4 @@
-// run: n=4 args=4106 spxrun="--with-ft"
+// run: n=4 args=4106 spxrun="--with-ft" timeout=90
 // run: n=12 args=60 spxrun="--with-ft"
 // Communicators that MPIX_Comm_shrink has made have shared memory for their collectives as all others have: these send no messages. So
 // many of them (args; there are 4,096 places) are made and freed before a death.

@@ -1,7 +1,7 @@
 /* Messages of more than 2^31 elements, and what their statuses say in the small and the large forms. MPI-5.0 2.5.8, 3.2 to 3.10. */
 // run: n=2 timeout=120 alone=1
-// run: n=2 args=short timeout=120 alone=1 env=SPX_STREAM_MAX=0
-// run: n=2 args=short timeout=120 alone=1 env=SPX_CMA=0
+// run: n=2 args=short timeout=120 alone=1 env=SPX_STREAM_MAX=0 full=1
+// run: n=2 args=short timeout=120 alone=1 env=SPX_CMA=0 full=1
 #define _GNU_SOURCE
 #include "large.h"
 

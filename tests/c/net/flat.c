@@ -6,7 +6,7 @@
 // run: n=16 args="burst" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=2 timeout=60
 // run: n=12 args="burst" env=SPX_TRANSPORTS=tcp timeout=60
 // run: n=3 args="cross" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=1 timeout=60
-// run: n=6 args="cross" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=2 timeout=60
+// run: n=6 args="cross" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=2 timeout=60 full=1
 // run: n=4 args="turns" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=1 timeout=60
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,8 @@
 // run: n=4 env=SPX_TRANSPORTS=tcp env=SPX_DIRECT_MIN=300 env=SPX_EAGER_MAX=256 timeout=60
 // run: n=16 env=SPX_TRANSPORTS=tcp timeout=100
 // run: n=2 args=threads env=SPX_TRANSPORTS=tcp timeout=60
-// run: n=1,2,4,16 env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=100
+// run: n=1,4 env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=100
+// run: n=2,16 env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=100 full=1
 // run: n=2 args=threads env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=60
 // run: n=2 env=SPX_TRANSPORTS=smoke status=1 stderr~"SPX_TRANSPORTS=smoke: there are shm and tcp, not smoke"
 #include <pthread.h>
