@@ -48,7 +48,9 @@ func newBedBy(t testing.TB, n int, words func(name string) []string) *bed {
 	}
 	beds++
 	b := &bed{t: t, n: n, name: fmt.Sprintf("s%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
-	out, err := exec.Command(script(), append(words(b.name), fmt.Sprint(n))...).CombinedOutput()
+	cmd := exec.Command(script(), append(words(b.name), fmt.Sprint(n))...)
+	cmd.Env = linksEnv()
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
 	}
@@ -59,6 +61,9 @@ func newBedBy(t testing.TB, n int, words func(name string) []string) *bed {
 	})
 	return b
 }
+
+// linksEnv is for scripts/hosts: what it starts in the background ends with this process.
+func linksEnv() []string { return append(os.Environ(), fmt.Sprintf("LINKS_OWNER=%d", os.Getpid())) }
 
 func (b *bed) host(n int) string { return fmt.Sprintf("%s%d", b.name, n) }
 

@@ -79,7 +79,9 @@ func newLinked(t *testing.T, of []int, links [][2]int, mbit, us int) *bed {
 	}
 	beds++
 	b := &bed{t: t, n: len(of), name: fmt.Sprintf("n%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
-	out, err := exec.Command(script(), "net", b.name, program, strconv.Itoa(mbit), strconv.Itoa(us), strings.Join(switches, " "), strings.Join(pairs, " ")).CombinedOutput()
+	cmd := exec.Command(script(), "net", b.name, program, strconv.Itoa(mbit), strconv.Itoa(us), strings.Join(switches, " "), strings.Join(pairs, " "))
+	cmd.Env = linksEnv()
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Skipf("such a network cannot be made here (it takes ip, tc and /dev/net/tun): %v\n%s", err, out)
 	}

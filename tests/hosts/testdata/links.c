@@ -1,7 +1,8 @@
 /* links.c - links between switches that take time: frames that come out of one tap go into the other one of its pair, later.
  *   links MICROSECONDS TAP TAP [TAP TAP ...]
  * With LINKS_MBIT in the environment the taps say that they have that speed.
- * Makes the taps in the network namespace in which it runs. When they are there it goes on in the background, until it is killed. */
+ * With LINKS_OWNER it ends some time after the process with that id.
+ * Makes the taps in the network namespace in which it runs. When they are there it goes on in the background, until it is killed or a tap is gone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,8 +97,9 @@ int main(int argc, char **argv)
     if (!queue[i]) return 1;
     p[i] = (struct pollfd){.fd = taps[i], .events = POLLIN};
   }
+  pid_t owner = getenv("LINKS_OWNER") ? atoi(getenv("LINKS_OWNER")) : 0;
   if (daemon(0, 0) != 0) return 1;
-  for (;;) {
+  for (uint64_t looked = 0;;) {
     uint64_t now = now_us(), next = UINT64_MAX;
     for (int i = 0; i < n; i++) {
       take(i, delay);
@@ -108,7 +111,13 @@ int main(int argc, char **argv)
       if (first[i] != last[i] && queue[i][first[i] % FRAMES].due < next) next = queue[i][first[i] % FRAMES].due;
     }
     now = now_us();
+    if (owner > 0 && now - looked > 500000) {
+      if (kill(owner, 0) != 0 && errno == ESRCH) return 0;
+      looked = now;
+    }
     struct timespec t = {0, next > now ? (long)(next - now < 500000 ? next - now : 500000) * 1000 : 0};
     ppoll(p, (nfds_t)n, &t, NULL);
+    for (int i = 0; i < n; i++)
+      if (p[i].revents & (POLLERR | POLLHUP | POLLNVAL)) return 1;
   }
 }
