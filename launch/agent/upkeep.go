@@ -23,6 +23,7 @@ const (
 	masterRest  = 250 * time.Millisecond // between two questions whether a master answers
 	masterLook  = 100 * time.Millisecond // between looks whether it has
 	masterMiss  = 4                      // one that has not after so many looks is replaced; they are counted, since it is no fault to have stood still together with its agent
+	masterFirst = 4                      // times as many of one that has not said anything yet
 	masterYoung = 200 * time.Millisecond // one that dies before it is so old is not replaced at once
 	masterPause = 10 * time.Millisecond  // but so much later, and each further one after twice the time
 	masterSlow  = 2 * time.Second        // at most
@@ -37,6 +38,7 @@ type keptMaster struct {
 	began  time.Time
 
 	asked  bool      // whether it answers
+	spoke  bool      // it has begun
 	missed int       // how often it was seen that it has not
 	look   time.Time // when that is to be seen to
 	why    string    // it was killed, because; empty: it was not
@@ -140,8 +142,12 @@ func (a *agent) tendMaster() {
 		k.box.put(&control.Message{Ping: 1})
 	default:
 		k.look = now.Add(masterLook)
-		if k.missed++; k.missed == masterMiss {
-			k.why = fmt.Sprintf("has not answered for %v", masterMiss*masterLook)
+		most := masterMiss
+		if !k.spoke { // it takes long to begin where much else runs
+			most *= masterFirst
+		}
+		if k.missed++; k.missed == most {
+			k.why = fmt.Sprintf("has not answered for %v", time.Duration(most)*masterLook)
 			k.cmd.Process.Kill() //nolint:errcheck // it has ended then
 		}
 	}
@@ -161,6 +167,7 @@ func (t *tree) masterDue() (at time.Time, ok bool) {
 // heardMaster takes what the process says.
 func (a *agent) heardMaster(e masterSaid) {
 	t := &a.tree
+	e.by.spoke = true
 	switch {
 	case e.by != t.master || e.by.why != "": // one that was given up decides nothing
 	case e.m.Ping != 0:

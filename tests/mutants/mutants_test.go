@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"libspx/tests/harness"
 )
 
 // mutant is a bug: text of a file, which stands there once, and what stands there instead.
@@ -42,7 +44,10 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mutants {
+	for i, m := range mutants {
+		if !harness.Full() && i%3 != 0 {
+			continue
+		}
 		t.Run(m.name, func(t *testing.T) {
 			what, failed := m.run(t, root)
 			if !failed {
