@@ -201,7 +201,7 @@ test: deps build ## all tests; the last line says how many passed
 	@cd $(ROOT) && $(GO) build -o $(BUILD)/obj/testsum ./internal/testsum && $(BUILD)/obj/testsum -o $(BUILD)/test-summary
 
 .PHONY: test-full
-test-full: ## all tests with all their seeds, sizes and settings, of which make test runs each kind (an hour and a half)
+test-full: ## all tests with all their seeds, sizes and settings, of which make test runs each kind (more than 40 minutes)
 	@SPX_TESTS=full $(MAKE) --no-print-directory test
 
 .PHONY: test-c

@@ -192,25 +192,5 @@ func (b *builder) hostPrefix(hosts []aHost, own int, sum, before Ref) {
 	peer := func(host int) int { m := hosts[host].members; return m[len(m)-1] }
 	total, tmp := b.typedRegion(b.RCount), b.typedRegion(b.RCount)
 	b.copy(sum, total)
-	filled := false
-	for d := 1; d < len(hosts); d *= 2 {
-		var slots []int32
-		if own >= d {
-			slots = append(slots, b.recv(peer(own-d), tmp))
-		}
-		if own+d < len(hosts) {
-			slots = append(slots, b.send(peer(own+d), total))
-		}
-		b.wait(slots...)
-		if own < d {
-			continue
-		}
-		b.reduce(tmp, total)
-		if filled {
-			b.reduce(tmp, before)
-		} else {
-			b.copy(tmp, before)
-			filled = true
-		}
-	}
+	b.double(len(hosts), own, peer, total, tmp, before, false)
 }

@@ -50,17 +50,22 @@ func scanDoubling(b *builder) {
 	if b.Kind == Scan {
 		b.own(sum, dst)
 	}
-	filled := b.Kind == Scan
-	for d := 1; d < b.Size; d *= 2 {
+	b.double(b.Size, b.Rank, func(rank int) int { return rank }, sum, tmp, dst, b.Kind == Scan)
+}
+
+// double adds what stands before place own of n places to sum and to dst, which is only filled with it if it has nothing yet: in round k each place gives its sum to the one 2^k
+// further. peer is the rank that speaks for a place, tmp is room for a sum.
+func (b *builder) double(n, own int, peer func(int) int, sum, tmp, dst Ref, filled bool) {
+	for d := 1; d < n; d *= 2 {
 		var slots []int32
-		if b.Rank >= d {
-			slots = append(slots, b.recv(b.Rank-d, tmp))
+		if own >= d {
+			slots = append(slots, b.recv(peer(own-d), tmp))
 		}
-		if b.Rank+d < b.Size {
-			slots = append(slots, b.send(b.Rank+d, sum))
+		if own+d < n {
+			slots = append(slots, b.send(peer(own+d), sum))
 		}
 		b.wait(slots...)
-		if b.Rank < d {
+		if own < d {
 			continue
 		}
 		b.reduce(tmp, sum)

@@ -316,7 +316,7 @@ func (b *bed) slots(n int) (out []int) {
 }
 
 // elsewhere are programs for which it hardly matters where ranks are: on several hosts they are for the full tests.
-var elsewhere = []string{"*/errors", "*/threads", "coll/freed", "ft/shrunk_share", "io/datarep", "io/direct", "mcast/bad", "mcast/flood", "mcast/set", "part/rules", "part/sizes",
+var elsewhere = []string{"*/errors", "*/threads", "coll/freed", "ft/agree_cycles", "ft/shrunk_share", "io/datarep", "io/direct", "mcast/bad", "mcast/flood", "mcast/set", "part/rules", "part/sizes",
 	"rma/many", "rma/short_runs", "topo/cart", "topo/graph"}
 
 func isElsewhere(name string) bool {
@@ -340,8 +340,8 @@ func (b *bed) programs(t *testing.T, names ...string) {
 
 // oneHost are lines, by their arguments, that suppose one host: ulfm apart, that processes of a job part for good (on several hosts all stay
 // connected: docs/dynamic-processes.md, "Connected, and not any more"); ports, a socket between ranks that is a local one; alltoallv_lengths, the words of
-// the way through shared memory. Of 100,000 random multicasts one host is enough; waits calls spxctl on the host of rank 2; computes has a window that all map; agree_cycles fills one job's memory.
-var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "ft/agree_cycles": "", "coll/alltoallv_lengths": "both", "mcast/computes": "", "mcast/random": "6000 0|34000 0", "mcast/waits": ""}
+// the way through shared memory. Of 100,000 random multicasts one host is enough; waits calls spxctl on the host of rank 2; computes has a window that all map.
+var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "mcast/computes": "", "mcast/random": "6000 0|34000 0", "mcast/waits": ""}
 
 // nameOf is "coll/every" for .../tests/c/coll/every.c.
 func nameOf(file string) string {

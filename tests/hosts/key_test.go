@@ -37,7 +37,7 @@ func keyOf(t *testing.T, pid string) (key [32]byte, found bool) {
 	return key, false
 }
 
-// The key of a job is in its memory file, and in no process's command line, where everybody would see it, nor in the environment of the ranks and what they start; that of the remote shells has none of it either.
+// The key of a job is in its memory file, and in no process's command line, where everybody would see it, nor in any process's environment.
 func TestKeyIsHidden(t *testing.T) {
 	b := newBed(t, 3)
 	r := b.start(t, 3)
