@@ -17,7 +17,12 @@ int main(int argc, char **argv)
   MPI_Type_commit(&mine);
   OK(MPI_File_set_view(f, rank * (MPI_Offset)sizeof(int), MPI_INT, mine, "native", MPI_INFO_NULL));
   OK(MPI_File_write_all(f, x, 100, MPI_INT, MPI_STATUS_IGNORE));
-  if (rank == 1) raise(SIGKILL);
+  /* What rank 1 has written must have reached the others first, or its last message may die with it and fail the write above. */
+  if (rank == 1) {
+    for (int i = 1; i < size; i++) MPI_Recv(&class, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    raise(SIGKILL);
+  }
+  MPI_Send(&class, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
   MPI_Error_class(MPI_File_write_all(f, x, 100, MPI_INT, MPI_STATUS_IGNORE), &class);
   CHECK(class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_REVOKED);
   CHECK(MPI_File_close(&f) != MPI_SUCCESS);
