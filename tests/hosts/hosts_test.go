@@ -25,6 +25,7 @@ type bed struct {
 	name string
 	n    int
 	env  []string // of programs, beside what their lines say
+	rsh  string   // what reaches the other hosts
 	full bool     // programs of tests/c: consecutive ranks are on one host, not dealt out to the hosts in turn
 
 	servers []int // of remote shells, which are no part of a job
@@ -48,7 +49,7 @@ func newBedBy(t testing.TB, n int, words func(name string) []string) *bed {
 		t.Skip("there is no ip (Debian: iproute2)")
 	}
 	beds++
-	b := &bed{t: t, n: n, name: fmt.Sprintf("s%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
+	b := &bed{t: t, n: n, rsh: script() + " rsh", name: fmt.Sprintf("s%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
 	cmd := exec.Command(script(), append(words(b.name), fmt.Sprint(n))...)
 	cmd.Env = linksEnv()
 	out, err := cmd.CombinedOutput()
@@ -82,8 +83,8 @@ func (b *bed) list(slots ...int) string {
 // spxrun is a command line that starts spxrun on host 1. There are more ranks than processors, which hosts with one rank each cannot know.
 func (b *bed) spxrun(args ...string) harness.Command {
 	b.t.Helper()
-	words := append([]string{script(), "on", b.host(1), filepath.Join(harness.Build(b.t), "bin/spxrun"), "--rsh", script() + " rsh"}, args...)
-	return harness.Command{Args: words, Env: []string{"SPX_SPIN=0", "SPX_RSH=" + script() + " rsh"}}
+	words := append([]string{script(), "on", b.host(1), filepath.Join(harness.Build(b.t), "bin/spxrun"), "--rsh", b.rsh}, args...)
+	return harness.Command{Args: words, Env: []string{"SPX_SPIN=0", "SPX_RSH=" + b.rsh}}
 }
 
 func program(t testing.TB, name string) string {
