@@ -109,7 +109,15 @@ func (b *bed) ctl(t *testing.T, status int, pattern, in string, args ...string) 
 }
 
 // A job of one host gets others; what is spawned there talks with the first processes, and these survive its death. Idle hosts leave.
-func TestHostsAreAdded(t *testing.T) {
+func TestHostsAreAdded(t *testing.T) { hostsAreAdded(t) }
+
+// With few connections each of them is a switch of its own, which joins the routes and leaves them.
+func TestHostsAreAddedToRoutes(t *testing.T) {
+	t.Setenv("SPX_CONNECTIONS", "topology:0")
+	hostsAreAdded(t)
+}
+
+func hostsAreAdded(t *testing.T) {
 	b := newBed(t, 3)
 	h1, h2, h3 := b.host(1), b.host(2), b.host(3)
 	r := b.talks(t, []string{"--more-hosts", "-n", "2"}, program(t, "grow"))
@@ -197,13 +205,15 @@ func TestFixedHosts(t *testing.T) {
 	r.ends(0)
 }
 
-// Hosts are added, lose their agents, and are removed in an order that nobody has chosen, while a program changes its number of processes: two things at a time. It
-// goes on, computes what it should, and nothing stays.
+// Hosts are added, lose their agents, and are removed in an order that nobody has chosen, while a program changes its number of processes: two things at a time, and
+// with some kind of connections. It goes on, computes what it should, and nothing stays.
 func TestHostsComeAndGo(t *testing.T) {
 	b := newBed(t, 4)
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 1))
-	t.Logf("seed %d", seed)
+	connections := []string{"demand", "topology:0", "topology:1"}[random.IntN(3)]
+	t.Setenv("SPX_CONNECTIONS", connections)
+	t.Logf("seed %d, SPX_CONNECTIONS=%s", seed, connections)
 	jacobi := harness.Compile(t, "hosts/jacobi", []string{filepath.Join(harness.Root(), "tests/c/dyprc/jacobi.c")})
 	stop := filepath.Join(t.TempDir(), "stop")
 	r := b.talks(t, []string{"--more-hosts", "-host", b.host(1) + ":2", "-n", "2"}, jacobi, "stop", stop)
