@@ -1,5 +1,5 @@
 // Command topology counts what it takes to infer networks of up to 10,000 hosts from measured times, in the simulator: measurements of round-trip
-// times and of throughputs, and simulated time. It writes topology.json, topology.md and topology.svg to docs/bench. The counts are exact: nothing of this machine
+// times and of throughputs, and simulated time. It writes topology.json, topology.md and two plots to docs/bench. The counts are exact: nothing of this machine
 // is measured.
 package main
 
@@ -61,7 +61,8 @@ func run(dir string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "topology.json"), append(data, '\n'), 0o644),
 		os.WriteFile(filepath.Join(dir, "topology.md"), []byte(text), 0o644),
-		os.WriteFile(filepath.Join(dir, "topology.svg"), []byte(plot(rows)), 0o644))
+		os.WriteFile(filepath.Join(dir, "topology.svg"), []byte(plot(rows)), 0o644),
+		os.WriteFile(filepath.Join(dir, "topology-time.svg"), []byte(plotTime(rows)), 0o644))
 }
 
 // measure infers one network with several seeds; a result that is not the network is an error.
@@ -125,6 +126,24 @@ func plot(rows []row) string {
 	return svg.Draw("measurements by hosts", curves, func(v float64) string { return fmt.Sprintf("%g", v) })
 }
 
+// plotTime has the time by hosts, beside lines through its last point that grow as N and as N log N do.
+func plotTime(rows []row) string {
+	curves := []svg.Curve{{Name: "in order", Colour: "#15803d"}, {Name: "shuffled", Colour: "#c2410c"}, {Name: "as N log2 N", Colour: "#9ca3af"}, {Name: "as N", Colour: "#d1d5db"}}
+	last := rows[len(rows)-1]
+	nLogN := func(n int) float64 { return float64(n) * math.Log2(float64(n)) }
+	for _, r := range rows {
+		add := func(c int, v float64) { curves[c].Points = append(curves[c].Points, [2]float64{float64(r.Hosts), v}) }
+		if !r.Shuffled {
+			add(0, r.Seconds)
+			continue
+		}
+		add(1, r.Seconds)
+		add(2, last.Seconds*nLogN(r.Hosts)/nLogN(last.Hosts))
+		add(3, last.Seconds*float64(r.Hosts)/float64(last.Hosts))
+	}
+	return svg.Draw("simulated time by hosts, in s", curves, func(v float64) string { return fmt.Sprintf("%.3g", v) })
+}
+
 const page = `# Inferring networks, simulated
 
 Counted in the [simulator](../simulation.md) (` + "`go run ./bench/topology`" + `): networks that grow by levels, 16 hosts on a switch, at most 8 switches below another one; switches of 8 us,
@@ -133,6 +152,7 @@ A round-trip time is the least of 8 echoes; throughputs are measured one at a ti
 
 TABLE
 ![measurements by hosts](topology.svg)
+![time by hosts](topology-time.svg)
 
 Where addresses follow the network a host costs little more than the look at its neighbour. Where they do not, it asks a switch of each branch, level by level: 4 of 8 on the average, log8 of N levels, and the switches that are new are told apart.
 [How it is done](../connections.md#the-network-from-measured-times-alone-nettopo).
