@@ -18,6 +18,7 @@ type Conn struct {
 	Relay    int
 	Messages int // of each process
 	Deaths   int
+	Loss     float64 // part of the messages of the network that are lost, and come connRetransmit later: what is behind them on the same connection waits
 	// Mutate, if set, damages the protocol, to show that the checks can fail: false loses the frame.
 	Mutate func(from, to int, f *conn.Frame) bool
 }
@@ -31,6 +32,9 @@ type ConnResult struct {
 
 // connTick is the time between two ticks of a process.
 const connTick = Time(100)
+
+// connRetransmit is longer than a sender waits for what relays have: it goes again, another way perhaps, while the first is still to come.
+const connRetransmit = 30 * connTick
 
 type connRun struct {
 	*World
@@ -48,6 +52,15 @@ type connRun struct {
 func RunConn(cfg Conn, seed uint64) (ConnResult, error) {
 	n := len(cfg.Host)
 	r := &connRun{World: NewWorld(n, seed), cfg: cfg, sent: map[[2]int]int{}, got: map[[2]int]int{}}
+	if delay := r.Delay; cfg.Loss > 0 {
+		r.Delay = func() Time {
+			d := delay()
+			if r.Rand.Float64() < cfg.Loss {
+				d += connRetransmit
+			}
+			return d
+		}
+	}
 	for p := range n {
 		var static []int
 		if cfg.Static {

@@ -17,7 +17,8 @@ func connCase(seed uint64) Conn {
 			host = append(host, h)
 		}
 	}
-	return Conn{Tree: tree, Host: host, Static: r.IntN(8) > 0, Cache: r.IntN(5), Window: 1 << (8 + r.IntN(8)), Relay: 1 + r.IntN(16), Messages: 120, Deaths: r.IntN(3)}
+	return Conn{Tree: tree, Host: host, Static: r.IntN(8) > 0, Cache: r.IntN(5), Window: 1 << (8 + r.IntN(8)), Relay: 1 + r.IntN(16), Messages: 120, Deaths: r.IntN(3),
+		Loss: []float64{0, 0.001, 0.02}[r.IntN(3)]}
 }
 
 func TestConnections(t *testing.T) {

@@ -16,6 +16,7 @@ type Network struct {
 	Switch float64 // microseconds that one switch takes, once
 	Noise  float64 // mean of what an echo takes longer, exponentially distributed
 	Late   float64 // part of the echoes that are late by up to 100 times the noise
+	Loss   float64 // part of the packets of echoes that are lost, and come retransmitTime later; and of throughputs that are up to a half too small for it
 	Error  float64 // relative standard deviation of a measured throughput
 	NIC    float64 // throughput of a host
 	Link   func(a, b int) float64
@@ -48,6 +49,9 @@ func (n *Network) Ping(r *rand.Rand, a, b, echoes int) (least, second int64, too
 		t := base + n.Noise*r.ExpFloat64()
 		if r.Float64() < n.Late {
 			t += 100 * n.Noise * r.Float64()
+		}
+		if n.Loss > 0 && r.Float64() < n.Loss {
+			t += float64(retransmitTime)
 		}
 		took += t
 		switch {
@@ -118,6 +122,9 @@ type Inference struct {
 	Took Time
 }
 
+// retransmitTime is how long a sender waits until it takes a packet for lost: the least that Linux has.
+const retransmitTime = Time(200000)
+
 // streamTime is how long a throughput is measured.
 const streamTime = Time(20000)
 
@@ -182,6 +189,9 @@ func (n *Network) measure(r *rand.Rand, paths [][][2]int) []float64 {
 			i++
 		}
 		sums[p] *= 1 + n.Error*r.NormFloat64()
+		if n.Loss > 0 && r.Float64() < n.Loss {
+			sums[p] *= 0.5 + r.Float64()/2
+		}
 	}
 	return sums
 }

@@ -173,3 +173,19 @@ func TestTopologyUsesWhatIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// Lost packets make echoes late by far, and throughputs too small.
+func TestTopologyWithLoss(t *testing.T) {
+	for seed := range uint64(100) {
+		truth := cluster112()
+		n := NewNetwork(truth)
+		n.Loss = 0.01
+		got, err := n.Infer(topo.Config{Hosts: 112}, seed, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(truth.Splits(), got.Tree.Splits()); diff != "" {
+			t.Errorf("seed %d: want\n%sgot\n%s%s", seed, truth, got.Tree, diff)
+		}
+	}
+}

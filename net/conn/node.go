@@ -148,6 +148,10 @@ func (n *Node) Accepts(peer int) bool {
 // Opened says that a connection exists now, whoever asked for it.
 func (n *Node) Opened(peer int) (out Output) {
 	delete(n.opening, peer)
+	if n.dead.Has(peer) { // the news of its death was faster
+		out.Close = append(out.Close, peer)
+		return out
+	}
 	l := &link{static: n.isStatic(peer), used: n.tick()}
 	for class := 1; class < hops; class++ {
 		l.credits[class] = n.cfg.Relay

@@ -88,7 +88,8 @@ func (n *Node) hand(f Frame, out *Output) bool {
 func (n *Node) arrived(from int, f Frame, out *Output) {
 	p := n.pair(f.Src)
 	p.due = p.due || from != f.Src || len(p.held) > 0
-	if f.Seq < p.expected { // it came twice
+	if f.Seq < p.expected { // it came twice: the sender has not heard that it came
+		p.due = true
 		return
 	}
 	p.held[f.Seq] = f
