@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -59,6 +61,13 @@ type summary struct {
 	parent                  map[string]bool             // tests that have subtests
 	childFailed             map[string]bool
 	failures, skips         []string
+	took                    []timed // packages, and tests that stand by themselves
+}
+
+// timed is what took some seconds.
+type timed struct {
+	what    string
+	seconds float64
 }
 
 func newSummary(out io.Writer, verbose bool) *summary {
@@ -137,6 +146,9 @@ func (s *summary) ended(e event, key string) {
 	if s.verbose && e.Test != "" {
 		fmt.Fprintf(s.out, "%-4s %s %s (%.2f s)\n", e.Action, short(e.Package), e.Test, e.Elapsed)
 	}
+	if !strings.Contains(e.Test, "/") {
+		s.took = append(s.took, timed{strings.TrimSpace(short(e.Package) + " " + e.Test), e.Elapsed})
+	}
 	if e.Action == "fail" {
 		for up := parentOf(e.Test); up != ""; up = parentOf(up) {
 			s.childFailed[e.Package+" "+up] = true
@@ -186,7 +198,21 @@ func (s *summary) end(took time.Duration) {
 			fmt.Fprintln(s.out, "  "+f)
 		}
 	}
+	fmt.Fprintln(s.out, s.longest())
 	fmt.Fprintf(s.out, "took %v\n%s", took.Round(time.Second), s.line())
+}
+
+// longest names what took most of the time: some packages, and some of their tests. Two packages run at a time, on two processors.
+func (s *summary) longest() string {
+	slices.SortStableFunc(s.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	lines, left := [2]string{"the longest:", "  of which:"}, [2]int{12, 12}
+	for _, t := range s.took {
+		k := strings.Count(t.what, " ")
+		if left[k]--; left[k] >= 0 {
+			lines[k] += fmt.Sprintf(" %s %.0f s,", t.what, t.seconds)
+		}
+	}
+	return strings.TrimSuffix(lines[0], ",") + "\n" + strings.TrimSuffix(lines[1], ",")
 }
 
 func (s *summary) line() string {

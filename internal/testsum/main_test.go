@@ -20,8 +20,8 @@ const events = `
 {"Action":"fail","Package":"libspx/a","Elapsed":1}
 {"Action":"run","Package":"libspx/b","Test":"TestPeers"}
 {"Action":"output","Package":"libspx/b","Test":"TestPeers","Output":"    b_test.go:3: no peers here\n"}
-{"Action":"skip","Package":"libspx/b","Test":"TestPeers","Elapsed":0}
-{"Action":"pass","Package":"libspx/b","Elapsed":1}
+{"Action":"skip","Package":"libspx/b","Test":"TestPeers","Elapsed":2}
+{"Action":"pass","Package":"libspx/b","Elapsed":2}
 {"ImportPath":"libspx/c","Action":"build-output","Output":"c.go:1: syntax error\n"}
 {"ImportPath":"libspx/c","Action":"build-fail"}
 {"Action":"fail","Package":"libspx/c","Elapsed":0,"FailedBuild":"libspx/c"}
@@ -36,7 +36,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("%d passed, %d failed, %d skipped; want 2, 2, 1\n%s", s.passed, s.failed, s.skipped, out.String())
 	}
 	for _, want := range []string{"a_test.go:9: wrong", "c.go:1: syntax error", "no peers here",
-		`go test -count=1 ./a -run '^TestMany$/^y\.z$'`} {
+		`go test -count=1 ./a -run '^TestMany$/^y\.z$'`, "the longest: ./b 2 s, ./a 1 s,", "of which: ./b TestPeers 2 s,"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output has no %q:\n%s", want, out.String())
 		}
