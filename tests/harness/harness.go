@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -117,6 +118,14 @@ type Outcome struct {
 	Status         int // exit status, 128+signal
 	Late           bool
 	Took           time.Duration
+}
+
+// Lines are the lines of a batch job's output, sorted. Standard error is among them, and there a slow start says whom it waits for: that is left out.
+func Lines(text string) []string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "spxrun: waiting for ") })
+	slices.Sort(lines)
+	return lines
 }
 
 // Text is all output, for a failure's message.

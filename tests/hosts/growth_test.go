@@ -154,7 +154,7 @@ func hostsAreAdded(t *testing.T) {
 
 	// Idle again, a host leaves. It is none of the job's then.
 	r.tell("leave", r.at(1, 1))
-	idle := regexp.MustCompile(h2 + " .* 0 processes") // as spxrun knows it: their end is known here a little later than it can be seen there
+	idle := regexp.MustCompile("(?m)^" + h2 + " .* 0 processes$") // the one that has not died, as spxrun knows it: their end is known here a little later than it can be seen there
 	until(t, "end of those that were spawned", func() bool { return idle.MatchString(b.ctl(t, 0, h2, "", "hosts", ".")) })
 	b.ctl(t, 0, h2+" .*removed", "", "hosts", ".", "remove", h2)
 	b.deserted(t, 2)

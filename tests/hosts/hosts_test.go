@@ -33,6 +33,12 @@ type bed struct {
 
 var beds int // so far
 
+// aBed has a name of its own, which begins with a letter for its kind.
+func aBed(t testing.TB, n int, kind string) *bed {
+	beds++
+	return &bed{t: t, n: n, rsh: script() + " rsh", name: fmt.Sprintf("%s%x%c-", kind, os.Getpid()%0x1000000, 'a'+beds%26)}
+}
+
 // newBed makes n hosts, which go with the test.
 func newBed(t testing.TB, n int) *bed {
 	t.Helper()
@@ -48,8 +54,7 @@ func newBedBy(t testing.TB, n int, words func(name string) []string) *bed {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("there is no ip (Debian: iproute2)")
 	}
-	beds++
-	b := &bed{t: t, n: n, rsh: script() + " rsh", name: fmt.Sprintf("s%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
+	b := aBed(t, n, "s")
 	cmd := exec.Command(script(), append(words(b.name), fmt.Sprint(n))...)
 	cmd.Env = linksEnv()
 	out, err := cmd.CombinedOutput()
@@ -260,8 +265,10 @@ func until(t *testing.T, what string, is func() bool) {
 
 // Programs of tests/c, on three hosts: the same program must not notice where its ranks are.
 func TestPrograms(t *testing.T) {
-	newBed(t, 3).programs(t, "pt2pt/requests", "pt2pt/statuses", "coll/*", "comm/splits", "topo/*", "part/*", "rma/*", "ft/*", "io/*", "mcast/*", "ckpt/*",
-		"spawn/basic", "spawn/fail", "spawn/multiple", "spawn/nested", "spawn/ports", "spawn/ulfm")
+	b := newBed(t, 3)
+	b.programs(t, "pt2pt/requests", "pt2pt/statuses", "coll/*", "comm/splits", "topo/*", "part/*", "rma/*", "ft/*", "io/*", "ckpt/*",
+		"mcast/basic", "mcast/coll*", "mcast/computes", "mcast/threads", "mcast/waits", "spawn/basic", "spawn/fail", "spawn/multiple", "spawn/nested", "spawn/ports", "spawn/ulfm")
+	b.inFull(t, "mcast/*") // the others in TestMulticastsOfNeighbours too
 }
 
 // A long multicast goes to each host once: the program counts what the master sends, and what all do. Without a chain no host has a single member, which would fetch for itself when it receives.
@@ -279,13 +286,11 @@ func TestMulticastOneCopy(t *testing.T) {
 func TestFewConnections(t *testing.T) {
 	b := newBed(t, 3)
 	b.env = []string{"SPX_CONNECTIONS=topology:1", "SPX_TOPOLOGY=0,0,1"}
-	multicasts := "mcast/*"
-	if !harness.Full() {
-		multicasts = "mcast/[abc]*"
-	}
-	b.programs(t, "coll/death", "coll/shared", "ft/agree", "ft/early_revoke", "ft/recover", "ft/shrink", "ft/wildcard", multicasts, "mcast/random", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/nested", "spawn/ulfm")
+	b.programs(t, "coll/death", "coll/shared", "ft/recover", "ft/shrink", "ft/wildcard", "mcast/acked*", "mcast/basic", "mcast/random", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/ulfm")
+	b.inFull(t, "ft/agree", "ft/early_revoke", "mcast/*", "spawn/nested")
 	b.env = []string{"SPX_CONNECTIONS=topology:0"} // each host is a switch
-	b.programs(t, "ft/recover", "net/routes", "pt2pt/requests", "spawn/basic")
+	b.programs(t, "ft/recover", "net/routes")
+	b.inFull(t, "pt2pt/requests", "spawn/basic")
 }
 
 // Collectives that know of switches, whose hosts do not follow each other; the last host's is not known.
@@ -294,7 +299,7 @@ func TestCollectivesPastSwitches(t *testing.T) {
 	b.env = []string{"SPX_TOPOLOGY=0,1,0,1"}
 	b.programs(t, "coll/every", "coll/parted", "ft/shrink", "spawn/basic")
 	b.full = true
-	b.programs(t, "coll/every")
+	b.inFull(t, "coll/every")
 }
 
 // Where long multicasts go in chains, with consecutive ranks on a host: 4 hosts, of which the last may have fewer.
@@ -324,6 +329,13 @@ func isElsewhere(name string) bool {
 	return slices.ContainsFunc(elsewhere, func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok })
 }
 
+// inFull runs programs in the full tests.
+func (b *bed) inFull(t *testing.T, names ...string) {
+	if harness.Full() {
+		b.programs(t, names...)
+	}
+}
+
 func (b *bed) programs(t *testing.T, names ...string) {
 	for _, name := range names {
 		files, err := filepath.Glob(filepath.Join(harness.Root(), "tests/c", name+".c"))
@@ -341,8 +353,8 @@ func (b *bed) programs(t *testing.T, names ...string) {
 
 // oneHost are lines, by their arguments, that suppose one host: ulfm apart, that processes of a job part for good (on several hosts all stay
 // connected: docs/dynamic-processes.md, "Connected, and not any more"); ports, a socket between ranks that is a local one; alltoallv_lengths, the words of
-// the way through shared memory. Of 100,000 random multicasts one host is enough; waits calls spxctl on the host of rank 2; computes has a window that all map.
-var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "mcast/computes": "", "mcast/random": "6000 0|34000 0", "mcast/waits": ""}
+// the way through shared memory; routes, settings that are refused. Of 100,000 random multicasts one host is enough; waits calls spxctl on the host of rank 2; computes has a window that all map.
+var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "mcast/computes": "", "mcast/random": "6000 0|34000 0", "mcast/waits": "", "net/routes": ""}
 
 // nameOf is "coll/every" for .../tests/c/coll/every.c.
 func nameOf(file string) string {

@@ -77,8 +77,7 @@ func newLinked(t *testing.T, of []int, links [][2]int, mbit, us int) *bed {
 	for _, l := range links {
 		pairs = append(pairs, fmt.Sprintf("%d-%d", l[0], l[1]))
 	}
-	beds++
-	b := &bed{t: t, n: len(of), name: fmt.Sprintf("n%x%c-", os.Getpid()%0x1000000, 'a'+beds%26)}
+	b := aBed(t, len(of), "n")
 	cmd := exec.Command(script(), "net", b.name, program, strconv.Itoa(mbit), strconv.Itoa(us), strings.Join(switches, " "), strings.Join(pairs, " "))
 	cmd.Env = linksEnv()
 	out, err := cmd.CombinedOutput()

@@ -107,16 +107,14 @@ func TestSGE(t *testing.T) {
 		for rank := range 4 {
 			want = append(want, fmt.Sprintf("rank %d of 4 on %s shares with 2, sum 6", rank, on[rank/2]))
 		}
-		got := strings.Split(strings.TrimSpace(printed), "\n")
-		if slices.Sort(got); o.Status != 0 || !slices.Equal(got, want) {
+		if got := harness.Lines(printed); o.Status != 0 || !slices.Equal(got, want) {
 			t.Errorf("want\n%s\ngot\n%s\n%s", strings.Join(want, "\n"), printed, o.Text())
 		}
 	})
 	// The ranks of either host belong to the job in the eyes of Grid Engine, which marks its processes by a group: so it accounts for them, and ends them.
 	t.Run("are the job's", func(t *testing.T) {
 		printed, _, o := c.run(t, mpirun+` -ppn 1 -n 2 sh -c 'for g in $(id -G); do [ "$g" -lt 65400 ] || echo "$(hostname) $((g / 100))"; done'`)
-		got := strings.Split(strings.TrimSpace(printed), "\n")
-		if slices.Sort(got); o.Status != 0 || !slices.Equal(got, []string{c.name + "1 654", c.name + "2 655"}) {
+		if got := harness.Lines(printed); o.Status != 0 || !slices.Equal(got, []string{c.name + "1 654", c.name + "2 655"}) {
 			t.Errorf("got\n%s\n%s", printed, o.Text())
 		}
 	})

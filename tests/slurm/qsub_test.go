@@ -55,7 +55,7 @@ func TestQsub(t *testing.T) {
 			cmd.Env = append(cmd.Env, "PERL5LIB="+modules[0]+":"+filepath.Join(root, "usr/share/perl5"), "LD_LIBRARY_PATH="+libraries[0])
 			o := harness.Run(t, cmd)
 			printed, err := os.ReadFile(out)
-			if got := sorted(string(printed)); o.Status != 0 || err != nil || !slices.Equal(got, want) {
+			if got := harness.Lines(string(printed)); o.Status != 0 || err != nil || !slices.Equal(got, want) {
 				t.Errorf("want\n%s\n%v\n%s\n%s", strings.Join(want, "\n"), err, printed, o.Text())
 			}
 		})

@@ -58,12 +58,6 @@ func program(t *testing.T, folder, name string) string {
 	return harness.Compile(t, "slurm/"+name, []string{filepath.Join(harness.Root(), folder, name+".c")})
 }
 
-func sorted(text string) []string {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	slices.Sort(lines)
-	return lines
-}
-
 func TestSlurm(t *testing.T) {
 	c := newCluster(t)
 	where, run := program(t, "tests/hosts/testdata", "where"), spxrun(t)
@@ -74,7 +68,7 @@ func TestSlurm(t *testing.T) {
 
 	t.Run("salloc", func(t *testing.T) {
 		o := harness.Run(t, c.on("salloc", "-Q", "-N", "2", "--ntasks-per-node=2", run, where))
-		if got := sorted(o.Stdout); o.Status != 0 || !slices.Equal(got, want) || o.Stderr != "" {
+		if got := harness.Lines(o.Stdout); o.Status != 0 || !slices.Equal(got, want) || strings.Join(harness.Lines(o.Stderr), "") != "" {
 			t.Errorf("want\n%s\n%s", strings.Join(want, "\n"), o.Text())
 		}
 	})
@@ -86,7 +80,7 @@ func TestSlurm(t *testing.T) {
 		}
 		o := harness.Run(t, c.on("sbatch", "-Q", "-W", job))
 		printed, err := os.ReadFile(out)
-		if got := sorted(string(printed)); o.Status != 0 || err != nil || !slices.Equal(got, want) {
+		if got := harness.Lines(string(printed)); o.Status != 0 || err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v\n%s\n%s", err, printed, o.Text())
 		}
 	})
@@ -190,7 +184,7 @@ func TestPMIx(t *testing.T) {
 			want = append(want, fmt.Sprintf("rank %d of 4 on %s%d shares with 2, sum 6", rank, c.name, node))
 		}
 		o := c.srun(t, "pmix", "--ntasks-per-node=2", program(t, "tests/hosts/testdata", "where"))
-		if got := sorted(o.Stdout); o.Status != 0 || !slices.Equal(got, want) || o.Stderr != "" {
+		if got := harness.Lines(o.Stdout); o.Status != 0 || !slices.Equal(got, want) || o.Stderr != "" {
 			t.Errorf("exit status %d, want\n%s\n%s", o.Status, strings.Join(want, "\n"), o.Text())
 		}
 	})
@@ -217,7 +211,7 @@ func TestPMIx(t *testing.T) {
 	})
 	t.Run("survivors", func(t *testing.T) {
 		want := []string{"rank 0: 16385", "rank 1: 16385", "rank 3: 16385"}
-		if o := c.srun(t, "pmix", "-n", "4", end, "told"); o.Status != 137 || !slices.Equal(sorted(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
+		if o := c.srun(t, "pmix", "-n", "4", end, "told"); o.Status != 137 || !slices.Equal(harness.Lines(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
 		}
 	})
@@ -237,7 +231,7 @@ func TestSrun(t *testing.T) {
 		}
 		for range 5 {
 			o := srun(t, "--ntasks-per-node=2", program(t, "tests/hosts/testdata", "where"))
-			if got := sorted(o.Stdout); o.Status != 0 || !slices.Equal(got, want) || o.Stderr != "" {
+			if got := harness.Lines(o.Stdout); o.Status != 0 || !slices.Equal(got, want) || o.Stderr != "" {
 				t.Errorf("exit status %d, want\n%s\n%s", o.Status, strings.Join(want, "\n"), o.Text())
 			}
 		}
@@ -267,7 +261,7 @@ func TestSrun(t *testing.T) {
 	})
 	t.Run("survivors", func(t *testing.T) {
 		want := []string{"rank 0: 16385", "rank 1: 16385", "rank 3: 16385"}
-		if o := srun(t, "-n", "4", end, "told"); o.Status != 137 || !slices.Equal(sorted(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
+		if o := srun(t, "-n", "4", end, "told"); o.Status != 137 || !slices.Equal(harness.Lines(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
 		}
 	})
@@ -276,7 +270,7 @@ func TestSrun(t *testing.T) {
 		want := []string{"rank 1: one of 3, 0", "rank 2: one of 3, 0", "rank 3: one of 3, 0"}
 		for range 4 {
 			o := srun(t, "-k", "-K0", "-n", "4", end, "told", "0", fmt.Sprint(rand.IntN(20000)))
-			if o.Status != 137 || !slices.Equal(sorted(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
+			if o.Status != 137 || !slices.Equal(harness.Lines(o.Stdout), want) || !strings.Contains(o.Stderr, "the other 3 are told and go on") {
 				t.Errorf("exit status %d\n%s", o.Status, o.Text())
 			}
 		}

@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     return run_job((job){.procs = 2, .killed = is_sender, .supervise = supervise}, body);
   }
   uint64_t s = now_ns();
-  for (int run = 0; run < full_or_fifth(240); run++) {
+  for (int run = 0; run < full_or(240, 24); run++) {
     kind = (size_t)run % (sizeof kinds / sizeof *kinds);
     steps = rnd(&s) % MOST;
     if (run_job((job){.procs = 2, .killed = is_sender, .supervise = supervise}, body)) {

@@ -18,12 +18,13 @@
 #include "../dp.h"
 #include "../pack.h"
 
-/* How often: all n times in the full tests (make test-full), a fifth of them otherwise. */
-static inline int full_or_fifth(int n)
+/* How often: all n times in the full tests (make test-full), few times otherwise; a fifth of them. */
+static inline int full_or(int n, int few)
 {
   const char *tests = getenv("SPX_TESTS");
-  return tests && strcmp(tests, "full") == 0 ? n : (n + 4) / 5;
+  return tests && strcmp(tests, "full") == 0 ? n : few;
 }
+static inline int full_or_fifth(int n) { return full_or(n, (n + 4) / 5); }
 
 /* ---- what the shims give ------------------------------------------------------------------------------------- */
 int spx_mt;

@@ -3,7 +3,7 @@
 // run: n=1,3 timeout=40
 // run: n=2 timeout=40 env="SPX_CMA=0"
 // run: n=2 args=alone timeout=40
-// run: n=2 args=many timeout=60
+// run: n=2 args=many timeout=60 full=1
 // run: n=2 args=quick timeout=60
 #define _GNU_SOURCE
 #include <stdlib.h>
