@@ -1,5 +1,5 @@
 /* Collective operations of more than 2^31 elements: as one count, as the sum of counts, and as displacements. MPI-5.0, chapter 6. */
-// run: n=2 args="allreduce,empty_elements" timeout=120 alone=1
+// run: n=2 args="bcast,empty_elements" timeout=120 alone=1
 // run: n=2 timeout=300 alone=1 full=1
 #define _GNU_SOURCE
 #include "large.h"
