@@ -169,6 +169,7 @@ int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out)
   run->error = MPI_SUCCESS;
   run->tag = tag;
   run->poisoned = run->busy = 0;
+  run->differs = -1;
   run->user = NULL;
   spx_plan_ref(p);
   int err = bind(run);
@@ -207,6 +208,14 @@ void spx_run_end(spx_run *run)
 
 /* ---- steps --------------------------------------------------------------------------------------------------- */
 
+/* Bytes in place of so many, which say that amounts differ: another number than any rank expects. What carries no data stays so. */
+static int64_t told(const spx_run *run, int64_t expected)
+{
+  int64_t n = expected != 0;
+  while (n && (n == expected || n == run->differs)) n++;
+  return n;
+}
+
 void spx_run_start(spx_run *run, const spx_step *s)
 {
   spx_transfer *x = &run->xfer[s->slot];
@@ -225,9 +234,9 @@ void spx_run_start(spx_run *run, const spx_step *s)
     return;
   }
   int sends = s->op == SPX_P_SEND, local = s->flags & SPX_PF_LOCAL;
-  if (SPX_UNLIKELY(run->poisoned) && sends) {
+  if (SPX_UNLIKELY(run->poisoned || run->differs >= 0) && sends) {
     p.type = spx_byte_type();
-    p.count = x->expect == 0;
+    p.count = run->poisoned ? x->expect == 0 : told(run, x->expect);
     p.at = (char *)run;
   }
   r->kind = sends ? SPX_R_SEND : SPX_R_RECV;
@@ -264,13 +273,22 @@ void spx_run_fail(spx_run *run, int error)
     run->poisoned = 1;
 }
 
+/* The run fails for another rank's number of bytes, which is told to others where all must have the same. */
+static void differ(spx_run *run, int64_t bytes)
+{
+  int kind = run->plan->key.kind;
+  if (run->differs < 0 && (kind == SPX_COLL_BCAST || kind == SPX_COLL_REDUCE || kind == SPX_COLL_ALLREDUCE))
+    run->differs = bytes;
+  spx_run_fail(run, MPI_ERR_TRUNCATE);
+}
+
 void spx_run_disagrees(spx_run *run, int from, int64_t sent, int64_t expected)
 {
   spx_detail(
       "rank %d sends %lld bytes to rank %d, which expects %lld bytes: the counts and datatypes of the processes do "
       "not match",
       from, (long long)sent, run->c->comm->rank, (long long)expected);
-  spx_run_fail(run, MPI_ERR_TRUNCATE);
+  differ(run, sent);
 }
 
 /* The transfers of blocks that do not fit come first in a plan, the one from the rank before this one first. If the ends disagree whether the block fits, then one
@@ -308,10 +326,16 @@ static void settle(spx_run *run, spx_transfer *x)
   else if (receives && r->error == MPI_SUCCESS && r->bytes == 0)
     r->error = MPIX_ERR_PROC_FAILED;
   else if (receives && r->error == MPI_SUCCESS) {
-    spx_detail("rank %d sent %lld bytes where this process expects %lld: the counts and datatypes of the processes do "
-               "not match",
-               r->want_src, (long long)r->bytes, (long long)x->expect);
-    spx_run_fail(run, MPI_ERR_TRUNCATE);
+    const char *or_told = r->bytes <= 3 ? ", or was told of a mismatch," : "";
+    spx_detail(
+        "rank %d sent %lld bytes%s where this process expects %lld: the counts and datatypes of the processes do "
+        "not match",
+        r->want_src, (long long)r->bytes, or_told, (long long)x->expect);
+    differ(run, r->bytes);
+    return;
+  } else if (receives && r->error == MPI_ERR_TRUNCATE) {
+    spx_request_detail(r);
+    differ(run, (int64_t)r->full);
     return;
   } else {
     spx_request_detail(r);

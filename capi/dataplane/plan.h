@@ -7,6 +7,8 @@
  *
  * Failures: a run never stops half-way, for others wait for what it sends. After a peer's death or a revocation it goes on
  * with empty messages in place of data (or, where a message carries no data, with a byte), by which the others learn of it.
+ * Where all ranks must give the same amount, one that finds another goes on with messages of few bytes, which are of neither length, so that those learn of it, too,
+ * that get only what it has had room for.
  */
 #ifndef SPX_PLAN_H
 #define SPX_PLAN_H

@@ -33,6 +33,8 @@ struct spx_run {
   spx_transfer *asked;   /* of this one the peer was found to take part by messages, too, or not yet at all */
   uint32_t pc, settled;  /* next step; transfers below settled are over */
   int32_t error, tag;
+  int64_t
+      differs; /* bytes of another rank, where all ranks must give as many as this one: those that are sent to are told. -1: none */
   int poisoned; /* a peer has failed or the communicator is revoked: no more data */
   int busy;     /* somebody drives it now */
   /* shared memory */
