@@ -73,10 +73,19 @@ static void await_printed(void)
 
 static int exit_status(int code) { return (code & 255) ? code & 255 : 1; }
 
+/* Spawned, and not connected with its parents yet: its end is theirs to deal with, and ends no job. */
+static bool nobodys(void)
+{
+  const char *parent = getenv("SPX_PARENT");
+  const spx_proc *me = spx_proc_of(spx_me);
+  return parent && *parent && me->world_id != 0 && !(me->ft_flags & SPX_FT_MET);
+}
+
 /* Has this process's code be the job's, unless another one's is: true for the first process of this host. */
 static bool claim(int code)
 {
   uint32_t nobody = 0;
+  if (nobodys()) return true;
   if (!__atomic_compare_exchange_n(&spx_segment->abort_claim, &nobody, spx_proc_of(spx_me)->world_rank + 1, false,
                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return false;

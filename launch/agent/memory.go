@@ -92,9 +92,6 @@ func (a *agent) ended(i int) {
 	spawning := r.spawned && !a.segment.Met(i)
 	state := owner(a.segment.OwnerState(i))
 	claimed, _, code := a.segment.AbortCode()
-	if spawning && state == job.OwnerAborted {
-		a.segment.ClearAbort()
-	}
 	if r.joined {
 		if wait = (job.Wait{Unknown: state != job.OwnerFinalized}); state == job.OwnerNone {
 			state = job.OwnerInit // it is in MPI_Init, or it would not have joined
