@@ -151,7 +151,9 @@ void spx_net_disconnect(spx_conn *c)
   spx_stat.net_open = spx_net.n_open;
   if (c->must_answer) spx_net.n_answers--;
   c->closing = SPX_CLOSING_NOT;
-  c->must_answer = c->farewell = c->greets = c->must_hear = c->full = false;
+  c->must_answer = c->farewell = c->greets = c->full = false;
+  c->again = 0;
+  c->deaf = 0;
 }
 
 static void drop(spx_conn *c)
@@ -263,6 +265,7 @@ static void broken(spx_conn *c)
  * the other side has closed it. */
 static void lost(spx_conn *c, int why)
 {
+  if (c->deaf) why = c->deaf;
   bool runs = c->fd >= 0 && spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
   broken(c);
   if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
@@ -275,6 +278,22 @@ void spx_net_lost(spx_conn *c, int why)
   if (first) return;
   broken(c); /* it was closed in order, and is not missed by itself */
   if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
+}
+
+/* A write has failed. Where the other end has closed its socket, what it sent before lies in ours, and is read before the connection ends. What it is sent is for nobody. */
+static void unheard(spx_conn *c, int why)
+{
+  const spx_tx *tx = &spx_txs[c->peer];
+  if (why != EPIPE && why != ECONNRESET) {
+    lost(c, why);
+    return;
+  }
+  c->deaf = why;
+  c->full = false;
+  c->long_out = (spx_long_out){.left = 0};
+  if (tx->conn != c) return;
+  spx_txs[c->peer].full = 0;
+  spx_net_done(c, tx->pos - c->flushed);
 }
 
 static bool is_known(const spx_arrival *a)
@@ -321,7 +340,7 @@ static bool join(const spx_arrival *a)
   uint8_t text[sizeof c->greeting];
   if (spx_net.relays) {
     spx_net_greeting(c, text);
-    if (send(c->fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof text) lost(c, errno);
+    if (send(c->fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof text) unheard(c, errno);
   }
   spx_net_push(c);
   spx_net_trim(c);
@@ -408,7 +427,7 @@ int spx_net_tx_init(uint32_t peer)
   tx->epoch = spx_own.epoch;
   tx->head = tx->tail = tx->sent = tx->matched = spx_position(tx->epoch);
   c->out_chan.tail = c->out_chan.matched = tx->head;
-  c->flushed = c->sent = c->reached = 0;
+  c->flushed = c->sent = 0;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
   if (!spx_net.relays || spx_net_kept(peer)) ask(c);
   return MPI_SUCCESS;
@@ -420,10 +439,9 @@ void spx_net_done(spx_conn *c, uint32_t n)
   c->flushed += n;
   c->done += n;
   if (c->sent < c->flushed) c->sent = c->flushed;
-  if (c->reached < c->sent) c->reached = c->sent;
   if (c->flushed == tx->pos) {
     if (SPX_UNLIKELY(tx->pos > SPX_NET_KEEP)) spx_net_reached(c, &c->out_high, tx->pos);
-    tx->pos = c->flushed = c->sent = c->reached = c->long_out.at = 0;
+    tx->pos = c->flushed = c->sent = c->long_out.at = 0;
     if (SPX_UNLIKELY(c->fd < 0)) spx_net_thin(c);
   }
   tx->tail = tx->head - (tx->pos - c->flushed);
@@ -480,7 +498,7 @@ static void write_out(spx_conn *c)
       return;
     }
     if (sent < 0) {
-      lost(c, errno);
+      unheard(c, errno);
       return;
     }
     count_written(c, (uint32_t)sent);
@@ -497,9 +515,12 @@ static void push(spx_conn *c)
   const spx_tx *tx = &spx_txs[c->peer];
   if (tx->conn != c) return; /* nothing was ever sent */
   spx_net_recall(c);
-  if (c->fd >= 0 && !c->must_hear) {
+  if (c->fd >= 0) {
     c->used = ++spx_net.clock;
-    write_out(c);
+    if (SPX_LIKELY(!c->deaf))
+      write_out(c);
+    else
+      unheard(c, c->deaf);
   }
   if (c->fd < 0 && c->over) spx_net_done(c, tx->pos - c->flushed);
   if (c->fd < 0) spx_net_pump(c);
@@ -525,7 +546,6 @@ spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
     tx->pos -= aligned;
     c->flushed -= aligned;
     c->sent -= aligned;
-    c->reached -= aligned;
     if (c->long_out.left) c->long_out.at -= aligned;
   }
   if (tx->pos + bytes <= tx->size) return (spx_rec *)(c->out + tx->pos);

@@ -105,8 +105,7 @@ static bool evict(const spx_conn *c, bool must, uint64_t now)
   spx_conn *victim = NULL;
   for (uint32_t i = 0; i < spx_net.n_open; i++) {
     spx_conn *o = spx_net.open_ones[i];
-    if (o == c || o->closing || o->must_answer || o->must_hear || (o->greets && o->greeting_n < sizeof o->greeting))
-      continue;
+    if (o == c || o->closing || o->must_answer || (o->greets && o->greeting_n < sizeof o->greeting)) continue;
     if (now - o->opened_at < YOUNG_NS || (is_kept(o) && !(spx_net.most && spx_net.n_open >= spx_net.most))) continue;
     if (!victim || (is_kept(victim) && !is_kept(o)) || (is_kept(victim) == is_kept(o) && o->used < victim->used))
       victim = o;
@@ -202,7 +201,7 @@ void spx_net_finish(spx_conn *c)
   c->told = false;
   c->via = SPX_NET_NOBODY;
   c->frames = 0;
-  c->sent = c->reached = c->flushed;
+  c->sent = c->flushed;
   spx_net_thin(c);
   if (spx_txs[c->peer].conn == c && c->flushed < spx_txs[c->peer].pos) spx_net_busy(c);
 }

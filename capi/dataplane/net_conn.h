@@ -31,6 +31,7 @@ struct spx_conn {
   bool asked;   /* the engine was told to connect, and there is no connection yet */
   bool full;    /* the socket took less than it was given: epoll tells when it takes more */
   bool over;    /* nothing comes any more */
+  int deaf;     /* errno of a write: the other end reads no more; what it has written before is still to be read */
   bool stalled; /* no memory for a message: nothing is read before it is delivered */
   bool delivering;
   uint32_t at;  /* of this process's place in the list */
@@ -56,16 +57,14 @@ struct spx_conn {
   uint64_t since;   /* ns: of closing */
   uint32_t stop;    /* closing: nothing from this position on goes over the socket */
   /* through others */
-  bool greets; /* each end says first how far it is: a greeting */
-  bool
-      must_hear; /* it is not known how much of what went through others has come: nothing is sent before the greeting */
+  bool greets; /* each end says first where it begins: a greeting */
   uint8_t greeting_n;
   uint8_t greeting[16];
-  bool busy;     /* in spx_net.busy */
-  bool gathered; /* in spx_net.gathered */
+  uint32_t again; /* bytes behind the greeting that have come before, through others */
+  bool busy;      /* in spx_net.busy */
+  bool gathered;  /* in spx_net.gathered */
   bool pumping;
   uint32_t sent;      /* out[sent] is the next byte to go through others; those before it are under way */
-  uint32_t reached;   /* the part of out before this may have come, though it may be sent again: at least sent */
   uint32_t via;       /* the neighbour through which it goes, or SPX_NET_NOBODY */
   uint32_t frames;    /* that have gone through others since there was a connection, long ones counted more than once */
   uint32_t owed;      /* bytes that have come through others and were not acknowledged */

@@ -24,7 +24,7 @@ static uint32_t over_part(const spx_conn *c)
 
 bool spx_net_lend(spx_conn *c)
 {
-  bool idle = c->fd < 0 ? spx_net.relays || c->over : !c->full || c->closing || c->must_hear || c->must_answer;
+  bool idle = c->fd < 0 ? spx_net.relays || c->over : !c->full || c->closing || c->must_answer;
   if (SPX_LIKELY(idle || c->lent || spx_txs[c->peer].conn != c)) return false;
   uint32_t n = over_part(c);
   if (n == 0) return false;

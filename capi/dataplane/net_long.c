@@ -30,7 +30,7 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static bool may_begin(const spx_conn *c, const spx_request *r)
 {
-  if (c->fd < 0 || c->closing || c->must_answer || c->must_hear) return false;
+  if (c->fd < 0 || c->closing || c->must_answer) return false;
   return (r->type->flags & SPX_T_CONTIG) || spx_has_long_runs(r);
 }
 
@@ -68,7 +68,7 @@ spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
 {
   spx_conn *c = tx->conn;
   uint64_t before = r->aux[1];
-  if (SPX_UNLIKELY(c->over) && !spx_proc_left(c->peer)) return SPX_LONG_WAITS; /* until its end is told */
+  if (SPX_UNLIKELY(c->over || c->deaf) && !spx_proc_left(c->peer)) return SPX_LONG_WAITS; /* until its end is told */
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) spx_further_give(c, r);
   if (c->long_out.left == 0) {
     uint64_t left = spx_stream_end(r) - r->aux[1];

@@ -103,7 +103,7 @@ bool spx_net_deliver(spx_conn *c, int *n)
 /* The other end has closed its socket: after the last record of each direction, or because it leaves. Or nothing comes any more, for a reason that the system has. */
 static void ended(spx_conn *c, int why)
 {
-  if (c->closing == SPX_CLOSING_ANSWERED && !c->must_answer && c->done == c->stop)
+  if (c->closing == SPX_CLOSING_ANSWERED && !c->must_answer && c->done == c->stop && !c->deaf)
     spx_net_finish(c);
   else
     spx_net_lost(c, why);
@@ -121,6 +121,23 @@ static void hear_greeting(spx_conn *c)
     }
   } else if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
     spx_net_lost(c, got ? errno : 0);
+}
+
+/* What has come before is dropped. */
+static void skip(spx_conn *c)
+{
+  static uint8_t waste[16u << 10];
+  while (c->fd >= 0 && c->again > 0) {
+    ssize_t got = recv(c->fd, waste, c->again < sizeof waste ? c->again : sizeof waste, MSG_DONTWAIT);
+    if (got > 0)
+      c->again -= (uint32_t)got;
+    else if (got == 0)
+      spx_net_lost(c, 0);
+    else if (errno == EAGAIN || errno == EWOULDBLOCK)
+      return;
+    else if (errno != EINTR)
+      spx_net_lost(c, errno);
+  }
 }
 
 /* Reads what has come: of a long message into its receive's buffer, the rest behind what is in c->in. *room: for how much there was
@@ -176,9 +193,10 @@ bool spx_net_resume(int *n)
 void spx_net_pull(spx_conn *c, int *n)
 {
   if (c == spx_net.held) return; /* until the next poll */
-  if (SPX_UNLIKELY(c->greets && c->greeting_n < sizeof c->greeting)) {
-    hear_greeting(c);
-    if (c->fd < 0 || c->greeting_n < sizeof c->greeting) return;
+  if (SPX_UNLIKELY(c->greets && (c->greeting_n < sizeof c->greeting || c->again > 0))) {
+    if (c->greeting_n < sizeof c->greeting) hear_greeting(c);
+    if (c->greeting_n == sizeof c->greeting) skip(c);
+    if (c->fd < 0 || c->greeting_n < sizeof c->greeting || c->again > 0) return;
   }
   for (int rounds = 0; rounds < 4 && c->fd >= 0; rounds++) {
     uint32_t room = IN_BYTES - c->in_end;

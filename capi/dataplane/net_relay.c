@@ -8,9 +8,9 @@
  * - Nothing is lost, doubled or reordered. A frame says where in the pair's stream its bytes belong. The receiver takes what comes next,
  *   drops what it has, and says from where on it wants to have the rest again. The sender keeps all that was not acknowledged, asks for an
  *   acknowledgement that does not come, and begins again from the last one when a way is lost.
- * - When a connection opens, each end says first how much has come to it (a greeting), takes nothing that comes through others from then on,
- *   and sends on from where the other is. So a connection also helps where a relay computes and moves nothing: it is asked for when no
- *   acknowledgement comes for a while.
+ * - When a connection opens, each end says first where what it sends on it begins (a greeting): with all that was not acknowledged. It takes nothing that
+ *   comes through others from then on, and drops what comes again. So nobody waits for the other end's program: a connection also helps where a relay
+ *   computes and moves nothing, or the receiver does and acknowledges nothing. It is asked for when no acknowledgement comes for a while.
  * - Relays hold a bounded number of bytes, and cannot deadlock: a frame says how many hops it may take after this one, buffers are given out by
  *   that number (credit), and a frame only ever waits for a buffer of a smaller one. Frames on their last hop need none.
  */
@@ -315,7 +315,6 @@ void spx_net_pump(spx_conn *c)
               (int32_t)spx_me, c->out + c->sent, n))
       break;
     c->sent += n;
-    if (c->reached < c->sent) c->reached = c->sent;
     spx_stat.net_relayed++;
     spx_net.clock++;
     for (uint32_t i = 0; i <= n / SPX_NET_SHORTCUT_BYTES; i++)
@@ -467,10 +466,10 @@ void spx_net_greeting(spx_conn *c, uint8_t text[16])
 {
   memset(text, 0, 16);
   memcpy(text, greeting_word, sizeof greeting_word);
-  memcpy(text + 4, &c->got, sizeof c->got);
+  memcpy(text + 4, &c->done, sizeof c->done);
   c->greets = true;
   c->greeting_n = 0;
-  c->must_hear = c->reached > c->flushed;
+  c->sent = c->flushed;
   c->owed = 0;
   c->refused = false;
 }
@@ -480,15 +479,8 @@ bool spx_net_greeted(spx_conn *c)
   uint32_t position;
   if (memcmp(c->greeting, greeting_word, sizeof greeting_word) != 0) return false;
   memcpy(&position, c->greeting + 4, sizeof position);
-  if (!c->must_hear) return true;
-  spx_net_recall(c);
-  uint32_t n = position - c->done;
-  if (n > c->reached - c->flushed) return false;
-  c->must_hear = false;
-  c->sent = c->flushed;
-  spx_net_done(c, n);
-  spx_net_push(c);
-  return true;
+  c->again = c->got - position;
+  return c->again <= SPX_NET_OUT;
 }
 
 /* ---- now and then -------------------------------------------------------------------------------------------------- */
@@ -560,12 +552,15 @@ int spx_net_relay_poll(void)
 
 uint64_t spx_net_relay_sleep(void) { return spx_net.n_busy || n_held || spx_net.many ? ASK_NS / 10 : UINT64_MAX; }
 
+/* A relay that leaves waits a moment for those it has frames of, and for their next relays: what they have sent they still have. */
 uint64_t spx_net_relay_unsent(void)
 {
+  static uint64_t since;
   uint64_t now = spx_now_ns();
+  if (since == 0) since = now;
   for (uint32_t i = 0; i < spx_net.n_busy; i++) {
     spx_conn *c = spx_net.busy[i];
     if (c->fd < 0 && c->sent > c->flushed && now - c->asked_ack >= ASK_NS / 10) ask_ack(c, now);
   }
-  return n_held;
+  return now - since < STUCK_NS ? n_held : 0;
 }

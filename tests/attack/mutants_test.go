@@ -30,10 +30,13 @@ const (
 	hardly      = 30 * time.Second
 )
 
+// version is that of the handshake.
+const version = 5
+
 // hello is what a rank would say that calls another one of its job.
 func hello(from uint32, to target) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, 0x54585053)
-	b = append(b, 4, 0, 0, 0)
+	b = append(b, version, 0, 0, 0)
 	b = append(b, to.job[:]...)
 	for _, word := range []uint32{from, life, to.number, life} {
 		b = binary.LittleEndian.AppendUint32(b, word)
@@ -77,7 +80,7 @@ func judge(b []byte, to target) string {
 		return "slow"
 	case number(0) != 0x54585053:
 		return "strangers"
-	case binary.LittleEndian.Uint16(b[atVersion:]) != 4:
+	case binary.LittleEndian.Uint16(b[atVersion:]) != version:
 		return "version"
 	case len(b) < helloBytes:
 		return "slow"
