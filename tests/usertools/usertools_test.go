@@ -28,7 +28,7 @@ func TestValgrind(t *testing.T) {
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil && !slices.Contains(strings.Fields(string(info)), "rdtscp") {
 		env = []string{"GODEBUG=cpu.rdtscp=off"} // valgrind says that the processor has it, and ends who uses it (docs/installing.md)
 	}
-	valgrind := []string{"-q", "--error-exitcode=9", "--suppressions=" + supp, program}
+	valgrind := []string{"-q", "--leak-check=no", "--error-exitcode=9", "--suppressions=" + supp, program}
 	o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "2", "valgrind", valgrind...), Env: env, Limit: limit})
 	if o.Status != 0 || o.Late || !strings.Contains(o.Stdout, "done\n") || strings.Contains(o.Stderr, "==\n") {
 		t.Errorf("a program without mistakes: exit status %d, late %v\n%s", o.Status, o.Late, o.Text())
