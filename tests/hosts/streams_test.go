@@ -45,8 +45,8 @@ func TestStreamsByMeasurement(t *testing.T) {
 		}
 	}
 	streams := program(t, "streams")
-	run := func(env string) (made int) {
-		o := harness.Run(t, b.spxrun("-host", b.list(1, 1), "-x", env, "-n", "2", streams, "10", "4000000"))
+	run := func(env, messages string) (made int) {
+		o := harness.Run(t, b.spxrun("-host", b.list(1, 1), "-x", env, "-n", "2", streams, messages, "4000000"))
 		check(t, o, 0, nil)
 		if m := regexp.MustCompile(`further streams: (\d+)`).FindStringSubmatch(o.Stdout); m != nil {
 			made, _ = strconv.Atoi(m[1])
@@ -54,10 +54,10 @@ func TestStreamsByMeasurement(t *testing.T) {
 		t.Logf("%s: %d further streams, %s", env, made, o.Stderr)
 		return made
 	}
-	if n := run("SPX_STREAMS=auto"); n < 3 {
+	if n := run("SPX_STREAMS=auto", "10"); n < 3 {
 		t.Errorf("%d further streams, want 3 and more", n)
 	}
-	if n := run("SPX_STREAMS=1"); n != 0 {
+	if n := run("SPX_STREAMS=1", "3"); n != 0 {
 		t.Errorf("%d further streams, want none", n)
 	}
 }
