@@ -155,11 +155,6 @@ func hostsAreAdded(t *testing.T) {
 	// Idle again, a host leaves. It is none of the job's then.
 	r.tell("leave", r.at(1, 1))
 	idle := regexp.MustCompile("(?m)^" + h2 + " .* 0 processes$") // the one that has not died, as spxrun knows it: their end is known here a little later than it can be seen there
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("%s%s", b.ctl(t, 0, "", "", "hosts", "."), b.ctl(t, 0, "", "", "stacks", "."))
-		}
-	})
 	until(t, "end of those that were spawned", func() bool { return idle.MatchString(b.ctl(t, 0, h2, "", "hosts", ".")) })
 	b.ctl(t, 0, h2+" .*removed", "", "hosts", ".", "remove", h2)
 	b.deserted(t, 2)

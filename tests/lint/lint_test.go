@@ -177,7 +177,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"ft/x/x.go", `package x; import "os/exec"`},
 		{"sim/x.go", `package x; import "libspx/shm"`},
 		{"core/x/x.go", `package x; import "math/rand/v2"; var _ = rand.IntN(3)`},
-		{"shm/x.go", `package x; import "C"`},
+		{"shm/x.go", "package x; import \"C\""},
 		{"shm/x.go", `package x; import "unsafe"`},
 		{"launch/x.go", `package x; import "libspx/cmd/spxrun"`},
 	} {
@@ -189,7 +189,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"core/x/x_test.go", `package x; import "time"`},
 		{"core/x/x.go", `package x; import "math/rand/v2"; func f(r *rand.Rand) { r.IntN(3) }`},
 		{"shm/x_unsafe.go", `package x; import "unsafe"`},
-		{"capi/x.go", `package x; import "C"; import "unsafe"`},
+		{"capi/x.go", "package x; import \"C\"; import \"unsafe\""},
 	} {
 		for _, w := range importErrors(test.path, []byte(test.src)) {
 			t.Errorf("%s: %s", test.src, w)

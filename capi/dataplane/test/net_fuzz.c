@@ -432,6 +432,14 @@ static void hear(void)
   if (further >= 0 && recv(further, got, sizeof got, MSG_DONTWAIT) < 0) {}
 }
 
+/* A greeting: of what follows, so many bytes have come before. */
+static void greet(uint8_t greeting[16], uint32_t again)
+{
+  uint32_t position = 0 - again;
+  memcpy(greeting, "spx>", 4);
+  memcpy(greeting + 4, &position, sizeof position);
+}
+
 /* GOOD says something, and is answered. */
 static void still_talks(void)
 {
@@ -442,8 +450,10 @@ static void still_talks(void)
   fill(&p, sizeof asked);
   uint32_t n = 0;
   if (scene == RELAYS) {
-    uint8_t greeting[16] = "spx>";
-    CHECK(send(ends[GOOD], greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting);
+    uint8_t before[16 + 999] = {0};
+    uint32_t again = below(sizeof before - 15);
+    greet(before, again);
+    CHECK(send(ends[GOOD], before, 16 + again, MSG_NOSIGNAL) == (ssize_t)(16 + again));
   }
   n = record(bytes, SPX_REC_EAGER, &p, 0);
   CHECK(spx_irecv(&asked, sizeof asked, job_bytes, 1, 77, apart, SPX_CTX_P2P, 0, &r) == 0);
@@ -479,9 +489,13 @@ static void one(uint64_t seed)
   begin();
   spx_progress();
   if (scene == RELAYS) {
-    uint8_t greeting[16] = "spx>";
+    static uint8_t before[2 * SPX_NET_OUT];
+    uint8_t greeting[16] = {0};
+    uint32_t again = once_in(2) ? 0 : below(once_in(10) ? sizeof before : 1000);
+    greet(greeting, again);
     if (once_in(10)) greeting[below(16)] ^= (uint8_t)(1 << below(8));
     put(&to_say, greeting, sizeof greeting);
+    put(&to_say, before, again);
   }
   tame = !once_in(3);
   for (int i = 0; i < STEPS && spx_stat.net_refused == 0; i++) {
