@@ -228,11 +228,12 @@ static bool has_posted_otherwise(const spx_run *run, const spx_share *sh, uint32
   return rank != sh->me && has_posted(sh, rank, tick, !run->plan->slips);
 }
 
-/* Everybody but the one who waits has posted. */
+/* Everybody but the one who waits has posted, be it otherwise than is waited for: that has to be seen, too. */
 static bool all_posted(const spx_run *run, const spx_share *sh, uint32_t tick, uint32_t but)
 {
+  bool slips = run->plan->slips;
   for (uint32_t i = 0; i < sh->n; i++)
-    if (i != but && !has_posted(sh, i, tick, run->plan->slips)) return false;
+    if (i != but && !has_posted(sh, i, tick, slips) && !has_posted(sh, i, tick, !slips)) return false;
   return true;
 }
 
