@@ -57,6 +57,7 @@ func onStopped(f func())                              { stopped = append(stopped
 func init() {
 	internals[C.SPX_IN_ALONE] = startAlone
 	internals[C.SPX_IN_START] = start
+	internals[C.SPX_IN_ARRIVE] = awaitSystem
 	internals[C.SPX_IN_STOP] = stop
 	internals[C.SPX_IN_STOPPED] = halt
 }
@@ -124,7 +125,7 @@ func start(c *call) error {
 			return err
 		}
 	}
-	return awaitSystem()
+	return nil
 }
 
 // procOf returns the entry of a process in the memory file.

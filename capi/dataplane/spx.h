@@ -322,6 +322,7 @@ enum {
   SPX_IN_FIRST = 0x10000,
   SPX_IN_ALONE = SPX_IN_FIRST,
   SPX_IN_START,
+  SPX_IN_ARRIVE, /* after SPX_IN_START, when others of a system of clusters may die: waits for those that are to be complete */
   SPX_IN_STOP,
   SPX_IN_STOPPED,
   SPX_IN_UNSETTLED, /* a0: gets how many connections have bytes in the hands of the engine (SPX_TLS=1) */

@@ -22,7 +22,8 @@ const char *spx_whoami(void)
   if (!text && !(text = malloc(160))) return "?";
   gethostname(host, sizeof host - 1);
   if (spx_segment) {
-    for (int i = 0; i < 4; i++) snprintf(job + 2 * i, 3, "%02x", spx_segment->job_id[i]);
+    for (int i = 0; i < 4; i++) /* as spxrun and spxctl write it, its beginning */
+      snprintf(job + 2 * i, 3, "%02x", spx_segment->job_id[7 - i]);
     snprintf(text, 160, "rank %u of %u on %s (pid %d, job %s)", spx_proc_of(spx_me)->world_rank,
              spx_world ? (uint32_t)spx_world->size : spx_segment->world_size, host, (int)getpid(), job);
   } else {

@@ -69,7 +69,7 @@ static int start(int required)
 /* Makes MPI usable for the World Model or another session: an error code with its detail text. */
 static int enter(int required, int is_session)
 {
-  int err = MPI_SUCCESS;
+  int err = MPI_SUCCESS, begins = 0;
   if (spx_forked) {
     spx_detail("called in a process that was forked after libspx had been loaded; such a process may only exec");
     return MPI_ERR_OTHER;
@@ -81,6 +81,7 @@ static int enter(int required, int is_session)
                    : "called a second time; MPI_Initialized tells whether it was called");
     err = MPI_ERR_OTHER;
   } else if (!started) {
+    begins = 1;
     err = start(required);
   } else {
     set_level(required);
@@ -94,7 +95,9 @@ static int enter(int required, int is_session)
     spx_state = SPX_INITIALIZED;
   }
   pthread_mutex_unlock(&life);
-  return err == MPI_SUCCESS ? spx_takeover_stand_by() : err; /* a standby waits here for a rank */
+  if (err == MPI_SUCCESS) err = spx_takeover_stand_by(); /* a standby waits here for a rank */
+  if (err == MPI_SUCCESS && begins) err = spx_go_internal(&(spx_frame){.fn = SPX_IN_ARRIVE});
+  return err;
 }
 
 static int init(const char *function, int required, int *provided)

@@ -213,6 +213,13 @@ void spx_vault_moved(uint32_t party, uint32_t proc)
 
 /* ---- standbys -------------------------------------------------------------------------------------------------------- */
 
+static int left_early(void)
+{
+  spx_detail("a rank has ended before MPI_Init was over in all processes of its cluster");
+  return MPIX_ERR_PROC_FAILED;
+}
+
+/* *fd: -1 as long as the rank has not come so far. */
 static int open_vault(uint32_t proc, int *fd)
 {
   spx_proc *p = spx_proc_of(proc);
@@ -222,20 +229,15 @@ static int open_vault(uint32_t proc, int *fd)
         "transparent takeover: a standby is on another host than the ranks of its cluster; it needs their memory");
     return MPI_ERR_OTHER;
   }
-  uint32_t there;
-  while (!(there = __atomic_load_n(&p->vault, __ATOMIC_ACQUIRE))) {
-    uint32_t ticket = spx_ticket();
-    spx_progress();
-    if (spx_proc_left(proc)) {
-      spx_detail("a rank has ended before MPI_Init was over in all processes of its cluster");
-      return MPIX_ERR_PROC_FAILED;
-    }
-    spx_wait_event(ticket, spx_now_ns() + 2000000);
-  }
+  uint32_t there = __atomic_load_n(&p->vault, __ATOMIC_ACQUIRE);
+  if (!there) return spx_proc_left(proc) ? left_early() : MPI_SUCCESS;
   snprintf(path, sizeof path, "/proc/%u/fd/%u", p->pid, there - 1);
   *fd = open(path, O_RDWR | O_CLOEXEC);
   if (*fd < 0) {
-    spx_detail("transparent takeover: %s: %s", path, strerror(errno));
+    int reason = errno;
+    spx_progress(); /* which hears of its end */
+    if (spx_proc_left(proc)) return left_early();
+    spx_detail("transparent takeover: %s: %s", path, strerror(reason));
     return MPI_ERR_OTHER;
   }
   __atomic_fetch_add(&p->vault_held, 1, __ATOMIC_RELEASE);
@@ -243,12 +245,23 @@ static int open_vault(uint32_t proc, int *fd)
   return MPI_SUCCESS;
 }
 
+/* Who has come waits for no other rank. */
 static int stand_by(const spx_comm *base)
 {
   v.held = malloc((size_t)v.ranks * sizeof *v.held);
   if (!v.held) return MPI_ERR_NO_MEM;
-  for (int r = 0; r < v.ranks; r++) SPX_TRY(open_vault(base->peer[r], &v.held[r]));
-  return MPI_SUCCESS;
+  for (int r = 0; r < v.ranks; r++) v.held[r] = -1;
+  for (;;) {
+    uint32_t ticket = spx_ticket();
+    int missing = 0;
+    for (int r = 0; r < v.ranks; r++) {
+      if (v.held[r] < 0) SPX_TRY(open_vault(base->peer[r], &v.held[r]));
+      missing += v.held[r] < 0;
+    }
+    if (missing == 0) return MPI_SUCCESS;
+    spx_progress();
+    spx_wait_event(ticket, spx_now_ns() + 2000000);
+  }
 }
 
 static int inherit_all(void)

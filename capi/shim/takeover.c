@@ -131,11 +131,13 @@ static bool somebody_died(void)
   return false;
 }
 
-/* Inside whatever call the program is in, and nothing of it is to be seen there. */
+/* Inside whatever call the program is in, and nothing of it is to be seen there. Before MPI can be called, in MPI_Init, it waits. */
 void spx_takeover_now(void)
 {
   static bool at_it;
-  if (at_it || !spx_takeover_on || !spx_world || (!somebody_died() && !spx_repair_called(t.repair))) return;
+  if (at_it || !spx_takeover_on || spx_state != SPX_INITIALIZED || !spx_world ||
+      (!somebody_died() && !spx_repair_called(t.repair)))
+    return;
   at_it = true;
   spx_replay_hold++;
   uint32_t fn = spx_mute_enter();

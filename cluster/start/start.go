@@ -7,6 +7,7 @@ package start
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -17,6 +18,7 @@ type Member struct {
 	Procs  int    // processes that have to come: ranks, not standbys
 	Awaits []int  // members that have to be complete as well, by their place in the list
 	Limit  int64  // ns that its processes wait at most
+	Heals  bool   // ranks that die are taken over: nobody has to come for them
 }
 
 // An Answer is for a process that waits in MPI_Init.
@@ -58,26 +60,31 @@ func (m *Machine) Arrived(in, rank, proc int, now int64) []Answer {
 		return []Answer{{Proc: proc}}
 	}
 	m.waiting = append(m.waiting, waiter{proc, in, now})
-	x := &m.members[in]
-	x.come[proc] = rank
-	x.ready = x.ready || len(x.come) >= x.Procs
+	m.members[in].comes(rank, proc)
 	return m.answers(now)
 }
 
-// Ended: a process is gone, whether it had come or not. That of one which had not come, and has not failed, counts as having come: programs need not use MPI.
+// Ended: a process is gone, whether it had come or not. That of one which had not come, and has not failed, counts as having come: programs need not use MPI. So does one that
+// is taken over, for who does that may wait for the others.
 func (m *Machine) Ended(in, rank, proc int, failed bool, now int64) []Answer {
 	m.waiting = slices.DeleteFunc(m.waiting, func(w waiter) bool { return w.proc == proc })
 	if in < 0 || in >= len(m.members) {
 		return nil
 	}
 	x := &m.members[in]
-	if failed && !x.ready {
+	if failed && !x.ready && !x.Heals {
 		delete(x.come, proc)
-	} else if !failed {
-		x.come[proc] = rank
-		x.ready = x.ready || len(x.come) >= x.Procs
+	} else if !failed || x.Heals {
+		x.comes(rank, proc)
 	}
 	return m.answers(now)
+}
+
+// comes: a rank is there, be it instead of another process that had it.
+func (x *member) comes(rank, proc int) {
+	maps.DeleteFunc(x.come, func(_, r int) bool { return r == rank })
+	x.come[proc] = rank
+	x.ready = x.ready || len(x.come) >= x.Procs
 }
 
 // Again: a member is started again, and is to be complete again before those go on that have not yet.

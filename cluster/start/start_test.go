@@ -94,3 +94,19 @@ func TestEnds(t *testing.T) {
 		t.Error("a process that has died waits")
 	}
 }
+
+// A rank that is taken over is not waited for, and counts once with who has it then.
+func TestHeals(t *testing.T) {
+	m := New([]Member{{Name: "a", Procs: 3, Limit: second, Heals: true}})
+	m.Arrived(0, 1, 1, 0)
+	m.Ended(0, 1, 1, true, 0)
+	if got := m.Arrived(0, 1, 3, 0); got != nil {
+		t.Errorf("two ranks are missing: %v", got)
+	}
+	if got := m.Arrived(0, 2, 2, 0); got != nil {
+		t.Errorf("rank 0 is missing: %v", got)
+	}
+	if got := procs(m.Ended(0, 0, 0, true, 0)); !slices.Equal(got, []int{2, 3}) {
+		t.Errorf("rank 0 will be taken over: %v go on", got)
+	}
+}

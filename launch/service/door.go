@@ -32,10 +32,10 @@ func OpenDoor() (listener, door int, err error) {
 	return listener, door, nil
 }
 
-// jobOf is the number of a job by its id, as EnvJob has it.
-func jobOf(id string) (number uint64, ok bool) {
+// JobOf is the number of a job by its id of 32 digits, as EnvJob has it.
+func JobOf(id string) (number uint64, ok bool) {
 	b, err := hex.DecodeString(id)
-	if err != nil || len(b) < 8 {
+	if err != nil || len(b) != 16 {
 		return 0, false
 	}
 	return binary.LittleEndian.Uint64(b), true
@@ -45,7 +45,7 @@ func jobOf(id string) (number uint64, ok bool) {
 // by the agent's.
 func throughDoor(job uint64) (fd int, ok bool) {
 	door, err := strconv.Atoi(os.Getenv(EnvDoor))
-	if number, known := jobOf(os.Getenv(EnvJob)); err != nil || !known || number != job {
+	if number, known := JobOf(os.Getenv(EnvJob)); err != nil || !known || number != job {
 		return -1, false
 	}
 	for _, who := range []string{"self", os.Getenv(EnvAgent)} {

@@ -66,9 +66,13 @@ func Inspect(job uint64, stacks bool) (procs []diagnose.Proc, err error) {
 	return procs, err
 }
 
-// Find is the job that a user means: the beginning of its number, or "." for the only one there is.
+// Find is the job that a user means: the beginning of its number, the id that its processes have (SPX_JOB), or "." for the only one there is.
 func Find(name string) (uint64, error) {
-	if job, err := strconv.ParseUint(name, 16, 64); err == nil && len(name) == 16 {
+	job, full := service.JobOf(name) // as the job's own processes know it
+	if number, err := strconv.ParseUint(name, 16, 64); err == nil && len(name) == 16 {
+		job, full = number, true
+	}
+	if full {
 		if _, err := Describe(job); err == nil {
 			return job, nil
 		}

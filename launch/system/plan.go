@@ -252,7 +252,7 @@ func (p *planner) starts() {
 				awaits = append(awaits, len(l.Clusters)+k)
 			}
 		}
-		p.job.Start = append(p.job.Start, start.Member{Name: "cluster " + c.Name, Procs: c.Ranks, Awaits: awaits, Limit: limitOf(c)})
+		p.job.Start = append(p.job.Start, start.Member{Name: "cluster " + c.Name, Procs: c.Ranks, Awaits: awaits, Limit: limitOf(c), Heals: c.Takeover == config.Notified})
 	}
 	for k, iop := range l.IOPs {
 		first := &s.Clusters[slices.Concat(iop.In, iop.Out)[0]]

@@ -104,8 +104,8 @@ func TestOnce(t *testing.T) {
 		also   bool // those that have not spoken are named
 		some   bool // those of them that had come so far before they were ended
 	}{
-		{arg: "early", status: 16, also: true},
-		{arg: "", env: []string{"SPX_EAGER_MAX=much"}, status: 13, also: true},
+		{arg: "early", status: 16, some: true},
+		{arg: "", env: []string{"SPX_EAGER_MAX=much"}, status: 13, some: true},
 		{arg: "fatal", status: 6, some: true},
 		{arg: "leak", env: []string{"SPX_CHECK=1"}, also: true},
 	} {
