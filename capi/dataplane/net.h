@@ -29,7 +29,7 @@ SPX_HIDDEN uint64_t spx_net_eager_max(void);
 SPX_HIDDEN bool spx_net_flush(uint32_t peer);
 /* 1: records are written to come, several to a process perhaps; -1: they go now, by one system call for each. Of jobs whose messages are relayed alone. */
 SPX_HIDDEN void spx_net_gather(int change);
-/* The same in all jobs, for calls that start several messages. */
+/* The same in all jobs, for calls that start several messages, and collectives of short ones. */
 SPX_HIDDEN void spx_net_together(int change);
 /* Tells a sender how much of what it sent has been asked for. */
 SPX_HIDDEN void spx_net_credit(uint32_t peer, uint64_t matched);

@@ -480,12 +480,23 @@ static bool advance(spx_run *run)
   return true;
 }
 
+/* Short messages to several are written to the sockets when all are ready: what one writes them from stays in the caches for the next.
+ * Of longer ones the first is to be on its way while the next is copied. */
+static bool writes_together(const spx_plan_key *k)
+{
+  enum { SHORT = 4096 };
+  bool same = k->kind == SPX_COLL_BCAST || k->kind == SPX_COLL_BARRIER || k->kind == SPX_COLL_REDUCE ||
+              k->kind == SPX_COLL_ALLREDUCE;
+  return same && k->scount * k->s[0] <= SHORT && k->rcount * k->r[0] <= SHORT;
+}
+
 bool spx_run_advance(spx_run *run)
 {
   if (SPX_LIKELY(!spx_net_on)) return advance(run);
-  spx_net_gather(1);
+  void (*gather)(int) = writes_together(&run->plan->key) ? spx_net_together : spx_net_gather;
+  gather(1);
   bool done = advance(run);
-  spx_net_gather(-1);
+  gather(-1);
   return done;
 }
 
