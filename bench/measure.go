@@ -201,7 +201,7 @@ func (b *bench) implsOf(s set) []string {
 
 // round runs every implementation and the limits once, in a shuffled order. why says what spoilt it; without figures nor that, time has run out.
 func (b *bench) round(s set, order *rand.Rand, end time.Time) (us map[string]map[string]float64, why string, err error) {
-	if b.inPairs(s) {
+	if s.inPairs() {
 		return b.pairedRound(s, order, end)
 	}
 	who := b.implsOf(s)
@@ -294,7 +294,7 @@ func (b *bench) runOne(s set, impl string) (string, shares, error) {
 	}
 	args = append(args, "-n", strconv.Itoa(s.ranks))
 	args = append(args, b.rowsProgram, "-t", fmt.Sprint(b.batchMS), "-s", s.program, "-f", b.dir)
-	if b.inPairs(s) {
+	if s.inPairs() {
 		args = append(args, "-d")
 	}
 	return b.watched(append(args, expression(s.rows)), env)

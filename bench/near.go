@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,10 +114,8 @@ func (p *pairing) take() map[string]map[string]float64 {
 	return us
 }
 
-// inPairs tells whether the rounds of a set are made of figures of the same distance: of two ranks, and over TCP also of four on two processors.
-func (b *bench) inPairs(s set) bool {
-	return s.program != "hpcc" && (s.ranks == 2 || b.tcp && s.ranks == 4 && runtime.NumCPU() == 2)
-}
+// inPairs tells whether the rounds of a set are made of figures of the same distance.
+func (s set) inPairs() bool { return s.ranks == 2 && s.program != "hpcc" }
 
 // told runs every implementation and the limits once, in a shuffled order, and adds what the undisturbed runs have measured. bare: the limits.
 func (b *bench) told(s set, p *pairing, order *rand.Rand) (bare map[string]float64, err error) {

@@ -123,8 +123,8 @@ func (r *result) head() string {
 	for _, n := range r.Dropped {
 		dropped += n
 	}
-	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%; figures of 2 ranks%s are compared at the same distance of the processors, which the host moves; thrown away: %d of %d %s.\n",
-		100*r.Foreign, 100*r.Stolen, map[bool]string{true: ", and of 4 on two processors,"}[r.TCP], dropped, dropped+len(r.Rounds), reasons(r.Dropped))
+	fmt.Fprintf(&b, "A round counts while others take at most %.1f %% of the processors and the hypervisor %.1f %%; figures of 2 ranks are compared at the same distance of the processors, which the host moves; thrown away: %d of %d %s.\n",
+		100*r.Foreign, 100*r.Stolen, dropped, dropped+len(r.Rounds), reasons(r.Dropped))
 	if r.Foreign > 0.2 {
 		b.WriteString("**These bounds are wide: other work ran at the same time. Read orders of magnitude, not figures.**\n")
 	}

@@ -2,7 +2,6 @@
 #ifndef ROWS_H
 #define ROWS_H
 #include <mpi.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +45,7 @@ void fill(size_t bytes);
 static inline char pattern(int r, size_t i) { return (char)('a' + ((size_t)r * 7 + i / 8) % 23); }
 void failed(const row *r, size_t bytes);
 
-/* near.c, two ranks, or more on two processors: near_can. near_open: once, of all. near_now: of all; on rank 0 the microseconds that a word takes from one
- * processor to the other. */
-bool near_can(void);
+/* near.c, two ranks. near_open: once, of both. near_now: of both; on rank 0 the microseconds that a word takes from one processor to the other. */
 void near_open(void);
 double near_now(void);
 #endif
