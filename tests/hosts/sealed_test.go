@@ -105,5 +105,5 @@ func TestSealed(t *testing.T) {
 func TestSealedPrograms(t *testing.T) {
 	b := newBed(t, 3)
 	b.env = []string{"SPX_TLS=1"}
-	b.programs(t, "coll/death", "ft/recover", "ft/shrink", "io/*", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/ulfm")
+	b.programs(t, "coll/death", "ft/recover", "ft/shrink", "io/access", "io/death", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/ulfm")
 }
