@@ -219,7 +219,7 @@ static int left_early(void)
   return MPIX_ERR_PROC_FAILED;
 }
 
-/* *fd: -1 as long as the rank has not come so far. */
+/* *fd: -1 as long as the rank has not come so far, or nobody has told of its end. */
 static int open_vault(uint32_t proc, int *fd)
 {
   spx_proc *p = spx_proc_of(proc);
@@ -233,11 +233,10 @@ static int open_vault(uint32_t proc, int *fd)
   if (!there) return spx_proc_left(proc) ? left_early() : MPI_SUCCESS;
   snprintf(path, sizeof path, "/proc/%u/fd/%u", p->pid, there - 1);
   *fd = open(path, O_RDWR | O_CLOEXEC);
+  if (*fd < 0 && (errno == ENOENT || errno == ESRCH))
+    return spx_proc_left(proc) ? left_early() : MPI_SUCCESS; /* soon */
   if (*fd < 0) {
-    int reason = errno;
-    spx_progress(); /* which hears of its end */
-    if (spx_proc_left(proc)) return left_early();
-    spx_detail("transparent takeover: %s: %s", path, strerror(reason));
+    spx_detail("transparent takeover: %s: %s", path, strerror(errno));
     return MPI_ERR_OTHER;
   }
   __atomic_fetch_add(&p->vault_held, 1, __ATOMIC_RELEASE);

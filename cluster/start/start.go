@@ -37,6 +37,7 @@ type member struct {
 	Member
 	come  map[int]int // rank by process
 	ready bool        // has been complete, or is not waited for
+	begun bool        // some of its processes have gone on: who comes now has the rank of one that died, and waits for nobody
 }
 
 // Machine is the state of a start.
@@ -59,8 +60,11 @@ func (m *Machine) Arrived(in, rank, proc int, now int64) []Answer {
 	if in < 0 || in >= len(m.members) {
 		return []Answer{{Proc: proc}}
 	}
-	m.waiting = append(m.waiting, waiter{proc, in, now})
 	m.members[in].comes(rank, proc)
+	if m.members[in].begun {
+		return []Answer{{Proc: proc}}
+	}
+	m.waiting = append(m.waiting, waiter{proc, in, now})
 	return m.answers(now)
 }
 
@@ -88,7 +92,10 @@ func (x *member) comes(rank, proc int) {
 }
 
 // Again: a member is started again, and is to be complete again before those go on that have not yet.
-func (m *Machine) Again(in int) { m.members[in].come, m.members[in].ready = map[int]int{}, false }
+func (m *Machine) Again(in int) {
+	x := &m.members[in]
+	x.come, x.ready, x.begun = map[int]int{}, false, false
+}
 
 // Gone: a member will not come any more, and the others are to go on without it.
 func (m *Machine) Gone(in int, now int64) []Answer {
@@ -121,6 +128,7 @@ func (m *Machine) answers(now int64) (out []Answer) {
 		if text != "" && now < w.since+m.members[w.member].Limit {
 			return false
 		}
+		m.members[w.member].begun = m.members[w.member].begun || text == ""
 		out = append(out, Answer{w.proc, text})
 		return true
 	})

@@ -109,4 +109,18 @@ func TestHeals(t *testing.T) {
 	if got := procs(m.Ended(0, 0, 0, true, 0)); !slices.Equal(got, []int{2, 3}) {
 		t.Errorf("rank 0 will be taken over: %v go on", got)
 	}
+	// Once the others have gone on, who takes a rank over does not wait, though a cluster that it waits for begins again.
+	m = New([]Member{{Name: "a", Procs: 1, Awaits: []int{1}, Limit: second}, {Name: "b", Procs: 1, Limit: second}})
+	m.Arrived(0, 0, 0, 0)
+	if got := procs(m.Arrived(1, 0, 1, 0)); len(got) != 2 {
+		t.Errorf("all are there: %v go on", got)
+	}
+	m.Again(1)
+	m.Ended(0, 0, 0, true, 0)
+	if got := procs(m.Arrived(0, 0, 2, 0)); !slices.Equal(got, []int{2}) {
+		t.Errorf("another process has rank 0 of a: %v go on", got)
+	}
+	if got := m.Arrived(1, 0, 3, 0); len(got) != 1 || got[0].Proc != 3 {
+		t.Errorf("b has begun again: %v", got)
+	}
 }
