@@ -470,6 +470,16 @@ static inline uint64_t spx_now_ns(void)
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* A clock that is cheap to read: of the processor where there is one, else ns. */
+static inline uint64_t spx_cycles(void)
+{
+#ifdef __x86_64__
+  return __builtin_ia32_rdtsc();
+#else
+  return spx_now_ns();
+#endif
+}
+
 /* ---- wait.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */
 SPX_HIDDEN void spx_idle_attach(void);

@@ -154,6 +154,7 @@ void spx_net_disconnect(spx_conn *c)
   c->must_answer = c->farewell = c->greets = c->full = false;
   c->again = 0;
   c->deaf = 0;
+  c->burst = (spx_burst){.may = false};
 }
 
 static void drop(spx_conn *c)
@@ -337,6 +338,7 @@ static bool join(const spx_arrival *a)
   spx_stat.connections++;
   spx_stat.net_opened++;
   spx_stat.net_open = spx_net.n_open;
+  spx_burst_join(c);
   uint8_t text[sizeof c->greeting];
   if (spx_net.relays) {
     spx_net_greeting(c, text);
@@ -486,6 +488,8 @@ static void count_written(spx_conn *c, uint32_t n)
 /* Writes what waits to the socket, up to an end that is being closed. */
 static void write_out(spx_conn *c)
 {
+  bool may = c->burst.may && !c->closing && c->done != spx_net_end(c);
+  if (may) spx_burst_write(c, spx_net_end(c) - c->done);
   for (;;) {
     uint32_t n = (c->closing ? c->stop : spx_net_end(c)) - c->done;
     if (n == 0) break;
@@ -503,6 +507,7 @@ static void write_out(spx_conn *c)
     }
     count_written(c, (uint32_t)sent);
   }
+  if (may) spx_burst_written(c);
   if (!c->full) return;
   c->full = false;
   spx_net_watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
@@ -768,6 +773,7 @@ uint64_t spx_net_unsent(void)
     spx_conn *c = spx_net.conns[i];
     int queued = 0;
     if (c) spx_net_recall(c);
+    if (c && c->fd >= 0) spx_burst_let_go(c);
     if (!c || c->over || spx_txs[i].conn != c || !spx_net_may_read(i)) continue;
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
     n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c);

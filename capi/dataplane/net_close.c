@@ -69,6 +69,7 @@ static bool say(spx_conn *c, int32_t closed)
 {
   if (!spx_net_ready(c->peer) || !spx_tx_write(c->peer, SPX_REC_CLOSE, 0, closed, 0, NULL, 0)) return false;
   c->stop = spx_net_end(c);
+  spx_burst_let_go(c);
   return true;
 }
 

@@ -23,6 +23,17 @@ enum {
   SPX_CLOSING_ANSWERED /* the end is to come */
 };
 
+/* Short messages in a row (net_burst.c). */
+typedef struct {
+  bool may;       /* the connection is one within a host */
+  bool told;      /* the other end was told to acknowledge at once */
+  bool keeps;     /* the system keeps what is written until what was sent is acknowledged */
+  bool prompt;    /* this end was told to */
+  bool heard;     /* something was read since the last write */
+  uint8_t level;  /* many short messages in a row, and seldom anything else: high */
+  uint64_t wrote; /* cycles, at the end of the last write */
+} spx_burst;
+
 /* What this process has with another one that is reached over the network: a connection, or what goes through others. Both carry the
  * same two streams of bytes, the pair's records; positions in them count modulo 2^32, and go on when the way changes. */
 struct spx_conn {
@@ -49,6 +60,7 @@ struct spx_conn {
   spx_long_out long_out;
   spx_long_in long_in;
   spx_furthers further; /* streams of the pair beside this one */
+  spx_burst burst;
   /* closing */
   uint8_t closing;
   bool must_answer; /* CLOSE has come, and there was no room for the answer */
@@ -178,6 +190,19 @@ static inline void spx_net_recall(spx_conn *c)
 {
   if (SPX_UNLIKELY(c->lent != 0)) spx_net_take_back(c);
 }
+
+/* ---- net_burst.c: only where burst.may, but for the first ---- */
+SPX_HIDDEN void spx_burst_join(spx_conn *c);
+/* So many bytes are about to be written: what the other end is to know goes with them. */
+SPX_HIDDEN void spx_burst_write(spx_conn *c, uint32_t bytes);
+/* All of them are. */
+SPX_HIDDEN void spx_burst_written(spx_conn *c);
+/* A long message begins, of which both ends know that it ends this. */
+SPX_HIDDEN void spx_burst_long(spx_conn *c);
+/* What the system keeps is sent. */
+SPX_HIDDEN void spx_burst_let_go(spx_conn *c);
+/* The other end has said that it is to be done: what was read is acknowledged. */
+SPX_HIDDEN void spx_burst_acknowledge(const spx_conn *c);
 
 /* ---- net_close.c ---- */
 /* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked

@@ -59,6 +59,7 @@ static bool begin(spx_tx *tx, spx_request *r)
   rec->seq = tx->seq++;
   rec->len = 0;
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_LONG);
+  if (c->burst.may) spx_burst_long(c);
   c->long_out = (spx_long_out){.r = r, .left = n, .at = tx->pos, .to = r->aux[1] + left};
   c->long_out.ends = left - n <= SPX_LINE && write_end(tx, r, r->aux[1] + n);
   return true;

@@ -15,7 +15,15 @@
 /* A record that has arrived whole; false: no memory for it. */
 static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
 {
-  if (rec->kind == SPX_REC_LONG) return true;
+  if (rec->kind == SPX_REC_LONG) {
+    c->burst.prompt = false;
+    return true;
+  }
+  if (rec->kind == SPX_REC_PROMPT) {
+    c->burst.prompt = rec->tag == 1;
+    if (c->burst.prompt && c->fd >= 0) spx_burst_acknowledge(c); /* it may have been read long ago */
+    return true;
+  }
   if (rec->kind != SPX_REC_CREDIT) return spx_deliver(c->peer, rx, rec, rec->kind);
   uint64_t matched;
   memcpy(&matched, rec->data, sizeof matched);
@@ -213,10 +221,16 @@ void spx_net_pull(spx_conn *c, int *n)
     }
     count_read(c, (uint32_t)got, direct);
     c->used = ++spx_net.clock;
+    c->burst.heard = true;
     if (!spx_net_deliver(c, n)) {
       spx_stat.net_refused++;
       spx_net_lost(c, EBADMSG);
       return;
+    }
+    if (c->burst.prompt && (uint32_t)got < room && c->fd >= 0) {
+      spx_burst_acknowledge(c);
+      if (c == spx_net.held) return;
+      continue;
     }
     if ((uint32_t)got < room || c == spx_net.held) return; /* that was all */
   }

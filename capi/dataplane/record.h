@@ -43,7 +43,8 @@ typedef enum {
   SPX_REC_LONG,       /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
   SPX_REC_CHECK,      /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
   SPX_REC_SPOILT,     /* spx_rec_id of the receiver: the message that it is receiving was never sent (pass.c) */
-  SPX_REC_LAST = SPX_REC_SPOILT,
+  SPX_REC_PROMPT, /* tag 1: what this connection brings is to be acknowledged when it is read, for more is kept until then; 0: no longer (net_burst.c) */
+  SPX_REC_LAST = SPX_REC_PROMPT,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
 

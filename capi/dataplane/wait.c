@@ -533,18 +533,9 @@ static struct {
   int64_t computes[SPX_TURNS]; /* cycles from the end of such a call to the next call that waits, on average */
 } turn;
 
-static uint64_t cycles_now(void)
-{
-#ifdef __x86_64__
-  return __builtin_ia32_rdtsc();
-#else
-  return spx_now_ns();
-#endif
-}
-
 void spx_turn_taken(void)
 {
-  int64_t cycles = (int64_t)(cycles_now() - turn.left), *average = &turn.computes[turn.kind];
+  int64_t cycles = (int64_t)(spx_cycles() - turn.left), *average = &turn.computes[turn.kind];
   *average += ((cycles < TURN_MOST ? cycles : TURN_MOST) - *average) / 4;
   turn.waits = spx_stat.yields + spx_stat.sleeps;
 }
@@ -559,7 +550,7 @@ void spx_turn_over(spx_turn kind)
     passed(start);
   }
   turn.kind = kind;
-  turn.left = cycles_now();
+  turn.left = spx_cycles();
 }
 
 /* ---- status -------------------------------------------------------------------------------------------------- */

@@ -53,6 +53,7 @@ COUNTED(net_forwarded_bytes)
 COUNTED(net_direct)
 COUNTED(net_streams)
 COUNTED(net_further)
+COUNTED(net_bursts)
 COUNTED(rings)
 COUNTED(yields)
 COUNTED(sleeps)
@@ -236,6 +237,13 @@ static const variable variables[] = {
      NONE,
      NULL,
      counted_net_further},
+    {{"spx_bursts", "transfer",
+      "times that short messages in a row to a process of the same host began to go by fewer segments (TCP)"},
+     COUNTER,
+     DETAIL,
+     NONE,
+     NULL,
+     counted_net_bursts},
     {{"spx_refused_strangers", "transfer",
       "calls over the network that were refused: not of this job, or not of this protocol"},
      COUNTER,

@@ -54,7 +54,7 @@ var (
 
 const (
 	magic      = 0x54585053 // "SPXT"
-	version    = 5
+	version    = 6
 	nonceBytes = 32
 	macBytes   = sha256.Size
 	waysBytes  = 16

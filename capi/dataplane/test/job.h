@@ -148,6 +148,27 @@ static inline uint32_t job_host(uint32_t i) { return JOB_HOSTS ? i / (JOB_HOSTS 
 #include <sys/socket.h>
 enum { JOB_MOST = 16 };
 static int job_ends[JOB_MOST][JOB_MOST]; /* of i, towards k */
+/* JOB_TCP 1: those are connections over TCP, as within a host. */
+#ifndef JOB_TCP
+#define JOB_TCP 0
+#endif
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+static inline void job_tcp_pair(int pair[2])
+{
+  int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+  struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t n = sizeof a;
+  pair[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (bind(door, (struct sockaddr *)&a, n) != 0 || listen(door, 1) != 0 ||
+      getsockname(door, (struct sockaddr *)&a, &n) != 0 || connect(pair[0], (struct sockaddr *)&a, n) != 0)
+    abort();
+  pair[1] = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+  for (int i = 0; i < 2; i++)
+    if (setsockopt(pair[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) abort();
+  close(door);
+}
+
 /* JOB_FURTHER n: so many further streams of each process to each other one. */
 #ifndef JOB_FURTHER
 #define JOB_FURTHER 0
@@ -159,7 +180,11 @@ static void job_connect(uint32_t n)
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < i; k++) {
       int pair[2];
-      if (n > JOB_MOST || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) abort();
+      if (n > JOB_MOST) abort();
+      if (JOB_TCP)
+        job_tcp_pair(pair);
+      else if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        abort();
       job_ends[i][k] = pair[0];
       job_ends[k][i] = pair[1];
     }
