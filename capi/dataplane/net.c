@@ -639,6 +639,7 @@ void spx_net_bury(uint32_t peer)
   int n = 0;
   if (!c) return;
   take_arrivals();
+  spx_net.served = NULL;
   for (uint32_t before = 1; (c->fd >= 0 && before) || spx_net.held == c; before = (uint32_t)n, n = 0)
     if (spx_net.held == c)
       spx_net_resume(&n);
@@ -698,7 +699,11 @@ int spx_net_poll(void)
 {
   static uint32_t turns; /* now and then the others are read, too */
   int n = 0;
-  if (spx_net.held && spx_net_resume(&n) && ++turns % HELD_TURNS != 0) return n;
+  spx_conn *held = spx_net.held;
+  if (held && spx_net_resume(&n)) {
+    if (++turns % HELD_TURNS != 0) return n;
+    spx_net.served = held;
+  }
   spx_net_gather(1);
   if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL))
     n = take_arrivals() + meet_early();
@@ -706,6 +711,7 @@ int spx_net_poll(void)
     poll_many(&n);
   else if (spx_net.n_open)
     poll_few(&n);
+  spx_net.served = NULL;
   look_round();
   spx_net_pressed();
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();

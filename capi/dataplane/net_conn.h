@@ -116,6 +116,7 @@ typedef struct {
   spx_conn **gathered; /* those for which something was written while gathering */
   uint32_t n_gathered;
   spx_conn *held;                /* in its buffer lies what nobody has asked for yet */
+  spx_conn *served;              /* a receive has just got its message from there: in this poll no more is read */
   int gathering;                 /* what is written waits: one system call sends all that goes to a process */
   uint64_t next_shortcut, pause; /* ns: none is asked for before; how long that was */
   uint64_t trip;                 /* ns: from a question how far a receiver is to its answer, smoothed */

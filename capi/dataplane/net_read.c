@@ -200,7 +200,7 @@ bool spx_net_resume(int *n)
 
 void spx_net_pull(spx_conn *c, int *n)
 {
-  if (c == spx_net.held) return; /* until the next poll */
+  if (c == spx_net.held || c == spx_net.served) return; /* until the next poll */
   if (SPX_UNLIKELY(c->greets && (c->greeting_n < sizeof c->greeting || c->again > 0))) {
     if (c->greeting_n < sizeof c->greeting) hear_greeting(c);
     if (c->greeting_n == sizeof c->greeting) skip(c);
@@ -229,7 +229,7 @@ void spx_net_pull(spx_conn *c, int *n)
     }
     if (c->burst.prompt && (uint32_t)got < room && c->fd >= 0) {
       spx_burst_acknowledge(c);
-      if (c == spx_net.held) return;
+      if (c == spx_net.held || spx_posted_count == 0) return; /* what it brings is for receives that are posted then */
       continue;
     }
     if ((uint32_t)got < room || c == spx_net.held) return; /* that was all */
