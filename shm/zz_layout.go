@@ -235,7 +235,8 @@ const (
 	countersOffNetDirect         = 240
 	countersOffNetStreams        = 248
 	countersOffNetFurther        = 256
-	countersBytes                = 264
+	countersOffNetBursts         = 264
+	countersBytes                = 272
 )
 
 // Offsets in spx_diag_entry.

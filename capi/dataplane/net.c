@@ -28,6 +28,7 @@
 #define FEW        3  /* so many connections are read one by one; of more, epoll tells which */
 #define EVENTS     32 /* looked at in one poll */
 #define HELD_TURNS 8
+#define PASSED     16 /* processes at most in one look round */
 #define FIRST_NS                                                                                                       \
   20000000 /* how long the first message to a process waits for its connection, before it is left to later calls */
 #define LATER_NS 1000000000ull
@@ -260,6 +261,7 @@ static void broken(spx_conn *c)
   c->long_out = (spx_long_out){.left = 0};
   spx_txs[c->peer].full = 0; /* what waited for the socket goes on */
   spx_further_end(c, true);
+  spx_net_thin(c);
 }
 
 /* The connection has broken though neither end has closed it in order: the peer has ended, as a rule, which its agent tells. Else the engine finds out. why: errno, or 0 where
@@ -380,12 +382,14 @@ static int meet_early(void)
   return 1;
 }
 
-/* One process after the other is looked at: buffers that have had little in them since the last time are thinned. */
+/* One process after the other is looked at: buffers that have had little in them since the last time are thinned. Those that have no more memory than they may keep are passed over, some at a time. */
 static void look_round(void)
 {
   static uint32_t polls, at;
   if (SPX_LIKELY(++polls % SPX_NET_ROUND != 0)) return;
-  spx_conn *c = spx_net.conns[at = (at + 1) % spx_map.nprocs];
+  spx_conn *c = NULL;
+  for (int i = 0; i < PASSED && (!c || (c->in_high == 0 && c->out_high == 0)); i++)
+    c = spx_net.conns[at = (at + 1) % spx_map.nprocs];
   if (!c) return;
   if (c->quiet) spx_net_thin(c);
   c->quiet = true;

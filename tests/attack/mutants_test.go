@@ -31,7 +31,7 @@ const (
 )
 
 // version is that of the handshake.
-const version = 5
+const version = 6
 
 // hello is what a rank would say that calls another one of its job.
 func hello(from uint32, to target) []byte {

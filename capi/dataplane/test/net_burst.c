@@ -6,7 +6,7 @@
 #include "job.h"
 #include "../net_conn.h"
 
-enum { LONG = 1 << 20, ROUNDS = 300 };
+enum { LONG = 1 << 20, ROUNDS = 300, LATE = 3, PASSES = 5 };
 #define PUT_OFF 30000000 /* ns */
 static uint8_t data[LONG];
 
@@ -40,6 +40,21 @@ static bool keeps(void)
   return !on;
 }
 
+/* Bursts of all kinds: did some take as long as an acknowledgement is put off? As process 0 says. */
+static bool some_late(spx_comm *c, uint64_t *dice)
+{
+  int late = 0;
+  for (int i = 0; i < ROUNDS; i++) {
+    uint64_t began = now_ns();
+    int times = 1 + (int)(rnd(dice) % 80);
+    burst(c, times, rnd(dice) % 2 ? rnd(dice) % 2000 : rnd(dice) % 16000);
+    if (now_ns() - began > PUT_OFF) late++;
+  }
+  data[0] = late > LATE;
+  move(c, c->rank == 0, 1, 4);
+  return data[0];
+}
+
 static void body(spx_comm *c)
 {
   const spx_burst *mine;
@@ -70,16 +85,10 @@ static void body(spx_comm *c)
   for (int i = 0; i < 4; i++) burst(c, 40, 30000);
   CHECK(!keeps());
 
-  /* whatever follows what: in time */
+  /* Whatever follows what: in time. Others may have the processors for so long now and then; an acknowledgement that is put off is so again and again. */
   uint64_t dice = 5;
-  int late = 0;
-  for (int i = 0; i < ROUNDS; i++) {
-    uint64_t began = now_ns();
-    int times = 1 + (int)(rnd(&dice) % 80);
-    burst(c, times, rnd(&dice) % 2 ? rnd(&dice) % 2000 : rnd(&dice) % 16000);
-    if (now_ns() - began > PUT_OFF) late++;
-  }
-  CHECK(late < ROUNDS / 10);
+  int pass = 0;
+  while (some_late(c, &dice)) CHECK(++pass < PASSES);
 
   /* what is kept when a process has nothing more to do is let go */
   for (int i = 0; i < 40; i++) move(c, c->rank == 0, 8, 3);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "../check.h"
 
-enum { TURNS = 600, MOST = 100, BYTES = 40000, LONG = 300000, WARM = 40 };
+enum { TURNS = 600, MOST = 100, BYTES = 40000, LONG = 300000, LATE = 3, PASSES = 5 };
 #define PUT_OFF 0.03 /* s */
 
 static unsigned char out[LONG], in[LONG];
@@ -107,13 +107,11 @@ static unsigned long long counted(void)
   return value;
 }
 
-int main(int argc, char **argv)
+/* Turns of all kinds: did some of any rank's take as long as an acknowledgement is put off? Others may have the processors for so long now and then; an acknowledgement that is put off is so
+ * again and again, in one turn of thirty at least where it was. */
+static int some_late(int rank)
 {
-  int rank, late = 0;
-  MPI_Init(&argc, &argv);
-  count();
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  int peer = rank ^ 1;
+  int peer = rank ^ 1, late = 0, most;
   unsigned dice = (unsigned)rank / 2 + 7;
   for (int i = 0; i < TURNS; i++) {
     turn t = draw(&dice);
@@ -121,14 +119,25 @@ int main(int argc, char **argv)
     if ((rank & 1) == t.sender) {
       send_all(t, peer, (unsigned char)i);
       receive(peer, MOST);
-      if (i >= WARM && MPI_Wtime() - began > PUT_OFF) late++;
+      if (MPI_Wtime() - began > PUT_OFF) late++;
     } else {
       receive_all(t, peer, (unsigned char)i);
       MPI_Send(out, 4, MPI_BYTE, peer, MOST, MPI_COMM_WORLD);
     }
   }
-  /* The host may let others run for so long now and then; an acknowledgement that is put off is so in each turn. */
-  CHECK(late < TURNS / 20);
+  MPI_Allreduce(&late, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return most > LATE;
+}
+
+int main(int argc, char **argv)
+{
+  int rank;
+  MPI_Init(&argc, &argv);
+  count();
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int pass = 0;
+  while (some_late(rank) && ++pass < PASSES) {}
+  CHECK(pass < PASSES);
   unsigned long long mine = counted(), all;
   MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
   CHECK((strcmp(argv[1], "counts") == 0) == (all > 0));
