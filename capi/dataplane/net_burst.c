@@ -6,7 +6,8 @@
  *
  * - The sender says in a PROMPT record that the other end is to do so, before it lets anything be kept, and when that is over. Without, a message could wait for an acknowledgement that the system puts off,
  *   for 40 ms: it expects that one goes with an answer. The beginning of a long message ends it without a word.
- * - Nothing is kept by libspx: what a process has written arrives though it makes no more calls, or ends.
+ * - Nothing is kept by libspx: what a process has written arrives though it makes no more calls. MPI_Finalize and the end of a connection let it go first (spx_burst_let_go). What a process that is killed had the system keep
+ *   is lost if it has not read all that was sent to it, as what waited in its own buffer is.
  * - Between hosts an acknowledgement takes as long as the network does, and connections by which others send have acknowledgements of their own (net_relay.c): there each message is sent when it is written.
  */
 #include <netinet/in.h>
