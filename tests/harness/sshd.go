@@ -12,6 +12,22 @@ import (
 	"time"
 )
 
+// OpenSSH finds the client, and a server as words of a shell's command: the system's, or Debian's package of it, unpacked. Skips the test where there is none.
+func OpenSSH(t testing.TB) (client, server string) {
+	t.Helper()
+	client, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Skip("there is no ssh (Debian: openssh-client)")
+	}
+	server = "/usr/sbin/sshd"
+	if _, err := os.Stat(server); err == nil {
+		return client, server
+	}
+	usr := filepath.Join(Debian(t, "openssh-server", "libwrap0"), "usr")
+	libraries, _ := filepath.Glob(filepath.Join(usr, "lib/*-linux-gnu")) // none is none
+	return client, "env LD_LIBRARY_PATH=" + strings.Join(libraries, ":") + " " + filepath.Join(usr, "sbin/sshd")
+}
+
 // The test's own OpenSSH server, on the loopback interface, with a key of its own, until the test ends; its host is called "there". It returns a folder with a program ssh that
 // reaches it under any name, without a question. Skips the test where there can be none.
 func SSHD(t testing.TB) (bin string) {
@@ -19,16 +35,8 @@ func SSHD(t testing.TB) (bin string) {
 	if os.Getuid() != 0 {
 		t.Skip("an ssh server that lets users in needs root, to have an account for its own processes")
 	}
-	client, err := exec.LookPath("ssh")
-	if err != nil {
-		t.Skip("there is no ssh (Debian: openssh-client)")
-	}
-	server, libraries, dir := "/usr/sbin/sshd", "", t.TempDir()
-	if _, err := os.Stat(server); err != nil {
-		usr := filepath.Join(Debian(t, "openssh-server", "libwrap0"), "usr")
-		found, _ := filepath.Glob(filepath.Join(usr, "lib/*-linux-gnu")) // none is none
-		server, libraries = filepath.Join(usr, "sbin/sshd"), strings.Join(found, ":")
-	}
+	client, server := OpenSSH(t)
+	dir := t.TempDir()
 	for _, name := range []string{"host", "user"} {
 		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, name)).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -49,7 +57,7 @@ func SSHD(t testing.TB) (bin string) {
 	write("bin/ssh", 0o777, "#!/bin/sh", `exec `+client+` -F DIR/client "$@"`)
 	// In a mount namespace of its own it has the account and the folder that its package makes when it is installed.
 	write("run", 0o666, "set -e", "hostname there", "cp /etc/passwd DIR/passwd", "grep -q ^sshd: DIR/passwd || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>DIR/passwd",
-		"mount --bind DIR/passwd /etc/passwd", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd", "LD_LIBRARY_PATH="+libraries+" exec "+server+" -D -e -f DIR/server")
+		"mount --bind DIR/passwd /etc/passwd", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd", "exec "+server+" -D -e -f DIR/server")
 	cmd := exec.Command("unshare", "-mu", "sh", filepath.Join(dir, "run"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	said, err := cmd.StderrPipe()

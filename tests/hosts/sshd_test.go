@@ -26,13 +26,7 @@ type secured struct {
 // overSSH has servers run on hosts 2 and up.
 func overSSH(t *testing.T, n int) *secured {
 	t.Helper()
-	server, client := "/usr/sbin/sshd", ""
-	if path, err := exec.LookPath("ssh"); err == nil {
-		client = path
-	}
-	if _, err := os.Stat(server); err != nil || client == "" {
-		t.Skip("there is no ssh, or no server for it (Debian: openssh-client, openssh-server)")
-	}
+	client, server := harness.OpenSSH(t)
 	s := &secured{newBed(t, n), t.TempDir(), client}
 	for _, name := range []string{"user", "stranger"} {
 		s.key(name)
