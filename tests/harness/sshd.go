@@ -28,6 +28,19 @@ func OpenSSH(t testing.TB) (client, server string) {
 	return client, "env LD_LIBRARY_PATH=" + strings.Join(libraries, ":") + " " + filepath.Join(usr, "sbin/sshd")
 }
 
+// Serve is a shell's script that becomes server, with the file config, in a mount namespace of its own. There it has the account and the folder that its package makes when it is
+// installed, and root's home is home: what a shell reads first in the system's may take seconds. Beside config a file for the accounts is made.
+func Serve(server, config, home string) []string {
+	accounts := config + ".passwd"
+	return []string{
+		"set -e",
+		`sed 's|^\(root:[^:]*:[^:]*:[^:]*:[^:]*:\)[^:]*|\1` + home + `|' /etc/passwd >` + accounts,
+		"grep -q ^sshd: " + accounts + " || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>" + accounts,
+		"mount --bind " + accounts + " /etc/passwd", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd",
+		"exec " + server + " -D -e -f " + config,
+	}
+}
+
 // The test's own OpenSSH server, on the loopback interface, with a key of its own, until the test ends; its host is called "there". It returns a folder with a program ssh that
 // reaches it under any name, without a question. Skips the test where there can be none.
 func SSHD(t testing.TB) (bin string) {
@@ -55,9 +68,7 @@ func SSHD(t testing.TB) (bin string) {
 	write("client", 0o666, "Host *", "HostName 127.0.0.1", fmt.Sprint("Port ", port), "IdentityFile DIR/user", "IdentitiesOnly yes", "UserKnownHostsFile DIR/known",
 		"StrictHostKeyChecking accept-new", "BatchMode yes", "LogLevel ERROR")
 	write("bin/ssh", 0o777, "#!/bin/sh", `exec `+client+` -F DIR/client "$@"`)
-	// In a mount namespace of its own it has the account and the folder that its package makes when it is installed.
-	write("run", 0o666, "set -e", "hostname there", "cp /etc/passwd DIR/passwd", "grep -q ^sshd: DIR/passwd || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>DIR/passwd",
-		"mount --bind DIR/passwd /etc/passwd", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd", "exec "+server+" -D -e -f DIR/server")
+	write("run", 0o666, append([]string{"hostname there"}, Serve(server, "DIR/server", "DIR")...)...)
 	cmd := exec.Command("unshare", "-mu", "sh", filepath.Join(dir, "run"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	said, err := cmd.StderrPipe()

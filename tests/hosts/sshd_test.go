@@ -21,13 +21,14 @@ type secured struct {
 	*bed
 	dir    string
 	client string // ssh
+	limit  int    // s for a job's start
 }
 
 // overSSH has servers run on hosts 2 and up.
 func overSSH(t *testing.T, n int) *secured {
 	t.Helper()
 	client, server := harness.OpenSSH(t)
-	s := &secured{newBed(t, n), t.TempDir(), client}
+	s := &secured{newBed(t, n), t.TempDir(), client, 60}
 	for _, name := range []string{"user", "stranger"} {
 		s.key(name)
 	}
@@ -38,9 +39,7 @@ func overSSH(t *testing.T, n int) *secured {
 		fmt.Fprintf(&known, "%s %s\n", name, public)
 		s.write(name+".conf", "ListenAddress 0.0.0.0", "Port 22", "HostKey DIR/"+name, "AuthorizedKeysFile DIR/user.pub", "StrictModes no", "PidFile none", "PermitRootLogin yes",
 			"AuthenticationMethods publickey", "SetEnv PATH=DIR/bin:/usr/bin:/bin")
-		// In a mount namespace of its own it has the account and the folder that its package makes when it is installed.
-		s.write(name+".run", "set -e", "cp /etc/passwd DIR/passwd"+name, "grep -q ^sshd: DIR/passwd"+name+" || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>DIR/passwd"+name,
-			"mount --bind DIR/passwd"+name+" /etc/passwd", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd", "exec "+server+" -D -e -f DIR/"+name+".conf")
+		s.write(name+".run", harness.Serve(server, "DIR/"+name+".conf", "DIR")...)
 		s.serve(i)
 	}
 	s.write("known", strings.TrimSpace(known.String()))
@@ -120,7 +119,7 @@ func (s *secured) job(config []string, args ...string) harness.Outcome {
 	}
 	s.write("bin/ssh", "#!/bin/bash", `echo "$(hostname) ${@: -2:1}" >>DIR/calls`, "exec "+s.client+` -F DIR/config "$@"`)
 	words := []string{script(), "on", s.host(1), filepath.Join(harness.Build(s.t), "bin/spxrun")}
-	o := harness.Run(s.t, harness.Command{Args: append(words, args...), Env: []string{"SPX_SPIN=0", "SPX_RSH=", "SPX_START_LIMIT=8", "PATH=" + filepath.Join(s.dir, "bin") + ":" + os.Getenv("PATH")}})
+	o := harness.Run(s.t, harness.Command{Args: append(words, args...), Env: []string{"SPX_SPIN=0", "SPX_RSH=", fmt.Sprint("SPX_START_LIMIT=", s.limit), "PATH=" + filepath.Join(s.dir, "bin") + ":" + os.Getenv("PATH")}})
 	return o
 }
 
@@ -147,6 +146,7 @@ func (s *secured) nobody(t *testing.T) {
 // What ssh cannot do is told in one line, with the host, ssh's word for it, and what to do; what does not pass is not tried again.
 func TestSSHRefuses(t *testing.T) {
 	s := overSSH(t, 2)
+	s.limit = 4 // more than the pause before it is tried again
 	there := s.host(2)
 	strange := strings.Fields(s.key("other"))
 	s.write("changed", there+" "+strange[0]+" "+strange[1])
