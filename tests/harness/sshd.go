@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// OpenSSH finds the client, and a server as words of a shell's command: the system's, or Debian's package of it, unpacked. Skips the test where there is none.
+// OpenSSH finds the client, which is installed if need be, and a server as words of a shell's command: the system's, or Debian's package of it, unpacked. Skips the test where neither can be had.
 func OpenSSH(t testing.TB) (client, server string) {
 	t.Helper()
+	Need(t, "launchers", "ssh", "ssh-keygen")
 	client, err := exec.LookPath("ssh")
 	if err != nil {
-		t.Skip("there is no ssh (Debian: openssh-client)")
+		t.Fatal(err)
 	}
 	server = "/usr/sbin/sshd"
 	if _, err := os.Stat(server); err == nil {
@@ -28,9 +29,9 @@ func OpenSSH(t testing.TB) (client, server string) {
 	return client, "env LD_LIBRARY_PATH=" + strings.Join(libraries, ":") + " " + filepath.Join(usr, "sbin/sshd")
 }
 
-// Serve is a shell's script that becomes server, with the file config, in a mount namespace of its own. There it has the account and the folder that its package makes when it is
+// SSHDScript is a shell's script that becomes server, with the file config, in a mount namespace of its own. There it has the account and the folder that its package makes when it is
 // installed, and root's home is home: what a shell reads first in the system's may take seconds. Beside config a file for the accounts is made.
-func Serve(server, config, home string) []string {
+func SSHDScript(server, config, home string) []string {
 	accounts := config + ".passwd"
 	return []string{
 		"set -e",
@@ -68,7 +69,7 @@ func SSHD(t testing.TB) (bin string) {
 	write("client", 0o666, "Host *", "HostName 127.0.0.1", fmt.Sprint("Port ", port), "IdentityFile DIR/user", "IdentitiesOnly yes", "UserKnownHostsFile DIR/known",
 		"StrictHostKeyChecking accept-new", "BatchMode yes", "LogLevel ERROR")
 	write("bin/ssh", 0o777, "#!/bin/sh", `exec `+client+` -F DIR/client "$@"`)
-	write("run", 0o666, append([]string{"hostname there"}, Serve(server, "DIR/server", "DIR")...)...)
+	write("run", 0o666, append([]string{"hostname there"}, SSHDScript(server, "DIR/server", "DIR")...)...)
 	cmd := exec.Command("unshare", "-mu", "sh", filepath.Join(dir, "run"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	said, err := cmd.StderrPipe()

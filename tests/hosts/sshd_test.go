@@ -39,7 +39,7 @@ func overSSH(t *testing.T, n int) *secured {
 		fmt.Fprintf(&known, "%s %s\n", name, public)
 		s.write(name+".conf", "ListenAddress 0.0.0.0", "Port 22", "HostKey DIR/"+name, "AuthorizedKeysFile DIR/user.pub", "StrictModes no", "PidFile none", "PermitRootLogin yes",
 			"AuthenticationMethods publickey", "SetEnv PATH=DIR/bin:/usr/bin:/bin")
-		s.write(name+".run", harness.Serve(server, "DIR/"+name+".conf", "DIR")...)
+		s.write(name+".run", harness.SSHDScript(server, "DIR/"+name+".conf", "DIR")...)
 		s.serve(i)
 	}
 	s.write("known", strings.TrimSpace(known.String()))
@@ -146,7 +146,7 @@ func (s *secured) nobody(t *testing.T) {
 // What ssh cannot do is told in one line, with the host, ssh's word for it, and what to do; what does not pass is not tried again.
 func TestSSHRefuses(t *testing.T) {
 	s := overSSH(t, 2)
-	s.limit = 4 // more than the pause before it is tried again
+	s.limit = 8 // the system takes 3 s to find that no host has an address; what is tried again takes all of it
 	there := s.host(2)
 	strange := strings.Fields(s.key("other"))
 	s.write("changed", there+" "+strange[0]+" "+strange[1])

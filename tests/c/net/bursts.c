@@ -111,8 +111,8 @@ static unsigned long long counted(void)
   return value;
 }
 
-/* Turns of all kinds, each followed by the same one of messages that all go alone: did more of any rank's take as long as an acknowledgement is put off? Others may have the processors for so long,
- * of either kind; an acknowledgement that is put off is so again and again, in one turn of thirty at least where it was. */
+/* Turns of all kinds, each followed by the same one of messages that all go alone: did more of the former take as long as an acknowledgement is put off, at any rank? Other work may have the processors
+ * for so long in turns of either kind; an acknowledgement that is put off is so again and again, in one turn of thirty at least where it was. */
 static int some_late(int rank)
 {
   int peer = rank ^ 1, late[2] = {0, 0}, too_many, some;
