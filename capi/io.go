@@ -30,7 +30,7 @@ type fileObject struct {
 	name    string
 	mode    int
 	backend io.Backend
-	shared  *sharedCounter
+	shared  sharedCounter
 	tune    io.Hints
 
 	mu     sync.Mutex // guards what follows
@@ -129,7 +129,7 @@ func fileOpen(c *call) error {
 	}
 	f := &fileObject{comm: private, name: fileName(c.str(1)), mode: c.int(2), hints: info.New()}
 	if err := f.open(c.info(3)); err != nil {
-		f.discard()
+		f.discard(false)
 		return onNoFile(err)
 	}
 	c.setHandle(4, uintptr(f.obj.handle))
@@ -170,14 +170,16 @@ func (f *fileObject) open(in *info.Info) error {
 	if rank != 0 {
 		err = f.openHere(f.mode &^ (io.Create | io.Excl))
 	}
-	if f.shared, err = shareCounter(f.peers(), err); err != nil {
-		return err
+	if err == nil {
+		f.obj, err = newObject(C.SPX_K_FILE)
 	}
-	f.obj, err = newObject(C.SPX_K_FILE)
 	if err := io.Agree(f.peers(), err); err != nil {
 		return err
 	}
 	C.spx_io_inherit(f.obj)
+	if err := f.shareCounter(); err != nil {
+		return err
+	}
 	if err := f.begin(); err != nil {
 		return err
 	}
@@ -204,17 +206,17 @@ func (f *fileObject) begin() error {
 	size, err := f.backend.Size()
 	*f.pos() = size
 	if f.comm.Rank == 0 {
-		f.shared.Set(size)
+		f.shared.set(size)
 	}
 	return io.Agree(f.peers(), err)
 }
 
-// discard gives back what a file has.
-func (f *fileObject) discard() {
+// discard gives back what a file has; together: all processes do, and none will use it again.
+func (f *fileObject) discard(together bool) {
 	if f.backend != nil {
 		_ = f.backend.Close() // on the way out of an error
 	}
-	f.shared.close()
+	f.shared.close(together)
 	if f.obj != nil {
 		C.spx_io_disown(f.obj)
 		C.spx_retire(C.SPX_K_FILE, f.obj)
@@ -247,7 +249,7 @@ func fileClose(c *call) error {
 			err = gone
 		}
 	}
-	f.discard()
+	f.discard(err == nil)
 	*h = fileNull
 	return onNoFile(err)
 }

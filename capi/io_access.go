@@ -140,9 +140,9 @@ func (t *transfer) position(n int64) (pos int64, err error) {
 	case individual:
 		pos = atomic.AddInt64(f.pos(), n/each) - n/each
 	case shared:
-		pos = f.shared.Add(n / each)
+		pos, err = f.take(n / each)
 	case ordered:
-		pos, err = io.InOrder(f.peers(), f.shared, n/each)
+		pos, err = io.InOrder(f.peers(), &f.shared, n/each)
 	}
 	return pos * each, err
 }

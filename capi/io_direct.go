@@ -37,7 +37,7 @@ func (f *fileObject) publish() {
 	if !ok {
 		return
 	}
-	h.fd, h.etype, h.shared = C.int(d.Descriptor()), C.int64_t(f.view.Etype), (*C.int64_t)(unsafe.Pointer(f.shared.number()))
+	h.fd, h.etype, h.shared = C.int(d.Descriptor()), C.int64_t(f.view.Etype), f.shared.number()
 	h.comm = f.comm.c
 	h.first, h.run, h.stride = C.int64_t(first), C.int64_t(run), C.int64_t(stride)
 	may := uint32(0)
@@ -49,6 +49,9 @@ func (f *fileObject) publish() {
 	}
 	if f.mode&io.Sequential == 0 {
 		may |= C.SPX_FILE_POINTER
+	}
+	if h.shared != nil {
+		may |= C.SPX_FILE_SHARED
 	}
 	if f.alone && f.split == nil {
 		may |= C.SPX_FILE_READ_ALL | C.SPX_FILE_WRITE_ALL

@@ -6,94 +6,73 @@ package main
 import "C"
 
 import (
-	"fmt"
 	"sync/atomic"
-	"syscall"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"libspx/core/io"
 	"libspx/core/mpierr"
 )
 
-// The shared file pointer (MPI-5.0, 15.4.4): a number in a page of memory that the processes of the file share. It has no name
-// anywhere, so nothing is left of it. Rank 0 makes it; the others find it among rank 0's descriptors.
+// sharedCounter is the shared file pointer (MPI-5.0, 15.4.4), in etypes: where it is, and how processes reach it, is decided in
+// dataplane/counter.h.
+type sharedCounter struct{ k *C.spx_counter }
 
-type sharedCounter struct{ page []byte }
+// shareCounter makes the counter of all processes, of which none may fail: one that cannot have it gets an error when it uses it.
+func (f *fileObject) shareCounter() error {
+	place := C.int64_t(0)
+	if f.comm.Rank == 0 {
+		f.shared.k = C.spx_counter_make(f.comm.c, &place)
+	}
+	all, err := io.GatherInts(f.peers(), int64(place))
+	if err == nil && f.comm.Rank != 0 {
+		f.shared.k = C.spx_counter_join(f.comm.c, C.int64_t(all[0][0]))
+	}
+	return err
+}
 
-func (s *sharedCounter) number() *int64 { return (*int64)(unsafe.Pointer(unsafe.SliceData(s.page))) }
+// Add adds n and returns the value before. Rank 0 has no error, unless it had no memory for the counter.
+func (s *sharedCounter) Add(n int64) (int64, error) {
+	if s.k == nil {
+		return 0, mpierr.New(mpierr.NoMem, "there was no memory for the shared file pointer when the file was opened")
+	}
+	before := C.int64_t(0)
+	code := C.spx_io_counter_add(s.k, C.int64_t(n), &before)
+	return int64(before), linkError(code)
+}
 
-// Add adds n and returns the value before.
-func (s *sharedCounter) Add(n int64) int64 { return atomic.AddInt64(s.number(), n) - n }
-
-func (s *sharedCounter) Set(n int64) { atomic.StoreInt64(s.number(), n) }
-
-func (s *sharedCounter) close() {
-	if s != nil && s.page != nil {
-		_ = syscall.Munmap(s.page) // of our own mapping: cannot fail
-		s.page = nil
+// set sets the value, on rank 0, while the others wait for it.
+func (s *sharedCounter) set(n int64) {
+	if s.k != nil {
+		C.spx_counter_set(s.k, C.int64_t(n))
 	}
 }
 
-const counterBytes = 4096
-
-// shareCounter makes the counter of all processes. It is the agreement on failure too.
-func shareCounter(p io.Peers, failure error) (*sharedCounter, error) {
-	fd, err := -1, failure
-	if p.Rank() == 0 && err == nil {
-		fd, err = newCounterFile()
+// close gives it back; together: no process uses it any more.
+func (s *sharedCounter) close(together bool) {
+	t := C.int(0)
+	if together {
+		t = 1
 	}
-	if fd >= 0 {
-		defer syscall.Close(fd)
-	}
-	if err := io.Agree(p, err); err != nil {
-		return nil, err
-	}
-	all, err := io.GatherInts(p, int64(syscall.Getpid()), int64(fd))
-	if err != nil {
-		return nil, err
-	}
-	s := &sharedCounter{}
-	if p.Rank() == 0 {
-		s.page, err = mapCounter(fd)
-	} else {
-		s.page, err = openCounter(all[0][0], all[0][1])
-	}
-	if err = io.Agree(p, err); err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
+	C.spx_io_counter_end(s.k, t)
+	s.k = nil
 }
 
-func newCounterFile() (int, error) {
-	fd, err := unix.MemfdCreate("spx-file-pointer", unix.MFD_CLOEXEC)
-	if err == nil {
-		err = syscall.Ftruncate(fd, counterBytes)
+// number is where the C side adds by itself; nil when it cannot, or not before this process has used the pointer once.
+func (s *sharedCounter) number() *C.int64_t {
+	if s.k == nil {
+		return nil
 	}
-	if err != nil {
-		return fd, mpierr.New(mpierr.NoMem, "no memory for the shared file pointer: %v", err)
-	}
-	return fd, nil
+	return s.k.number
 }
 
-func mapCounter(fd int) ([]byte, error) {
-	page, err := syscall.Mmap(fd, 0, counterBytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		return nil, mpierr.New(mpierr.NoMem, "cannot map the shared file pointer: %v", err)
+// take adds n to the shared pointer and returns the value before.
+func (f *fileObject) take(n int64) (int64, error) {
+	before, err := f.shared.Add(n)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil && f.fh().shared == nil && f.shared.number() != nil {
+		f.publish()
 	}
-	return page, nil
-}
-
-func openCounter(pid, fd int64) ([]byte, error) {
-	path := fmt.Sprintf("/proc/%d/fd/%d", pid, fd)
-	here, err := syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, mpierr.New(mpierr.Other, "cannot open the shared file pointer, %s of rank 0: %v", path, err)
-	}
-	defer syscall.Close(here)
-	return mapCounter(here)
+	return before, err
 }
 
 // seekTo computes the target of a seek, in etypes; now is where the pointer is.
@@ -162,9 +141,12 @@ func fileSeekShared(c *call) error {
 		return f.onFile(err)
 	}
 	if f.comm.Rank == 0 {
-		var to int64
-		if to, err = f.seekTo(f.viewNow(), f.shared.Add(0), c.int64(1), c.int(2)); err == nil {
-			f.shared.Set(to)
+		var now, to int64
+		if now, err = f.take(0); err == nil {
+			to, err = f.seekTo(f.viewNow(), now, c.int64(1), c.int(2))
+		}
+		if err == nil {
+			f.shared.set(to)
 		}
 	}
 	return f.onFile(io.Agree(f.peers(), err))
@@ -176,6 +158,9 @@ func fileGetPositionShared(c *call) error {
 	if err := f.noSequential(); err != nil {
 		return f.onFile(err)
 	}
-	c.setInt64(1, f.shared.Add(0))
-	return nil
+	now, err := f.take(0)
+	if err == nil {
+		c.setInt64(1, now)
+	}
+	return f.onFile(err)
 }

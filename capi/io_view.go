@@ -64,7 +64,8 @@ func (f *fileObject) displacement(disp int64) (int64, error) {
 	switch {
 	case disp == displacementCurrent && sequential:
 		v := f.viewNow()
-		return v.Offset(f.shared.Add(0) * v.Etype), nil
+		now, err := f.take(0)
+		return v.Offset(now * v.Etype), err
 	case sequential:
 		return 0, mpierr.New(mpierr.Arg, "disp is %d, but a file that was opened with MPI_MODE_SEQUENTIAL takes MPI_DISPLACEMENT_CURRENT", disp)
 	case disp < 0:
@@ -91,7 +92,7 @@ func (f *fileObject) adopt(v fileView, err error) error {
 	f.publish()
 	f.mu.Unlock()
 	if f.comm.Rank == 0 {
-		f.shared.Set(0)
+		f.shared.set(0)
 	}
 	return nil // setHints, which follows, is where all meet after that
 }

@@ -11,9 +11,10 @@
 enum {
   SPX_FILE_READ = 1u,
   SPX_FILE_WRITE = 2u,
-  SPX_FILE_POINTER = 4u,   /* with explicit offsets and the individual pointer: not MPI_MODE_SEQUENTIAL */
-  SPX_FILE_READ_ALL = 8u,  /* no process needs the others for a collective read: agreed upon by all */
-  SPX_FILE_WRITE_ALL = 16u /* nor for a collective write, but to agree on errors */
+  SPX_FILE_POINTER = 4u,    /* with explicit offsets and the individual pointer: not MPI_MODE_SEQUENTIAL */
+  SPX_FILE_READ_ALL = 8u,   /* no process needs the others for a collective read: agreed upon by all */
+  SPX_FILE_WRITE_ALL = 16u, /* nor for a collective write, but to agree on errors */
+  SPX_FILE_SHARED = 32u     /* with the shared pointer: it is in memory that this process has mapped */
 };
 
 typedef struct spx_fh {
@@ -26,7 +27,7 @@ typedef struct spx_fh {
   int64_t first;       /* offset in the file of position 0 of the view */
   int64_t run, stride; /* the view is runs of so many bytes, so far apart; run 0: all in one piece */
   _Atomic int64_t pos; /* individual pointer, in etypes: of the engine too */
-  int64_t *shared;     /* shared pointer, in etypes */
+  int64_t *shared;     /* SPX_FILE_SHARED: the shared pointer, in etypes */
   spx_comm *comm;      /* the file's own */
 } spx_fh;
 #endif

@@ -104,7 +104,7 @@ static void give_back(spx_fh *f, form k, int64_t n)
 /* Does the access, if that is simple: bytes moved, or -1: nothing has happened that the engine would not do again. */
 static int64_t simple(spx_fh *f, form k, const transfer *a)
 {
-  uint32_t want = (k.write ? SPX_FILE_WRITE : SPX_FILE_READ) | (k.at == SHARED ? 0 : SPX_FILE_POINTER) |
+  uint32_t want = (k.write ? SPX_FILE_WRITE : SPX_FILE_READ) | (k.at == SHARED ? SPX_FILE_SHARED : SPX_FILE_POINTER) |
                   (!k.all    ? 0
                    : k.write ? SPX_FILE_WRITE_ALL
                              : SPX_FILE_READ_ALL);

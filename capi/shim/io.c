@@ -63,6 +63,23 @@ int spx_io_gather(spx_comm *c, const void *mine, void *all, int64_t bytes)
   return err;
 }
 
+int spx_io_counter_add(spx_counter *k, int64_t n, int64_t *before)
+{
+  spx_sigstate *s = spx_outer_signals;
+  spx_signals_leave(s);
+  int err = spx_counter_add(k, n, before);
+  spx_signals_enter(s);
+  return err;
+}
+
+void spx_io_counter_end(spx_counter *k, int together)
+{
+  spx_sigstate *s = spx_outer_signals;
+  spx_signals_leave(s);
+  spx_counter_end(k, together != 0);
+  spx_signals_enter(s);
+}
+
 spx_request *spx_io_request(int64_t bytes)
 {
   spx_request *r = (spx_request *)spx_new(SPX_K_REQ);

@@ -79,9 +79,8 @@ type Gatherer interface {
 
 // Counter is a number that all processes of a file share: the shared file pointer.
 type Counter interface {
-	// Add adds n and returns the value before.
-	Add(n int64) int64
-	Set(n int64)
+	// Add adds n and returns the value before. It fails when the counter is on a process that has died.
+	Add(n int64) (int64, error)
 }
 
 // The flags of MPI_File_open by their values in the standard ABI.

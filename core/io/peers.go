@@ -123,13 +123,16 @@ func InOrder(p Peers, c Counter, n int64) (int64, error) {
 		}
 		total += v[0]
 	}
-	start := int64(0)
+	start, failure := int64(0), error(nil)
 	if p.Rank() == 0 {
-		start = c.Add(total)
+		start, failure = c.Add(total)
 	}
-	starts, err := GatherInts(p, start)
+	starts, err := GatherInts(p, start, int64(mpierr.ClassOf(failure)))
 	if err != nil {
 		return 0, err
+	}
+	if starts[0][1] != 0 {
+		return 0, Agree(p, failure)
 	}
 	return starts[0][0] + before, nil
 }

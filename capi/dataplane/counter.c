@@ -1,0 +1,320 @@
+/* counter.c - see counter.h. */
+#define _GNU_SOURCE
+#include "counter.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "basic.h"
+#include "dp.h"
+#include "net.h"
+#include "rma.h"
+
+enum {
+  PAGE = 4096,
+  LINES = 256,     /* of a plot of the memory file */
+  TAG_ANSWER = 16, /* and SERIES more */
+  SERIES = 1 << 20
+};
+
+/* ---- rank 0: lines of the memory file -------------------------------------------------------------------------- */
+
+/* A plot is kept, mapped, for as long as its file is in use: another process may still have a line of it mapped. */
+typedef struct plot {
+  struct plot *next;
+  uint64_t offset, bytes;
+  char *map;
+  uint32_t free_lines;
+  uint8_t taken[LINES];
+} plot;
+static plot *plots;         /* under spx_lock */
+static uint8_t file_id[16]; /* the memory file that they belong to */
+
+/* MPI may have ended and begun anew with another file. */
+static void check_file(void)
+{
+  if (memcmp(file_id, spx_segment->job_id, sizeof file_id) == 0) return;
+  memcpy(file_id, spx_segment->job_id, sizeof file_id);
+  for (plot *p = plots, *next; p; p = next) {
+    next = p->next;
+    spx_file_unmap(p->map, p->bytes);
+    free(p);
+  }
+  plots = NULL;
+}
+
+static plot *new_plot(void)
+{
+  plot *p = calloc(1, sizeof *p);
+  if (!p) return NULL;
+  if (spx_plot_take((uint64_t)LINES * SPX_LINE, &p->offset, &p->bytes) != 0) {
+    free(p);
+    return NULL;
+  }
+  p->map = spx_plot_map(p->offset, p->bytes);
+  if (!p->map) {
+    spx_file_drop(p->offset, p->bytes);
+    free(p);
+    return NULL;
+  }
+  p->free_lines = LINES;
+  p->next = plots;
+  return plots = p;
+}
+
+/* Takes a line for k; false: no memory. */
+static bool take_line(spx_counter *k)
+{
+  spx_lock();
+  check_file();
+  plot *p = plots;
+  while (p && !p->free_lines) p = p->next;
+  if (!p) p = new_plot();
+  if (p) {
+    uint32_t i = 0;
+    while (p->taken[i]) i++;
+    p->taken[i] = 1;
+    p->free_lines--;
+    k->number = (int64_t *)(void *)(p->map + i * SPX_LINE);
+    k->place = (int64_t)(p->offset + i * SPX_LINE);
+    *k->number = 0;
+  }
+  spx_unlock();
+  return p != NULL;
+}
+
+/* Nobody uses the line of k any more. */
+static void give_line(const spx_counter *k)
+{
+  spx_lock();
+  check_file();
+  for (plot *p = plots; p; p = p->next) {
+    uint64_t at = (uint64_t)k->place - p->offset;
+    if ((uint64_t)k->place < p->offset || at >= (uint64_t)LINES * SPX_LINE) continue;
+    p->taken[at / SPX_LINE] = 0;
+    p->free_lines++;
+  }
+  spx_unlock();
+}
+
+/* ---- rank 0: answers ------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  int64_t n, tag; /* to add; of the answer */
+} ask;
+
+/* An answer on its way. */
+typedef struct answer {
+  struct answer *next;
+  spx_request *r;
+  int64_t before;
+} answer;
+
+struct spx_counter_server {
+  spx_poller poller;
+  spx_counter *k;
+  spx_request *slot; /* NULL: no more questions come, as the communicator was revoked */
+  ask q;
+  answer *answers;
+};
+
+static spx_type *bytes_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
+
+static void post(struct spx_counter_server *s)
+{
+  if (spx_irecv(&s->q, sizeof s->q, bytes_type(), MPI_ANY_SOURCE, SPX_COUNTER_ASK, s->k->comm, SPX_CTX_P2P,
+                SPX_RF_INTERNAL, &s->slot) != MPI_SUCCESS)
+    s->slot = NULL;
+}
+
+static bool is_sound(const spx_request *r, const ask *q)
+{
+  return r->error == MPI_SUCCESS && r->bytes == sizeof *q && q->tag >= TAG_ANSWER && q->tag < TAG_ANSWER + SERIES;
+}
+
+/* Answers the question in the slot; false: not now, as there is no memory. */
+static bool answer_slot(struct spx_counter_server *s)
+{
+  if (!is_sound(s->slot, &s->q)) return true;
+  answer *a = malloc(sizeof *a);
+  if (!a) return false;
+  a->before = __atomic_fetch_add(s->k->number, s->q.n, __ATOMIC_SEQ_CST);
+  int err = spx_isend(&a->before, sizeof a->before, bytes_type(), s->slot->src, (int)s->q.tag, s->k->comm, SPX_CTX_P2P,
+                      SPX_M_STANDARD, SPX_RF_INTERNAL, &a->r);
+  if (err != MPI_SUCCESS) { /* the process that asked has died, or the communicator was revoked */
+    free(a);
+    return true;
+  }
+  a->next = s->answers;
+  s->answers = a;
+  return true;
+}
+
+/* Frees the answers that have gone out; wait: all of them. */
+static int collect(struct spx_counter_server *s, bool wait)
+{
+  int n = 0;
+  for (answer **at = &s->answers, *a; (a = *at) != NULL;) {
+    if (wait) spx_wait(a->r);
+    if (!spx_is_done(a->r)) {
+      at = &a->next;
+      continue;
+    }
+    *at = a->next;
+    spx_request_free(a->r);
+    free(a);
+    n++;
+  }
+  return n;
+}
+
+static int serve(spx_poller *p)
+{
+  struct spx_counter_server *s = (struct spx_counter_server *)((char *)p - offsetof(struct spx_counter_server, poller));
+  int n = s->answers ? collect(s, false) : 0;
+  if (!s->slot || !spx_is_done(s->slot)) return n;
+  if (!answer_slot(s)) return n + 1; /* no event comes when there is memory: this process must not go to sleep */
+  bool over = s->slot->error == MPIX_ERR_REVOKED;
+  spx_request_free(s->slot);
+  s->slot = NULL;
+  if (!over) post(s);
+  return n + 1;
+}
+
+static bool start_server(spx_counter *k)
+{
+  struct spx_counter_server *s = calloc(1, sizeof *s);
+  if (!s) return false;
+  s->k = k;
+  post(s);
+  if (!s->slot) {
+    free(s);
+    return false;
+  }
+  s->poller.poll = serve;
+  spx_poller_add(&s->poller);
+  k->server = s;
+  return true;
+}
+
+static void end_server(struct spx_counter_server *s)
+{
+  spx_poller_del(&s->poller);
+  if (s->slot) {
+    if (!spx_is_done(s->slot)) spx_cancel(s->slot);
+    spx_wait(s->slot);
+    spx_request_free(s->slot);
+  }
+  collect(s, true);
+  free(s);
+}
+
+/* ---- making it, and giving it back ----------------------------------------------------------------------------- */
+
+spx_counter *spx_counter_make(spx_comm *comm, int64_t *place)
+{
+  spx_counter *k = calloc(1, sizeof *k);
+  *place = SPX_COUNTER_NOWHERE;
+  if (!k) return NULL;
+  k->comm = comm;
+  bool near = false, far = false;
+  for (int i = 0; i < comm->size; i++) {
+    if (i == comm->rank) continue;
+    bool is_far = spx_net_peer(comm->peer[i]);
+    far |= is_far;
+    near |= !is_far;
+  }
+  if (!near || !take_line(k)) k->number = &k->own;
+  bool asked = far || (near && k->number == &k->own);
+  if (!asked || start_server(k)) *place = k->place;
+  return k;
+}
+
+spx_counter *spx_counter_join(spx_comm *comm, int64_t place)
+{
+  spx_counter *k = calloc(1, sizeof *k);
+  if (!k) return NULL;
+  k->comm = comm;
+  k->place = place;
+  return k;
+}
+
+void spx_counter_end(spx_counter *k, bool together)
+{
+  if (!k) return;
+  if (k->server) end_server(k->server);
+  if (k->map) munmap(k->map, PAGE);
+  if (k->comm->rank == 0 && together && k->number != &k->own) give_line(k);
+  free(k);
+}
+
+/* ---- using it -------------------------------------------------------------------------------------------------- */
+
+/* Maps the line, which is in the memory file of rank 0's job: that may be another job on this host. */
+static int map_line(spx_counter *k)
+{
+  uint32_t there;
+  const spx_file *f = spx_place(k->comm->peer[0], &there);
+  int64_t page = k->place / PAGE * PAGE;
+  spx_lock();
+  if (!k->map) {
+    void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, (off_t)page);
+    if (p != MAP_FAILED) {
+      k->map = p;
+      __atomic_store_n(&k->number, (int64_t *)(void *)(k->map + (k->place - page)), __ATOMIC_RELEASE);
+    }
+  }
+  spx_unlock();
+  if (k->map) return MPI_SUCCESS;
+  spx_detail("no memory for the shared file pointer");
+  return MPI_ERR_NO_MEM;
+}
+
+/* Asks rank 0, and waits for the answer. */
+static int exchange(spx_counter *k, int64_t n, int64_t *before)
+{
+  ask q = {n, TAG_ANSWER + (__atomic_fetch_add(&k->series, 1, __ATOMIC_RELAXED) & (SERIES - 1))};
+  spx_request *in, *out;
+  int err = spx_irecv(before, sizeof *before, bytes_type(), 0, (int)q.tag, k->comm, SPX_CTX_P2P, SPX_RF_INTERNAL, &in);
+  if (err != MPI_SUCCESS) return err;
+  err = spx_isend(&q, sizeof q, bytes_type(), 0, SPX_COUNTER_ASK, k->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL,
+                  &out);
+  if (err == MPI_SUCCESS) {
+    err = spx_wait(out);
+    spx_request_free(out);
+  }
+  if (err != MPI_SUCCESS) spx_cancel(in);
+  int e = spx_wait(in);
+  if (err == MPI_SUCCESS) err = e;
+  if (err == MPI_SUCCESS && in->bytes != sizeof *before) err = MPI_ERR_INTERN;
+  spx_request_free(in);
+  return err;
+}
+
+static int by_message(spx_counter *k, int64_t n, int64_t *before)
+{
+  int err = MPI_ERR_NO_MEM;
+  if (k->place == SPX_COUNTER_NOWHERE) {
+    spx_detail("rank 0 of the file had no memory for the shared file pointer");
+    return err;
+  }
+  err = exchange(k, n, before);
+  if (err == MPIX_ERR_PROC_FAILED) spx_detail("rank 0 of the file, which has the shared file pointer, has failed");
+  if (err == MPIX_ERR_REVOKED)
+    spx_detail("a process of the file has failed: the shared file pointer cannot be reached");
+  if (err == MPI_ERR_NO_MEM) spx_detail("no memory to ask rank 0 of the file for the shared file pointer");
+  if (err == MPI_ERR_INTERN)
+    spx_detail("rank 0 of the file does not understand this process: is libspx of the same version on all hosts?");
+  return err;
+}
+
+int spx_counter_add(spx_counter *k, int64_t n, int64_t *before)
+{
+  if (!__atomic_load_n(&k->number, __ATOMIC_ACQUIRE)) {
+    if (k->place <= 0 || spx_net_peer(k->comm->peer[0])) return by_message(k, n, before);
+    int err = map_line(k);
+    if (err != MPI_SUCCESS) return err;
+  }
+  *before = __atomic_fetch_add(k->number, n, __ATOMIC_SEQ_CST);
+  return MPI_SUCCESS;
+}
+
+void spx_counter_set(spx_counter *k, int64_t value) { __atomic_store_n(k->number, value, __ATOMIC_SEQ_CST); }
