@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
 )
 
@@ -18,6 +20,70 @@ var (
 	byteOne = layout{Type{1, 1, 0, 1, true}, []int64{0}}
 	layouts = []layout{plain, gappy, below, mixed, back}
 )
+
+// randomLayout is a datatype of 4 bytes of data: a column of a matrix, whose extent is one of its elements, or any bytes in any
+// order with any extent. distinct: no byte of memory belongs to two of n elements, as in a receive buffer; else bytes may be in several
+// elements, and several times in one.
+func randomLayout(rng *rand.Rand, n int64, distinct bool) layout {
+	var lt layout
+	lt.Size = 4
+	low := int64(rng.IntN(61) - 30)
+	if rng.IntN(3) == 0 {
+		wide := int64(1 + rng.IntN(2)) // bytes in a row
+		stride := wide * (n + int64(rng.IntN(5)))
+		for _, i := range rng.Perm(int(4 / wide)) {
+			for k := range wide {
+				lt.offsets = append(lt.offsets, low+int64(i)*stride+k)
+			}
+		}
+		lt.Extent = wide * int64(1-2*rng.IntN(2))
+	} else {
+		for _, i := range rng.Perm(4 + rng.IntN(30))[:4] {
+			lt.offsets = append(lt.offsets, low+int64(i))
+		}
+		if !distinct && rng.IntN(2) == 0 {
+			lt.offsets[rng.IntN(4)] = lt.offsets[0]
+		}
+	}
+	lt.TrueLB = slices.Min(lt.offsets)
+	lt.TrueExtent = slices.Max(lt.offsets) + 1 - lt.TrueLB
+	for try := 0; lt.Extent == 0; try++ {
+		if lt.Extent = rng.Int64N(4*lt.TrueExtent) - 2*lt.TrueExtent; try == 4 {
+			lt.Extent = lt.TrueExtent
+		}
+		if !distinct {
+			break
+		}
+		if !lt.isDistinct(n) {
+			lt.Extent = 0
+		}
+	}
+	return lt
+}
+
+func (t *layout) isDistinct(n int64) bool {
+	if abs(t.Extent) >= t.TrueExtent {
+		return true
+	}
+	low, high := t.span(n)
+	used := make([]bool, high-low)
+	for i := range n {
+		for _, o := range t.offsets {
+			at := &used[i*t.Extent+o-low]
+			if *at {
+				return false
+			}
+			*at = true
+		}
+	}
+	return true
+}
+
+// span is where the data of n elements are.
+func (t *layout) span(n int64) (low, high int64) {
+	last := max(n-1, 0) * t.Extent
+	return min(last, 0) + t.TrueLB, max(last, 0) + t.TrueLB + t.TrueExtent
+}
 
 // add commutes; times multiplies 2x2 matrices modulo 251, which is associative and does not commute.
 func add(lo, hi []byte) {
@@ -58,9 +124,23 @@ type scenario struct {
 	n     int
 	procs []*proc
 	want  [][]memory // by rank: send and receive buffer afterwards
+	given []func()   // take what the buffers hold for what was put there: in types that overlap another value may lie there now
 }
 
-func (s *scenario) pick() layout { return layouts[s.rng.IntN(len(layouts))] }
+// pick is a datatype for a buffer of n elements that is received into; pickSend for one that is only sent from.
+func (s *scenario) pick(n int64) layout {
+	if s.rng.IntN(3) == 0 {
+		return layouts[s.rng.IntN(len(layouts))]
+	}
+	return randomLayout(s.rng, max(n, 1), true)
+}
+
+func (s *scenario) pickSend(n int64) layout {
+	if s.rng.IntN(2) == 0 {
+		return randomLayout(s.rng, max(n, 1), false)
+	}
+	return s.pick(n)
+}
 
 func (s *scenario) random(n int64) []byte {
 	out := make([]byte, n)
@@ -70,10 +150,12 @@ func (s *scenario) random(n int64) []byte {
 	return out
 }
 
-// blank is a buffer with room for anything a scenario does, of recognisable content.
-func blank(n int64, fill byte) memory {
-	m := memory{data: bytes.Repeat([]byte{fill}, int(2*n*12+64)), origin: n*12 + 32}
-	return m
+// blank is a buffer with room for n elements of t, and for some bytes that must stay as they are.
+func (s *scenario) blank(t layout, n int64) memory {
+	const around = 32
+	low, high := t.span(n)
+	low, high = min(low, 0), max(high, 0)
+	return memory{s.random(high - low + 2*around), around - low}
 }
 
 func clone(m memory) memory { return memory{bytes.Clone(m.data), m.origin} }
@@ -84,10 +166,19 @@ func put(m memory, t layout, off int64, data []byte) {
 	p.unpack(Ref{Buf: BufSend, Type: TypeSend, Off: off, Count: int64(len(data)) / t.Size}, data)
 }
 
-// sides are a rank's buffers, and their wanted contents.
+// give puts data into a send buffer. Where elements overlap, data become what is there at last.
+func (s *scenario) give(m memory, t layout, off int64, data []byte) {
+	put(m, t, off, data)
+	s.given = append(s.given, func() {
+		p := proc{mem: []memory{m}, types: [3]layout{TypeSend: t}}
+		copy(data, p.pack(Ref{Buf: BufSend, Type: TypeSend, Off: off, Count: int64(len(data)) / t.Size}))
+	})
+}
+
+// rank adds a rank whose buffers have room for so many elements.
 func (s *scenario) rank(i int, a Args, st, rt layout, room int64) *proc {
 	a.Kind, a.Rank, a.Size, a.SType, a.RType = s.kind, i, s.n, st.Type, rt.Type
-	p := &proc{args: a, mem: []memory{blank(room, 0xA1), blank(room, 0xB2)}, types: [3]layout{byteOne, st, rt}}
+	p := &proc{args: a, mem: []memory{s.blank(st, room), s.blank(rt, room)}, types: [3]layout{byteOne, st, rt}}
 	s.procs = append(s.procs, p)
 	s.want = append(s.want, nil)
 	return p
@@ -95,6 +186,9 @@ func (s *scenario) rank(i int, a Args, st, rt layout, room int64) *proc {
 
 // freeze takes the present content as what the buffers are to hold in the end; changes to want follow.
 func (s *scenario) freeze() {
+	for _, take := range s.given {
+		take()
+	}
 	for i, p := range s.procs {
 		s.want[i] = []memory{clone(p.mem[0]), clone(p.mem[1])}
 	}
@@ -126,23 +220,60 @@ func (s *scenario) check(t *testing.T, label string, eager bool) int {
 	return count
 }
 
-// forEach runs build for all sizes 1..33, each algorithm, several seeds, eager and rendezvous.
-func forEach(t *testing.T, k Kind, build func(s *scenario, force string)) {
+// builders make a random call of each operation.
+var builders = map[Kind]func(s *scenario, force string){
+	Barrier: barrierCall, Bcast: bcastCall,
+	Gather: equalBlocks(Gather, true), Scatter: equalBlocks(Scatter, true),
+	Allgather: equalBlocks(Allgather, false), Alltoall: equalBlocks(Alltoall, false),
+	Gatherv: vBlocks(Gatherv), Scatterv: vBlocks(Scatterv), Allgatherv: vBlocks(Allgatherv),
+	Alltoallv: vBlocks(Alltoallv), Alltoallw: vBlocks(Alltoallw),
+	Reduce: reductions(Reduce), Allreduce: reductions(Allreduce), Scan: reductions(Scan), Exscan: reductions(Exscan),
+	ReduceScatterBlock: reductions(ReduceScatterBlock), ReduceScatter: reductions(ReduceScatter),
+	NeighborAllgather: neighborCall, NeighborAllgatherv: neighborCall, NeighborAlltoall: neighborCall,
+	NeighborAlltoallv: neighborCall, NeighborAlltoallw: neighborCall,
+}
+
+// call makes and checks one call.
+func call(t *testing.T, k Kind, n int, force string, seed uint64) {
+	t.Helper()
+	s := &scenario{rng: rand.New(rand.NewPCG(seed, uint64(n))), kind: k, n: n}
+	builders[k](s, force)
+	s.check(t, fmt.Sprintf("%v n=%d seed=%d", k, n, seed), seed%2 == 0)
+}
+
+// forEach makes calls of an operation with many numbers of ranks and each algorithm, by eager and rendezvous messages.
+func forEach(t *testing.T, k Kind) {
 	t.Helper()
 	for _, alg := range append(Algorithms(k), "") {
 		t.Run(fmt.Sprintf("%v/%s", k, alg), func(t *testing.T) {
-			for n := 1; n <= 33; n++ {
+			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 17, 24, 33} {
 				seeds := uint64(4)
-				if n > 17 {
+				if n > 9 {
 					seeds = 2
 				}
 				for seed := range seeds {
-					s := &scenario{rng: rand.New(rand.NewPCG(seed, uint64(n))), kind: k, n: n}
-					build(s, alg)
-					s.check(t, fmt.Sprintf("%v n=%d seed=%d", k, n, seed), seed%2 == 0)
+					call(t, k, n, alg, seed)
 				}
 			}
 		})
+	}
+}
+
+// TestRandom: calls of any operation by any algorithm on 1 to 9 ranks, with any datatypes.
+func TestRandom(t *testing.T) {
+	cases := 2000
+	if os.Getenv("SPX_TESTS") == "full" {
+		cases = 100000
+	}
+	for i := range cases {
+		rng := rand.New(rand.NewPCG(uint64(i), 7))
+		k := Kind(rng.IntN(int(Kinds)))
+		if rng.IntN(8) == 0 {
+			interCall(t, interKinds[rng.IntN(len(interKinds))], 1+rng.IntN(5), 1+rng.IntN(5), uint64(1000+i))
+			continue
+		}
+		names := append(Algorithms(k), "")
+		call(t, k, 1+rng.IntN(9), names[rng.IntN(len(names))], uint64(1000+i))
 	}
 }
 
@@ -187,15 +318,15 @@ func (s *scenario) count() int64 {
 	return int64(1 + s.rng.IntN(6))
 }
 
-func TestBarrier(t *testing.T) {
-	forEach(t, Barrier, func(s *scenario, force string) {
-		a := s.args(force)
-		for i := range s.n {
-			s.rank(i, a, plain, plain, 1)
-		}
-		s.freeze()
-	})
+func barrierCall(s *scenario, force string) {
+	a := s.args(force)
+	for i := range s.n {
+		s.rank(i, a, plain, plain, 1)
+	}
+	s.freeze()
 }
+
+func TestBarrier(t *testing.T) { forEach(t, Barrier) }
 
 // TestBarrierHolds: no rank leaves before the last has entered.
 func TestBarrierHolds(t *testing.T) {
@@ -229,32 +360,37 @@ func TestBarrierHolds(t *testing.T) {
 	}
 }
 
-func TestBcast(t *testing.T) {
-	forEach(t, Bcast, func(s *scenario, force string) {
-		a := s.args(force)
-		elems := 2 * s.count()
-		data := s.random(4 * elems)
-		for i := range s.n {
-			lt := s.pick()
-			if s.rng.IntN(3) == 0 {
-				lt = double
-			}
-			a.RCount = 4 * elems / lt.Size
-			p := s.rank(i, a, lt, lt, elems)
-			if i == a.Root {
-				put(p.mem[1], lt, 0, data)
-			}
+func bcastCall(s *scenario, force string) {
+	a := s.args(force)
+	elems := 2 * s.count()
+	data := s.random(4 * elems)
+	for i := range s.n {
+		lt := s.pick(elems)
+		if i == a.Root {
+			lt = s.pickSend(elems)
 		}
-		s.freeze()
-		for i, p := range s.procs {
+		if s.rng.IntN(4) == 0 {
+			lt = double
+		}
+		a.RCount = 4 * elems / lt.Size
+		p := s.rank(i, a, lt, lt, elems)
+		if i == a.Root {
+			s.give(p.mem[1], lt, 0, data)
+		}
+	}
+	s.freeze()
+	for i, p := range s.procs {
+		if i != a.Root {
 			put(s.want[i][1], p.types[2], 0, data)
 		}
-	})
+	}
 }
 
+func TestBcast(t *testing.T) { forEach(t, Bcast) }
+
 // blocks of equal size: sender i's block for receiver j is data(i, j).
-func equalBlocks(t *testing.T, k Kind, roots bool) {
-	forEach(t, k, func(s *scenario, force string) {
+func equalBlocks(k Kind, roots bool) func(s *scenario, force string) {
+	return func(s *scenario, force string) {
 		a := s.args(force)
 		c := 2 * s.count()
 		a.InPlace = s.rng.IntN(3) == 0
@@ -262,7 +398,7 @@ func equalBlocks(t *testing.T, k Kind, roots bool) {
 		send := make([][]byte, s.n) // all blocks of a sender, for Alltoall and Scatter n of them
 		for i := range s.n {
 			send[i] = s.random(4 * c * int64(s.n))
-			st, rt := s.pick(), s.pick()
+			st, rt := s.pickSend(c*int64(s.n)), s.pick(c*int64(s.n))
 			if s.rng.IntN(3) == 0 {
 				st = double
 			}
@@ -286,9 +422,9 @@ func equalBlocks(t *testing.T, k Kind, roots bool) {
 				case p.args.InPlace && k != Scatter:
 					put(p.mem[1], rt, int64(i)*c*rt.Extent, block(i, i))
 				case k == Gather || k == Allgather:
-					put(p.mem[0], st, 0, block(i, 0))
+					s.give(p.mem[0], st, 0, block(i, 0))
 				case k == Alltoall || i == a.Root:
-					put(p.mem[0], st, int64(j)*p.args.SCount*st.Extent, block(i, j))
+					s.give(p.mem[0], st, int64(j)*p.args.SCount*st.Extent, block(i, j))
 				}
 			}
 		}
@@ -306,13 +442,13 @@ func equalBlocks(t *testing.T, k Kind, roots bool) {
 				}
 			}
 		}
-	})
+	}
 }
 
-func TestGather(t *testing.T)    { equalBlocks(t, Gather, true) }
-func TestScatter(t *testing.T)   { equalBlocks(t, Scatter, true) }
-func TestAllgather(t *testing.T) { equalBlocks(t, Allgather, false) }
-func TestAlltoall(t *testing.T)  { equalBlocks(t, Alltoall, false) }
+func TestGather(t *testing.T)    { forEach(t, Gather) }
+func TestScatter(t *testing.T)   { forEach(t, Scatter) }
+func TestAllgather(t *testing.T) { forEach(t, Allgather) }
+func TestAlltoall(t *testing.T)  { forEach(t, Alltoall) }
 
 // TestFanNode: the tree is a tree, its subtrees are runs, and no node has more children than asked for.
 func TestFanNode(t *testing.T) {

@@ -212,6 +212,8 @@ func (n *network) step(p *proc) bool {
 		for i := 0; i < len(lo); i += int(p.args.RType.Size) {
 			p.op(lo[i:i+int(p.args.RType.Size)], hi[i:i+int(p.args.RType.Size)])
 		}
+		p.assign(s.X, n.rng)
+		p.assign(s.Y, n.rng)
 		p.unpack(s.Y, hi)
 	}
 	if s.Op >= OpPost && !n.stepShared(p, s) {
@@ -219,6 +221,20 @@ func (n *network) step(p *proc) bool {
 	}
 	p.pc++
 	return true
+}
+
+// assign is what a user function may do besides: it reads and writes whole structures where elements are such, with what no datatype
+// knows of. Temporary memory must have room for that. In the user's buffers it is the user's affair.
+func (p *proc) assign(r Ref, rng *rand.Rand) {
+	m, t, off, n := p.resolve(r)
+	if r.Buf < BufTemp || r.Buf >= BufCell || t.TrueLB < 0 || t.TrueLB+t.TrueExtent > t.Extent {
+		return
+	}
+	data := p.pack(r)
+	for i := m.origin + off; i < m.origin+off+n*t.Extent; i++ {
+		m.data[i] = byte(rng.Uint32())
+	}
+	p.unpack(r, data)
 }
 
 func (n *network) start(p *proc, s Step) {

@@ -59,6 +59,7 @@ func gatherByHost(b *builder) {
 	}
 	at := func(first, n int) Ref { return b.recvRef(int64(first)*b.RCount, int64(n)*b.RCount) }
 	var scattered []func()
+	next := b.scattered(hosts, own, block)
 	for i, h := range hosts {
 		if i == own {
 			for _, rank := range h.members {
@@ -73,18 +74,37 @@ func gatherByHost(b *builder) {
 			b.recv(h.leader, at(first, n))
 			continue
 		}
-		t := b.region(int64(n)*block, 0)
-		slot := b.recv(h.leader, bytesAt(t, 0, int64(n)*block))
+		all := next(n)
+		slot := b.recv(h.leader, all)
 		scattered = append(scattered, func() {
 			b.wait(slot)
 			runsOf(h.members, func(place, first, n int) {
-				b.copy(bytesAt(t, int64(place)*block, int64(n)*block), at(first, n))
+				b.copy(bytesAt(all.Buf, all.Off+int64(place)*block, int64(n)*block), at(first, n))
 			})
 		})
 	}
 	b.own(mine, at(b.Rank, 1))
 	for _, do := range scattered {
 		do()
+	}
+}
+
+// scattered gives places, one after the other, for the packed blocks of those other hosts whose ranks are not a run. They share
+// one region: there may be more hosts than a plan can have regions.
+func (b *builder) scattered(hosts []aHost, own int, block int64) func(n int) Ref {
+	total, taken := int64(0), int64(0)
+	for i, h := range hosts {
+		if n := len(h.members); i != own && h.members[n-1] != h.members[0]+n-1 {
+			total += int64(n) * block
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	t := b.region(total, 0)
+	return func(n int) Ref {
+		taken += int64(n) * block
+		return bytesAt(t, taken-int64(n)*block, int64(n)*block)
 	}
 }
 
@@ -113,6 +133,7 @@ func scatterByHost(b *builder) {
 		return
 	}
 	at := func(first, n int) Ref { return b.sendRef(int64(first)*b.SCount, int64(n)*b.SCount) }
+	next := b.scattered(hosts, own, block)
 	for i, h := range hosts {
 		if i == own {
 			continue
@@ -122,11 +143,11 @@ func scatterByHost(b *builder) {
 			b.send(h.leader, at(first, n))
 			continue
 		}
-		t := b.region(int64(n)*block, 0)
+		all := next(n)
 		runsOf(h.members, func(place, first, n int) {
-			b.copy(at(first, n), bytesAt(t, int64(place)*block, int64(n)*block))
+			b.copy(at(first, n), bytesAt(all.Buf, all.Off+int64(place)*block, int64(n)*block))
 		})
-		b.send(h.leader, bytesAt(t, 0, int64(n)*block))
+		b.send(h.leader, all)
 	}
 	for _, rank := range here.members {
 		if rank != b.Rank {

@@ -171,18 +171,60 @@ func (b *builder) recvRef(i, n int64) Ref {
 	return Ref{Buf: BufRecv, Type: TypeRecv, Off: i * b.RType.Extent, Count: n}
 }
 
+// memAlign is what temporary memory begins at a multiple of, and at least the alignment of the user's buffers.
+const memAlign = 64
+
+func aligned(n int64) int64 { return (n + memAlign - 1) &^ (memAlign - 1) }
+
+// footprint is what a vector of n elements takes in memory: the bytes [low, high) from the address of its first element. Where
+// the data lie within the extent, they are taken for those of a structure, which a user function may assign as a whole, so that
+// the extent counts as well. Elements may overlap, and a vector reaches beyond n extents when its data do.
+func (t *Type) footprint(n int64) (low, high int64) {
+	if n <= 0 {
+		return 0, 0
+	}
+	low, high = t.TrueLB, t.TrueLB+t.TrueExtent
+	if low >= 0 && high <= t.Extent {
+		low, high = 0, t.Extent
+	}
+	if t.Extent < 0 {
+		return low + (n-1)*t.Extent, high
+	}
+	return low, high + (n-1)*t.Extent
+}
+
+// place says how vectors of n elements lie in temporary memory: off is where an element's address is in it, so that the first
+// vector fits and the user function finds its data aligned as in the user's buffers; one vector takes size bytes.
+func (t *Type) place(n int64) (off, size int64) {
+	low, high := t.footprint(n)
+	off = aligned(-low)
+	return off, off + high
+}
+
 // typedRegion makes a region that holds n elements of the receive type, and a ref to them.
 func (b *builder) typedRegion(n int64) Ref {
-	t := b.RType
-	size := int64(0)
-	if n > 0 {
-		size = t.TrueExtent + (n-1)*abs(t.Extent)
-	}
-	off := -t.TrueLB
-	if t.Extent < 0 && n > 0 {
-		off -= (n - 1) * t.Extent
-	}
+	off, size := b.RType.place(n)
 	return Ref{Buf: b.region(size, 0), Type: TypeRecv, Off: off, Count: n}
+}
+
+// vectors makes a region that holds k vectors of RCount elements of the receive type, none of which touches another.
+func (b *builder) vectors(k int) []Ref {
+	off, size := b.RType.place(b.RCount)
+	stride := aligned(size)
+	buf := b.region(int64(k)*stride, 0)
+	out := make([]Ref, k)
+	for i := range out {
+		out[i] = Ref{Buf: buf, Type: TypeRecv, Off: off + int64(i)*stride, Count: b.RCount}
+	}
+	return out
+}
+
+// unitRegion makes a region that holds as many elements of the receive type as all blocks have, whose counts are the caller's.
+func (b *builder) unitRegion() Ref {
+	t := &b.RType
+	low, high := t.footprint(1)
+	off := aligned(-low)
+	return Ref{Buf: b.region(off+high, t.Extent), Type: TypeRecv, Off: off}
 }
 
 // ownSend and ownRecv are what the caller gives or gets in a v form: as many elements as it says at the call.

@@ -12,10 +12,7 @@ func (b *builder) piece(r Ref, from, to int) Ref {
 // vector makes room for all blocks in temporary memory.
 func (b *builder) vector() Ref {
 	if b.Kind == ReduceScatter {
-		t := b.RType
-		r := Ref{Type: TypeRecv, Off: -t.TrueLB}
-		r.Buf = b.region(max(t.TrueExtent, abs(t.Extent)), t.Extent)
-		return b.piece(r, 0, b.Size)
+		return b.piece(b.unitRegion(), 0, b.Size)
 	}
 	return b.typedRegion(int64(b.Size) * b.RCount)
 }
@@ -111,7 +108,7 @@ func (b *builder) blockScratch() Ref {
 	if b.Kind != ReduceScatter {
 		return b.typedRegion(b.RCount)
 	}
-	t := b.RType
-	buf := b.region(max(t.TrueExtent, abs(t.Extent)), t.Extent)
-	return Ref{Buf: buf, Type: TypeRecv, Mode: Count, A: int32(b.Rank), Off: -t.TrueLB}
+	r := b.unitRegion()
+	r.Mode, r.A = Count, int32(b.Rank)
+	return r
 }

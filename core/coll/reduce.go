@@ -70,28 +70,23 @@ func (b *builder) reduceTree(first int, dst Ref) {
 // eager: a node's n partial results are received all at once, each into memory of its own, and reduced when all are there.
 func (b *builder) eager(n int) bool {
 	const most = 64 << 10
-	return n > 1 && int64(n)*max(b.RType.TrueExtent+(b.RCount-1)*abs(b.RType.Extent), b.RCount*b.RType.Size) <= most
+	low, high := b.RType.footprint(b.RCount)
+	return n > 1 && int64(n)*(high-low) <= most
 }
 
 // reduceAtOnce receives the children's results and reduces them in order; it returns where the sum is.
 func (b *builder) reduceAtOnce(t *node, rank func(int) int, cur Ref) Ref {
 	var slots []int32
-	all := b.typedRegion(int64(len(t.children)) * b.RCount)
+	all := b.vectors(len(t.children))
 	for k, i := range t.nearest() {
-		slots = append(slots, b.recv(rank(t.children[i]), b.vectorOf(all, k)))
+		slots = append(slots, b.recv(rank(t.children[i]), all[k]))
 	}
 	b.wait(slots...)
-	for k := range t.children {
-		part := b.vectorOf(all, k)
+	for _, part := range all {
 		b.reduce(cur, part)
 		cur = part
 	}
 	return cur
-}
-
-// vectorOf is the k-th of the vectors that lie one after the other in r.
-func (b *builder) vectorOf(r Ref, k int) Ref {
-	return b.part(r, int64(k)*b.RCount, int64(k+1)*b.RCount)
 }
 
 // reduceBinomial: up a binomial tree to the root; when the order of operands matters, to rank 0, which hands the result on.

@@ -2,6 +2,7 @@ package coll
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -19,8 +20,8 @@ func fold(op func(lo, hi []byte), operands [][]byte) []byte {
 }
 
 // reductions: each rank gives a vector; what rank i gets is a part of the fold of some ranks' vectors.
-func reductions(t *testing.T, k Kind) {
-	forEach(t, k, func(s *scenario, force string) {
+func reductions(k Kind) func(s *scenario, force string) {
+	return func(s *scenario, force string) {
 		a := s.args(force)
 		if s.rng.IntN(4) == 0 {
 			a.Slice = 1 + s.rng.Int64N(200)
@@ -43,7 +44,7 @@ func reductions(t *testing.T, k Kind) {
 			length = total
 		}
 		operands := make([][]byte, s.n)
-		lt := s.pick() // of all: MPI-5.0 6.9.1
+		lt := s.pick(length) // of all: MPI-5.0 6.9.1
 		if a.Shared > 0 && s.rng.IntN(4) > 0 {
 			lt = plain
 		}
@@ -83,12 +84,55 @@ func reductions(t *testing.T, k Kind) {
 				put(s.want[i][1], p.types[2], 0, want)
 			}
 		}
-	})
+	}
 }
 
-func TestReduce(t *testing.T)             { reductions(t, Reduce) }
-func TestAllreduce(t *testing.T)          { reductions(t, Allreduce) }
-func TestReduceScatterBlock(t *testing.T) { reductions(t, ReduceScatterBlock) }
-func TestReduceScatter(t *testing.T)      { reductions(t, ReduceScatter) }
-func TestScan(t *testing.T)               { reductions(t, Scan) }
-func TestExscan(t *testing.T)             { reductions(t, Exscan) }
+func TestReduce(t *testing.T)             { forEach(t, Reduce) }
+func TestAllreduce(t *testing.T)          { forEach(t, Allreduce) }
+func TestReduceScatterBlock(t *testing.T) { forEach(t, ReduceScatterBlock) }
+func TestReduceScatter(t *testing.T)      { forEach(t, ReduceScatter) }
+func TestScan(t *testing.T)               { forEach(t, Scan) }
+func TestExscan(t *testing.T)             { forEach(t, Exscan) }
+
+// TestPlace: temporary vectors have room for their data, and for whole structures; their addresses are aligned as those of user
+// buffers may be, and vectors side by side do not touch.
+func TestPlace(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		n := int64(1 + rng.IntN(20))
+		lt := randomLayout(rng, n, true)
+		b := &builder{Args: &Args{RCount: n, RType: lt.Type}}
+		all := b.vectors(3)
+		low, high := lt.span(n)
+		if lt.TrueLB >= 0 && lt.TrueLB+lt.TrueExtent <= lt.Extent {
+			low, high = 0, n*lt.Extent
+		}
+		end := int64(0)
+		for _, r := range all {
+			if r.Off+low < end || r.Off%memAlign != 0 || r.Count != n {
+				t.Fatalf("%d of %+v: vectors %+v", n, lt, all)
+			}
+			end = r.Off + high
+		}
+		if end > b.p.Regions[0].Fixed {
+			t.Fatalf("%d of %+v: vectors %+v in %d bytes", n, lt, all, b.p.Regions[0].Fixed)
+		}
+	}
+}
+
+// TestRegions: a plan has no more regions than the data plane takes (SPX_PLAN_REGIONS), on however many hosts.
+func TestRegions(t *testing.T) {
+	const most, ranks, hosts = 64, 300, 75
+	for k, list := range algorithms {
+		for _, alg := range list {
+			for _, rank := range []int{0, 1, ranks - 1} {
+				a := Args{Kind: Kind(k), Rank: rank, Size: ranks, CPUs: 2, Several: true, Levels: Levels(modulo(ranks, hosts)), SCount: 300,
+					RCount: 300, SType: gappy.Type, RType: gappy.Type, Commute: true, Force: alg.name}
+				p, err := Compile(a)
+				if err != nil || len(p.Regions) > most {
+					t.Errorf("%v by %s: %d regions, %v", Kind(k), alg.name, len(p.Regions), err)
+				}
+			}
+		}
+	}
+}

@@ -96,9 +96,9 @@ func scanFan(b *builder) {
 		return
 	}
 	var slots []int32
-	all := b.typedRegion(int64(b.Size) * b.RCount)
+	all := b.vectors(givers) // that of rank 0 stays where it is
 	for i := 1; i < givers; i++ {
-		slots = append(slots, b.recv(i, b.vectorOf(all, i)))
+		slots = append(slots, b.recv(i, all[i]))
 	}
 	b.wait(slots...)
 	sum := mine
@@ -107,9 +107,8 @@ func scanFan(b *builder) {
 			b.send(i, sum)
 		}
 		if i < givers {
-			next := b.vectorOf(all, i)
-			b.reduce(sum, next)
-			sum = next
+			b.reduce(sum, all[i])
+			sum = all[i]
 		}
 		if b.Kind == Scan {
 			b.send(i, sum)
