@@ -135,7 +135,7 @@ func startAgent() error {
 	if err != nil {
 		return err
 	}
-	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(), FD: int(aloneSegment.File().Fd())}); err != nil {
+	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(), Programs: []service.Program{ownProgram()}, FD: int(aloneSegment.File().Fd())}); err != nil {
 		return err
 	}
 	answer, err := await(conn, 0, false)

@@ -5,9 +5,10 @@
  *   (spx_sigpatch at build time removes the exceptions that the runtime makes: SIGCHLD, SIGPROF, signal 34);
  * - around an entry into Go the thread blocks asynchronous signals, and has a signal stack of ours in place of the
  *   application's: Go would otherwise leave its own small one installed, for the application's SA_ONSTACK handlers to run on;
- * - the handlers that the runtime installs at load (SIGSEGV, SIGBUS, SIGFPE, SIGPIPE, SIGURG) are taken out again. MPI_Init
- *   puts a guard on the first three where the application has none: a fault in Go goes to Go, which makes a panic of it; any
- *   other ends the process as if nobody had listened.
+ * - the handlers that the runtime installs at load (SIGSEGV, SIGBUS, SIGFPE, SIGPIPE, SIGURG) are removed again, and so is the
+ *   SA_ONSTACK that it adds to every handler that the application has installed before, those of the C library included.
+ *   MPI_Init installs a guard for the first three where the application has none: a fault in Go goes to Go, which makes a panic
+ *   of it; any other ends the process as if there were no handler.
  */
 #define _GNU_SOURCE
 #include "once.h"
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -105,44 +107,6 @@ void spx_signals_leave(const spx_sigstate *s)
   pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------------------
- * Order: before_go (its priority puts it in front), the Go runtime's own entry of .init_array (an object of the Go linker,
- * which comes first on the link line), after_go. tests/c/boundary_signals.c holds it. */
-
-static const int go_takes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGPIPE, SIGURG};
-enum { TAKEN = sizeof go_takes / sizeof *go_takes, GUARDED = 3 };
-static struct sigaction found[TAKEN], go_action[TAKEN];
-static sigset_t mask_at_load;
-
-/* The runtime's watching thread sleeps 20 us fifty times after each entry into Go, until it has taken back what the entry left behind. With the
- * system's slack of 50 us that is fifty turns at a processor, which cost a recovery of 256 ranks on 2 processors a quarter of its time. With this slack
- * it wakes when the processor wakes anyhow. Threads inherit it from the thread that makes them. */
-#define GO_SLACK_NS 2000000
-static int slack_at_load;
-
-__attribute__((constructor(101))) static void before_go(void)
-{
-  static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-  sigset_t all;
-  sigfillset(&all);
-  async_signals = all;
-  for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&async_signals, faults[i]);
-  pthread_key_create(&stack_key, free_stack);
-  for (int i = 0; i < TAKEN; i++) sigaction(go_takes[i], NULL, &found[i]);
-  pthread_sigmask(SIG_SETMASK, &all, &mask_at_load);
-  slack_at_load = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, GO_SLACK_NS, 0, 0, 0);
-}
-
-__attribute__((constructor)) static void after_go(void)
-{
-  for (int i = 0; i < TAKEN; i++) sigaction(go_takes[i], &found[i], &go_action[i]);
-  pthread_sigmask(SIG_SETMASK, &mask_at_load, NULL);
-  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_at_load, 0, 0, 0);
-}
-
-/* ---- faults ----------------------------------------------------------------------------------------------------- */
-
 static uintptr_t text_from, text_to; /* this library's code */
 
 static int find_text(struct dl_phdr_info *info, size_t size, void *arg)
@@ -161,6 +125,69 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *arg)
   return 0;
 }
 
+static bool in_library(uintptr_t pc) { return pc >= text_from && pc < text_to; }
+
+/* ---- loading ----------------------------------------------------------------------------------------------------
+ * Order: before_go (its priority puts it in front), the Go runtime's own entry of .init_array (an object of the Go linker,
+ * which comes first on the link line), after_go. tests/c/boundary_signals.c holds it. */
+
+static const int guarded[] = {SIGSEGV, SIGBUS, SIGFPE};
+enum { GUARDED = sizeof guarded / sizeof *guarded, SIGNALS = 64 };
+
+/* What the kernel keeps of a signal, and the C library changes on its way: sigaction() refuses the two signals of its own, and
+ * adds flags. */
+typedef struct {
+  void (*handler)(int, siginfo_t *, void *);
+  unsigned long flags;
+  void (*restorer)(void);
+  uint64_t mask;
+} kernel_action;
+static kernel_action found[SIGNALS + 1], go_action[GUARDED];
+static sigset_t mask_at_load;
+
+static long kernel_sigaction(int sig, const kernel_action *now, kernel_action *before)
+{
+  return syscall(SYS_rt_sigaction, sig, now, before, sizeof now->mask);
+}
+
+/* The runtime's watching thread sleeps 20 us fifty times after each entry into Go, until it has taken back what the entry left behind. With the
+ * system's slack of 50 us that is fifty turns at a processor, which cost a recovery of 256 ranks on 2 processors a quarter of its time. With this slack
+ * it wakes when the processor wakes anyhow. Threads inherit it from the thread that makes them. */
+#define GO_SLACK_NS 2000000
+static int slack_at_load;
+
+__attribute__((constructor(101))) static void before_go(void)
+{
+  static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+  sigset_t all;
+  sigfillset(&all);
+  async_signals = all;
+  for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&async_signals, faults[i]);
+  pthread_key_create(&stack_key, free_stack);
+  dl_iterate_phdr(find_text, NULL);
+  for (int sig = 1; sig <= SIGNALS; sig++) kernel_sigaction(sig, NULL, &found[sig]);
+  pthread_sigmask(SIG_SETMASK, &all, &mask_at_load);
+  slack_at_load = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, GO_SLACK_NS, 0, 0, 0);
+}
+
+__attribute__((constructor)) static void after_go(void)
+{
+  for (int i = 0; i < GUARDED; i++) kernel_sigaction(guarded[i], NULL, &go_action[i]);
+  for (int sig = 1; sig <= SIGNALS; sig++) {
+    kernel_action now;
+    if (kernel_sigaction(sig, NULL, &now) != 0) continue;
+    /* Any other change is one that another thread of the application has made meanwhile. */
+    bool gos = in_library((uintptr_t)now.handler),
+         flag = now.handler == found[sig].handler && now.flags != found[sig].flags;
+    if (gos || flag) kernel_sigaction(sig, &found[sig], NULL);
+  }
+  pthread_sigmask(SIG_SETMASK, &mask_at_load, NULL);
+  if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_at_load, 0, 0, 0);
+}
+
+/* ---- faults ----------------------------------------------------------------------------------------------------- */
+
 static uintptr_t fault_pc(const void *context)
 {
   const ucontext_t *u = context;
@@ -173,11 +200,7 @@ static uintptr_t fault_pc(const void *context)
 #endif
 }
 
-static int in_our_code(const void *context)
-{
-  uintptr_t pc = fault_pc(context);
-  return pc >= text_from && pc < text_to;
-}
+static int in_our_code(const void *context) { return in_library(fault_pc(context)); }
 
 /* In a function such as memcpy, which keeps no frame, and called by us. */
 static int called_by_us(const void *context)
@@ -188,7 +211,7 @@ static int called_by_us(const void *context)
 #else
   uintptr_t back = (uintptr_t)u->uc_mcontext.regs[30];
 #endif
-  return back >= text_from && back < text_to;
+  return in_library(back);
 }
 
 /* One of Go's own threads: in our code, and with everything blocked, as they all are. */
@@ -202,7 +225,7 @@ static void guard(int sig, siginfo_t *info, void *context)
 {
   if (spx_in_go || on_go_thread(context)) {
     for (int i = 0; i < GUARDED; i++)
-      if (go_takes[i] == sig) go_action[i].sa_sigaction(sig, info, context);
+      if (guarded[i] == sig) go_action[i].handler(sig, info, context);
     return;
   }
   if (info->si_code > 0 && spx_fn && spx_state == SPX_INITIALIZED && (in_our_code(context) || called_by_us(context))) {
@@ -230,9 +253,8 @@ static void guard(int sig, siginfo_t *info, void *context)
 void spx_guard_faults(void)
 {
   struct sigaction now, ours = {.sa_sigaction = guard, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-  dl_iterate_phdr(find_text, NULL);
   ours.sa_mask = async_signals;
   for (int i = 0; i < GUARDED; i++)
-    if (sigaction(go_takes[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
-      sigaction(go_takes[i], &ours, NULL);
+    if (sigaction(guarded[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+      sigaction(guarded[i], &ours, NULL);
 }

@@ -20,11 +20,14 @@ func adopt() int {
 	if err == nil && m.Kind != service.Adopt {
 		err = fmt.Errorf("question %d", m.Kind)
 	}
+	if err == nil && len(m.Programs) != 1 {
+		err = fmt.Errorf("%d programs", len(m.Programs))
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: this program is started by libspx (%v)\n", Name, err)
 		return job.StatusFailed
 	}
-	a := newAgent(&control.Job{Version: control.Version, OnDeath: "auto", StdinRank: -1}, nil)
+	a := newAgent(adoptedJob(&m.Programs[0]), nil)
 	answer := &service.Message{Kind: service.Adopt, FD: -1}
 	if err = a.takeOver(m); err != nil {
 		answer = refuse(1, "%v", err)
@@ -36,6 +39,12 @@ func adopt() int {
 	}
 	a.loop()
 	return a.finish()
+}
+
+// adoptedJob is the job that a process without a launcher is: as if spxrun had been given its command line.
+func adoptedJob(p *service.Program) *control.Job {
+	return &control.Job{Version: control.Version, OnDeath: "auto", StdinRank: -1,
+		Programs: []control.Program{{Procs: 1, Argv: p.Argv, Dir: p.Dir, Env: p.Env}}}
 }
 
 // takeOver makes the one process that there is the job's rank 0.

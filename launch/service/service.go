@@ -34,7 +34,7 @@ const (
 	Attach                      // to the agent of another job: Peer; the answer: the memory file, Slots[0]: the guest number there
 	Guests                      // Peers of other jobs; the answer: their guest numbers
 	Withdraw                    // over the connection of an Accept or Connect: its asker waits no longer; the answer: that of its question, or this
-	Adopt                       // to a new agent, from a process without one, with its memory file: Peer, Text (host of output)
+	Adopt                       // to a new agent, from a process without one, with its memory file: Peer, Programs[0] (what that process runs)
 
 	// Programs that change their number of processes (ulfm_dyprc).
 	Members    // of rank 0, after each change: Slots (processes by rank), Number (grows)
