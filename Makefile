@@ -148,13 +148,14 @@ $(FORTRAN): $(FORTRAN_SRC) $(ROOT)/include/mpif.h $(ROOT)/scripts/build-fortran 
 	@ln -sf libmpifort_abi.so.1 $(BUILD)/lib/libmpifort_abi.so
 
 # ---- programs, headers ---------------------------------------------------------------------------------------------
-# go build relinks only what has changed; the programs need no cgo.
+# go build relinks only what has changed; the programs need no cgo. spxrun begins by noting which signals are ignored, before the Go runtime does.
 .PHONY: programs
 programs: $(BUILD)/obj/programs
 $(BUILD)/obj/programs: $(GO_SRC) $(wildcard $(ROOT)/cmd/*/*) $(ROOT)/scripts/mpicc $(ROOT)/scripts/install-wrappers $(BUILD)/obj/fc $(ROOT)/Makefile
 	@mkdir -p $(BUILD)/bin $(@D)
 	@echo "  go    bin/"
-	@cd $(ROOT) && CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/bin/ ./cmd/...
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/bin/ $(filter-out ./cmd/spxrun,$(patsubst $(ROOT)/%,./%,$(wildcard $(ROOT)/cmd/*)))
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-E libspx/launch/process.entry' -o $(BUILD)/bin/ ./cmd/spxrun
 	@for l in mpiexec mpirun; do ln -sf spxrun $(BUILD)/bin/$$l; done
 	@$(ROOT)/scripts/install-wrappers $(BUILD) "$(FC)"
 	@touch $@

@@ -12,6 +12,7 @@ import (
 	"libspx/launch/control"
 	"libspx/launch/front"
 	"libspx/launch/probe"
+	"libspx/launch/process"
 	"libspx/launch/service"
 )
 
@@ -19,6 +20,9 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == process.IgnoreWord {
+		os.Exit(process.IgnoreMain(os.Args[2:]))
+	}
 	if filepath.Base(os.Args[0]) == service.MasterName {
 		os.Exit(agent.MasterMain())
 	}

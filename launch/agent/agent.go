@@ -252,6 +252,7 @@ func newAgent(spec *control.Job, conn *control.Conn) *agent {
 	a := &agent{spec: spec, conn: conn, began: time.Now(), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}}
 	a.ports.open()
 	a.host, _ = os.Hostname()
+	process.Ignore(process.Signals(spec.Ignored))
 	return a
 }
 

@@ -256,6 +256,7 @@ func (a *agent) launch(i int, s *process.Spec, name string, alone bool) (pid int
 	if err != nil {
 		return 0, err
 	}
+	s.Ignored = process.Signals(a.spec.Ignored)
 	pid, pidfd, err := process.Start(s)
 	done()
 	if err != nil {

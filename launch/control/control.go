@@ -76,6 +76,7 @@ type Job struct {
 	InitialErrhandler string
 	Universe          int // MPI_UNIVERSE_SIZE, if the user has said it
 	Verbose           bool
+	Ignored           uint64         // signals that the processes ignore from their beginning: bit s-1 for signal s
 	Parts             []job.Part     // of a system of clusters; nil: the job is one whole
 	Start             []start.Member // of such a system, by part: for whom MPI_Init waits; nil: for nobody
 	Join              *Join          // of such a system one cluster is to be started; nil: all

@@ -129,6 +129,7 @@ func optionsOf(j *command.Job) *control.Job {
 		Universe:          j.Universe,
 		Verbose:           j.Verbose,
 		Cores:             j.Cores,
+		Ignored:           uint64(process.IgnoredAtStart()),
 	}
 }
 
@@ -271,6 +272,7 @@ var handedOn = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, sysc
 
 // catch asks for the signals that are handed on. One that was ignored from the start (nohup, a shell's background job) stays so.
 func (f *front) catch() {
+	process.Ignore(process.IgnoredAtStart())
 	for _, s := range handedOn {
 		if !signal.Ignored(s) {
 			signal.Notify(f.signals, s)

@@ -138,6 +138,8 @@ type Spec struct {
 	Share  []int  // descriptors of this process that it inherits under the same numbers
 	CPUs   []int  // processors that it may use; nil: as this process
 	Number int    // for messages
+
+	Ignored Signals // signals that it ignores from its beginning
 }
 
 // Start makes the process, in a process group of its own, to be killed when the calling thread ends: call it with that thread locked, from one
@@ -156,10 +158,13 @@ func Start(s *Spec) (pid, pidfd int, err error) {
 	if err != nil {
 		return 0, -1, err
 	}
-	pid, _, err = syscall.StartProcess(s.File, s.Argv, attr)
+	file, argv := s.File, s.Argv
+	if !s.Ignored.inherited() {
+		file, argv = s.through()
+	}
+	pid, _, err = syscall.StartProcess(file, argv, attr)
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!: shells run it, and so does execvp
-		argv := append([]string{"sh", s.File}, s.Argv[1:]...)
-		pid, _, err = syscall.StartProcess("/bin/sh", argv, attr)
+		pid, _, err = syscall.StartProcess(shell, shellArgs(s.File, s.Argv), attr)
 	}
 	restore()
 	if err != nil {
@@ -169,6 +174,13 @@ func Start(s *Spec) (pid, pidfd int, err error) {
 		pidfd, err = unix.PidfdOpen(pid, 0)
 	}
 	return pid, pidfd, err
+}
+
+const shell = "/bin/sh"
+
+// shellArgs has the shell run a script.
+func shellArgs(file string, argv []string) []string {
+	return append([]string{"sh", file}, argv[1:]...)
 }
 
 // bind restricts the calling thread to processors that its next child inherits; restore undoes it.
