@@ -201,6 +201,11 @@ site: ## the documents as a site, in build/site (needs no network): open build/s
 test: deps build ## all tests; the last line says how many passed
 	@cd $(ROOT) && $(GO) build -o $(BUILD)/obj/testsum ./internal/testsum && $(BUILD)/obj/testsum -o $(BUILD)/test-summary
 
+.PHONY: test-fresh
+test-fresh: ## make demo and make test of the last commit on a fresh machine: a minimal Debian 12 with make and Go (debootstrap, as root): TESTS="./tests/sge"
+	@$(ROOT)/scripts/deps deb
+	@mkdir -p $(BUILD)/obj && cd $(ROOT) && CGO_ENABLED=0 $(GO) build -o $(BUILD)/obj/try ./tests/fresh/try && exec setpriv --pdeathsig TERM $(BUILD)/obj/try -logs $(BUILD)/fresh -tests "$(TESTS)"
+
 .PHONY: test-full
 test-full: ## all tests with all their seeds, sizes and settings, of which make test runs each kind (more than 40 minutes)
 	@SPX_TESTS=full $(MAKE) --no-print-directory test

@@ -1,39 +1,26 @@
 package harness
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// Debian is a folder into which packages of Debian's have been unpacked, without being installed; they are kept in the cache. Skips the test where they
-// cannot be had.
+// Debian is a folder into which packages of Debian's have been unpacked, with everything that they depend on and that this machine lacks, without being installed; they are
+// kept in the cache. Skips the test where they cannot be had.
 func Debian(t testing.TB, packages ...string) (root string) {
 	t.Helper()
 	root = filepath.Join(Cache(t), "debian", strings.Join(packages, "+"))
-	if _, err := os.Stat(root); err == nil {
-		return root
+	script := filepath.Join(Root(), "scripts/debian-packages")
+	if out, err := exec.Command("timeout", append([]string{"400", script, root}, packages...)...).CombinedOutput(); err != nil {
+		t.Skipf("Debian's packages %v cannot be had: %v\n%s", packages, err, out)
 	}
-	if err := os.MkdirAll(filepath.Dir(root), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	work, err := os.MkdirTemp(filepath.Dir(root), "new-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(work)
-	fetch := exec.Command("timeout", append([]string{"120", "apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root"}, packages...)...)
-	fetch.Dir = work
-	if out, err := fetch.CombinedOutput(); err != nil {
-		t.Skipf("Debian's packages %v cannot be fetched: %v %s", packages, err, out)
-	}
-	unpack := exec.Command("sh", "-c", `for package in *.deb; do dpkg -x "$package" root || exit; done`)
-	unpack.Dir = work
-	if out, err := unpack.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	os.Rename(filepath.Join(work, "root"), root) //nolint:errcheck // another test may have made it meanwhile
 	return root
+}
+
+// Libraries is the folder of the shared libraries within a folder of Debian, for LD_LIBRARY_PATH.
+func Libraries(root string) string {
+	found, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu")) // none is none
+	return strings.Join(found, ":")
 }

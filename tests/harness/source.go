@@ -16,17 +16,23 @@ import (
 // root, else the user's cache.
 func Cache(t testing.TB) string {
 	t.Helper()
-	if cache := os.Getenv("SPX_CONFORMANCE"); cache != "" {
-		return cache
-	}
-	if os.Geteuid() == 0 {
-		return "/var/cache/spx-conformance"
-	}
-	dir, err := os.UserCacheDir()
+	dir, err := CacheFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, "spx-conformance")
+	return dir
+}
+
+// CacheFolder is Cache for programs.
+func CacheFolder() (string, error) {
+	if cache := os.Getenv("SPX_CONFORMANCE"); cache != "" {
+		return cache, nil
+	}
+	if os.Geteuid() == 0 {
+		return "/var/cache/spx-conformance", nil
+	}
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "spx-conformance"), err
 }
 
 // Source returns the original tarball of a Debian source package. It is fetched once, into the cache.

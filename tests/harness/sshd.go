@@ -24,9 +24,8 @@ func OpenSSH(t testing.TB) (client, server string) {
 	if _, err := os.Stat(server); err == nil {
 		return client, server
 	}
-	usr := filepath.Join(Debian(t, "openssh-server", "libwrap0"), "usr")
-	libraries, _ := filepath.Glob(filepath.Join(usr, "lib/*-linux-gnu")) // none is none
-	return client, "env LD_LIBRARY_PATH=" + strings.Join(libraries, ":") + " " + filepath.Join(usr, "sbin/sshd")
+	root := Debian(t, "openssh-server")
+	return client, "env LD_LIBRARY_PATH=" + Libraries(root) + " " + filepath.Join(root, "usr/sbin/sshd")
 }
 
 // SSHDScript is a shell's script that becomes server, with the file config, in a mount namespace of its own. There it has the account and the folder that its package makes when it is

@@ -28,7 +28,11 @@ func newCell(t *testing.T) *cell {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat("/usr/lib/gridengine/sge_execd"); err != nil {
-		root := harness.Debian(t, "gridengine-master", "gridengine-exec", "gridengine-client", "gridengine-common", "libjemalloc2")
+		cache := filepath.Join(harness.Cache(t), "sge")
+		if out, err := exec.Command("timeout", "400", script(), "fetch", cache).CombinedOutput(); err != nil {
+			t.Skipf("there is no Grid Engine: %v\n%s", err, out)
+		}
+		root := filepath.Join(cache, "root")
 		mount := exec.Command("unshare", "--mount", "--propagation", "private", "mount", "-t", "overlay", "overlay", "-o", "lowerdir="+root+"/usr:/usr", "/usr")
 		if out, err := mount.CombinedOutput(); err != nil {
 			t.Skipf("what is unpacked cannot be shown as installed, for want of an overlay file system: %v\n%s", err, out)

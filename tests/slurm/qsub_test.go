@@ -16,12 +16,9 @@ import (
 // is made within the job by another program of that package, so that a list of nodes that a batch system has really given is taken as PBS_NODEFILE, too.
 func TestQsub(t *testing.T) {
 	c := newCluster(t)
-	root := harness.Debian(t, "slurm-wlm-torque", "libslurm-perl", "libslurmdb-perl", "libswitch-perl", "libslurm38")
-	libraries, err := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))
-	if err != nil || len(libraries) != 1 {
-		t.Fatalf("folders of libraries: %v, %v", libraries, err)
-	}
-	modules, err := filepath.Glob(libraries[0] + "/perl5/*")
+	root := harness.Debian(t, "slurm-wlm-torque")
+	libraries := harness.Libraries(root)
+	modules, err := filepath.Glob(libraries + "/perl5/*")
 	if err != nil || len(modules) != 1 {
 		t.Fatalf("folders of Perl modules: %v, %v", modules, err)
 	}
@@ -52,7 +49,7 @@ func TestQsub(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := c.on(filepath.Join(bin, "qsub"), "-l", "select=2:ncpus=2:mpiprocs=2", "-W", "block=true", "-j", "oe", "-o", out, job)
-			cmd.Env = append(cmd.Env, "PERL5LIB="+modules[0]+":"+filepath.Join(root, "usr/share/perl5"), "LD_LIBRARY_PATH="+libraries[0])
+			cmd.Env = append(cmd.Env, "PERL5LIB="+modules[0]+":"+filepath.Join(root, "usr/share/perl5"), "LD_LIBRARY_PATH="+libraries)
 			o := harness.Run(t, cmd)
 			printed, err := os.ReadFile(out)
 			if got := harness.Lines(string(printed)); o.Status != 0 || err != nil || !slices.Equal(got, want) {

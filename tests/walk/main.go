@@ -17,23 +17,22 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
+	"libspx/tests/fresh"
 	"libspx/tests/transcript"
 )
 
 const (
-	limit  = 10 * time.Minute
-	suite  = "bookworm"
-	goRoot = "/usr/local/go"
-	home   = "root" // of the newcomer, below the fresh root
-
-	certificates = home + "/certificates" // those that this machine trusts, which may stand behind a proxy of its own
+	limit = 10 * time.Minute
+	suite = "bookworm"
+	home  = "root" // of the newcomer, below the fresh root
 )
 
 func main() {
 	record := flag.String("record", "", "a file for what was done")
-	mirror := flag.String("mirror", "http://deb.debian.org/debian", "where the root's packages come from")
+	mirror := flag.String("mirror", "", "where the root's packages come from (default: where this machine's do)")
 	root := flag.String("root", "", "a fresh root that is there already, with make")
 	flag.Parse()
 	if err := walk(*record, *mirror, *root); err != nil {
@@ -62,16 +61,19 @@ func walk(record, mirror, root string) error {
 		defer os.RemoveAll(dir)
 		root = filepath.Join(dir, "root")
 		fmt.Printf("a fresh root of Debian %s, with make: %s\n", suite, root)
-		// Mounts are made in a namespace of their own: nothing is left mounted, whatever ends.
-		if out, err := exec.Command("unshare", "-m", "debootstrap", "--variant=minbase", "--include=make", suite, root, mirror).CombinedOutput(); err != nil {
-			return fmt.Errorf("debootstrap: %w\n%s", err, out[max(0, len(out)-2000):])
+		if err := (fresh.Base{Suite: suite, Mirror: mirror, Include: []string{"make"}}).Unpack(root); err != nil {
+			return err
 		}
 	}
-	if err := furnish(root); err != nil {
+	env, err := fresh.Connect(root)
+	if err == nil {
+		err = furnish(root)
+	}
+	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	output, err := carryOut(root, list)
+	output, err := carryOut(root, env, list)
 	if err != nil {
 		return err
 	}
@@ -87,19 +89,8 @@ func stepsOf(readme string) []transcript.Step {
 	return append([]transcript.Step{{Page: "README.md", Command: first[1]}}, transcript.Steps("README.md", readme)...)
 }
 
-// furnish puts the sources, as they are here, and what leads to the network into the root, and makes a place for Go.
+// furnish puts the sources, as they are here, into the root.
 func furnish(root string) error {
-	goDir := filepath.Join(root, goRoot)
-	if err := os.MkdirAll(goDir, 0o755); err != nil {
-		return err
-	}
-	for from, to := range map[string]string{"/etc/resolv.conf": "etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt": certificates} {
-		if text, err := os.ReadFile(from); err == nil {
-			if err := os.WriteFile(filepath.Join(root, to), text, 0o644); err != nil {
-				return err
-			}
-		}
-	}
 	src := filepath.Join(root, home, "libspx")
 	if err := os.RemoveAll(src); err != nil {
 		return err
@@ -114,24 +105,17 @@ func furnish(root string) error {
 	return nil
 }
 
-const outside = `set -e
-mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"; mount --bind ` + goRoot + ` "$1` + goRoot + `"
-exec chroot "$1" /bin/bash --norc "/$2/walk"`
-
-// carryOut runs the steps in the root, in a shell that has nothing of this machine's environment but the way to the network.
-func carryOut(root string, list []transcript.Step) (string, error) {
+// carryOut runs the steps in the root, in a shell with the environment env and nothing of this machine's.
+func carryOut(root string, env []string, list []transcript.Step) (string, error) {
 	script := "cd ~/libspx\n" + transcript.Script(list)
 	if err := os.WriteFile(filepath.Join(root, home, "walk"), []byte(script), 0o644); err != nil {
 		return "", err
 	}
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/" + home, "LC_ALL=C", "SSL_CERT_FILE=/" + certificates}
-	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "GOPROXY", "GOSUMDB", "GOFLAGS"} {
-		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
-		}
-	}
 	var output bytes.Buffer
-	cmd := exec.Command("unshare", "-m", "-p", "-f", "--kill-child", "bash", "-c", outside, "bash", root, home)
+	words := fresh.Words(root, [][2]string{fresh.Go()}, "/bin/bash", "--norc", "/"+home+"/walk")
+	cmd := exec.Command(words[0], words[1:]...)
+	runtime.LockOSThread() // what is started ends with its thread
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, io.MultiWriter(os.Stdout, &output), os.Stderr
 	if err := cmd.Start(); err != nil {
 		return "", err
