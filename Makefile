@@ -206,8 +206,8 @@ test-fresh: ## make demo and make test of the last commit on a fresh machine: a 
 	@$(ROOT)/scripts/deps deb
 	@mkdir -p $(BUILD)/obj && cd $(ROOT) && CGO_ENABLED=0 $(GO) build -o $(BUILD)/obj/try ./tests/fresh/try && exec setpriv --pdeathsig TERM $(BUILD)/obj/try -logs $(BUILD)/fresh -tests "$(TESTS)"
 
-.PHONY: test-full
-test-full: ## all tests with all their seeds, sizes and settings, of which make test runs each kind (more than 40 minutes)
+.PHONY: test-all
+test-all: ## all tests with all their seeds, sizes and settings, of which make test runs each kind (more than 40 minutes)
 	@SPX_TESTS=full $(MAKE) --no-print-directory test
 
 .PHONY: test-c

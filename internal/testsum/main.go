@@ -1,6 +1,6 @@
 // Testsum runs go vet and all Go tests (which build and run the C tests, the linters and the gates too), prints what fails as it
 // fails, with the command that repeats it, and ends with one line: "412 passed, 0 failed, 3 skipped". A test with subtests
-// is not counted itself unless it fails on its own. The exit status is 1 when anything failed.
+// is not counted itself unless it fails on its own. The exit status is 1 when anything failed. Before that line it names what took most time, and most time of a processor.
 //
 //	go run ./internal/testsum [-v] [PACKAGE ...]        (default: ./...)
 package main
@@ -32,15 +32,18 @@ func main() {
 	keep := flag.String("o", "", "file that gets the last line too")
 	timeout := flag.Duration("timeout", 20*time.Minute, "time limit of one package")
 	flag.Parse()
+	if file := os.Getenv(accounts); file != "" && flag.NArg() > 0 && strings.HasSuffix(flag.Arg(0), ".test") {
+		os.Exit(account(file, flag.Args()))
+	}
 	packages := flag.Args()
 	if len(packages) == 0 {
 		packages = []string{"./..."}
 	}
-	start := time.Now()
+	start, before := time.Now(), usage()
 	s := newSummary(os.Stdout, *verbose)
 	s.vet(packages)
 	s.test(packages, *timeout)
-	s.end(time.Since(start))
+	s.end(time.Since(start), usage()-before)
 	if *keep != "" {
 		if err := os.WriteFile(*keep, []byte(s.line()), 0o666); err != nil {
 			fmt.Fprintln(os.Stderr, "testsum:", err)
@@ -62,6 +65,7 @@ type summary struct {
 	childFailed             map[string]bool
 	failures, skips         []string
 	took                    []timed // packages, and tests that stand by themselves
+	busy                    []timed // packages, by the time of processors
 }
 
 // timed is what took some seconds.
@@ -89,6 +93,15 @@ func (s *summary) test(packages []string, timeout time.Duration) {
 	args := append([]string{"test", "-json", "-count=1", "-vet=off", "-timeout", timeout.String()}, packages...)
 	cmd := exec.Command("go", args...)
 	cmd.Stderr = os.Stderr
+	if file, err := os.CreateTemp("", "testsum-"); err == nil {
+		file.Close()
+		defer os.Remove(file.Name())
+		defer func() { s.busy = readAccounts(file.Name()) }()
+		if self, err := os.Executable(); err == nil {
+			cmd.Env = append(os.Environ(), accounts+"="+file.Name())
+			cmd.Args = slices.Insert(cmd.Args, 2, "-exec", self)
+		}
+	}
 	pipe, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -187,8 +200,8 @@ func (s *summary) text(key string) string {
 	return ""
 }
 
-// end prints what to look at, and the last line.
-func (s *summary) end(took time.Duration) {
+// end prints what to look at, and the last line: all took this long, and this much time of processors.
+func (s *summary) end(took, busy time.Duration) {
 	for _, line := range s.skips {
 		fmt.Fprintln(s.out, line)
 	}
@@ -199,7 +212,8 @@ func (s *summary) end(took time.Duration) {
 		}
 	}
 	fmt.Fprintln(s.out, s.longest())
-	fmt.Fprintf(s.out, "took %v\n%s", took.Round(time.Second), s.line())
+	fmt.Fprintln(s.out, s.busiest(busy))
+	fmt.Fprintf(s.out, "took %v, of processors %v\n%s", took.Round(time.Second), busy.Round(time.Second), s.line())
 }
 
 // longest names what took most of the time: some packages, and some of their tests. Two packages run at a time, on two processors.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Events as go test -json prints them: two packages, subtests, a skip, a failure below a parent, a build failure.
@@ -31,17 +34,35 @@ func TestSummary(t *testing.T) {
 	var out strings.Builder
 	s := newSummary(&out, false)
 	s.read(strings.NewReader(strings.TrimSpace(events)))
-	s.end(0)
+	s.busy = []timed{{"./b", 1}, {"./a", 7}}
+	s.end(0, 10*time.Second)
 	if s.passed != 2 || s.failed != 2 || s.skipped != 1 {
 		t.Errorf("%d passed, %d failed, %d skipped; want 2, 2, 1\n%s", s.passed, s.failed, s.skipped, out.String())
 	}
 	for _, want := range []string{"a_test.go:9: wrong", "c.go:1: syntax error", "no peers here",
-		`go test -count=1 ./a -run '^TestMany$/^y\.z$'`, "the longest: ./b 2 s, ./a 1 s,", "of which: ./b TestPeers 2 s,"} {
+		`go test -count=1 ./a -run '^TestMany$/^y\.z$'`, "the longest: ./b 2 s, ./a 1 s,", "of which: ./b TestPeers 2 s,", "the busiest: ./a 7 s, ./b 1 s, building and go vet 2 s\ntook 0s, of processors 10s\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output has no %q:\n%s", want, out.String())
 		}
 	}
 	if !strings.HasSuffix(out.String(), "\n2 passed, 2 failed, 1 skipped\n") {
 		t.Errorf("the last line is not the summary:\n%s", out.String())
+	}
+}
+
+// A package's tests run under this program as they do without it, and their time of processors is written down.
+func TestAccounts(t *testing.T) {
+	dir := t.TempDir()
+	file, program := filepath.Join(dir, "accounts"), filepath.Join(dir, "x.test")
+	for name, text := range map[string]string{file: "", program: "#!/bin/sh\ni=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done\nexit $1\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status := account(file, []string{program, "3"}); status != 3 {
+		t.Errorf("exit status %d, want 3", status)
+	}
+	if list := readAccounts(file); len(list) != 1 || list[0].what != "./." || list[0].seconds <= 0 {
+		t.Errorf("accounts %v", list)
 	}
 }

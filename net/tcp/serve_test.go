@@ -26,8 +26,21 @@ func serve(t *testing.T, decide ...func(Process) Verdict) (s *Server, address st
 	return s, l.Addr().String(), adopted, stop
 }
 
-// reach fails the test unless alice is connected within the time that a user would notice.
+// reach fails the test unless alice is connected at once. The best of some tries counts: other work may have the processors for long, but a connection that waits for another to be given up waits
+// every time.
 func reach(t *testing.T, address string, adopted chan Process) {
+	t.Helper()
+	best := patience
+	for try := 0; try < 5 && best > patience/2; try++ {
+		best = min(best, reachOnce(t, address, adopted))
+	}
+	if best > patience/2 {
+		t.Errorf("a process of the job was connected after %v", best)
+	}
+}
+
+// reachOnce is how long it takes to be connected.
+func reachOnce(t *testing.T, address string, adopted chan Process) time.Duration {
 	t.Helper()
 	began := time.Now()
 	c, v, err := Dial(address, identity(alice, 1), bob)
@@ -43,9 +56,7 @@ func reach(t *testing.T, address string, adopted chan Process) {
 	case <-time.After(patience):
 		t.Fatal("the connection was not adopted")
 	}
-	if spent := time.Since(began); spent > patience/2 {
-		t.Errorf("a process of the job was connected after %v", spent)
-	}
+	return time.Since(began)
 }
 
 func dial(t *testing.T, address string) net.Conn {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -138,6 +139,24 @@ func TestFlood(t *testing.T) {
 		t.Fatalf("datagrams to %d hosts are recorded, want 2", len(recorded)/2)
 	}
 	s.enemy = []string{script, "on", bed + "3"}
+	dropped := func() (n int) { // by the kernels of both hosts, whose sockets a busy machine does not empty in time
+		for _, host := range []string{"1", "2"} {
+			text, err := exec.Command(script, "on", bed+host, "cat", "/proc/net/snmp").Output()
+			lines := regexp.MustCompile(`(?m)^Udp: .*`).FindAllString(string(text), -1)
+			if err != nil || len(lines) != 2 {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			values := strings.Fields(lines[1])
+			for i, name := range strings.Fields(lines[0]) {
+				if name == "RcvbufErrors" {
+					v, _ := strconv.Atoi(values[i])
+					n += v
+				}
+			}
+		}
+		return n
+	}
+	lost := -dropped()
 	enemy := s.attack(t, "flood", list, append([]string{"3000"}, recorded...)...)
 	said := make(chan string, 1)
 	go func() {
@@ -155,6 +174,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	p.exchange()
+	lost += dropped()
 	p.finish(counters)
 	lines := heard.FindAllStringSubmatch(log.String(), -1)
 	if len(lines) != 2 || sent == 0 {
@@ -169,8 +189,8 @@ func TestFlood(t *testing.T) {
 			t.Errorf("a host has counted %d and %d datagrams", strange, again)
 		}
 	}
-	if all < sent/2 { // a busy system drops some before they are at the socket
-		t.Errorf("%d datagrams are counted, of %d", all, sent)
+	if all+lost < sent/2 {
+		t.Errorf("%d datagrams are counted, and %d were dropped before they were read, of %d", all, lost, sent)
 	}
-	t.Logf("%d datagrams in 3 s, %d counted; barrier %v before, at most %v meanwhile\n%s", sent, all, before.barrier, worst, strings.TrimSpace(log.String()))
+	t.Logf("%d datagrams in 3 s, %d counted, %d dropped; barrier %v before, at most %v meanwhile\n%s", sent, all, lost, before.barrier, worst, strings.TrimSpace(log.String()))
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -153,6 +154,9 @@ func callWith(at string, b []byte) error {
 	return nil
 }
 
+// undisturbed is how often barriers are measured while nobody calls, before and after.
+const undisturbed = 3
+
 // The ranks of a job are called with hellos that are nearly right: bits and parts of them are others, they end too soon, numbers are as large as can be, or only the proof is none. The job goes on
 // meanwhile: what it computes is right, it is not slowed down beyond what two more programs would do, its descriptors and memory stay what they were. And each call is counted, as what it is. SPX_ATTACK_FRAMES says
 // how many there are (make attack: 10^6).
@@ -167,7 +171,14 @@ func TestMutants(t *testing.T) {
 	scenes(t, func(t *testing.T, s scene) {
 		p, list, counters := s.begin(t)
 		p.exchange()
-		before, began := p.exchange(), time.Now()
+		before := p.exchange()
+		slowest := func(from time.Duration) time.Duration { // that barriers take while nobody calls: other work may have the processors
+			for range undisturbed {
+				from = max(from, p.exchange().barrier)
+			}
+			return from
+		}
+		quiet, began := slowest(before.barrier), time.Now()
 		enemy := s.attack(t, "mutants", list, strconv.Itoa(n), strconv.FormatUint(seed, 10))
 		said := make(chan string, 1)
 		go func() {
@@ -175,9 +186,11 @@ func TestMutants(t *testing.T) {
 			said <- line
 		}()
 		want, worst, rounds := report{refused: map[string]int{}}, report{}, 0
+		var barriers []time.Duration
 		for line := ""; line == ""; rounds++ {
 			r := p.exchange()
-			worst.barrier, worst.memory, worst.descriptors = max(worst.barrier, r.barrier), max(worst.memory, r.memory), max(worst.descriptors, r.descriptors)
+			barriers = append(barriers, r.barrier)
+			worst.memory, worst.descriptors = max(worst.memory, r.memory), max(worst.descriptors, r.descriptors)
 			select {
 			case line = <-said:
 				want.add(line)
@@ -192,13 +205,16 @@ func TestMutants(t *testing.T) {
 			t.Fatalf("the enemy has called %d times, of %d (seed %d): %v", total, n, seed, want.refused)
 		}
 		after := p.await(want.refused)
+		quiet = slowest(quiet)
+		slices.Sort(barriers)
+		usual := barriers[len(barriers)/2]
 		if end := p.finish(counters); words(end.refused) != words(want.refused) {
 			t.Errorf("SPX_COUNTERS has %v, want %v (seed %d)", end.refused, want.refused, seed)
 		}
-		t.Logf("%d calls in %v, counted: %v; barrier %v before, at most %v in %d exchanges meanwhile, %v after; descriptors %d, %d, %d; KiB %d, %d, %d", n, took.Round(time.Millisecond),
-			want.refused, before.barrier, worst.barrier, rounds, after.barrier, before.descriptors, worst.descriptors, after.descriptors, before.memory, worst.memory, after.memory)
-		if most := 100 * time.Millisecond; worst.barrier > before.barrier+most {
-			t.Errorf("a barrier takes %v, %v before: at most %v more is a slow job and not a stopped one", worst.barrier, before.barrier, most)
+		t.Logf("%d calls in %v, counted: %v; barrier at most %v before and after, %v as a rule in %d exchanges meanwhile, at most %v; descriptors %d, %d, %d; KiB %d, %d, %d", n, took.Round(time.Millisecond),
+			want.refused, quiet, usual, rounds, barriers[len(barriers)-1], before.descriptors, worst.descriptors, after.descriptors, before.memory, worst.memory, after.memory)
+		if most := 100 * time.Millisecond; usual > quiet+most {
+			t.Errorf("a barrier takes %v, at most %v before and after: at most %v more is a slow job and not a stopped one", usual, quiet, most)
 		}
 		if worst.descriptors > before.descriptors+3*atOnce || after.descriptors > before.descriptors+4 {
 			t.Errorf("a rank has %d descriptors open, %d at most, %d in the end", before.descriptors, worst.descriptors, after.descriptors)

@@ -33,7 +33,7 @@ var Root = sync.OnceValue(func() string {
 	panic("harness: no go.mod above the working directory")
 })
 
-// Full says that the long tests are to run too (make test-full): all lines, all sizes, all seeds. Without, each kind of them has its turn once or a few times.
+// Full says that the long tests are to run too (make test-all): all lines, all sizes, all seeds. Without, each kind of them has its turn once or a few times.
 func Full() bool { return os.Getenv("SPX_TESTS") == "full" }
 
 var build = sync.OnceValues(func() (string, error) {

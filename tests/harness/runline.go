@@ -16,7 +16,7 @@ import (
 // n is a list of rank counts (default 2); every other word is optional. Without status the exit status must be 0; without
 // stdout~ and stderr~ the output does not matter. A pattern may be repeated: all must match. A value with blanks stands
 // in double quotes. A file may have several such lines: each is a test. alone=1 keeps other tests of the folder from running
-// at the same time. full=1 is for what takes long and is much like another line: it is run by make test-full alone (Full).
+// at the same time. full=1 is for what takes long and is much like another line: it is run by make test-all alone (Full).
 type RunLine struct {
 	Ranks          []int
 	Args, Env      []string

@@ -211,10 +211,10 @@ func TestRing(t *testing.T) {
 
 // Who waits for a message of another cluster sleeps until there is one, or nobody who could send one.
 func TestWaitingSleeps(t *testing.T) {
-	quiet := program(t, "quiet")
+	quiet, waits := program(t, "quiet"), filepath.Join(t.TempDir(), "waits")
 	o := system{
-		parts: []part{{cluster: "a", n: 1, program: []string{quiet, "send"}}, {n: 1, program: []string{filepath.Join(harness.Build(t), "bin/spx-iop")}, link: "ab"},
-			{cluster: "b", n: 1, program: []string{quiet, "receive"}}},
+		parts: []part{{cluster: "a", n: 1, program: []string{quiet, "send", waits}}, {n: 1, program: []string{filepath.Join(harness.Build(t), "bin/spx-iop")}, link: "ab"},
+			{cluster: "b", n: 1, program: []string{quiet, "receive", waits}}},
 		links: []layout.Link{{Name: "ab", From: []int{0}, To: []int{1}}},
 		env:   []string{"SPX_SPIN=0"},
 	}.run(t)

@@ -18,7 +18,7 @@
 #include "../dp.h"
 #include "../pack.h"
 
-/* How often: all n times in the full tests (make test-full), few times otherwise; a fifth of them. */
+/* How often: all n times in the full tests (make test-all), few times otherwise; a fifth of them. */
 static inline int full_or(int n, int few)
 {
   const char *tests = getenv("SPX_TESTS");
