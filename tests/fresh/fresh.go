@@ -14,8 +14,8 @@ import (
 	"libspx/tests/harness"
 )
 
-// GoRoot is where a root finds Go.
-const GoRoot = "/usr/local/go"
+// A root has Go there, and Home is the home of its user.
+const GoRoot, Home = "/usr/local/go", "/root"
 
 // Base is a kind of root: a release of Debian, and packages beside the smallest system.
 type Base struct {
@@ -107,7 +107,7 @@ func Mirror() string {
 }
 
 // certificates are those that this machine trusts, which may stand behind a proxy of its own.
-const certificates = "/root/certificates"
+const certificates = Home + "/certificates"
 
 // Connect gives a root what leads to the network from here: names, Debian's lists, proxies, certificates. It returns the environment of commands there, which has nothing else of
 // this machine's.
@@ -139,7 +139,7 @@ func Connect(root string) (env []string, err error) {
 		}
 		put("/etc/apt/apt.conf.d/90proxies", []byte(proxies.String()))
 	}
-	env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C", "SSL_CERT_FILE=" + certificates}
+	env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + Home, "LC_ALL=C", "SSL_CERT_FILE=" + certificates}
 	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "GOFLAGS"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)

@@ -22,7 +22,7 @@ import (
 	"libspx/tests/harness"
 )
 
-const where = "/root/libspx" // the clone, in the root
+const where = fresh.Home + "/libspx" // the clone, in the root
 
 func main() {
 	tests := flag.String("tests", "", "packages to test instead of all")
