@@ -101,7 +101,7 @@ func (o *options) measure() error {
 	}
 	defer os.RemoveAll(o.dir)
 	if os.Geteuid() == 0 {
-		if err := hostsUp(); err != nil {
+		if err := hostsUp(o.dir); err != nil {
 			return err
 		}
 		defer hostsDown()

@@ -27,10 +27,12 @@ func host(i int) string { return prefix + strconv.Itoa(i) }
 
 func address(i int) string { return "10.77.0." + strconv.Itoa(i) }
 
-// hostsUp makes six hosts: of the two clusters, and of four I/O processes.
-func hostsUp() error {
+// hostsUp makes six hosts, which see this folder: of the two clusters, and of four I/O processes.
+func hostsUp(dir string) error {
 	hostsDown()
-	if out, err := exec.Command("scripts/hosts", "up", prefix, "6").CombinedOutput(); err != nil {
+	up := exec.Command("scripts/hosts", "up", prefix, "6")
+	up.Env = append(os.Environ(), "HOSTS_SHARED="+dir)
+	if out, err := up.CombinedOutput(); err != nil {
 		return fmt.Errorf("scripts/hosts: %w\n%s", err, out)
 	}
 	for i := 1; i <= 6; i++ { // both directions: what leaves the host, and what the switch hands to it

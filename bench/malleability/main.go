@@ -120,7 +120,9 @@ func (b *bench) one(r row) (ms []float64, err error) {
 	if r.hosts > 0 {
 		const name = "spxmall"
 		script := filepath.Join(b.root, "scripts/hosts")
-		if text, err := exec.Command(script, "up", name, strconv.Itoa(r.hosts)).CombinedOutput(); err != nil {
+		up := exec.Command(script, "up", name, strconv.Itoa(r.hosts))
+		up.Env = append(os.Environ(), "HOSTS_SHARED="+b.dir)
+		if text, err := up.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", script, err, text)
 		}
 		defer exec.Command(script, "down", name).Run() //nolint:errcheck // it says so itself

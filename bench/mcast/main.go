@@ -161,7 +161,7 @@ func (o *options) measure(cells []cell) ([]cell, error) {
 	name := ""
 	if o.hosts > 0 {
 		var down func()
-		if name, down, err = hostsUp(o.hosts); err != nil {
+		if name, down, err = hostsUp(o.hosts, dir); err != nil {
 			return nil, err
 		}
 		defer down()
@@ -240,11 +240,13 @@ func (o *options) ranks(impl, r string) string {
 	return strconv.Itoa(n + 1)
 }
 
-// hostsUp makes n hosts on one switch; down removes them.
-func hostsUp(n int) (name string, down func(), err error) {
+// hostsUp makes n hosts on one switch, which see that folder; down removes them.
+func hostsUp(n int, dir string) (name string, down func(), err error) {
 	const script = "scripts/hosts"
 	name = fmt.Sprintf("m%x-", os.Getpid()%0x1000000)
-	if out, err := exec.Command(script, "up", name, strconv.Itoa(n)).CombinedOutput(); err != nil {
+	up := exec.Command(script, "up", name, strconv.Itoa(n))
+	up.Env = append(os.Environ(), "HOSTS_SHARED="+dir)
+	if out, err := up.CombinedOutput(); err != nil {
 		return "", nil, fmt.Errorf("%s up: %w\n%s", script, err, out)
 	}
 	return name, func() {

@@ -127,10 +127,11 @@ var heard = regexp.MustCompile(`; (\d+) datagrams were none of the job's or foun
 // silent, the job goes on, and both count what has come.
 func TestFlood(t *testing.T) {
 	program := harness.Compile(t, "attack/target", []string{"testdata/target.c"})
-	script, bed := hosts(t, 3)
+	bed := harness.NewBed(t, "x", 3, nil)
 	var log bytes.Buffer
-	s := scene{harness.Command{Args: []string{script, "on", bed + "1", filepath.Join(harness.Build(t), "bin/spxrun"), "-v", "--rsh", script + " rsh",
-		"-host", bed + "1:2," + bed + "2:2", "-n", strconv.Itoa(ranks), program}, Env: []string{"SPX_SPIN=0"}}, []string{script, "on", bed + "1"}, ""}
+	job := bed.On(1, filepath.Join(harness.Build(t), "bin/spxrun"), "-v", "--rsh", harness.HostsScript()+" rsh",
+		"-host", bed.Host(1)+":2,"+bed.Host(2)+":2", "-n", strconv.Itoa(ranks), program)
+	s := scene{harness.Command{Args: job, Env: []string{"SPX_SPIN=0"}}, bed.On(1), "", bed}
 	p, list, counters := s.begin(t, &log)
 	before := p.exchange()
 	ear := s.attack(t, "eavesdrop", list, "50")
@@ -138,10 +139,11 @@ func TestFlood(t *testing.T) {
 	if len(recorded) != 4 {
 		t.Fatalf("datagrams to %d hosts are recorded, want 2", len(recorded)/2)
 	}
-	s.enemy = []string{script, "on", bed + "3"}
+	s.enemy = bed.On(3)
 	dropped := func() (n int) { // by the kernels of both hosts, whose sockets a busy machine does not empty in time
-		for _, host := range []string{"1", "2"} {
-			text, err := exec.Command(script, "on", bed+host, "cat", "/proc/net/snmp").Output()
+		for host := 1; host <= 2; host++ {
+			words := bed.On(host, "cat", "/proc/net/snmp")
+			text, err := exec.Command(words[0], words[1:]...).Output()
 			lines := regexp.MustCompile(`(?m)^Udp: .*`).FindAllString(string(text), -1)
 			if err != nil || len(lines) != 2 {
 				t.Fatalf("%v\n%s", err, text)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,29 +130,12 @@ func (p *process) finish(counters string) report {
 	return r
 }
 
-// hosts makes network namespaces, and returns the beginning of their names.
-func hosts(t *testing.T, n int) (script, bed string) {
-	t.Helper()
-	script = filepath.Join(harness.Root(), "scripts/hosts")
-	if os.Getuid() != 0 {
-		t.Skip("network namespaces need root")
-	}
-	made++
-	bed = fmt.Sprintf("x%x%c-", os.Getpid()%0x10000, 'a'+made)
-	if out, err := exec.Command(script, "up", bed, strconv.Itoa(n)).CombinedOutput(); err != nil {
-		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
-	}
-	t.Cleanup(func() { exec.Command(script, "down", bed).Run() }) //nolint:errcheck // what is left is seen by the next
-	return script, bed
-}
-
-var made rune // beds of this process
-
 // A scene is where a job runs, and where its enemy does.
 type scene struct {
 	job   harness.Command
-	enemy []string // before the enemy's program
-	at    string   // where the enemy can listen
+	enemy []string     // before the enemy's program
+	at    string       // where the enemy can listen
+	bed   *harness.Bed // nil: all is on this host
 }
 
 const ranks = 4
@@ -160,18 +144,19 @@ const ranks = 4
 func scenes(t *testing.T, test func(t *testing.T, s scene)) {
 	program := harness.Compile(t, "attack/target", []string{"testdata/target.c"})
 	t.Run("host", func(t *testing.T) {
-		test(t, scene{harness.Command{Args: harness.Spxrun(t, strconv.Itoa(ranks), program), Env: []string{"SPX_TRANSPORTS=tcp"}}, nil, "127.0.0.1"})
+		test(t, scene{harness.Command{Args: harness.Spxrun(t, strconv.Itoa(ranks), program), Env: []string{"SPX_TRANSPORTS=tcp"}}, nil, "127.0.0.1", nil})
 	})
 	for name, net := range map[string]struct{ iface, at string }{"network": {"10.77.0.0/24", "10.77.0.3"}, "ipv6": {"fd77::/64", "fd77::3"}} {
 		t.Run(name, func(t *testing.T) {
-			script, bed := hosts(t, 3)
+			bed := harness.NewBed(t, "x", 3, nil)
 			for i := 1; i <= 3 && name == "ipv6"; i++ {
-				if out, err := exec.Command("ip", "-n", fmt.Sprint(bed, i), "addr", "add", fmt.Sprintf("fd77::%d/64", i), "dev", "eth0", "nodad").CombinedOutput(); err != nil {
+				if out, err := exec.Command("ip", "-n", bed.Host(i), "addr", "add", fmt.Sprintf("fd77::%d/64", i), "dev", "eth0", "nodad").CombinedOutput(); err != nil {
 					t.Skipf("no IPv6 here: %v\n%s", err, out)
 				}
 			}
-			test(t, scene{harness.Command{Args: []string{script, "on", bed + "1", filepath.Join(harness.Build(t), "bin/spxrun"), "--rsh", script + " rsh", "--iface", net.iface,
-				"-host", bed + "1:2," + bed + "2:2", "-n", strconv.Itoa(ranks), program}, Env: []string{"SPX_SPIN=0", "SPX_TRANSPORTS=tcp"}}, []string{script, "on", bed + "3"}, net.at})
+			job := bed.On(1, filepath.Join(harness.Build(t), "bin/spxrun"), "--rsh", harness.HostsScript()+" rsh", "--iface", net.iface,
+				"-host", bed.Host(1)+":2,"+bed.Host(2)+":2", "-n", strconv.Itoa(ranks), program)
+			test(t, scene{harness.Command{Args: job, Env: []string{"SPX_SPIN=0", "SPX_TRANSPORTS=tcp"}}, bed.On(3), net.at, bed})
 		})
 	}
 }
@@ -190,6 +175,12 @@ func (s scene) begin(t *testing.T, log ...io.Writer) (p *process, list []target,
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i, of := range list {
+		if at, err := netip.ParseAddrPort(of.at); err == nil && s.bed != nil {
+			host := at.Addr().As16()
+			list[i].pid = s.bed.Outside(int(host[15]), of.pid)
+		}
+	}
 	return p, list, counters
 }
 
@@ -199,6 +190,9 @@ func (s scene) attack(t *testing.T, who string, list []target, knows ...string) 
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.bed != nil {
+		self = s.bed.Self()
 	}
 	words := append([]string{who}, knows...)
 	words = append(words, "of")

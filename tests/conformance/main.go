@@ -60,7 +60,7 @@ func main() {
 	flag.IntVar(&o.jobs, "j", 1, "lines at the same time, as long as their ranks are not more")
 	flag.IntVar(&o.repeat, "repeat", 1, "runs of each line")
 	flag.BoolVar(&o.cma, "cma", true, "whether processes may read each other's memory")
-	flag.IntVar(&o.hosts, "hosts", 0, "hosts to run on: network namespaces, which takes root; 0: this one alone")
+	flag.IntVar(&o.hosts, "hosts", 0, "hosts to run on: those of scripts/hosts, which takes root; 0: this one alone")
 	flag.StringVar(&o.transports, "transports", "", "how processes of a host talk, as in SPX_TRANSPORTS: tcp")
 	flag.BoolVar(&o.resume, "resume", false, "go on where a run that was interrupted stopped")
 	flag.DurationVar(&o.piece, "for", 0, "begin no line after this time: a piece, and -resume goes on; 0: until all are done")
@@ -122,7 +122,7 @@ func run(o options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	on, err := newHosts(root, o.hosts)
+	on, err := newHosts(root, o.hosts, spx, s.cache)
 	if err != nil {
 		return false, err
 	}

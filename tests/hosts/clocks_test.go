@@ -2,37 +2,37 @@ package hosts
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
 // A day, in seconds: host I's clock is I days ahead of the first's, counted from 0.
 const day = 86400
 
-// timesApart gives each host but the first a clock of its own (a time namespace), which began days before the others: as hosts have that were started on different days.
-// What a job keeps by clocks (limits, heartbeats, timelines) must not take another host's time for its own.
-func (b *bed) timesApart(t *testing.T) {
+// newApart makes hosts that were started on different days: each has a monotonic clock of its own (a time namespace). What a job keeps by clocks (limits, heartbeats,
+// timelines) must not take another host's time for its own.
+func newApart(t *testing.T, n int) *bed {
 	t.Helper()
 	if out, err := exec.Command("unshare", "-T", "--monotonic", "1", "true").CombinedOutput(); err != nil {
 		t.Skipf("no time namespaces here: %v\n%s", err, out)
 	}
-	name := filepath.Join(t.TempDir(), "rsh")
-	text := fmt.Sprintf(`days=$((${1##*[!0-9]} - 1))
-exec unshare -T --monotonic $((days * %[1]d)) --boottime $((days * %[1]d)) %[2]s rsh "$@"
-`, day, script())
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	b.rsh = "sh " + name
+	return newBed(t, n, fmt.Sprint("HOSTS_AHEAD=", day))
 }
 
 // Hosts whose clocks are days apart run programs as others do, survive a death, and their timelines are on one clock.
 func TestClocksDiffer(t *testing.T) {
-	b := newBed(t, 3)
-	b.timesApart(t)
+	b := newApart(t, 3)
 	tl := b.traced(t, 0, "ring", "3", "100000")
 	b.compared(t, tl, func(i int) float64 { return float64(i * day) })
 	b.programs(t, "ckpt/host", "coll/shared", "ft/recover", "rma/basics", "spawn/basic")
+}
+
+// A host falls silent where each has a clock of its own: the others notice in time, and its processes end.
+func TestClocksDifferInSilence(t *testing.T) {
+	b := newApart(t, 4)
+	r := b.start(t, 4)
+	b.ip(unplug(3))
+	r.recovered(3)
+	r.ends(0, "host "+b.host(3)+" is lost, with its processes: nothing was heard of it for ")
+	b.deserted(t, 1, 2, 3, 4)
 }

@@ -1,4 +1,4 @@
-// Package hosts runs jobs of several hosts: network namespaces that scripts/hosts makes, with names of their own. Skipped where that is not allowed.
+// Package hosts runs jobs of several hosts: those of scripts/hosts, which share no processes, temporary files or names. Skipped where they cannot be made.
 package hosts
 
 import (
@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,62 +16,43 @@ import (
 	"libspx/tests/harness"
 )
 
-func script() string { return filepath.Join(harness.Root(), "scripts/hosts") }
+func script() string { return harness.HostsScript() }
 
 // A bed is a set of hosts.
 type bed struct {
+	*harness.Bed
 	t    testing.TB
-	name string
-	n    int
 	env  []string // of programs, beside what their lines say
 	rsh  string   // what reaches the other hosts
+	wrap []string // what stands before programs of tests/c
 	full bool     // programs of tests/c: consecutive ranks are on one host, not dealt out to the hosts in turn
 
 	servers []int // of remote shells, which are no part of a job
 }
 
-var beds int // so far
-
-// aBed has a name of its own, which begins with a letter for its kind.
-func aBed(t testing.TB, n int, kind string) *bed {
-	beds++
-	return &bed{t: t, n: n, rsh: script() + " rsh", name: fmt.Sprintf("%s%x%c-", kind, os.Getpid()%0x1000000, 'a'+beds%26)}
-}
-
 // newBed makes n hosts, which go with the test.
-func newBed(t testing.TB, n int) *bed {
+func newBed(t testing.TB, n int, env ...string) *bed {
 	t.Helper()
-	return newBedBy(t, n, func(name string) []string { return []string{"up", name} })
+	return newBedBy(t, n, nil, env...)
 }
 
-// newBedBy makes them by the words of scripts/hosts, behind which their number stands.
-func newBedBy(t testing.TB, n int, words func(name string) []string) *bed {
+// newBedBy makes them by these words of scripts/hosts.
+func newBedBy(t testing.TB, n int, words func(name string) []string, env ...string) *bed {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("network namespaces need root")
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("there is no ip (Debian: iproute2)")
-	}
-	b := aBed(t, n, "s")
-	cmd := exec.Command(script(), append(words(b.name), fmt.Sprint(n))...)
-	cmd.Env = linksEnv()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Skipf("namespaces cannot be made here: %v\n%s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command(script(), "down", b.name).CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
-	})
-	return b
+	return &bed{Bed: harness.NewBed(t, "s", n, words, env...), t: t, rsh: script() + " rsh"}
 }
 
-// linksEnv is for scripts/hosts: what it starts in the background ends with this process.
-func linksEnv() []string { return append(os.Environ(), fmt.Sprintf("LINKS_OWNER=%d", os.Getpid())) }
+func (b *bed) host(n int) string { return b.Host(n) }
 
-func (b *bed) host(n int) string { return fmt.Sprintf("%s%d", b.name, n) }
+// script makes a remote shell of lines for the shell: $hosts is scripts/hosts.
+func (b *bed) script(t testing.TB, lines string) (rsh string) {
+	t.Helper()
+	name := filepath.Join(b.Dir(), "rsh")
+	if err := os.WriteFile(name, []byte("hosts="+script()+"\n"+lines+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return "sh " + name
+}
 
 // list is the argument of -host: how many ranks on host 1, 2 ...
 func (b *bed) list(slots ...int) string {
@@ -88,10 +68,17 @@ func (b *bed) list(slots ...int) string {
 // spxrun is a command line that starts spxrun on host 1. There are more ranks than processors, which hosts with one rank each cannot know.
 func (b *bed) spxrun(args ...string) harness.Command {
 	b.t.Helper()
-	words := append([]string{script(), "on", b.host(1), filepath.Join(harness.Build(b.t), "bin/spxrun"), "--rsh", b.rsh}, args...)
+	words := append(b.On(1, filepath.Join(harness.Build(b.t), "bin/spxrun"), "--rsh", b.rsh), args...)
 	return harness.Command{Args: words, Env: []string{"SPX_SPIN=0", "SPX_RSH=" + b.rsh}}
 }
 
+// ran is what came of spxrun with these arguments.
+func (b *bed) ran(args ...string) harness.Outcome {
+	b.t.Helper()
+	return harness.Run(b.t, b.spxrun(args...))
+}
+
+// program is one of testdata.
 func program(t testing.TB, name string) string {
 	t.Helper()
 	return harness.Compile(t, "hosts/"+name, []string{filepath.Join(harness.Root(), "tests/hosts/testdata", name+".c")})
@@ -234,20 +221,18 @@ func TestNothingStays(t *testing.T) {
 
 // find lists the processes on the hosts whose command, or its first argument, has that name; all for an empty one.
 func (b *bed) find(name string) (out []int) {
-	for n := 1; n <= 16; n++ {
+	for n := 1; n <= b.N; n++ {
 		out = append(out, b.findOn(n, name)...)
 	}
 	return out
 }
 
-// findOn does so for one host, which need not exist.
+// findOn does so for one host.
 func (b *bed) findOn(n int, name string) (out []int) {
-	pids, _ := exec.Command("ip", "netns", "pids", b.host(n)).Output()
-	for _, word := range strings.Fields(string(pids)) {
-		line, _ := os.ReadFile("/proc/" + word + "/cmdline")
+	for _, pid := range b.Pids(n) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		words := append(strings.Split(string(line), "\x00"), "", "")
-		pid, err := strconv.Atoi(word)
-		if err == nil && !slices.Contains(b.servers, pid) && (name == "" || filepath.Base(words[0]) == name && words[1] != "spx-host-agent" || words[1] == name) {
+		if !slices.Contains(b.servers, pid) && (name == "" || filepath.Base(words[0]) == name && words[1] != "spx-host-agent" || words[1] == name) {
 			out = append(out, pid)
 		}
 	}
@@ -311,9 +296,9 @@ func TestMulticastsOfNeighbours(t *testing.T) {
 
 // slots of each host for n ranks of a program.
 func (b *bed) slots(n int) (out []int) {
-	for range b.n {
+	for range b.N {
 		if b.full {
-			out = append(out, (n+b.n-1)/b.n)
+			out = append(out, (n+b.N-1)/b.N)
 		} else {
 			out = append(out, 1)
 		}
@@ -393,8 +378,8 @@ func (b *bed) program(t *testing.T, file string) {
 			t.Run(fmt.Sprintf("%s,line%d,n=%d", strings.ReplaceAll(name, "/", "-"), i+1, n), func(t *testing.T) {
 				program := harness.Compile(t, "c/"+name, []string{file}, lines[0].CFlags...)
 				args := append([]string{"-host", b.list(b.slots(n)...)}, line.Spxrun...)
-				c := b.spxrun(append(append(args, "-n", fmt.Sprint(n), program), line.Args...)...)
-				c.Env, c.Limit, c.Stdin, c.Dir = append(append(c.Env, b.env...), line.Env...), line.Limit, line.Stdin, t.TempDir()
+				c := b.spxrun(append(append(args, "-n", fmt.Sprint(n)), append(append(b.wrap[:len(b.wrap):len(b.wrap)], program), line.Args...)...)...)
+				c.Env, c.Limit, c.Stdin, c.Dir = append(append(c.Env, b.env...), line.Env...), line.Limit, line.Stdin, b.Dir()
 				o := harness.Run(t, c)
 				if why := line.Check(o); why != "" {
 					t.Errorf("%s\n%s--- again: go test ./tests/hosts -count=1 -run '%s'", why, o.Text(), t.Name())

@@ -3,6 +3,7 @@ package hosts
 import (
 	"net/netip"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,20 +13,20 @@ import (
 // newSix makes n hosts that have IPv6 addresses alone.
 func newSix(t testing.TB, n int) *bed {
 	t.Helper()
-	return newBedBy(t, n, func(name string) []string { return []string{"six", name} })
+	return newBedBy(t, n, func(name string) []string { return []string{"six", name, strconv.Itoa(n)} })
 }
 
 // newTwo makes n hosts with two networks: eth0 is slow, data0 fast.
 func newTwo(t testing.TB, n int) *bed {
 	t.Helper()
-	return newBedBy(t, n, func(name string) []string { return []string{"two", name, program(t, "links")} })
+	return newBedBy(t, n, func(name string) []string { return []string{"two", name, program(t, "links"), strconv.Itoa(n)} })
 }
 
 // ipOn runs ip(8) in a host's namespace; where is a number, or "sw".
 func (b *bed) ipOn(where string, args ...string) {
 	b.t.Helper()
-	if out, err := exec.Command("ip", append([]string{"-n", b.name + where}, args...)...).CombinedOutput(); err != nil {
-		b.t.Fatalf("ip %s on %s: %v\n%s", strings.Join(args, " "), b.name+where, err, out)
+	if out, err := exec.Command("ip", append([]string{"-n", b.Name + where}, args...)...).CombinedOutput(); err != nil {
+		b.t.Fatalf("ip %s on %s: %v\n%s", strings.Join(args, " "), b.Name+where, err, out)
 	}
 }
 
@@ -145,7 +146,7 @@ func TestRouter(t *testing.T) {
 	b.ipOn("sw", "link", "set", "data3", "master", "br2")
 	b.ipOn("sw", "addr", "add", "10.78.0.254/24", "dev", "br1")
 	b.ipOn("sw", "addr", "add", "10.79.0.254/24", "dev", "br2")
-	if out, err := exec.Command("ip", "netns", "exec", b.name+"sw", "sysctl", "-qw", "net.ipv4.ip_forward=1").CombinedOutput(); err != nil {
+	if out, err := exec.Command("ip", "netns", "exec", b.Name+"sw", "sysctl", "-qw", "net.ipv4.ip_forward=1").CombinedOutput(); err != nil {
 		t.Skipf("%v\n%s", err, out)
 	}
 	b.ipOn("3", "addr", "flush", "dev", "data0")

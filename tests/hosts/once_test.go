@@ -17,6 +17,7 @@ import (
 // What agents of several hosts have to say alike is said once: here, that their limits forbid core files.
 func TestOnceByAgents(t *testing.T) {
 	b := newBed(t, 3)
+	b.rsh = b.script(t, `exec "$hosts" rsh "$1" "ulimit -H -c 0; $2"`)
 	c := b.spxrun("--cores", t.TempDir(), "-host", b.list(1, 1, 1), "-n", "3", program(t, "where"))
 	c.Args = append([]string{"sh", "-c", `ulimit -H -c 0; exec "$0" "$@"`}, c.Args...)
 	o := harness.Run(t, c)

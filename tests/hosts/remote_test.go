@@ -178,10 +178,7 @@ func serveOne(c net.Conn) {
 // remotely has jobs reach their hosts over the network: what the returned words are to spxrun's --rsh.
 func (b *bed) remotely(n int) string {
 	b.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	self := b.Self()
 	for i := len(b.servers) + 2; i <= n; i++ {
 		cmd := exec.Command(script(), "on", b.host(i), self, "serve")
 		out, err := cmd.StdoutPipe()
@@ -191,7 +188,6 @@ func (b *bed) remotely(n int) string {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		b.servers = append(b.servers, cmd.Process.Pid)
 		b.t.Cleanup(func() {
 			cmd.Process.Kill() //nolint:errcheck // the hosts may have gone before
 			cmd.Wait()         //nolint:errcheck // killed
@@ -199,6 +195,7 @@ func (b *bed) remotely(n int) string {
 		if line, _ := bufio.NewReader(out).ReadString('\n'); line != "serving\n" {
 			b.t.Fatalf("host %d: %s", i, line)
 		}
+		b.servers = append(b.servers, b.Pids(i)...)
 	}
 	return self + " remote"
 }

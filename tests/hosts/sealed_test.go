@@ -50,11 +50,7 @@ func listen() error {
 // overheard runs the program on two hosts while somebody listens at the switch.
 func overheard(t *testing.T, b *bed, env ...string) (bytesSeen, found int) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ear := exec.Command("ip", "netns", "exec", b.name+"sw", self, "listen")
+	ear := exec.Command("ip", "netns", "exec", b.Name+"sw", b.Self(), "listen")
 	in, err := ear.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -124,7 +124,7 @@ func clock() time.Duration {
 // ip runs commands of ip(8) in the namespace of the hosts' switch.
 func (b *bed) ip(commands ...string) {
 	b.t.Helper()
-	cmd := exec.Command("ip", "-n", b.name+"sw", "-batch", "-")
+	cmd := exec.Command("ip", "-n", b.Name+"sw", "-batch", "-")
 	cmd.Stdin = strings.NewReader(strings.Join(commands, "\n"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.t.Fatalf("%v\n%s", err, out)

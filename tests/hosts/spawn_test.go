@@ -2,7 +2,6 @@ package hosts
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -75,12 +74,8 @@ func TestSpawnFails(t *testing.T) {
 // hiding is a command that starts agents as scripts/hosts rsh does, but covers a folder on host 3.
 func (b *bed) hiding(t *testing.T, dir string) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "rsh")
-	text := fmt.Sprintf("[ $1 = %s ] || exec %s rsh \"$@\"\nexec %s rsh $1 \"mount -t tmpfs none '%s' && $2\"\n", b.host(3), script(), script(), dir)
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return "sh " + name
+	return b.script(t, fmt.Sprintf(`[ $1 = %s ] || exec "$hosts" rsh "$@"
+exec "$hosts" rsh $1 "mount -t tmpfs none '%s' && $2"`, b.host(3), dir))
 }
 
 // The agent of a host is killed while its new processes are in MPI_Init, or before: no parent hangs.

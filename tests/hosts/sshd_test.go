@@ -76,7 +76,8 @@ func (s *secured) write(name string, lines ...string) {
 // serve starts the server of a host, and waits until it listens.
 func (s *secured) serve(n int) {
 	s.t.Helper()
-	cmd := exec.Command(script(), "on", s.host(n), "unshare", "-m", "sh", filepath.Join(s.dir, s.host(n)+".run"))
+	words := s.On(n, "sh", filepath.Join(s.dir, s.host(n)+".run"))
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	said, err := cmd.StderrPipe()
 	if err == nil {
@@ -85,7 +86,6 @@ func (s *secured) serve(n int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.servers = append(s.servers, cmd.Process.Pid)
 	s.t.Cleanup(func() {
 		cmd.Process.Kill() //nolint:errcheck // it has ended then
 		cmd.Wait()         //nolint:errcheck // it was killed
@@ -95,6 +95,7 @@ func (s *secured) serve(n int) {
 	from := bufio.NewScanner(said)
 	for from.Scan() {
 		if strings.HasPrefix(from.Text(), "Server listening on") {
+			s.servers = append(s.servers, s.Pids(n)...)
 			go func() {
 				for from.Scan() { // it must not wait for a reader
 				}
@@ -109,7 +110,7 @@ func (s *secured) serve(n int) {
 func (s *secured) job(config []string, args ...string) harness.Outcome {
 	s.t.Helper()
 	s.write("config", append(config, "Host *", "IdentityFile DIR/user", "IdentitiesOnly yes", "UserKnownHostsFile DIR/known", "GlobalKnownHostsFile none")...)
-	for i := 2; i <= s.n; i++ {
+	for i := 2; i <= s.N; i++ {
 		f, err := os.OpenFile(filepath.Join(s.dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			s.t.Fatal(err)

@@ -63,13 +63,6 @@ func newNetwork(t *testing.T, seed uint64) (*bed, *topo.Tree) {
 // newLinked makes hosts, each on the switch that `of` says, and links between switches, which carry so many Mbit/s and take so many microseconds.
 func newLinked(t *testing.T, of []int, links [][2]int, mbit, us int) *bed {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("network namespaces need root")
-	}
-	program := filepath.Join(t.TempDir(), "links")
-	if out, err := exec.Command("cc", "-O2", "-o", program, filepath.Join(harness.Root(), "tests/hosts/testdata/links.c")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	var switches, pairs []string
 	for _, s := range of {
 		switches = append(switches, strconv.Itoa(s))
@@ -77,19 +70,9 @@ func newLinked(t *testing.T, of []int, links [][2]int, mbit, us int) *bed {
 	for _, l := range links {
 		pairs = append(pairs, fmt.Sprintf("%d-%d", l[0], l[1]))
 	}
-	b := aBed(t, len(of), "n")
-	cmd := exec.Command(script(), "net", b.name, program, strconv.Itoa(mbit), strconv.Itoa(us), strings.Join(switches, " "), strings.Join(pairs, " "))
-	cmd.Env = linksEnv()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Skipf("such a network cannot be made here (it takes ip, tc and /dev/net/tun): %v\n%s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command(script(), "down", b.name).CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	return newBedBy(t, len(of), func(name string) []string {
+		return []string{"net", name, program(t, "links"), strconv.Itoa(mbit), strconv.Itoa(us), strings.Join(switches, " "), strings.Join(pairs, " ")}
 	})
-	return b
 }
 
 // topology runs spxctl topology on host 1.
@@ -153,7 +136,7 @@ func TestTopologyIsFound(t *testing.T) {
 			b, truth := newNetwork(t, uint64(seed))
 			for try := 1; ; try++ {
 				idle := idleTime()
-				got := b.measured(t.TempDir(), "--host", b.names(8))
+				got := b.measured(b.Dir(), "--host", b.names(8))
 				rest := idle()
 				diff := cmp.Diff(truth.Splits(), got.splits(b))
 				if diff != "" && rest < 0.5 && try < 5 {
@@ -215,7 +198,7 @@ func TestTopologyIsKept(t *testing.T) {
 		t.Errorf("as a tree: %s", o.Text())
 	}
 	picture, err := os.ReadFile(svg)
-	if err != nil || bytes.Count(picture, []byte("<rect")) != truth.N+1 || bytes.Count(picture, []byte(b.name)) != 8 || bytes.Count(picture, []byte("<path")) != len(truth.Links) {
+	if err != nil || bytes.Count(picture, []byte("<rect")) != truth.N+1 || bytes.Count(picture, []byte(b.Name)) != 8 || bytes.Count(picture, []byte("<path")) != len(truth.Links) {
 		t.Errorf("the picture (%v) is\n%s", err, picture)
 	}
 }
@@ -240,11 +223,7 @@ func TestTopologyForAJob(t *testing.T) {
 	if o := b.topology(cache); o.Status != 1 {
 		t.Errorf("what is not complete was kept: %s", o.Text())
 	}
-	slurm := filepath.Join(cache, "slurm")
-	text := fmt.Sprintf("#!/bin/sh\nSLURM_TOPOLOGY_ADDR=top.leaf$((${#1} %% 2)).$1 SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node exec %s rsh \"$@\"\n", script())
-	if err := os.WriteFile(slurm, []byte(text), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	slurm := b.script(t, `exec "$hosts" rsh "$1" "export SLURM_TOPOLOGY_ADDR=top.leaf$((${#1} % 2)).$1 SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node; $2"`)
 	o := b.topology(cache, "--host", b.host(2)+","+b.host(3), "--rsh", slurm)
 	if o.Status != 0 || !strings.Contains(o.Stdout, "told by Slurm") || strings.Count(o.Stdout, "switch ") != 1 {
 		t.Errorf("Slurm's switches: %s", o.Text())
@@ -254,7 +233,7 @@ func TestTopologyForAJob(t *testing.T) {
 // crossed is how many bytes the links between switches have carried since they were made, by link.
 func (b *bed) crossed() map[string]int64 {
 	b.t.Helper()
-	out, err := exec.Command("ip", "-n", b.name+"sw", "-j", "-s", "link").Output()
+	out, err := exec.Command("ip", "-n", b.Name+"sw", "-j", "-s", "link").Output()
 	var links []struct {
 		Name  string `json:"ifname"`
 		Stats struct {

@@ -24,10 +24,9 @@ func (b *bed) traced(t *testing.T, status int, name string, args ...string) (tl 
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name+".json")
 	program := harness.Compile(t, "trace/"+name, []string{filepath.Join(harness.Root(), "tests/trace/programs", name+".c")}, "-g")
-	c, made := harness.OwnFiles(t, b.spxrun(append([]string{"-host", b.list(1, 1, 1), "--trace", file, "-n", "3", program}, args...)...))
-	o := harness.Run(t, c)
+	o := harness.Run(t, b.spxrun(append([]string{"-host", b.list(1, 1, 1), "--trace", file, "-n", "3", program}, args...)...))
 	check(t, o, status, nil)
-	if left := made(); len(left) > 0 {
+	if left := b.Left(); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	text, err := os.ReadFile(file)

@@ -43,11 +43,8 @@ func greet() error {
 // greeter is such a program on a host of the bed.
 func (b *bed) greeter(n int) {
 	b.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	cmd := exec.Command("ip", "netns", "exec", b.host(n), self, "greet")
+	words := b.On(n, b.Self(), "greet")
+	cmd := exec.Command(words[0], words[1:]...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		b.t.Fatal(err)

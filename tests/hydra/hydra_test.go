@@ -186,17 +186,13 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// Hydra starts its proxies on hosts that are network namespaces.
+// Hydra starts its proxies on the hosts of scripts/hosts.
 func TestHosts(t *testing.T) {
-	hydra, script := mpiexec(t), filepath.Join(harness.Root(), "scripts/hosts")
-	harness.NeedNamespaces(t)
-	bed := fmt.Sprintf("y%x-", os.Getpid()%0x100000)
-	if out, err := exec.Command(script, "up", bed, "2").CombinedOutput(); err != nil {
-		t.Fatalf("the hosts: %v\n%s", err, out)
-	}
-	t.Cleanup(func() { exec.Command(script, "down", bed).Run() })
+	hydra, script, made := mpiexec(t), harness.HostsScript(), harness.NewBed(t, "y", 2, nil)
+	bed := made.Name
 	rsh := filepath.Join(t.TempDir(), "rsh")
-	text := fmt.Sprintf("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec %s rsh \"$host\" \"$*\"\n", script)
+	// Hydra may be unpacked, and not installed: its proxies find their libraries by this variable.
+	text := fmt.Sprintf("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec %s rsh \"$host\" \"LD_LIBRARY_PATH='$LD_LIBRARY_PATH' $*\"\n", script)
 	if err := os.WriteFile(rsh, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -124,15 +124,10 @@ func TestPRRTE(t *testing.T) {
 	})
 }
 
-// TestHosts: prterun, and a machine of prte, start their daemons on hosts that are network namespaces.
+// TestHosts: prterun, and a machine of prte, start their daemons on the hosts of scripts/hosts.
 func TestHosts(t *testing.T) {
 	need(t)
-	harness.NeedNamespaces(t)
-	hosts, bed := filepath.Join(harness.Root(), "scripts/hosts"), fmt.Sprintf("q%x-", os.Getpid()%0x100000)
-	if out, err := exec.Command(hosts, "up", bed, "2").CombinedOutput(); err != nil {
-		t.Fatalf("the hosts: %v\n%s", err, out)
-	}
-	t.Cleanup(func() { exec.Command(hosts, "down", bed).Run() }) //nolint:errcheck // nothing can be done then
+	bed := harness.NewBed(t, "q", 2, nil).Name
 	words := func(launcher, n string, words ...string) []string {
 		return append([]string{peers(), "run", launcher, "-e", "SPX_SPIN=0", "-o", "-x SPX_TEST_MARK -x SPX_SPIN", "-H", bed + ":2", "-n", n}, words...)
 	}

@@ -51,7 +51,9 @@ func newCell(t *testing.T) *cell {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("timeout", "90", script(), "up", dir, c.name, "2").CombinedOutput(); err != nil {
+	up := exec.Command("timeout", "90", script(), "up", dir, c.name, "2")
+	up.Env = harness.HostsEnv(t)
+	if out, err := up.CombinedOutput(); err != nil {
 		t.Fatalf("Grid Engine does not start: %v\n%s", err, out)
 	}
 	return c

@@ -40,8 +40,9 @@ func newCluster(t *testing.T) *cluster {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("timeout", "90", script(), "up", dir, c.name, "2").CombinedOutput()
-	if err != nil {
+	up := exec.Command("timeout", "90", script(), "up", dir, c.name, "2")
+	up.Env = harness.HostsEnv(t)
+	if out, err := up.CombinedOutput(); err != nil {
 		t.Fatalf("Slurm is installed, but does not start: %v\n%s", err, out)
 	}
 	return c

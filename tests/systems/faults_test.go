@@ -3,7 +3,6 @@ package systems
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -68,17 +67,7 @@ func TestFaultsOfHosts(t *testing.T) {
 					t.Errorf("%q in\n%s", not, o.Text())
 				}
 			}
-			for i := range 4 {
-				for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-					out, err := exec.Command("ip", "netns", "pids", on.name(i)).Output()
-					if err == nil && len(strings.Fields(string(out))) == 0 {
-						break
-					}
-					if time.Now().After(until) {
-						t.Fatalf("on host %d: %v %s", i+1, err, out)
-					}
-				}
-			}
+			on.empty(t)
 			t.Logf("%v; %s", time.Since(began).Round(time.Millisecond), strings.Join(regexp.MustCompile(`takeover .* ms`).FindAllString(o.Stdout, -1), ", "))
 		})
 	}

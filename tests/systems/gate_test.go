@@ -26,6 +26,7 @@ import (
 
 // crew is who has which rank of the radar, as its programs tell.
 type crew struct {
+	here   func(stage string, pid int) int // the number that a process of a stage has on this host
 	mu     sync.Mutex
 	at     map[string]int           // process by stage and rank
 	killed map[string]time.Duration // CLOCK_MONOTONIC
@@ -78,8 +79,9 @@ func (c *crew) names() (names []string) {
 func (c *crew) kill(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	pid := c.here(stage(name), c.at[name])
 	c.killed[name] = monotonic()
-	return syscall.Kill(c.at[name], syscall.SIGKILL) == nil
+	return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
 }
 
 // flight is a system with standbys that runs, and whose programs tell who has which rank.
@@ -93,8 +95,9 @@ type flight struct {
 	status     []string // the command that tells who the masters are
 }
 
-// testHosts are network namespaces; nil: all runs on this host.
+// testHosts are hosts of scripts/hosts; nil: all runs on this host.
 type testHosts struct {
+	*harness.Bed
 	t              *testing.T
 	script, prefix string
 	n              int
@@ -102,17 +105,23 @@ type testHosts struct {
 
 func newHosts(t *testing.T, n int) *testHosts {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root makes network namespaces")
-	}
-	beds++
-	h := &testHosts{t: t, script: filepath.Join(harness.Root(), "scripts/hosts"), prefix: fmt.Sprintf("g%x%c-", os.Getpid()%0x1000000, 'a'+beds%26), n: n}
-	t.Cleanup(func() { _ = exec.Command(h.script, "down", h.prefix).Run() })
-	h.run(h.script, "up", h.prefix, strconv.Itoa(n))
-	return h
+	b := harness.NewBed(t, "g", n, nil)
+	return &testHosts{Bed: b, t: t, script: harness.HostsScript(), prefix: b.Name, n: n}
 }
 
-var beds int // so far
+// here is the number that a process of a host, by its name, has on this one; 0: it has ended.
+func (h *testHosts) here(host string, pid int) int {
+	if h == nil {
+		return pid
+	}
+	for i := range h.n {
+		if h.name(i) == host {
+			return h.Outside(i+1, pid)
+		}
+	}
+	h.t.Fatalf("there is no host %q", host)
+	return 0
+}
 
 func (h *testHosts) run(args ...string) {
 	h.t.Helper()
@@ -122,6 +131,22 @@ func (h *testHosts) run(args ...string) {
 }
 
 func (h *testHosts) name(i int) string { return h.prefix + strconv.Itoa(i%h.n+1) }
+
+// empty waits until nothing runs on the hosts.
+func (h *testHosts) empty(t *testing.T) {
+	t.Helper()
+	if h == nil {
+		return
+	}
+	for i := range h.n {
+		for until := time.Now().Add(10 * time.Second); len(h.Pids(i+1)) > 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Errorf("on host %d there are still the processes %v", i+1, h.Pids(i+1))
+				return
+			}
+		}
+	}
+}
 
 // cut takes a host off the network for a while: its port of the switch lets nothing through (state 0), and then everything again (3).
 func (h *testHosts) cut(i int, pause time.Duration) error {
@@ -142,7 +167,7 @@ func gateName() string { return fmt.Sprintf("gate%d", os.Getpid()) }
 // launch starts a system in a folder, where its file is written to.
 func launch(t *testing.T, dir, text string, limit int, on *testHosts) *flight {
 	t.Helper()
-	f := &flight{hosts: on, crew: crew{at: map[string]int{}, killed: map[string]time.Duration{}}, dir: dir, mark: harness.Mark(t), ended: make(chan struct{})}
+	f := &flight{hosts: on, crew: crew{here: func(_ string, pid int) int { return pid }, at: map[string]int{}, killed: map[string]time.Duration{}}, dir: dir, mark: harness.Mark(t), ended: make(chan struct{})}
 	if err := os.WriteFile(filepath.Join(dir, "gate.toml"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -180,6 +205,8 @@ func (f *flight) wait(t *testing.T, words string) {
 	}
 }
 
+var stages = []string{"input", "compress", "doppler", "detect"}
+
 // takeOff starts examples/radar/standby.toml with so many frames, one every 20 ms, standbys for each stage, and I/O processes that are started again, and computes what is to come of it.
 // With hosts each stage is on another one.
 func takeOff(t *testing.T, frames, standbys, limit int, on *testHosts) *flight {
@@ -192,12 +219,16 @@ func takeOff(t *testing.T, frames, standbys, limit int, on *testHosts) *flight {
 	within(t, 50*time.Second+time.Duration(frames)*10*time.Millisecond, dir, "./alone", strconv.Itoa(frames), "expected.txt", "expected.png")
 	file := strings.NewReplacer(`args = ["200"]`, fmt.Sprintf(`args = ["%d", "20"]`, frames), "standbys = 2", fmt.Sprintf("standbys = %d", standbys),
 		`iop = "degrade"`, "iop = \"restart\"\nrestarts = 1000").Replace(string(text))
-	for i, c := range []string{"input", "compress", "doppler", "detect"} {
+	for i, c := range stages {
 		if on != nil {
 			file = strings.Replace(file, fmt.Sprintf("name = %q\n", c), fmt.Sprintf("name = %q\nhosts = [\"%s:%d\"]\n", c, on.name(i), 2+standbys), 1)
 		}
 	}
-	return launch(t, dir, fmt.Sprintf("[system]\nname = %q\n", gateName())+file, limit, on)
+	f := launch(t, dir, fmt.Sprintf("[system]\nname = %q\n", gateName())+file, limit, on)
+	if on != nil {
+		f.here = func(stage string, pid int) int { return on.here(on.name(slices.Index(stages, stage)), pid) }
+	}
+	return f
 }
 
 // land waits for the end, and looks at what came of it: complete, in order, nothing twice.
@@ -264,7 +295,7 @@ func TestRadarLosesEachRank(t *testing.T) {
 				t.Setenv("SPX_HEARTBEAT_LIMIT", "10000") // beside other tests it takes up to a second until a host is back
 			}
 			f := takeOff(t, frames, 2, 40, on)
-			for i, stage := range []string{"input", "compress", "doppler", "detect"} {
+			for i, stage := range stages {
 				for _, rank := range []string{"0", "1"} {
 					name, before := stage+" "+rank, f.size("report.txt")
 					f.until(func() bool {
@@ -390,6 +421,7 @@ func storm(t *testing.T, seconds int, seed int64, on *testHosts) {
 	if left := harness.Marked(f.mark, ""); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
+	on.empty(t)
 	t.Logf("%d frames; %v; %s", frames, h, f.times())
 }
 
@@ -457,9 +489,12 @@ func (f *flight) killMaster(t *testing.T, cluster int) bool {
 		}
 		return false
 	}
-	pid := about.System.MasterPid
+	host, pid := about.System.Master, about.System.MasterPid
 	if cluster >= 0 {
-		pid = about.System.Parts[cluster].MasterPid
+		host, pid = about.System.Parts[cluster].Master, about.System.Parts[cluster].MasterPid
+	}
+	if pid > 0 {
+		pid = f.hosts.here(host, pid)
 	}
 	return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
 }

@@ -2,10 +2,10 @@ package systems
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,7 +98,7 @@ args = ["--route", "spread", "--to", "all"]
 			t.Fatalf("the system's master is %q", master)
 		}
 		gone[cluster] = true
-		killAgent(t, master)
+		hosts.killAgent(t, master)
 		took := status(10*time.Second, "the death of "+master, func(s *service.System) bool {
 			return s.Master != "" && s.Master != master && s.Term > term && s.Parts[cluster].State == "gone" && s.Parts[cluster].Alive == 0
 		})
@@ -114,25 +114,18 @@ args = ["--route", "spread", "--to", "all"]
 	if strings.Contains(r.text(), "no master of the system") {
 		t.Error("the masters have not decided")
 	}
-	for i := 1; i <= 4; i++ {
-		if left, _ := exec.Command("ip", "netns", "pids", host(i)).Output(); len(left) > 0 {
-			t.Errorf("host %d: processes %q are left", i, left)
-		}
-	}
+	hosts.empty(t)
 }
 
 // killAgent kills the agent of a host.
-func killAgent(t *testing.T, host string) {
+func (h *testHosts) killAgent(t *testing.T, host string) {
 	t.Helper()
-	pids, err := exec.Command("ip", "netns", "pids", host).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range strings.Fields(string(pids)) {
-		pid, _ := strconv.Atoi(text)
-		if comm, _ := os.ReadFile("/proc/" + text + "/comm"); strings.TrimSpace(string(comm)) == service.AgentName {
-			syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it was there
-			return
+	for i := range h.n {
+		for _, pid := range h.Pids(i + 1) {
+			if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); h.name(i) == host && strings.TrimSpace(string(comm)) == service.AgentName {
+				syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it was there
+				return
+			}
 		}
 	}
 	t.Fatalf("host %s has no agent", host)

@@ -1,6 +1,7 @@
 /* links.c - links between switches that take time: frames that come out of one tap go into the other one of its pair, later.
  *   links MICROSECONDS TAP TAP [TAP TAP ...]
  * With LINKS_MBIT in the environment the taps say that they have that speed.
+ * With LINKS_LOSS so many of a thousand frames are lost, each way; LINKS_SEED chooses which.
  * With LINKS_OWNER it ends some time after the process with that id.
  * Makes the taps in the network namespace in which it runs. When they are there it goes on in the background, until it is killed or a tap is gone. */
 #define _GNU_SOURCE
@@ -33,6 +34,22 @@ typedef struct {
 static int taps[MOST];
 static frame *queue[MOST]; /* of what came out of a tap */
 static unsigned first[MOST], last[MOST];
+
+static uint64_t loss, chance; /* of 1000; the state of a generator (xorshift) */
+
+static int is_lost(void)
+{
+  chance ^= chance << 13;
+  chance ^= chance >> 7;
+  chance ^= chance << 17;
+  return chance % 1000 < loss;
+}
+
+static uint64_t number(const char *name, uint64_t preset)
+{
+  const char *text = getenv(name);
+  return text && *text ? strtoull(text, NULL, 10) : preset;
+}
 
 static uint64_t now_us(void)
 {
@@ -78,7 +95,7 @@ static void take(int i, uint64_t delay)
     f->len = (int)read(taps[i], f->data, sizeof f->data);
     if (f->len <= 0) return;
     f->due = now_us() + delay;
-    if (f != &lost) last[i]++;
+    if (f != &lost && !is_lost()) last[i]++;
   }
 }
 
@@ -97,7 +114,9 @@ int main(int argc, char **argv)
     if (!queue[i]) return 1;
     p[i] = (struct pollfd){.fd = taps[i], .events = POLLIN};
   }
-  pid_t owner = getenv("LINKS_OWNER") ? atoi(getenv("LINKS_OWNER")) : 0;
+  loss = number("LINKS_LOSS", 0);
+  chance = number("LINKS_SEED", 0) + 0x9e3779b97f4a7c15;
+  pid_t owner = (pid_t)number("LINKS_OWNER", 0);
   if (daemon(0, 0) != 0) return 1;
   for (uint64_t looked = 0;;) {
     uint64_t now = now_us(), next = UINT64_MAX;
