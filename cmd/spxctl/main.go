@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -20,10 +21,35 @@ func main() {
 	root.CompletionOptions.HiddenDefaultCmd = true // spxctl completion bash
 	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), reportCommand(), topCommand(), serveCommand(), exportCommand(), resizeCommand(), hostsCommand(), killCommand(), waitCommand(), endCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand())
 	root.AddCommand(manualCommand(root))
+	root.SetArgs(twoDashes(root, os.Args[1:]))
 	if err := root.Execute(); err != nil {
 		if !errors.Is(err, errSaid) {
 			fmt.Fprintln(os.Stderr, "spxctl:", err)
 		}
 		os.Exit(1)
 	}
+}
+
+// twoDashes lets long options be written with one dash, as spxrun takes them: -host a,b is --host a,b.
+// Without it, -host would be read as -h and print the help text instead of an error.
+func twoDashes(root *cobra.Command, args []string) []string {
+	words := args
+	if len(words) > 0 && strings.HasPrefix(words[0], cobra.ShellCompRequestCmd) {
+		words = words[1:]
+	}
+	c, _, err := root.Find(words)
+	if err != nil {
+		return args // Execute reports it
+	}
+	out := append([]string(nil), args...)
+	for i, a := range out {
+		name, _, _ := strings.Cut(strings.TrimPrefix(a, "-"), "=")
+		switch {
+		case a == "--":
+			return out
+		case len(name) > 1 && strings.HasPrefix(a, "-") && name[0] != '-' && c.Flags().Lookup(name) != nil:
+			out[i] = "-" + a
+		}
+	}
+	return out
 }

@@ -202,7 +202,10 @@ func (c *checker) check(r *row, text string) string {
 		return c.packages(text)
 	case "test":
 		dir, name, _ := strings.Cut(r.what, " ")
-		return c.named(dir, name, r.evidence)
+		if wrong := c.named(dir, name, r.evidence); wrong != "" {
+			return wrong
+		}
+		return c.parses(text)
 	case "outside":
 		if r.what == "" {
 			return "the row gives no reason"
