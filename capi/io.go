@@ -2,11 +2,13 @@ package main
 
 /*
 #include "io.h"
+#include "net.h"
 */
 import "C"
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -32,6 +34,7 @@ type fileObject struct {
 	backend io.Backend
 	shared  sharedCounter
 	tune    io.Hints
+	locked  bool // io.Hints.Locked
 
 	mu     sync.Mutex // guards what follows
 	hints  *info.Info
@@ -191,11 +194,36 @@ func (f *fileObject) open(in *info.Info) error {
 }
 
 func (f *fileObject) openHere(mode int) error {
-	b, err := posix.Open(f.name, mode, f.permissions())
-	if err == nil {
-		f.backend = b
+	var b *posix.File
+	var err error
+	if created := f.mode&io.Create != 0; created && f.comm.Rank != 0 {
+		b, err = posix.OpenCreated(f.name, mode)
+	} else {
+		b, err = posix.Open(f.name, mode, f.permissions())
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	f.backend = b
+	if !b.IsKept() || !f.onHosts() {
+		return nil
+	}
+	unlock, err := b.Lock(0, 1, mode&io.ReadOnly == 0)
+	if err == nil {
+		unlock()
+		f.locked, f.tune.Locked = true, true
+		return nil
+	}
+	if mode&io.ReadOnly != 0 {
+		return nil // what others write is seen late, and nothing is lost
+	}
+	return mpierr.New(mpierr.UnsupportedOperation, "the file \"%s\" is on a network file system without locks, which is not to be written by several hosts: "+
+		"one would write back what it has kept of another's data; mount it with locks: %v", f.name, err)
+}
+
+// onHosts reports whether processes of the file are reached over the network.
+func (f *fileObject) onHosts() bool {
+	return slices.ContainsFunc(unsafe.Slice((*uint32)(unsafe.Pointer(f.comm.c.peer)), f.peers().Size()), func(p uint32) bool { return bool(C.spx_net_peer(C.uint32_t(p))) })
 }
 
 // begin sets the pointers that a file begins with.

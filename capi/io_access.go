@@ -159,14 +159,14 @@ func (t *transfer) move(m io.Memory) (int64, error) {
 			m = io.Bytes(nil)
 		}
 		if t.own {
-			return io.WriteOwn(f.peers(), f.backend, t.v.View, m, pos, t.fail)
+			return io.WriteOwn(f.peers(), f.tune, f.backend, t.v.View, m, pos, t.fail)
 		}
 		return io.AccessAll(f.peers(), f.tune, f.backend, t.v.View, m, pos, t.write, t.atomic, t.fail)
 	}
 	if t.fail != nil {
 		return 0, t.fail
 	}
-	return io.Access(f.backend, t.v.View, m, pos, t.write, t.atomic)
+	return io.Access(f.backend, t.v.View, m, pos, t.write, t.atomic || f.tune.Locked)
 }
 
 // finish tells the result, in bytes of the buffer.

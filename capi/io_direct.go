@@ -30,7 +30,7 @@ func (f *fileObject) publish() {
 	ways := (*uint32)(unsafe.Pointer(&h.ways))
 	atomic.StoreUint32(ways, 0)
 	d, ok := f.backend.(descriptor)
-	if !ok || f.atomic || !f.view.rep.plain() {
+	if !ok || f.atomic || f.locked || !f.view.rep.plain() {
 		return
 	}
 	first, run, stride, ok := f.view.Simple()

@@ -45,7 +45,7 @@ func (f *fileObject) setHints(in *info.Info) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tune = io.Hints{Aggregators: int(all[0][0]), Window: all[0][1], Mode: int(all[0][2])}
+	f.tune = io.Hints{Aggregators: int(all[0][0]), Window: all[0][1], Mode: int(all[0][2]), Locked: f.locked}
 	f.alone = f.tune.Mode != io.CollectiveAlways && !slices.ContainsFunc(all, func(x []int64) bool { return x[3] == 0 })
 	if f.obj != nil {
 		f.publish()

@@ -27,8 +27,9 @@ func borrow(n int64) (p []byte, giveBack func()) {
 }
 
 // Access moves all of m from or to the positions of v from pos on. It returns how many bytes were moved: fewer than m has
-// when a file that is read ends before.
-func Access(b Backend, v *View, m Memory, pos int64, write, atomic bool) (int64, error) {
+// when a file that is read ends before. locked: under a lock of all that lies between its first byte and its last, as atomic mode needs it,
+// and a file of which hosts keep parts (Hints.Locked).
+func Access(b Backend, v *View, m Memory, pos int64, write, locked bool) (int64, error) {
 	n := m.Size()
 	if err := v.CheckRange(pos, n); err != nil {
 		return 0, err
@@ -36,7 +37,7 @@ func Access(b Backend, v *View, m Memory, pos int64, write, atomic bool) (int64,
 	if n == 0 || v.size == 0 {
 		return 0, nil
 	}
-	if atomic {
+	if locked {
 		from, to := v.bounds(pos, pos+n)
 		unlock, err := b.Lock(from, to, write)
 		if err != nil {

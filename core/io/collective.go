@@ -14,6 +14,10 @@ type Hints struct {
 	Aggregators int   // number of aggregators: cb_nodes
 	Window      int64 // bytes: cb_buffer_size
 	Mode        int   // CollectiveAuto, ...: collective_buffering
+	// Locked: the file is accessed by several hosts, each of which keeps parts of it that the others may change, as on NFS (nfs(5), "Data and
+	// metadata coherence"). Each access is then made under a lock: taking one drops what the host has kept, giving it back brings what was
+	// written to the server. Without it a host that writes a few bytes may write back the old page around them.
+	Locked bool
 }
 
 const (
@@ -170,10 +174,10 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	switch {
 	case alone != 0 || h.Mode == CollectiveNever || h.Mode == CollectiveAuto && (helpless == 0 || !interleaved(all)):
 		if failure == nil {
-			done, failure = Access(b, v, m, pos, write, atomic)
+			done, failure = Access(b, v, m, pos, write, atomic || h.Locked)
 		}
 	default:
-		t := &twoPhase{peers: peers, b: b, v: v, m: m, pos: pos, plan: newPlan(all, h), mine: mine}
+		t := &twoPhase{peers: peers, b: b, v: v, m: m, pos: pos, plan: newPlan(all, h), mine: mine, locked: h.Locked}
 		t.failure = failure
 		if irregular == 0 {
 			t.known = known
@@ -188,13 +192,13 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 
 // WriteOwn is a collective write in which, as all know, nobody needs the others: each writes by itself. failure is an error that the
 // caller has found in its arguments. All return the same error. (A process without one may do its part in C: shim/file.c.)
-func WriteOwn(peers Peers, b Backend, v *View, m Memory, pos int64, failure error) (int64, error) {
+func WriteOwn(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, failure error) (int64, error) {
 	done := int64(0)
 	if failure == nil {
 		failure = v.CheckRange(pos, m.Size())
 	}
 	if failure == nil {
-		done, failure = Access(b, v, m, pos, true, false)
+		done, failure = Access(b, v, m, pos, true, h.Locked)
 	}
 	return done, Agree(peers, failure)
 }
@@ -208,6 +212,7 @@ type twoPhase struct {
 	m        Memory
 	pos      int64
 	mine     reach
+	locked   bool     // Hints.Locked
 	known    []row    // what each process wants, if that is one row for each: then nobody has to tell
 	failure  error    // of this process as an aggregator: the others are told in the end
 	borrowed []func() // gives buffers of the round back
@@ -417,6 +422,14 @@ func lists(asked []*request) []rows {
 	return out
 }
 
+// lock keeps other hosts from an aggregator's window, where that is necessary.
+func (t *twoPhase) lock(from, to int64, write bool) (unlock func(), err error) {
+	if !t.locked {
+		return func() {}, nil
+	}
+	return t.b.Lock(from, to, write)
+}
+
 // store writes what the requests for [from, to) brought; where they overlap, the highest rank's counts.
 func (t *twoPhase) store(asked []*request, from, to int64) {
 	if t.failure != nil || len(asked) == 0 {
@@ -427,6 +440,12 @@ func (t *twoPhase) store(asked []*request, from, to int64) {
 		q.list.scatter(q.data, buf, from)
 	}
 	covered := cover(lists(asked), from, to).rows()
+	unlock, err := t.lock(from, to, true)
+	if err != nil {
+		t.failure = err
+		return
+	}
+	defer unlock()
 	if many := covered.number(); many < mapRanges {
 		for _, r := range covered {
 			for i := range r.count {
@@ -455,6 +474,12 @@ func (t *twoPhase) fetch(asked []*request, from, to int64) int64 {
 		return limit
 	}
 	buf := t.borrow(to - from)
+	unlock, err := t.lock(from, to, false)
+	if err != nil {
+		t.failure = err // the others are served, and told in the end
+		return limit
+	}
+	defer unlock()
 	for _, r := range joined(lists(asked), sieveGap) {
 		got, err := t.b.ReadAt(buf[r.off-from:r.off-from+r.n], r.off)
 		if err != nil && t.failure == nil {

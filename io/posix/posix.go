@@ -5,6 +5,7 @@ package posix
 
 import (
 	"errors"
+	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -18,6 +19,7 @@ import (
 type File struct {
 	name string
 	fd   int
+	kept bool // IsKept
 	// mu keeps goroutines of this process apart: locks belong to the open file, and do not do it.
 	mu sync.Mutex
 
@@ -45,7 +47,25 @@ func Open(name string, mode int, perm uint32) (*File, error) {
 	if err != nil {
 		return nil, Error("open", name, err)
 	}
-	return &File{name: name, fd: fd}, nil
+	var st syscall.Statfs_t
+	return &File{name: name, fd: fd, kept: syscall.Fstatfs(fd, &st) == nil && kept[int64(st.Type)]}, nil
+}
+
+// OpenCreated opens a file that a process of another host may just have created: a host may remember for a minute that there was none, until it
+// looks at the folder again.
+func OpenCreated(name string, mode int) (*File, error) {
+	f, err := Open(name, mode, 0)
+	if mpierr.ClassOf(err) != mpierr.NoSuchFile {
+		return f, err
+	}
+	if dir, no := syscall.Open(filepath.Dir(name), syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0); no == nil {
+		_ = syscall.Close(dir) // opened to be looked at
+	}
+	f, err = Open(name, mode, 0)
+	if mpierr.ClassOf(err) == mpierr.NoSuchFile {
+		err = mpierr.New(mpierr.NoSuchFile, "%v, though rank 0 has created it: its folder is not the same one here", err)
+	}
+	return f, err
 }
 
 // Delete removes a file.
@@ -139,8 +159,20 @@ func (f *File) WriteAt(p []byte, off int64) error {
 	return nil
 }
 
+// The file systems of several hosts, each of which keeps parts of a file, and its length, without being told of what the others write.
+var kept = map[int64]bool{unix.NFS_SUPER_MAGIC: true, unix.SMB_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true}
+
+// IsKept reports whether the file's hosts keep parts of it: then Lock makes them see what others have written.
+func (f *File) IsKept() bool { return f.kept }
+
 // Size returns the length of the file; that of a device is where its end can be sought to.
 func (f *File) Size() (int64, error) {
+	if f.kept {
+		var now unix.Statx_t // asks the server
+		if unix.Statx(f.fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_SIZE, &now) == nil {
+			return int64(now.Size), nil
+		}
+	}
 	var st syscall.Stat_t
 	if err := syscall.Fstat(f.fd, &st); err != nil {
 		return 0, Error("fstat", f.name, err)

@@ -2,6 +2,7 @@ package posix
 
 import (
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -49,6 +50,31 @@ func TestReadWriteAndSizes(t *testing.T) {
 	}
 	if err := f.Sync(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What rank 0 has created is opened; where it is not to be seen, the error says why that is odd. None of the file systems here keeps parts of
+// files for a host.
+func TestOpenCreated(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if _, err := OpenCreated(name, io.ReadWrite); mpierr.ClassOf(err) != mpierr.NoSuchFile || !strings.Contains(err.Error(), "rank 0 has created it") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	open(t, name, io.ReadWrite|io.Create)
+	f, err := OpenCreated(name, io.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.IsKept() {
+		t.Error("the file system of temporary files is taken for one of several hosts")
+	}
+	f.kept = true // then its size is asked for in another way
+	if err := f.SetSize(5); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.Size(); n != 5 || err != nil {
+		t.Errorf("size %d: %v", n, err)
 	}
 }
 

@@ -1,7 +1,7 @@
 // run: n=1,2,4
-// run: n=4 env="SPX_TRANSPORTS=tcp"
+// run: n=4 env="SPX_TRANSPORTS=tcp" timeout=60
 // run: n=4 args="pids"
-// run: n=4 args="pids" env="SPX_TRANSPORTS=tcp"
+// run: n=4 args="pids" env="SPX_TRANSPORTS=tcp" timeout=60
 /* The shared file pointer: no place is taken twice and none is left out, whoever takes it, alone or in order; what seeks and views make
  * of it; several files at once, so that no pointer is another's. Also where the processes have pids of their own, and where they reach
  * the pointer by messages. MPI-5.0, 15.4.4. */
@@ -9,7 +9,7 @@
 #include "file.h"
 #include "pids.h"
 
-enum { N = 200, FILES = 3 };
+enum { N = 30, FILES = 2 };
 
 /* Every process writes N pairs (rank, number) when it likes. Each must be in the file once. */
 static void alone(MPI_File f)
