@@ -17,6 +17,7 @@ import (
 
 	"libspx/ft/detect"
 	"libspx/launch/control"
+	"libspx/launch/job"
 	"libspx/launch/service"
 )
 
@@ -26,8 +27,9 @@ import (
 // Presets of the settings.
 const (
 	beatPeriod = 100 * time.Millisecond
-	beatLimit  = time.Second
-	beatShare  = 5 // the limit is at least so many periods
+	beatLimit  = time.Second      // of jobs that are to survive the loss of a host
+	calmLimit  = 30 * time.Second // of the others, which end with a host: longer than a network bond fails over, a virtual machine migrates
+	beatShare  = 5                // the limit is at least so many periods
 )
 
 // The form of a datagram: job, who sends, who is meant, what the machine says, and the proof that the sender has the job's key.
@@ -107,9 +109,20 @@ func (a *agent) openHeartbeat() error {
 	return nil
 }
 
-// beatsOf reads the settings.
-func beatsOf(environ []string) (b control.Beats, err error) {
-	b.Period, b.Limit = beatPeriod, beatLimit
+// presetLimit is the preset of SPX_HEARTBEAT_LIMIT for a job. A host that is silent for a moment is worth waiting for where its loss would end the job, and
+// where others can go on without it they are not to wait for long.
+func presetLimit(spec *control.Job) time.Duration {
+	survives := func(p job.Part) bool { return p.Network != job.Stop }
+	if spec.WithFT || spec.OnDeath == "continue" || slices.ContainsFunc(spec.Parts, survives) {
+		return beatLimit
+	}
+	return calmLimit
+}
+
+// beatsOf reads the settings of a job.
+func beatsOf(spec *control.Job) (b control.Beats, err error) {
+	environ := spec.Programs[0].Env
+	b.Period, b.Limit = beatPeriod, presetLimit(spec)
 	for name, to := range map[string]*time.Duration{service.EnvHeartbeat: &b.Period, service.EnvHeartbeatLimit: &b.Limit} {
 		text := variableOf(environ, name)
 		if text == "" {

@@ -11,16 +11,17 @@ import (
 
 	"libspx/ft/detect"
 	"libspx/launch/control"
+	"libspx/launch/job"
 )
 
 func TestBeatsOf(t *testing.T) {
 	for text, want := range map[string]control.Beats{
-		"": {Period: 100 * time.Millisecond, Limit: time.Second},
+		"": {Period: 100 * time.Millisecond, Limit: 30 * time.Second},
 		"SPX_HEARTBEAT=50 SPX_HEARTBEAT_LIMIT=300": {Period: 50 * time.Millisecond, Limit: 300 * time.Millisecond},
 		"SPX_HEARTBEAT_LIMIT=200":                  {Period: 40 * time.Millisecond, Limit: 200 * time.Millisecond},
-		"SPX_HEARTBEAT=0 SPX_PARTITION=launcher":   {Limit: time.Second, Alone: true},
+		"SPX_HEARTBEAT=0 SPX_PARTITION=launcher":   {Limit: 30 * time.Second, Alone: true},
 	} {
-		if got, err := beatsOf(strings.Fields(text)); err != nil || got.Period != want.Period || got.Limit != want.Limit || got.Alone != want.Alone {
+		if got, err := beatsOf(beatJob(text)); err != nil || got.Period != want.Period || got.Limit != want.Limit || got.Alone != want.Alone {
 			t.Errorf("%q: %+v, error %v", text, got, err)
 		}
 	}
@@ -29,8 +30,38 @@ func TestBeatsOf(t *testing.T) {
 		"SPX_HEARTBEAT_LIMIT=0": "SPX_HEARTBEAT_LIMIT=0: a number of milliseconds",
 		"SPX_PARTITION=both":    "SPX_PARTITION=both: there are majority, launcher",
 	} {
-		if _, err := beatsOf([]string{text}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := beatsOf(beatJob(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %s", text, err, says)
+		}
+	}
+}
+
+func beatJob(environ string) *control.Job {
+	return &control.Job{Programs: []control.Program{{Env: strings.Fields(environ)}}}
+}
+
+// A job that ends with a host waits for it for long; one that can go on without it does not. What the user says is for all.
+func TestPresetLimit(t *testing.T) {
+	calm, quick := 30*time.Second, time.Second
+	for _, c := range []struct {
+		spec control.Job
+		want time.Duration
+	}{
+		{control.Job{}, calm},
+		{control.Job{OnDeath: "auto"}, calm},
+		{control.Job{OnDeath: "kill"}, calm},
+		{control.Job{OnDeath: "continue"}, quick},
+		{control.Job{WithFT: true}, quick},
+		{control.Job{Parts: []job.Part{{Host: job.Replace}}}, calm},
+		{control.Job{Parts: []job.Part{{}, {Network: job.Degrade}}}, quick},
+	} {
+		c.spec.Programs = beatJob("").Programs
+		if b, err := beatsOf(&c.spec); err != nil || b.Limit != c.want {
+			t.Errorf("%+v: %v, want %v (%v)", c.spec, b.Limit, c.want, err)
+		}
+		c.spec.Programs = beatJob("SPX_HEARTBEAT_LIMIT=5000").Programs
+		if b, err := beatsOf(&c.spec); err != nil || b.Limit != 5*time.Second {
+			t.Errorf("%+v: %v, want what the user says (%v)", c.spec, b.Limit, err)
 		}
 	}
 }

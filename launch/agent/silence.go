@@ -17,7 +17,7 @@ import (
 
 // beginBeats tells all hosts where the others' heartbeats are, and begins this one's.
 func (a *agent) beginBeats() {
-	b, err := beatsOf(a.spec.Programs[0].Env)
+	b, err := beatsOf(a.spec)
 	if err != nil {
 		a.step(job.NotStarted{Text: err.Error(), Status: job.StatusFailed})
 		return
@@ -78,14 +78,20 @@ func (a *agent) fellSilent(s silence) {
 		return
 	}
 	if s.split {
-		a.step(job.Split{Text: fmt.Sprintf("%d hosts of this job (%s) have been silent for %v: they may go on, cut off from here, but this side has fewer hosts; the job is ended with exit status %d. (To let this side go on: %s=launcher.)",
-			len(list), strings.Join(names, ", "), a.beating.limit, job.StatusFailed, service.EnvPartition)})
+		a.step(job.Split{Text: fmt.Sprintf("%d hosts of this job (%s) have been silent for %v: they may go on, cut off from here, but this side has fewer hosts; the job is ended with exit status %d. (To let this side go on: %s=launcher.)%s",
+			len(list), strings.Join(names, ", "), a.beating.limit, job.StatusFailed, service.EnvPartition, a.allowMore())})
 	}
-	how := fmt.Sprintf("nothing was heard of it for %v (%s)", a.beating.limit, service.EnvHeartbeatLimit)
+	how := fmt.Sprintf("nothing was heard of it for %v%s", a.beating.limit, a.allowMore())
 	for _, h := range list {
 		h.hangUp()
 		a.bury(h, how, job.FaultNetwork)
 	}
+}
+
+// allowMore is advice for jobs that a silence has ended.
+func (a *agent) allowMore() string {
+	return fmt.Sprintf(" (%s; %s=%d, in ms, allows ten times as much, %s=0 any silence)", service.EnvHeartbeatLimit, service.EnvHeartbeatLimit,
+		10*a.beating.limit.Milliseconds(), service.EnvHeartbeat)
 }
 
 // hangUp breaks the connection with a host's agent, if it still stands: what that one hears last is that its time is over.
@@ -108,10 +114,10 @@ func (a *agent) fence(f fenced) {
 	a.fenced = true
 	text := "the host that decides has not been heard of"
 	if f.why == detect.DeclaredOut {
-		text = "the other hosts have given this one up"
+		text = "the other hosts have given this one up, of which they had heard nothing"
 	}
 	atMost(fencedLimit, func() {
-		fmt.Fprintf(os.Stderr, "libspx: host %s: %s (%s is %v); its processes are ended\n", a.host, text, service.EnvHeartbeatLimit, a.beating.limit)
+		fmt.Fprintf(os.Stderr, "libspx: host %s: %s for %v%s; its processes are ended\n", a.host, text, a.beating.limit, a.allowMore())
 	})
 	a.up.window.close()
 	a.step(job.FrontLost{})

@@ -38,7 +38,7 @@ const (
 
 // reach starts the agents of the other hosts and waits until all are ready, or one is not.
 func (a *agent) reach() error {
-	if _, err := beatsOf(a.spec.Programs[0].Env); err != nil {
+	if _, err := beatsOf(a.spec); err != nil {
 		return err
 	}
 	starters := hosts.Starters(len(a.spec.Hosts), a.spec.Fanout)

@@ -118,6 +118,7 @@ func TestHostsAreAddedToRoutes(t *testing.T) {
 }
 
 func hostsAreAdded(t *testing.T) {
+	t.Setenv("SPX_HEARTBEAT_LIMIT", "1000")
 	b := newBed(t, 3)
 	h1, h2, h3 := b.host(1), b.host(2), b.host(3)
 	r := b.talks(t, []string{"--more-hosts", "-n", "2"}, program(t, "grow"))

@@ -18,7 +18,7 @@ import (
 
 // Hosts fall silent under a program that recovers. docs/fault-tolerance.md, "Silent hosts", has what must come of it.
 
-// beatLimit is the preset of SPX_HEARTBEAT_LIMIT. From the last word of a host to the first barrier without it, it may take this and goal.
+// beatLimit is the preset of SPX_HEARTBEAT_LIMIT with --with-ft; here it is set for all jobs. From the last word of a host to the first barrier without it, it may take this and goal.
 const (
 	beatLimit = time.Second
 	goal      = 200 * time.Millisecond
@@ -52,6 +52,9 @@ func (b *bed) begin(t *testing.T, n int, options []string, env ...string) *runni
 	}
 	c := b.spxrunOver(b.remotely(n), append(options, "-host", b.list(slots...), "-n", fmt.Sprint(n), program(t, "shrink"))...)
 	r := &running{t: t, b: b, cmd: exec.Command(c.Args[0], c.Args[1:]...), lines: make(chan string, 100)}
+	if len(options) == 0 {
+		env = append([]string{fmt.Sprintf("SPX_HEARTBEAT_LIMIT=%d", beatLimit.Milliseconds())}, env...)
+	}
 	r.cmd.Env, r.cmd.Stderr = append(append(os.Environ(), c.Env...), env...), &r.stderr
 	r.cmd.WaitDelay = 5 * time.Second
 	out, err := r.cmd.StdoutPipe()
@@ -161,7 +164,7 @@ func TestUnplugged(t *testing.T) {
 		began := clock()
 		b.ip(unplug(5))
 		took := r.recovered(7) - began
-		r.ends(0, "host "+b.host(5)+" is lost, with its processes: nothing was heard of it for 1s (SPX_HEARTBEAT_LIMIT)")
+		r.ends(0, "host "+b.host(5)+" is lost, with its processes: nothing was heard of it for 1s (SPX_HEARTBEAT_LIMIT; SPX_HEARTBEAT_LIMIT=10000, in ms, allows")
 		b.deserted(t, 5)
 		b.deserted(t, 1, 2, 3, 4, 6, 7, 8)
 		t.Logf("unplugged to recovered: %v", took)
