@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"encoding/binary"
-	"os"
 	"strconv"
 
 	"libspx/core/comm"
@@ -90,7 +89,7 @@ func setPredefinedAttributes(s *startInfo) {
 		v.universe_size = C.int(max(2*s.ThisHost, s.Processor))
 	}
 	v.appnum = -1
-	if n, err := strconv.Atoi(os.Getenv("SPX_APPNUM")); err == nil && n >= 0 {
+	if n, err := strconv.Atoi(getenv("SPX_APPNUM")); err == nil && n >= 0 {
 		v.appnum = C.int(n)
 	} else if launched.joined {
 		v.appnum = C.int(launched.appnum)

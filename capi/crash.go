@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -24,7 +23,7 @@ import (
 var panicText atomic.Pointer[string]
 
 // panicIn is the name of an MPI function in which the engine shall panic: SPX_PANIC_IN=MPI_Comm_split shows and tests the report.
-var panicIn = os.Getenv("SPX_PANIC_IN")
+var panicIn = getenv("SPX_PANIC_IN")
 
 func panicIfAsked(f *C.spx_frame) {
 	if f.fn < C.SPX_IN_FIRST && C.GoString(C.spx_name_of(f.fn)) == panicIn {

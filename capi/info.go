@@ -180,7 +180,7 @@ func environment(level int) *info.Info {
 			in.Merge(info.New(key, value))
 		}
 	}
-	n := os.Getenv("SPX_MAXPROCS")
+	n := getenv("SPX_MAXPROCS")
 	if n == "" {
 		n = "1"
 	}

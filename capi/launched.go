@@ -63,7 +63,7 @@ func launchFailure(err error) error {
 
 // findLauncher is nil for a process that is alone. One process under a launcher is: it needs nobody.
 func findLauncher() (pmi.Launcher, error) {
-	place, ok, err := pmi.Find(os.Getenv)
+	place, ok, err := pmi.Find(getenv)
 	if ok && place.FD < 0 {
 		place, err = pmi.Call(place)
 	}

@@ -125,7 +125,7 @@ func inheritedListener() (net.Listener, error) {
 	if launched.listener != nil {
 		return launched.listener, nil
 	}
-	text := os.Getenv(service.EnvListen)
+	text := getenv(service.EnvListen)
 	fd, err := strconv.Atoi(text)
 	if err != nil {
 		return nil, fmt.Errorf("this process is reached over the network, but has no socket to listen on (%s=%q)", service.EnvListen, text)
@@ -577,7 +577,7 @@ func unreached(at netip.AddrPort, err error) string {
 }
 
 func cause(err error) string {
-	return tcp.Cause(err, tcp.Circumstances{TLS: netState.id.TLS, Networks: os.Getenv(service.EnvNetworks)})
+	return tcp.Cause(err, tcp.Circumstances{TLS: netState.id.TLS, Networks: getenv(service.EnvNetworks)})
 }
 
 // hostLimit is for how long the agent may think about the names of the hosts.

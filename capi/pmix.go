@@ -8,7 +8,6 @@ import "C"
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -27,7 +26,7 @@ const pmixRoom = 1 << 20
 
 // findPMIx is nil where no PMIx server has started this process.
 func findPMIx() (*pmixJob, error) {
-	if os.Getenv("PMIX_RANK") == "" || os.Getenv("PMIX_NAMESPACE") == "" {
+	if getenv("PMIX_RANK") == "" || getenv("PMIX_NAMESPACE") == "" {
 		return nil, nil
 	}
 	p := &pmixJob{appnum: -1}
@@ -37,7 +36,7 @@ func findPMIx() (*pmixJob, error) {
 		if code == C.SPX_PMIX_NO_LIBRARY {
 			hint = "; install the PMIx library (Debian: libpmix2) or name its folder in LD_LIBRARY_PATH, or start the program with spxrun"
 		}
-		return nil, fmt.Errorf("a launcher that speaks PMIx has started this process (PMIX_RANK=%s), but cannot be talked with: %s%s", os.Getenv("PMIX_RANK"), C.GoString(C.spx_pmix_why(code)), hint)
+		return nil, fmt.Errorf("a launcher that speaks PMIx has started this process (PMIX_RANK=%s), but cannot be talked with: %s%s", getenv("PMIX_RANK"), C.GoString(C.spx_pmix_why(code)), hint)
 	}
 	p.name = C.GoString(&name[0])
 	var size, appnum C.uint32_t

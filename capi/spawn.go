@@ -10,8 +10,6 @@ import "C"
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -95,21 +93,18 @@ func (c *call) program(command string, argv uintptr, maxprocs int, hints uintptr
 	return p, applySpawnHints(&p, in)
 }
 
-// currentEnvironment is that of this process as it is now, without what describes its place in the job.
+// currentEnvironment is that of this process as it is now: the variables that spxrun would forward.
 func currentEnvironment() []string {
 	var out []string
 	for e := C.spx_environ(); *e != nil; e = (**C.char)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e))) {
 		kv := C.GoString(*e)
 		name, _, ok := strings.Cut(kv, "=")
-		if ok && !slices.Contains(placeVariables, name) && !strings.HasPrefix(name, "OMPI_COMM_WORLD_") && !strings.HasPrefix(name, "PMI") {
+		if ok && name != "" && !service.IsPlace(name) {
 			out = append(out, kv)
 		}
 	}
 	return out
 }
-
-var placeVariables = []string{service.EnvFD, service.EnvAgent, service.EnvProc, service.EnvRank, service.EnvSize, service.EnvJob,
-	service.EnvLocalRank, service.EnvLocalSize, service.EnvAppnum, service.EnvMaxprocs, service.EnvErrhandler, service.EnvParent, service.EnvDoor}
 
 // spawn is collective over the communicator; what programs returns counts at the root alone.
 func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) error {
@@ -245,7 +240,7 @@ func parentText(ctx uint64) string {
 
 // meetParents connects a spawned process with those that have spawned it.
 func meetParents(s *startInfo) error {
-	text := os.Getenv(service.EnvParent)
+	text := getenv(service.EnvParent)
 	if text == "" || s.WorldID == 0 {
 		return nil
 	}

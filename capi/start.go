@@ -7,7 +7,6 @@ import "C"
 
 import (
 	"encoding/binary"
-	"os"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -79,7 +78,7 @@ const aloneProcs = 255
 // startAlone makes the memory file of a process that no launcher started, or gets that of the job that another launcher than spxrun has started. a[0] gets
 // its descriptor, which the data plane copies, a[1] the number of this process in it, a[2] whether such a launcher is there.
 func startAlone(c *call) error {
-	if os.Getenv(service.EnvJob) == "" { // else a process of a job has started this one: it is alone
+	if getenv(service.EnvJob) == "" { // else a process of a job has started this one: it is alone
 		if joined, err := joinLaunched(c); joined || err != nil {
 			return err
 		}

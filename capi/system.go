@@ -11,7 +11,6 @@ import "C"
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +52,7 @@ func init() {
 // findSystem reads the layout of the system of clusters that the process belongs to, if it does.
 func (s *startInfo) findSystem() error {
 	s.Ranks = len(s.World)
-	text := os.Getenv(layout.Variable)
+	text := getenv(layout.Variable)
 	if text == "" {
 		return nil
 	}

@@ -256,7 +256,7 @@ func (s *Segment) wakeOnSocket(i int) {
 		}
 		s.bells = fd + 1
 	}
-	name := fmt.Sprintf("@spx-%016x-%d", s.get64(segOffJobId), i)
+	name := fmt.Sprintf("@spx-bell-%016x", s.get64(s.proc(i)+procOffBellName))
 	syscall.Sendto(s.bells-1, []byte{0}, syscall.MSG_NOSIGNAL, &syscall.SockaddrUnix{Name: name}) //nolint:errcheck // see above
 }
 

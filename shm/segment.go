@@ -140,6 +140,9 @@ func mapSegment(file *os.File, g geometry) (*Segment, error) {
 	if err := file.Truncate(int64(g.total)); err != nil {
 		return nil, fmt.Errorf("shm: size %d: %w", g.total, err)
 	}
+	if err := keepSize(file); err != nil {
+		return nil, fmt.Errorf("shm: F_ADD_SEALS: %w", err)
+	}
 	for _, part := range [][2]int{{0, g.procOff}, {g.shareOff, g.diagOff - g.shareOff}} {
 		if err := syscall.Fallocate(int(file.Fd()), 0, int64(part[0]), int64(part[1])); err != nil {
 			return nil, fmt.Errorf("shm: no memory for %d processes: %w", g.maxProcs, err)

@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,5 +148,28 @@ func TestConnected(t *testing.T) {
 		if got := len(s.Connected(1)) == 3; got != c.connected {
 			t.Errorf("%d and %d: connected %v", c.mine, c.theirs, got)
 		}
+	}
+}
+
+// No process that has the file can make it smaller: the others would end by SIGBUS when they next touch it. It may grow, as windows do.
+func TestFileKeepsItsSize(t *testing.T) {
+	s, err := Create(4, 2, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	info, err := s.File().Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.File().Truncate(info.Size() - pageBytes); !errors.Is(err, syscall.EPERM) {
+		t.Errorf("the file is made smaller: %v", err)
+	}
+	if err := s.File().Truncate(info.Size() + pageBytes); err != nil {
+		t.Errorf("the file cannot grow: %v", err)
+	}
+	const addSeals, sealGrow = 1033, 4
+	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, s.File().Fd(), addSeals, sealGrow); errno == 0 {
+		t.Error("a process can keep it from growing")
 	}
 }

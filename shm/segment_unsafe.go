@@ -11,6 +11,10 @@ import (
 // Numbers that the frozen syscall package lacks.
 const (
 	mfdCloexec  = 1
+	mfdSealing  = 2
+	addSeals    = 1033 // F_ADD_SEALS
+	sealSeal    = 1
+	sealShrink  = 2
 	futexWakeOp = 1 // FUTEX_WAKE, shared between processes
 )
 
@@ -23,11 +27,19 @@ func memfdNumber() uintptr {
 
 func memfd(name string) (*os.File, error) {
 	b := append([]byte(name), 0)
-	fd, _, errno := syscall.Syscall(memfdNumber(), uintptr(unsafe.Pointer(&b[0])), mfdCloexec, 0)
+	fd, _, errno := syscall.Syscall(memfdNumber(), uintptr(unsafe.Pointer(&b[0])), mfdCloexec|mfdSealing, 0)
 	if errno != 0 {
 		return nil, errno
 	}
 	return os.NewFile(fd, "memfd:"+name), nil
+}
+
+// keepSize takes the possibility away to make a memfd smaller: no process can so end others, which have it mapped (SIGBUS).
+func keepSize(file *os.File) error {
+	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, file.Fd(), addSeals, sealSeal|sealShrink); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 func (s *Segment) word32(off int) *uint32 { return (*uint32)(unsafe.Pointer(&s.mem[off])) }

@@ -4,7 +4,7 @@ package shm
 
 const (
 	cSegMagic        = 0x3131786773787073
-	cSegVersion      = 0x4
+	cSegVersion      = 0x5
 	cLine            = 0x40
 	cChanBytes       = 0x100
 	cRingsPerProc    = 0x40
@@ -128,6 +128,7 @@ const (
 	procOffIoBytes         = 168
 	procOffVault           = 176
 	procOffVaultHeld       = 180
+	procOffBellName        = 184
 	procBytes              = 192
 )
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SPX_SEG_MAGIC      0x3131786773787073ull /* "spxsgx11" */
-#define SPX_SEG_VERSION    4
+#define SPX_SEG_VERSION    5
 #define SPX_LINE           64
 #define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
@@ -96,7 +96,7 @@ enum {
 };
 /* spx_proc.owner_state, written by the process alone */
 enum { SPX_OWNER_NONE = 0, SPX_OWNER_INIT = 1, SPX_OWNER_FINALIZED = 2, SPX_OWNER_ABORTED = 3 };
-/* spx_proc.sleeping: also on a socket, spx-JOB-NUMBER in the abstract namespace, to which a datagram is sent (net.c) */
+/* spx_proc.sleeping: also on a socket, to which a datagram is sent (net.c) */
 enum { SPX_SLEEPS_ON_SOCKETS = 2u };
 /* spx_proc.ft_flags, written by the process alone */
 enum {
@@ -140,7 +140,9 @@ typedef struct spx_proc {
   uint64_t io_bytes;
   uint32_t vault;      /* transparent takeover: 1 + the descriptor of its vault; 0: it has none (yet) */
   uint32_t vault_held; /* standbys that have opened it: these add 1 */
-  uint8_t pad2[8];
+  /* Its socket has the abstract name spx-bell- and this number, in 16 hexadecimal digits. It is chosen by chance: a
+   * process of another user cannot take the name first. 0: it has no such socket */
+  uint64_t bell_name;
 } spx_proc;
 
 /* The control line of a channel. The data that follows holds records (dataplane/record.h). */

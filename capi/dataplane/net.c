@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -44,6 +45,8 @@ enum { FIRST, FURTHER_IN, FURTHER_OUT };
 bool spx_net_on, spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
 static int epoll = -1, bell_fd = -1;
+/* Datagrams read before each sleep. More are left for the next: a process of any user may send as fast as it can. */
+enum { BELL_TURN = 64 };
 static bool sleeping_here; /* a thread sleeps on the sockets */
 static spx_arrival *_Atomic arrivals;
 /* Those that were taken. Threads of the engine give them back to malloc, as they took them: the program's thread would be given their memory for blocks of its own, and programs exist (the
@@ -60,15 +63,28 @@ bool spx_net_peer(uint32_t i)
   return (spx_segment->flags & SPX_SEG_TCP) || p->host != spx_segment->host;
 }
 
-/* The address on which process i of a job is woken: a name that lives as long as its socket. */
-static socklen_t bell_address(struct sockaddr_un *a, const spx_seg *file, uint32_t i)
+/* The address of the socket of that name (spx_proc.bell_name), which lives as long as its socket. */
+static socklen_t bell_address(struct sockaddr_un *a, uint64_t name)
 {
-  uint64_t job;
-  memcpy(&job, file->job_id, sizeof job);
   memset(a, 0, sizeof *a);
   a->sun_family = AF_UNIX;
-  int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "spx-%016llx-%u", (unsigned long long)job, i);
+  int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "spx-bell-%016llx", (unsigned long long)name);
   return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* Binds the socket on which this process is woken, and publishes its name. 0 or an errno. */
+static int bind_bell(void)
+{
+  struct sockaddr_un a;
+  uint64_t name = 0;
+  int err = EADDRINUSE;
+  for (int i = 0; i < 8 && err == EADDRINUSE; i++) {
+    if (getrandom(&name, sizeof name, 0) != (ssize_t)sizeof name) return errno;
+    socklen_t len = bell_address(&a, name);
+    err = name && bind(bell_fd, (struct sockaddr *)&a, len) == 0 ? 0 : name ? errno : EADDRINUSE;
+  }
+  if (!err) __atomic_store_n(&spx_proc_of(spx_me)->bell_name, name, __ATOMIC_RELEASE);
+  return err;
 }
 
 int spx_net_watch(int fd, uint32_t events, int op, uint64_t what)
@@ -81,8 +97,6 @@ int spx_net_attach(void)
 {
   spx_net_on = spx_segment->flags & (SPX_SEG_TCP | SPX_SEG_HOSTS);
   if (!spx_net_on) return 0;
-  struct sockaddr_un a;
-  socklen_t len = bell_address(&a, spx_segment, spx_me);
   spx_net.conns = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.open_ones = calloc(spx_map.nprocs, sizeof(spx_conn *));
   epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -90,9 +104,10 @@ int spx_net_attach(void)
   int err = 0;
   if (!spx_net.conns || !spx_net.open_ones || spx_net_relay_attach() != 0)
     err = ENOMEM;
-  else if (epoll < 0 || bell_fd < 0 || bind(bell_fd, (struct sockaddr *)&a, len) != 0 ||
-           spx_net_watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
+  else if (epoll < 0 || bell_fd < 0 || spx_net_watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
     err = errno;
+  else
+    err = bind_bell();
   if (err) spx_net_detach();
   return err;
 }
@@ -737,7 +752,7 @@ void spx_net_leave_sleep(void) { sleeping_here = false; }
 bool spx_net_sleep(uint32_t value, uint64_t ns)
 {
   char word[8];
-  while (recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0) {}
+  for (int i = 0; i < BELL_TURN && recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0; i++) {}
   if (spx_net.held || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value) return false;
   struct epoll_event e;
   uint64_t most = spx_net_relay_sleep(), time = ns < most ? ns : most;
@@ -758,7 +773,8 @@ void spx_net_wake(const spx_seg *file, uint32_t i)
     }
   }
   struct sockaddr_un a;
-  socklen_t len = bell_address(&a, file, i);
+  const spx_proc *p = (const spx_proc *)((const char *)file + file->proc_off + (uint64_t)i * file->proc_stride);
+  socklen_t len = bell_address(&a, __atomic_load_n(&p->bell_name, __ATOMIC_ACQUIRE));
   sendto(s, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len); /* a full queue wakes it, too */
 }
 

@@ -241,9 +241,11 @@ int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
 {
   spx_seg head;
   struct stat st;
-  if (fstat(memfd, &st) != 0 || pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
-      head.magic != SPX_SEG_MAGIC || head.version != SPX_SEG_VERSION || head.total_bytes > (uint64_t)st.st_size ||
-      me >= head.maxprocs || head.rings_per_proc > SPX_RINGS_PER_PROC) {
+  int seals = fcntl(memfd, F_GET_SEALS); /* who could make it smaller could end this process */
+  if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(memfd, &st) != 0 ||
+      pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPX_SEG_MAGIC ||
+      head.version != SPX_SEG_VERSION || head.total_bytes > (uint64_t)st.st_size || me >= head.maxprocs ||
+      head.rings_per_proc > SPX_RINGS_PER_PROC) {
     spx_detail("the memory file of job %016llx is not one that this library can use", (unsigned long long)job);
     return MPI_ERR_OTHER;
   }

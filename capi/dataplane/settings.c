@@ -1,5 +1,6 @@
 /* settings.c - where a setting's value comes from: MPI_T, the environment, the machine's table (docs/tuning.md), or the preset.
  * docs/settings.md. */
+#define _GNU_SOURCE
 #include "settings.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static struct {
 /* The table's file: SPX_TUNING names it; else the user's, else the system's. NULL: there is none. *sure: it is meant for this host. */
 static FILE *open_table(char *path, size_t room, bool *sure)
 {
-  const char *named = getenv("SPX_TUNING"), *home = getenv("HOME");
+  const char *named = secure_getenv("SPX_TUNING"), *home = secure_getenv("HOME");
   *sure = named && *named;
   if (*sure && strcmp(named, "none") == 0) return NULL;
   if (*sure) {
@@ -93,7 +94,7 @@ static void read_table(void)
 /* What the environment says, else the table; NULL: neither. */
 static const char *given(const spx_setting *s)
 {
-  const char *env = getenv(s->name);
+  const char *env = secure_getenv(s->name);
   if (env && *env) return env;
   if (!tuned.read) read_table();
   char now = spx_segment && spx_segment->nprocs > spx_segment->ncpus ? 'c' : 'f';

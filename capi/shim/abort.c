@@ -3,6 +3,7 @@
  *
  * The agents decide who prints (once.h); without an answer it is the first process to claim spx_seg.abort_claim. The agent sees owner_state ABORTED
  * and ends all others. */
+#define _GNU_SOURCE
 #include "error.h"
 #include "once.h"
 #include "runtime.h"
@@ -27,9 +28,9 @@ const char *spx_whoami(void)
     snprintf(text, 160, "rank %u of %u on %s (pid %d, job %s)", spx_proc_of(spx_me)->world_rank,
              spx_world ? (uint32_t)spx_world->size : spx_segment->world_size, host, (int)getpid(), job);
   } else {
-    const char *rank = getenv("SPX_RANK");
-    if (!rank) rank = getenv("PMI_RANK");
-    if (!rank) rank = getenv("PMIX_RANK");
+    const char *rank = secure_getenv("SPX_RANK");
+    if (!rank) rank = secure_getenv("PMI_RANK");
+    if (!rank) rank = secure_getenv("PMIX_RANK");
     snprintf(text, 160, "%s%s on %s (pid %d)", rank ? "rank " : "a process", rank ? rank : "", host, (int)getpid());
   }
   return text;
@@ -77,7 +78,7 @@ static int exit_status(int code) { return (code & 255) ? code & 255 : 1; }
 /* Spawned, and not connected with its parents yet: its end is theirs to deal with, and ends no job. */
 static bool nobodys(void)
 {
-  const char *parent = getenv("SPX_PARENT");
+  const char *parent = secure_getenv("SPX_PARENT");
   const spx_proc *me = spx_proc_of(spx_me);
   return parent && *parent && me->world_id != 0 && !(me->ft_flags & SPX_FT_MET);
 }
@@ -97,8 +98,8 @@ static bool claim(int code)
 /* A process of another launcher's job that is not in it yet joins it, so that one of all its ranks says what is wrong. */
 static int enter_early(const char *text, int *turn)
 {
-  if (spx_segment || spx_in_go || spx_forked || getenv("SPX_JOB")) return SPX_EARLY_NOTHING;
-  if (!getenv("PMI_FD") && !getenv("PMI_PORT") && !getenv("PMIX_RANK")) return SPX_EARLY_NOTHING;
+  if (spx_segment || spx_in_go || spx_forked || secure_getenv("SPX_JOB")) return SPX_EARLY_NOTHING;
+  if (!secure_getenv("PMI_FD") && !secure_getenv("PMI_PORT") && !secure_getenv("PMIX_RANK")) return SPX_EARLY_NOTHING;
   spx_frame f = {.fn = SPX_IN_EARLY};
   f.a[0].p = (void *)(uintptr_t)text;
   if (spx_go_internal(&f) != MPI_SUCCESS) return SPX_EARLY_NOTHING;

@@ -222,7 +222,7 @@ static int not_merged(void)
 static bool is_newcomer(void)
 {
   MPI_Comm parent;
-  const char *mark = getenv("SPX_DYPRC_NEWCOMER");
+  const char *mark = secure_getenv("SPX_DYPRC_NEWCOMER");
   PMPI_Comm_get_parent(&parent);
   return mark && *mark && parent != MPI_COMM_NULL;
 }

@@ -1,5 +1,6 @@
 /* errhandler.c - error handlers: the predefined ones, and MPI_{Comm,Win,File,Session}_{create,set,get,call}_errhandler
  * (MPI-5.0, 10.3 and 10.5). Objects hold a reference to their handler; every handle that the user gets is another. */
+#define _GNU_SOURCE
 #include "error.h"
 #include "rma.h"
 #include "runtime.h"
@@ -27,7 +28,7 @@ spx_errh *spx_initial_errh(void)
 {
   static spx_errh *initial;
   if (initial) return initial;
-  const char *name = getenv("SPX_INITIAL_ERRHANDLER");
+  const char *name = secure_getenv("SPX_INITIAL_ERRHANDLER");
   if (name && strcmp(name, "mpi_errors_return") == 0) return initial = &spx_errors_return;
   if (name && strcmp(name, "mpi_errors_abort") == 0) return initial = &spx_errors_abort;
   return initial = &spx_errors_are_fatal;

@@ -9,7 +9,7 @@
 
 void spx_gate_wait(void)
 {
-  const char *text = getenv("SPX_GATE");
+  const char *text = secure_getenv("SPX_GATE");
   char *end, byte;
   if (!text || !*text) return;
   long fd = strtol(text, &end, 10);

@@ -18,7 +18,7 @@
 /* A decimal environment variable; -1 when it is not there or no number. */
 static long env_number(const char *name)
 {
-  const char *text = getenv(name);
+  const char *text = secure_getenv(name);
   char *end;
   if (!text || !*text) return -1;
   long v = strtol(text, &end, 10);
@@ -30,7 +30,7 @@ static int is_our_file(int fd)
 {
   spx_seg head;
   char hex[33];
-  const char *job = getenv("SPX_JOB");
+  const char *job = secure_getenv("SPX_JOB");
   if (fd < 0 || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPX_SEG_MAGIC) return 0;
   for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", head.job_id[i]);
   return job && strcasecmp(job, hex) == 0;
@@ -56,15 +56,15 @@ int spx_join(void)
   long proc = env_number("SPX_PROC");
   int fd;
   spx_gate_wait();
-  if (getenv("SPX_FD")) {
+  if (secure_getenv("SPX_FD")) {
     fd = find_file();
     if (fd < 0 || proc < 0)
       return refuse(
           MPI_ERR_OTHER,
           "the environment says that spxrun started this process (SPX_FD=%s, SPX_PROC=%s, SPX_JOB=%s), but the job's "
           "memory file is not to be found; unset SPX_FD to run alone",
-          getenv("SPX_FD"), proc < 0 ? "missing" : getenv("SPX_PROC"),
-          getenv("SPX_JOB") ? getenv("SPX_JOB") : "missing");
+          secure_getenv("SPX_FD"), proc < 0 ? "missing" : secure_getenv("SPX_PROC"),
+          secure_getenv("SPX_JOB") ? secure_getenv("SPX_JOB") : "missing");
     fcntl(fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not in the job */
     long door = env_number("SPX_DOOR");
     struct stat st;

@@ -53,7 +53,7 @@ static void question(message *m, uint8_t kind, const char *cause, const char *sh
 {
   static const char nobody[PEER_BYTES];
   bool here = spx_segment != NULL;
-  const char *rank = getenv("SPX_RANK");
+  const char *rank = secure_getenv("SPX_RANK");
   uint64_t number = here ? spx_proc_of(spx_me)->world_rank : rank ? strtoull(rank, NULL, 10) : 0;
   m->n = sizeof(uint32_t);
   put(m, &kind, 1);
@@ -72,7 +72,7 @@ static void question(message *m, uint8_t kind, const char *cause, const char *sh
 static uint64_t job_number(void)
 {
   uint64_t job = 0;
-  const char *hex = getenv("SPX_JOB");
+  const char *hex = secure_getenv("SPX_JOB");
   uint8_t id[sizeof job];
   if (spx_segment) {
     memcpy(&job, spx_segment->job_id, sizeof job);
@@ -124,17 +124,21 @@ static uint64_t ask(int fd, message *m)
   return number;
 }
 
+/* Connects with a socket of this user: one of another user may have the name by now. */
 static bool connects(int fd, const struct sockaddr_un *to, size_t n)
 {
   socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
-  return connect(fd, (const struct sockaddr *)to, size) == 0;
+  struct ucred listens;
+  socklen_t length = sizeof listens;
+  return connect(fd, (const struct sockaddr *)to, size) == 0 &&
+         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listens, &length) == 0 && listens.uid == getuid();
 }
 
 /* Connects with the agent: by its abstract name or, from another network namespace, by the descriptor that leads to it (launch/service/door.go). */
 static bool reach_agent(int fd, uint64_t job)
 {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
-  const char *door = getenv("SPX_DOOR"), *who[] = {"self", getenv("SPX_AGENT")};
+  const char *door = secure_getenv("SPX_DOOR"), *who[] = {"self", secure_getenv("SPX_AGENT")};
   int n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
   if (connects(fd, &to, 1 + (size_t)n)) return true;
   for (int i = 0; i < 2 && door; i++) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "check.h"
 #include "check_coll.h"
@@ -76,7 +77,7 @@ static spx_vault *map(void)
 /* Where ranks are started again, the agent has the files: who is to take a rank over may not be there yet. The descriptor of that of a rank; -1: there is none. */
 static int inherited_vault(uint32_t rank)
 {
-  const char *at = getenv("SPX_VAULTS");
+  const char *at = secure_getenv("SPX_VAULTS");
   for (; at && *at && rank > 0; rank--)
     if ((at = strchr(at, ','))) at++;
   return at && *at ? fcntl(atoi(at), F_DUPFD_CLOEXEC, 3) : -1;
@@ -85,19 +86,28 @@ static int inherited_vault(uint32_t rank)
 /* Those under their former numbers are for nobody here: what this process needs it has. */
 static void close_inherited(void)
 {
-  for (const char *at = getenv("SPX_VAULTS"); at && *at; at++) {
+  for (const char *at = secure_getenv("SPX_VAULTS"); at && *at; at++) {
     close(atoi(at));
     if (!(at = strchr(at, ','))) break;
   }
   unsetenv("SPX_VAULTS"); /* processes that this one starts have none */
 }
 
+/* Gives the file its size, which nobody can take back: a process that has it mapped would end by SIGBUS. */
+static bool sized(int fd, off_t bytes)
+{
+  struct stat st;
+  if (fstat(fd, &st) != 0 || (st.st_size < bytes && ftruncate(fd, bytes) != 0)) return false;
+  fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL); /* it has them if another process has made it */
+  return true;
+}
+
 static int make_vault(void)
 {
   uint64_t bytes = SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes;
   v.fd = inherited_vault(v.setup.me - v.first);
-  if (v.fd < 0) v.fd = memfd_create("spx-vault", MFD_CLOEXEC);
-  if (v.fd < 0 || ftruncate(v.fd, (off_t)bytes) != 0 || posix_fallocate(v.fd, 0, SPX_VAULT_HEAD) != 0) {
+  if (v.fd < 0) v.fd = memfd_create("spx-vault", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (v.fd < 0 || !sized(v.fd, (off_t)bytes) || posix_fallocate(v.fd, 0, SPX_VAULT_HEAD) != 0) {
     spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
     return MPI_ERR_NO_MEM;
   }

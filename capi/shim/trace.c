@@ -394,7 +394,7 @@ static int make_file(const char *dir, uint64_t room)
 
 void spx_trace_start(uint64_t began)
 {
-  const char *dir = getenv("SPX_TRACE"), *room = getenv("SPX_TRACE_ROOM");
+  const char *dir = secure_getenv("SPX_TRACE"), *room = secure_getenv("SPX_TRACE_ROOM");
   static const int64_t no_args[1];
   if (!dir || !*dir) return;
   int err = make_file(dir, room ? strtoull(room, NULL, 10) : 0);

@@ -224,6 +224,9 @@ done: docs/malleability.md. Only this user is heard. The socket is removed at th
 // mostClients are heard at once; others wait.
 const mostClients = 32
 
+// acceptPause is waited when a connection cannot be taken.
+const acceptPause = 10 * time.Millisecond
+
 func listen(name string) error {
 	old := unix.Umask(0o177)
 	l, err := net.Listen("unix", name)
@@ -240,7 +243,9 @@ func listen(name string) error {
 			if stopped() || errors.Is(err, net.ErrClosed) {
 				return nil
 			}
-			return err
+			<-places
+			time.Sleep(acceptPause) // no descriptor, or the caller has gone: not the end of this socket
+			continue
 		}
 		go func() {
 			defer func() { <-places }()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,12 +33,10 @@ interface until it is interrupted; with ssh -L the page is seen elsewhere.
 	}
 	listen := c.Flags().String("listen", "127.0.0.1:0", "address and port (0: any that is free); what it says is not encrypted")
 	every := c.Flags().Duration("every", time.Second, "time from one look to the next")
-	token := c.Flags().String("token", "", "instead of a random one: at least 16 letters and digits")
+	file := c.Flags().String("token-file", "", "a file (-: standard input) with a token in place of a random one: at least 16 letters and digits. It must not be readable by other users")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if *token == "" {
-			*token = web.Token()
-		}
-		if err := checkToken(*token); err != nil {
+		token, err := tokenOf(*file)
+		if err != nil {
 			return err
 		}
 		job, err := steer.Find(args[0])
@@ -47,24 +47,53 @@ interface until it is interrupted; with ssh -L the page is seen elsewhere.
 		if err != nil {
 			return err
 		}
-		s := web.New(func() (*live.Look, error) { return live.Take(job) }, *token)
+		s := web.New(func() (*live.Look, error) { return live.Take(job) }, token)
 		stop := make(chan struct{})
 		go s.Watch(max(*every, shortest), stop)
-		return serveUntilSignal(l, s, stop, func() { fmt.Printf("http://%s/%s/\n", l.Addr(), *token) })
+		return serveUntilSignal(l, s, stop, func() { fmt.Printf("http://%s/%s/\n", l.Addr(), token) })
 	}
 	return c
 }
 
 const shortestToken = 16
 
+// tokenOf is the token of a file, or a random one if there is none. It is never part of a command line, which all users of the host see.
+func tokenOf(file string) (string, error) {
+	var text []byte
+	var err error
+	switch file {
+	case "":
+		return web.Token(), nil
+	case "-":
+		text, err = io.ReadAll(io.LimitReader(os.Stdin, longestToken))
+	default:
+		info, e := os.Stat(file)
+		if e != nil {
+			return "", fmt.Errorf("--token-file: %w", e)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			return "", fmt.Errorf("--token-file: %s can be read or changed by others than its owner (mode %#o): chmod 600", file, info.Mode().Perm())
+		}
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	return token, checkToken(token)
+}
+
+// longestToken is read of standard input, in bytes.
+const longestToken = 4096
+
 func checkToken(token string) error {
 	for _, r := range token {
 		if !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
-			return fmt.Errorf("--token: %q is no letter or digit", r)
+			return fmt.Errorf("--token-file: %q is no letter or digit", r)
 		}
 	}
 	if len(token) < shortestToken {
-		return fmt.Errorf("--token has %d letters; at least %d are needed, by chance", len(token), shortestToken)
+		return fmt.Errorf("--token-file: the token has %d letters; at least %d are needed, by chance", len(token), shortestToken)
 	}
 	return nil
 }

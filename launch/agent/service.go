@@ -99,6 +99,10 @@ func (a *agent) hear(conn *service.Conn) {
 		if err != nil {
 			break
 		}
+		if m.FD >= 0 { // no question has one
+			unix.Close(m.FD)
+			m.FD = -1
+		}
 		a.inbox.put(&question{m, conn})
 	}
 	a.inbox.put(hungUp{conn})

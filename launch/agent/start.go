@@ -221,7 +221,7 @@ func (a *agent) giveVaults(i int, s *process.Spec) error {
 		a.vaults = map[int][]int{}
 	}
 	for len(a.vaults[r.program]) < p.Procs-p.Standbys {
-		fd, err := unix.MemfdCreate("spx-vault", unix.MFD_CLOEXEC)
+		fd, err := unix.MemfdCreate("spx-vault", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 		if err != nil {
 			return fmt.Errorf("a memory file for what a rank keeps: %w", err)
 		}

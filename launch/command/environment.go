@@ -1,6 +1,10 @@
 package command
 
-import "strings"
+import (
+	"strings"
+
+	"libspx/launch/service"
+)
 
 // environment is what options say about the environment of programs.
 type environment struct {
@@ -37,7 +41,7 @@ func resolve(environ []string, global, own environment) []string {
 	}
 	for _, kv := range environ {
 		name, _, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || enclosing(name) {
+		if !ok || name == "" || service.IsPlace(name) {
 			continue
 		}
 		if policy == inheritUnset || policy == inheritAll || policy == inheritList && contains(names, name) {
@@ -48,17 +52,6 @@ func resolve(environ []string, global, own environment) []string {
 		add(kv)
 	}
 	return out
-}
-
-// enclosing tells variables by which a launcher that spxrun itself runs under describes its own processes: they would lie about
-// the ranks of this job.
-func enclosing(name string) bool {
-	switch name {
-	case "SPX_FD", "SPX_AGENT", "SPX_PROC", "SPX_RANK", "SPX_SIZE", "SPX_JOB", "SPX_LOCAL_RANK", "SPX_LOCAL_SIZE", "SPX_APPNUM", "SPX_MAXPROCS",
-		"SPX_INITIAL_ERRHANDLER", "SPX_DOOR", "SPX_PARENT", "SPX_SYSTEM_LAYOUT", "MPI_LOCALRANKID", "MPI_LOCALNRANKS":
-		return true
-	}
-	return strings.HasPrefix(name, "PMI_") || strings.HasPrefix(name, "PMIX_") || strings.HasPrefix(name, "OMPI_COMM_WORLD_")
 }
 
 func lookup(environ []string, name string) string {

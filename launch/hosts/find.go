@@ -3,6 +3,7 @@ package hosts
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -33,6 +34,11 @@ func Find(entries, files, rsh []string, getenv func(string) string) (list []Host
 	if len(rsh) == 0 {
 		rsh = SSH
 	}
+	for _, h := range list { // a batch system's are no better than the user's
+		if !IsName(h.Name) {
+			return nil, nil, fmt.Errorf("%s: %q is no name of a host", h.From, h.Name)
+		}
+	}
 	return list, rsh, nil
 }
 
@@ -57,6 +63,9 @@ func Shell(rsh []string, host, line string) []string {
 	for _, w := range rsh {
 		named = named || strings.Contains(w, HostWord)
 		words = append(words, strings.ReplaceAll(w, HostWord, host))
+	}
+	if !named && len(rsh) > 0 && filepath.Base(rsh[0]) == "ssh" { // what follows is no option, whatever it is
+		words = append(words, "--")
 	}
 	if !named {
 		words = append(words, host)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A Host is an entry of a list.
@@ -91,7 +92,15 @@ func entry(e string) (h Host, err error) {
 	if h.Name == "" {
 		return h, fmt.Errorf("%q names no host", e)
 	}
+	if !IsName(h.Name) {
+		return h, fmt.Errorf("%q is no name of a host: it must not begin with -, which the remote shell takes for an option, nor have blanks or control characters in it", h.Name)
+	}
 	return h, nil
+}
+
+// IsName reports whether a name may be handed to a remote shell as that of a host.
+func IsName(name string) bool {
+	return name != "" && name[0] != '-' && !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
 func slots(text string) (int, error) {

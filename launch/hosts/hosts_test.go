@@ -30,7 +30,8 @@ func TestMistakes(t *testing.T) {
 	if _, err := List(nil, []string{"/nonexistent/hosts"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/hosts: no such file") {
 		t.Errorf("missing file: %v", err)
 	}
-	for entry, want := range map[string]string{"": "names no host", "a:x": `"x" is not a number of slots`, "a:0": `"0" is not`, ":3": "names no host"} {
+	for entry, want := range map[string]string{"": "names no host", "a:x": `"x" is not a number of slots`, "a:0": `"0" is not`, ":3": "names no host",
+		"-oProxyCommand=id": "is no name of a host", "-l:2": "is no name of a host", "[-x]:2": "is no name of a host", "a b": "is no name of a host", "a\x1bc": "is no name of a host"} {
 		if _, err := List([]string{entry}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", entry, err, want)
 		}
@@ -39,6 +40,29 @@ func TestMistakes(t *testing.T) {
 		if _, err := Parse(text, "f"); err == nil || err.Error()[:len(want)] != want {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// Names that a remote shell would take for options get nowhere near it, wherever they come from.
+func TestOptionsAsNames(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "nodes")
+	if err := os.WriteFile(file, []byte("n1\n-oProxyCommand=id\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, env := range map[string]map[string]string{
+		"PBS": {"PBS_JOBID": "1", "PBS_NODEFILE": file}, "LSF": {"LSB_JOBID": "1", "LSB_MCPU_HOSTS": "n1 2 -oProxyCommand=id 2"}, "file": {"SPX_HOSTFILE": file},
+	} {
+		list, _, err := Find(nil, nil, nil, func(name string) string { return env[name] })
+		if err == nil || !strings.Contains(err.Error(), "is no name of a host") {
+			t.Errorf("%s: %v, error %v", name, list, err)
+		}
+	}
+	if got := Shell([]string{"/usr/bin/ssh", "-x"}, "n1", "line"); strings.Join(got, " ") != "/usr/bin/ssh -x -- n1 line" {
+		t.Errorf("ssh: %q", got)
+	}
+	if got := Shell([]string{"rsh"}, "n1", "line"); strings.Join(got, " ") != "rsh n1 line" {
+		t.Errorf("rsh: %q", got)
 	}
 }
 

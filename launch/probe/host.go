@@ -111,12 +111,19 @@ const (
 	forFlow   = 'f' // then the number of the flow
 )
 
+// acceptPause is waited when a connection cannot be taken.
+const acceptPause = 10 * time.Millisecond
+
 func (h *host) serve(l net.Listener) {
 	places := make(chan struct{}, strangers)
 	for {
 		c, err := l.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // no descriptor, or the caller has gone
+			time.Sleep(acceptPause)
+			continue
 		}
 		places <- struct{}{}
 		go func() {

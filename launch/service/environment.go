@@ -1,5 +1,7 @@
 package service
 
+import "strings"
+
 // Names of the environment variables by which a rank finds its job; docs/architecture.md, "Starting", says what they hold.
 const (
 	EnvFD         = "SPX_FD"
@@ -50,3 +52,16 @@ const (
 	EnvStartLimit     = "SPX_START_LIMIT"     // seconds for the agent of another host to answer spxrun's
 	EnvJoinTimeout    = "SPX_JOIN_TIMEOUT"    // seconds that processes wait in MPI_Init for the others of the job
 )
+
+// IsPlace reports whether a variable describes the place of one process in its job, or in that of an
+// enclosing launcher. spxrun does not forward such variables, and MPI_Comm_spawn does not send them:
+// for other processes they would be wrong, and keys of a launcher are for its own processes alone.
+func IsPlace(name string) bool {
+	switch name {
+	case EnvFD, EnvGate, EnvDoor, EnvAgent, EnvProc, EnvRank, EnvSize, EnvJob, EnvLocalRank, EnvLocalSize, EnvAppnum, EnvMaxprocs,
+		EnvErrhandler, EnvParent, EnvListen, EnvVaults, EnvNetworks, "SPX_SYSTEM_LAYOUT", "MPI_LOCALRANKID", "MPI_LOCALNRANKS":
+		return true
+	}
+	return strings.HasPrefix(name, "PMI_") || strings.HasPrefix(name, "PMI2_") || strings.HasPrefix(name, "PMIX_") ||
+		strings.HasPrefix(name, "OMPI_COMM_WORLD_")
+}

@@ -101,11 +101,10 @@ func meetAt(name *unix.SockaddrUnix) (conn *Conn, listener int, err error) {
 		}
 	}
 	if err == nil {
-		conn = NewConn(fd)
-		if _, uid, err := conn.Peer(); err == nil && uid == os.Getuid() {
-			return conn, -1, nil
+		if ofThisUser(fd) {
+			return NewConn(fd), -1, nil
 		}
-		conn.Close()
+		unix.Close(fd)
 		return nil, -1, errForeign
 	}
 	unix.Close(fd)

@@ -5,30 +5,40 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // A Conn carries one question and its answer, and perhaps the wish not to wait for it any longer. Its calls block in the kernel; Hang makes a call that blocks return.
-type Conn struct{ fd int }
+// The agent's end (Take) is an exception: Send does not block there.
+type Conn struct {
+	fd  int
+	out *outgoing // of the agent's end
+}
 
-// Dial connects to the agent of a job.
+// Dial connects to the agent of a job. A socket of another user that has its name is passed over, before anything is sent.
 func Dial(job uint64) (*Conn, error) {
 	fd, err := connect(&unix.SockaddrUnix{Name: Address(job)})
 	if err == nil {
-		return &Conn{fd}, nil
+		return &Conn{fd: fd}, nil
 	}
 	if fd, ok := throughDoor(job); ok {
-		return &Conn{fd}, nil
+		return &Conn{fd: fd}, nil
 	}
-	if err == unix.ECONNREFUSED { // nobody has that address
+	switch err {
+	case unix.ECONNREFUSED: // there is no socket of that name
 		return nil, fmt.Errorf("job %016x has ended, or is none of this host: %w", job, err)
+	case errForeign:
+		return nil, fmt.Errorf("job %016x has ended, or is none of this user: %s is %w", job, Address(job), err)
 	}
 	return nil, fmt.Errorf("the agent of job %016x does not answer: %w", job, err)
 }
 
+// connect connects to a socket of this user; errForeign: it is another user's.
 func connect(to *unix.SockaddrUnix) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, err
@@ -38,6 +48,9 @@ func connect(to *unix.SockaddrUnix) (fd int, err error) {
 			break
 		}
 	}
+	if err == nil && !ofThisUser(fd) {
+		err = errForeign
+	}
 	if err != nil {
 		unix.Close(fd)
 		return -1, err
@@ -45,8 +58,15 @@ func connect(to *unix.SockaddrUnix) (fd int, err error) {
 	return fd, nil
 }
 
+// ofThisUser reports whether the process at the other end is one of this user's, as the kernel knows it: of a socket that was
+// connected to, the process that listens there.
+func ofThisUser(fd int) bool {
+	who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	return err == nil && int(who.Uid) == os.Getuid()
+}
+
 // NewConn makes a Conn of a connected socket.
-func NewConn(fd int) *Conn { return &Conn{fd} }
+func NewConn(fd int) *Conn { return &Conn{fd: fd} }
 
 // Listen makes the socket of a job's agent. It goes with the process.
 func Listen(job uint64) (fd int, err error) {
@@ -70,26 +90,41 @@ func listen(at *unix.SockaddrUnix) (fd int, err error) {
 	return fd, nil
 }
 
-// Take waits for the next connection of a process of this user; others are turned away.
+// Pauses while this process, or the host, has no descriptor or memory for another connection.
+const (
+	shortPause = time.Millisecond
+	longPause  = 100 * time.Millisecond
+)
+
+// Take waits for the next connection of a process of this user; others are turned away. What passes (no descriptor, no memory) is
+// waited for: the error is one of the listener itself.
 func Take(listener int) (*Conn, error) {
-	for {
+	for pause := shortPause; ; {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
+		case unix.EBADF, unix.EINVAL, unix.ENOTSOCK, unix.EOPNOTSUPP, unix.EFAULT:
+			return nil, err
 		case unix.EINTR, unix.ECONNABORTED:
 			continue
 		default:
-			return nil, err
+			time.Sleep(pause) // the kernel reports no event when descriptors are free again
+			pause = min(2*pause, longPause)
+			continue
 		}
-		if who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && int(who.Uid) == os.Getuid() {
-			return &Conn{fd}, nil
+		if ofThisUser(fd) {
+			return &Conn{fd: fd, out: &outgoing{fd: fd}}, nil
 		}
 		unix.Close(fd)
+		pause = shortPause
 	}
 }
 
 // Send sends a message, with its descriptor.
 func (c *Conn) Send(m *Message) error {
+	if c.out != nil {
+		return c.out.send(m)
+	}
 	b := m.Encode()
 	var rights []byte
 	if m.FD >= 0 {
@@ -119,18 +154,31 @@ func (c *Conn) Receive() (*Message, error) {
 	if n == 0 || n > maxMessage {
 		return nil, fmt.Errorf("agent: a message of %d bytes", n)
 	}
-	b := make([]byte, n)
-	if passed, err = c.read(b, passed); err != nil {
+	var b []byte
+	for len(b) < int(n) && err == nil { // memory is taken as bytes come: their number is the sender's word
+		part := min(int(n)-len(b), max(len(b), firstPart))
+		b = slices.Grow(b, part)
+		passed, err = c.read(b[len(b):len(b)+part], passed)
+		b = b[:len(b)+part]
+	}
+	m := &Message{FD: -1}
+	if err == nil {
+		m, err = Decode(b)
+	}
+	if err != nil {
+		if passed >= 0 {
+			unix.Close(passed)
+		}
 		return nil, err
 	}
-	m, err := Decode(b)
-	if err == nil {
-		m.FD = passed
-	}
-	return m, err
+	m.FD = passed
+	return m, nil
 }
 
-// read fills b, and takes a descriptor that comes along.
+// firstPart of a message is read at once, in bytes.
+const firstPart = 64 << 10
+
+// read fills b, and takes a descriptor that comes along. Further ones are closed.
 func (c *Conn) read(b []byte, passed int) (int, error) {
 	rights := make([]byte, unix.CmsgSpace(4))
 	for len(b) > 0 {
@@ -145,8 +193,13 @@ func (c *Conn) read(b []byte, passed int) (int, error) {
 			return passed, fmt.Errorf("agent: %w", err)
 		}
 		if list, err := unix.ParseSocketControlMessage(rights[:k]); err == nil && len(list) > 0 {
-			if fds, err := unix.ParseUnixRights(&list[0]); err == nil && len(fds) > 0 {
-				passed = fds[0]
+			fds, _ := unix.ParseUnixRights(&list[0]) // without descriptors, if it holds something else
+			for _, fd := range fds {
+				if passed < 0 {
+					passed = fd
+				} else {
+					unix.Close(fd)
+				}
 			}
 		}
 		b = b[n:]
@@ -167,8 +220,14 @@ func (c *Conn) Gone() bool {
 // FD is the connection's socket.
 func (c *Conn) FD() int { return c.fd }
 
-// Close closes the connection.
-func (c *Conn) Close() { unix.Close(c.fd) }
+// Close closes the connection. At the agent's end, what was sent before still leaves.
+func (c *Conn) Close() {
+	if c.out != nil {
+		c.out.close()
+		return
+	}
+	unix.Close(c.fd)
+}
 
 // Ask puts a question to the agent of a job and waits for the answer.
 func Ask(job uint64, m *Message) (*Message, error) {

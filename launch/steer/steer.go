@@ -48,7 +48,7 @@ func List() (list []service.About) {
 func Describe(job uint64) (about service.About, err error) {
 	answer, err := ask(job, &service.Message{Kind: service.Describe, FD: -1}, 2*time.Second)
 	if err == nil {
-		err = json.Unmarshal([]byte(answer.Text), &about)
+		err = decode(answer.Text, &about)
 	}
 	return about, err
 }
@@ -61,9 +61,18 @@ func Inspect(job uint64, stacks bool) (procs []diagnose.Proc, err error) {
 	}
 	answer, err := ask(job, m, 30*time.Second)
 	if err == nil {
-		err = json.Unmarshal([]byte(answer.Text), &procs)
+		err = decode(answer.Text, &procs)
 	}
 	return procs, err
+}
+
+// decode reads what an agent answers.
+func decode(text string, to any) error {
+	err := json.Unmarshal([]byte(text), to)
+	if err == nil {
+		makePlain(to)
+	}
+	return err
 }
 
 // Find is the job that a user means: the beginning of its number, the id that its processes have (SPX_JOB), or "." for the only one there is.
@@ -175,7 +184,7 @@ func RemoveHosts(job uint64, list []string, limit time.Duration) ([]service.Host
 func changeHosts(job uint64, m *service.Message, limit time.Duration) (list []service.Host, err error) {
 	answer, err := ask(job, m, limit)
 	if err == nil {
-		err = json.Unmarshal([]byte(answer.Text), &list)
+		err = decode(answer.Text, &list)
 	}
 	return list, err
 }
@@ -186,7 +195,7 @@ func change(job uint64, m *service.Message, limit time.Duration) (c service.Chan
 		return c, err
 	}
 	if c, err = service.ParseChange(answer.Text); err == nil && c.Error != "" {
-		err = errors.New(c.Error)
+		err = errors.New(Plain(c.Error))
 	}
 	return c, err
 }
@@ -209,7 +218,7 @@ func ask(job uint64, m *service.Message, limit time.Duration) (*service.Message,
 	case err != nil:
 		return nil, fmt.Errorf("the job has ended, or its agent does not know this question: %w", err)
 	case answer.Class != 0:
-		return nil, errors.New(answer.Text)
+		return nil, errors.New(Plain(answer.Text))
 	}
 	return answer, nil
 }

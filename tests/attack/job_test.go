@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -140,7 +141,7 @@ type scene struct {
 
 const ranks = 4
 
-// scenes runs a test on one host, with the enemy on it, and on two, with the enemy on a third, by IPv4 and by IPv6.
+// scenes runs a test on one host, with the enemy on it, as another user where that is possible, and on two, with the enemy on a third, by IPv4 and by IPv6.
 func scenes(t *testing.T, test func(t *testing.T, s scene)) {
 	program := harness.Compile(t, "attack/target", []string{"testdata/target.c"})
 	t.Run("host", func(t *testing.T) {
@@ -164,11 +165,17 @@ func scenes(t *testing.T, test func(t *testing.T, s scene)) {
 // begin starts the job of a scene, and returns where its ranks listen, and the file of its counters. log: where what it says of itself goes.
 func (s scene) begin(t *testing.T, log ...io.Writer) (p *process, list []target, counters string) {
 	t.Helper()
+	return s.beginWith(t, ranks, log...)
+}
+
+// beginWith is begin for a job of n ranks.
+func (s scene) beginWith(t *testing.T, n int, log ...io.Writer) (p *process, list []target, counters string) {
+	t.Helper()
 	counters = filepath.Join(t.TempDir(), "counters")
 	s.job.Env = append(s.job.Env, "SPX_COUNTERS="+counters)
 	p = start(t, s.job, log...)
 	var words []string
-	for range ranks {
+	for range n {
 		words = append(words, strings.Fields(p.line())...)
 	}
 	list, err := targets(words)
@@ -191,15 +198,36 @@ func (s scene) attack(t *testing.T, who string, list []target, knows ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.bed != nil {
+	before := s.enemy
+	switch {
+	case s.bed != nil:
 		self = s.bed.Self()
+	case os.Getuid() == 0:
+		before, self = asOther(t, self)
 	}
 	words := append([]string{who}, knows...)
 	words = append(words, "of")
 	for _, of := range list {
 		words = append(words, of.words()...)
 	}
-	return start(t, harness.Command{Args: append(s.enemy, self), Env: []string{"ATTACK=" + strings.Join(words, " ")}})
+	return start(t, harness.Command{Args: append(slices.Clone(before), self), Env: []string{"ATTACK=" + strings.Join(words, " ")}})
+}
+
+// asOther is what stands before a program that another user runs, and a copy of it which that one can read.
+func asOther(t *testing.T, program string) (before []string, copied string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "spx-attack-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	copied = filepath.Join(dir, "enemy")
+	copyFile(t, program, copied, 0o755)
+	user := strconv.Itoa(stranger)
+	return []string{"setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--"}, copied
 }
 
 // segments are the memory files of the hosts of a job, as every process of its user can have them.

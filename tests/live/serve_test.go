@@ -238,7 +238,7 @@ func TestPageOfSystem(t *testing.T) {
 // Who has no token sees nothing; what is sent tells browsers to take nothing from anywhere else; and nothing can be changed.
 func TestPageIsClosed(t *testing.T) {
 	j := talk(t, "2", nil, "stream")
-	address := j.serve(t, "--token", "0123456789abcdefXYZ")
+	address := j.serve(t, "--token-file", tokenFile(t, "0123456789abcdefXYZ", 0o600))
 	if !strings.HasPrefix(address, "http://127.0.0.1:") || !strings.HasSuffix(address, "/0123456789abcdefXYZ/") {
 		t.Fatalf("the page is at %s", address)
 	}
@@ -287,11 +287,25 @@ func TestPageIsClosed(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"short", "0123456789abcdef/.."} {
-		o := harness.Run(t, harness.Command{Args: []string{filepath.Join(harness.Build(t), "bin/spxctl"), "serve", j.number, "--token", bad}})
-		if o.Status != 1 || !strings.Contains(o.Stderr, "--token") {
-			t.Errorf("--token %s: status %d\n%s", bad, o.Status, o.Text())
+		o := harness.Run(t, harness.Command{Args: []string{filepath.Join(harness.Build(t), "bin/spxctl"), "serve", j.number, "--token-file", "-"}, Stdin: bad})
+		if o.Status != 1 || !strings.Contains(o.Stderr, "--token-file") {
+			t.Errorf("token %s: status %d\n%s", bad, o.Status, o.Text())
 		}
 	}
+	open := tokenFile(t, "0123456789abcdefXYZ", 0o644)
+	o := harness.Run(t, harness.Command{Args: []string{filepath.Join(harness.Build(t), "bin/spxctl"), "serve", j.number, "--token-file", open}})
+	if o.Status != 1 || !strings.Contains(o.Stderr, "can be read or changed by others than its owner (mode 0644)") {
+		t.Errorf("a file that all can read: status %d\n%s", o.Status, o.Text())
+	}
+}
+
+func tokenFile(t *testing.T, token string, mode os.FileMode) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token+"\n"), mode); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // profile is a folder for the browser, whose helpers write to it for a moment after its end.

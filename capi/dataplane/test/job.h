@@ -4,6 +4,7 @@
 #define SPX_TEST_JOB_H
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,8 +86,9 @@ static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus, uint32_t
   g.ring_row = (uint64_t)SPX_RINGS_PER_PROC * ring_bytes;
   g.total_bytes = g.ring_off + maxprocs * g.ring_row;
   g.magic = SPX_SEG_MAGIC;
-  int fd = memfd_create("job", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, (off_t)g.total_bytes) != 0 || pwrite(fd, &g, sizeof g, 0) != (ssize_t)sizeof g) {
+  int fd = memfd_create("job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0 || ftruncate(fd, (off_t)g.total_bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0 ||
+      pwrite(fd, &g, sizeof g, 0) != (ssize_t)sizeof g) {
     perror("memory file");
     exit(1);
   }
