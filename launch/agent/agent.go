@@ -482,7 +482,7 @@ func (a *agent) messages() {
 		case treeDecided:
 			a.step(e.e)
 		case leadLost:
-			a.lostLead()
+			a.lostLead(e.err)
 		default:
 			a.step(e)
 		}

@@ -43,8 +43,8 @@ type found struct {
 	err      error
 }
 
-// leadLost: the agent that decides is gone.
-type leadLost struct{}
+// leadLost: the agent that decides is gone, or the connection with it has ended so.
+type leadLost struct{ err error }
 
 // Times of the search.
 const (
@@ -62,7 +62,7 @@ const (
 // identityOf is an end of the first handshake: the system's name stands for the job, which who comes does not know yet.
 func identityOf(j *control.Join, number uint32) tcp.Identity {
 	sum := sha256.Sum256([]byte("libspx system " + j.System))
-	return tcp.Identity{Job: [16]byte(sum[:]), Key: j.Key, Self: tcp.Process{Number: number}}
+	return agentIdentity([16]byte(sum[:]), j.Key, number)
 }
 
 // jobKey is the key of the job that a system is: who has the system's key has it, too, and it is never sent.
@@ -182,6 +182,7 @@ func addressHere(address string) (netip.AddrPort, bool) {
 
 // introduce says who comes, and hears what the job is.
 func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
+	c = sealedConn(c)
 	conn := control.NewConn(c)
 	at := c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
 	err := conn.Send(&control.Message{Attach: hello})
@@ -261,15 +262,19 @@ func (a *agent) ownSignal(e job.Signalled) bool {
 }
 
 // lostLead: without the agent that decides nobody knows what the system is.
-func (a *agent) lostLead() {
+func (a *agent) lostLead(err error) {
 	if a.done {
 		return
 	}
-	a.say(fmt.Sprintf("the spxrun that led the system, at %s, is gone; the processes of cluster %s are ended", a.attached.local.Join.Address, a.attached.local.Join.Cluster))
+	how := "is gone"
+	if errors.Is(err, errChanged) {
+		how = "is lost: " + err.Error()
+	}
+	a.say(fmt.Sprintf("the spxrun that led the system, at %s, %s; the processes of cluster %s are ended", a.attached.local.Join.Address, how, a.attached.local.Join.Cluster))
 	a.step(job.FrontLost{})
 }
 
-// conceal leaves out of a job what goes over a connection that others may listen to, and is nothing to who attaches.
+// conceal removes from a job what an agent does not need whose processes get their environment on their own host.
 func conceal(spec *control.Job) {
 	spec.Join = nil
 	spec.Programs = slices.Clone(spec.Programs)

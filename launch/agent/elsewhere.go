@@ -33,6 +33,7 @@ type elsewhere struct {
 	box     outbox
 	ended   chan struct{} // closed when the command has ended
 	how     string        // then: how
+	failure error         // of the connection, before wait is called
 	fate    string        // how it was lost
 	beat    netip.AddrPort
 	reach   *reach.Host // what it has said of its interfaces; nil: nothing yet
@@ -82,7 +83,7 @@ func (a *agent) waitsFor(is func(*elsewhere) bool) bool {
 func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 	spec := *a.spec
 	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), key, ownAddresses()
-	if h.attached != nil {
+	if h.attached != nil || spec.Joined { // its processes have their variables from elsewhere
 		conceal(&spec)
 	}
 	if spec.Late = h.joining != nil; spec.Late {
@@ -109,6 +110,7 @@ func (a *agent) hearFrom(h *elsewhere) {
 	for {
 		m, err := h.conn.Receive()
 		if err != nil {
+			h.failure = err
 			break
 		}
 		switch {

@@ -366,7 +366,7 @@ func (g *gathering) makeOffer(zero *member) (err error) {
 		g.offer.At = append(g.offer.At, netip.AddrPortFrom(a, port))
 	}
 	g.server = &tcp.Server{
-		Identity: tcp.Identity{Job: g.offer.ID, Key: g.offer.Key, Self: tcp.Process{Number: callee}},
+		Identity: agentIdentity(g.offer.ID, g.offer.Key, callee),
 		Decide:   func(tcp.Process) tcp.Verdict { return tcp.Taken },
 		Adopt:    func(c net.Conn, _ tcp.Process) { g.arrive(c) },
 		Failed:   func(tcp.Process) {},
@@ -377,6 +377,7 @@ func (g *gathering) makeOffer(zero *member) (err error) {
 
 // arrive takes the agent of another host in, which has proved that it belongs to the job.
 func (g *gathering) arrive(c net.Conn) {
+	c = sealedConn(c)
 	conn := control.NewConn(c)
 	c.SetReadDeadline(time.Now().Add(gatherLimit)) //nolint:errcheck // without, it ends with its caller
 	m, err := conn.Receive()
@@ -442,9 +443,9 @@ func (g *gathering) call() (t told, failure string, says teller) {
 		hello.Ranks = append(hello.Ranks, rank)
 	}
 	slices.Sort(hello.Ranks)
-	id := &tcp.Identity{Job: g.offer.ID, Key: g.offer.Key, Self: tcp.Process{Number: uint32(hello.Ranks[0])}}
+	id := agentIdentity(g.offer.ID, g.offer.Key, uint32(hello.Ranks[0]))
 	go func() {
-		c, err := callAny(g.offer.At, id)
+		c, err := callAny(g.offer.At, &id)
 		if err != nil {
 			g.post(told{err: err})
 			return
@@ -500,7 +501,7 @@ func callAny(list []netip.AddrPort, id *tcp.Identity) (net.Conn, error) {
 		for _, at := range list {
 			c, verdict, err := tcp.Dial(at.String(), id, tcp.Process{Number: callee})
 			if err == nil && verdict == tcp.Taken {
-				return c, nil
+				return sealedConn(c), nil
 			}
 			tried = append(tried, fmt.Sprintf("%v: %v", at, err))
 		}

@@ -57,9 +57,9 @@ func (g *gathering) lead() int {
 	a.listen()
 	for n, c := range list {
 		h := newElsewhere(n+1, c.hello.Host)
-		h.conn, h.wait = c.conn, func() string { return "its agent has ended, or the connection with it is broken" }
+		h.conn, h.wait = c.conn, func() string { return connectionEnd(h.failure) }
 		a.others = append(a.others, h)
-		a.introduceTo(h, [32]byte{}) // it has the key, and this connection is not for secrets
+		a.introduceTo(h, [32]byte{}) // it has the key
 	}
 	a.awaitReady()
 	if err := a.openListeners(); err != nil {

@@ -70,6 +70,7 @@ func (a *agent) openToOthers() {
 
 // arrive hears who comes.
 func (a *agent) arrive(c net.Conn) {
+	c = sealedConn(c)
 	c.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck // without, it ends with its caller
 	conn := control.NewConn(c)
 	m, err := conn.Receive()
@@ -203,9 +204,9 @@ func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	d.slots = host.Slots
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
 	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: d.come.attach.Cluster, parts: parts}
-	h.wait = func() string { return "its agent has ended, or the connection with it is broken" }
+	h.wait = func() string { return connectionEnd(h.failure) }
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
-	a.introduceTo(h, [32]byte{}) // it has the key, and this connection is not for secrets
+	a.introduceTo(h, [32]byte{}) // it has the key
 	time.AfterFunc(inviteLimit, func() { a.inbox.put(unanswered{h}) })
 	return nil
 }

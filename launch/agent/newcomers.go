@@ -220,6 +220,9 @@ func (a *agent) spawnEnvironment(b *batch, k, here int) []string {
 	if a.spec.InitialErrhandler != "" {
 		env = append(env, service.EnvErrhandler+"="+a.spec.InitialErrhandler)
 	}
+	if a.places.networks != "" {
+		env = append(env, service.EnvNetworks+"="+a.places.networks)
+	}
 	return append(env, a.tracing.environment()...)
 }
 

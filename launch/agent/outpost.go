@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -250,8 +251,11 @@ func (a *agent) hearUp() {
 			a.up.window.close()
 			close(a.branches.lost)
 			if a.attached != nil {
-				a.inbox.put(leadLost{})
+				a.inbox.put(leadLost{err})
 				return
+			}
+			if errors.Is(err, errChanged) {
+				a.say(fmt.Sprintf("host %s has lost the one that decides: %v", a.host, err))
 			}
 			a.inbox.put(job.FrontLost{})
 			return

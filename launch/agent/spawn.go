@@ -217,7 +217,7 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 	switch step {
 	case control.Prepare:
 		s.addresses = nil
-		w.Members, w.Question = s.members, packed(s.question.Message)
+		w.Members = s.members
 		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
 			w.Life = a.tree.lives[part]
 		}
@@ -227,13 +227,30 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 	for _, h := range a.others {
 		if !h.gone {
 			s.open[h] = true
-			h.box.put(&control.Message{World: w})
+			h.box.put(&control.Message{World: s.forHost(w, h.number)})
 		}
 	}
-	if own := a.newcomers(w); own != nil {
+	if own := a.newcomers(s.forHost(w, a.self)); own != nil {
 		s.take(a.self, own)
 	}
 	a.stepTaken(s)
+}
+
+// forHost is a step as it is sent to a host: the environment of a program goes where its processes start, and nowhere else.
+func (s *spawning) forHost(w *control.World, host int) *control.World {
+	if w.Step != control.Prepare {
+		return w
+	}
+	q := *s.question.Message
+	q.Programs = slices.Clone(q.Programs)
+	for k := range q.Programs {
+		if !slices.ContainsFunc(s.members, func(m control.Member) bool { return m.Program == k && m.Host == host }) {
+			q.Programs[k].Env = ownSettings(q.Programs[k].Env)
+		}
+	}
+	out := *w
+	out.Question = packed(&q)
+	return &out
 }
 
 // take notes what a host has made of a step.

@@ -97,3 +97,9 @@ func IsChanged(err error) bool {
 	header := tls.RecordHeaderError{}
 	return errors.As(err, &header) || errors.As(err, &op) && op.Op == "local error"
 }
+
+// IsRefused reports whether the other end has ended a sealed stream because bytes have come there that this end has not written.
+func IsRefused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
