@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"libspx/core/comm"
@@ -79,12 +80,15 @@ func predefineComm(handle int, flags C.uint32_t, name string, m *comm.Made) (*co
 	return o, nil
 }
 
-// setPredefinedAttributes gives the attributes of MPI_COMM_WORLD their values (MPI-5.0, section 9.1.2). All processes of a
-// host read one clock. As many processes as one likes can be spawned; MPI_UNIVERSE_SIZE, which programs take for how many there should
+// setPredefinedAttributes gives the attributes of MPI_COMM_WORLD their values (MPI-5.0, section 9.1.2). The processes of a
+// host read one clock, which began when that host did: clocks of several hosts are not synchronized. As many processes as one likes can be spawned; MPI_UNIVERSE_SIZE, which programs take for how many there should
 // be, is the number of processors or twice that of the processes so far, unless the user has said it.
 func setPredefinedAttributes(s *startInfo) {
 	v := &C.spx_attr_values
-	v.wtime_is_global = 1
+	v.wtime_is_global = 0
+	if !slices.ContainsFunc(s.World, func(proc uint32) bool { return procOf(proc).host != C.spx_segment.host }) {
+		v.wtime_is_global = 1
+	}
 	if v.universe_size = C.int(C.spx_segment.universe_size); v.universe_size == 0 {
 		v.universe_size = C.int(max(2*s.ThisHost, s.Processor))
 	}

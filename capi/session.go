@@ -154,11 +154,11 @@ func pset(name string) (*group.Group, error) {
 	return nil, mpierr.New(mpierr.Arg, "pset_name is %q; there are %s", name, strings.Join(psets(), ", "))
 }
 
-// onThisHost returns those members of g that are in the host's memory file.
+// onThisHost returns those members of g that run here: processes of other hosts have lines in the memory file, too.
 func onThisHost(g *group.Group) *group.Group {
 	var here []ident.ProcID
 	for _, id := range g.IDs() {
-		if _, err := processIndex(id); err == nil {
+		if k, err := processIndex(id); err == nil && procOf(k).host == C.spx_segment.host {
 			here = append(here, id)
 		}
 	}

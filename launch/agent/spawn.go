@@ -181,9 +181,14 @@ func (a *agent) hostCalled(name string, who client) (int, error) {
 		return 0, nil
 	}
 	found := -1
-	for n := range a.spec.Hosts {
-		if a.isCalled(n, name) && (found < 0 || a.isLost(found)) { // one that was lost may have been added again
-			found = n
+	for _, is := range []func(n int) bool{
+		func(n int) bool { return n > 0 && a.spec.Hosts[n] == name }, // as it was given: another one may have the same name in another domain
+		func(n int) bool { return a.isCalled(n, name) },
+	} {
+		for n := range a.spec.Hosts {
+			if (found < 0 || a.isLost(found)) && is(n) { // one that was lost may have been added again
+				found = n
+			}
 		}
 	}
 	if (hosts.Names{}).Local(name) { // localhost: that of the process which asks
@@ -206,8 +211,7 @@ func (a *agent) isCalled(n int, name string) bool {
 	if n == 0 {
 		return hosts.Self().Local(name)
 	}
-	host := a.spec.Hosts[n]
-	return host == name || (hosts.Names{Host: host}).Local(name)
+	return (hosts.Names{Host: a.spec.Hosts[n]}).Local(name)
 }
 
 // takeStep has all hosts take a step.

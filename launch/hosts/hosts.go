@@ -1,15 +1,20 @@
 // Package hosts reads lists of hosts (-host, -hostfile), says which names are this host's, and places the ranks of a job on the hosts of a list.
 //
 // It owns the spelling of such lists and the rule by which ranks are given to hosts (place.go; MPI-5.0, 11.5, leaves it open); it starts nothing there.
-// It resolves no names: a list that names this host by an alias of the name service has to be written with localhost or the host's own name.
+// It resolves a name in one case alone: where a name with a domain and one without it agree, so that the address decides whether both are this host. A list that names this host by an
+// alias of the name service has to be written with localhost or the host's own name.
 package hosts
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 	"unicode"
 )
 
@@ -115,11 +120,30 @@ func slots(text string) (int, error) {
 type Names struct {
 	Host      string
 	Addresses []net.IP
+	Lookup    func(name string) []net.IP // by the name service; none: it knows no such name, or there is none
+}
+
+// lookupLimit is how long the name service may take.
+const lookupLimit = 2 * time.Second
+
+// lookup asks the name service, once for each name.
+func lookup() func(name string) []net.IP {
+	var known sync.Map // name -> []net.IP
+	return func(name string) []net.IP {
+		if list, ok := known.Load(name); ok {
+			return list.([]net.IP)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), lookupLimit)
+		defer cancel()
+		list, _ := (&net.Resolver{PreferGo: true}).LookupIP(ctx, "ip", name) // unknown: none
+		known.Store(name, list)
+		return list
+	}
 }
 
 // Self asks the system for this host's names.
 func Self() Names {
-	n := Names{}
+	n := Names{Lookup: lookup()}
 	n.Host, _ = os.Hostname()
 	list, _ := net.InterfaceAddrs()
 	for _, a := range list {
@@ -130,18 +154,16 @@ func Self() Names {
 	return n
 }
 
-// Local reports whether name means this host: localhost, the host's name with or without its domain, or one of its addresses.
+// has reports whether an address is one of this host's.
+func (n Names) has(ip net.IP) bool {
+	return ip.IsLoopback() || slices.ContainsFunc(n.Addresses, ip.Equal)
+}
+
+// Local reports whether name means this host: localhost, the host's name with or without its domain, or one of its addresses. Hosts of different domains may have the same
+// name there: where one of the two names has no domain, the other host is recognized by its address.
 func (n Names) Local(name string) bool {
 	if ip := net.ParseIP(name); ip != nil {
-		if ip.IsLoopback() {
-			return true
-		}
-		for _, a := range n.Addresses {
-			if a.Equal(ip) {
-				return true
-			}
-		}
-		return false
+		return n.has(ip)
 	}
 	name, self := strings.ToLower(name), strings.ToLower(n.Host)
 	if name == "localhost" || strings.HasPrefix(name, "localhost.") || name == self {
@@ -149,5 +171,12 @@ func (n Names) Local(name string) bool {
 	}
 	short, _, full := strings.Cut(name, ".")
 	selfShort, _, selfFull := strings.Cut(self, ".")
-	return short == selfShort && short != "" && !(full && selfFull)
+	if short != selfShort || short == "" || full && selfFull {
+		return false
+	}
+	if n.Lookup == nil {
+		return true
+	}
+	addresses := n.Lookup(name)
+	return len(addresses) == 0 || slices.ContainsFunc(addresses, n.has)
 }

@@ -77,4 +77,11 @@ func TestLocal(t *testing.T) {
 	if !(Names{Host: "node7"}).Local("node7.example.org") {
 		t.Error("a full name of a host that knows its short one only")
 	}
+	service := map[string][]net.IP{"node7.a": {net.ParseIP("10.0.0.7")}, "node7.b": {net.ParseIP("10.1.0.7")}, "node7.own": {net.ParseIP("127.0.1.1")}}
+	asked := Names{Host: "node7", Addresses: n.Addresses, Lookup: func(name string) []net.IP { return service[name] }}
+	for name, want := range map[string]bool{"node7.a": true, "node7.b": false, "node7.own": true, "node7.unknown": true, "node7": true, "node8.a": false} {
+		if got := asked.Local(name); got != want {
+			t.Errorf("%q, by its address: local %v", name, got)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,11 +58,15 @@ func NewBed(t testing.TB, kind string, n int, words func(name string) []string, 
 // this test.
 func HostsEnv(t testing.TB) []string {
 	t.Helper()
-	list := []string{Build(t), filepath.Dir(t.TempDir())}
+	return append(os.Environ(), fmt.Sprintf("HOSTS_OWNER=%d", os.Getpid()), "HOSTS_SHARED="+strings.Join(shared(t), ":"))
+}
+
+func shared(t testing.TB) []string {
+	list := []string{Build(t), filepath.Dir(t.TempDir()), Root()}
 	if more := os.Getenv("HOSTS_SHARED"); more != "" {
-		list = append(list, more)
+		list = append(list, strings.Split(more, ":")...)
 	}
-	return append(os.Environ(), fmt.Sprintf("HOSTS_OWNER=%d", os.Getpid()), "HOSTS_SHARED="+strings.Join(list, ":"))
+	return list
 }
 
 // Host is the name of one of them.
@@ -141,13 +146,18 @@ func (b *Bed) Outside(i, pid int) int {
 	return 0
 }
 
-// Left are the files in /tmp and /dev/shm of the hosts.
+// Left are the files in /tmp and /dev/shm of the hosts, beside what they share.
 func (b *Bed) Left() (names []string) {
+	known := shared(b.t)
 	for i := range b.N {
 		for _, dir := range []string{"/tmp", "/dev/shm"} {
 			list, _ := os.ReadDir(b.Root(i+1) + dir)
 			for _, e := range list {
-				names = append(names, b.Host(i+1)+":"+dir+"/"+e.Name())
+				file := filepath.Join(dir, e.Name())
+				isShared := func(folder string) bool { return strings.HasPrefix(folder+"/", file+"/") }
+				if !slices.ContainsFunc(known, isShared) {
+					names = append(names, b.Host(i+1)+":"+file)
+				}
 			}
 		}
 	}

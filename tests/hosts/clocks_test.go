@@ -3,6 +3,8 @@ package hosts
 import (
 	"fmt"
 	"os/exec"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +27,17 @@ func TestClocksDiffer(t *testing.T) {
 	tl := b.traced(t, 0, "ring", "3", "100000")
 	b.compared(t, tl, func(i int) float64 { return float64(i * day) })
 	b.programs(t, "ckpt/host", "coll/shared", "ft/recover", "rma/basics", "spawn/basic")
+	var want []string
+	for rank := range 3 {
+		want = append(want, fmt.Sprintf("rank %d of 3 on %s shares with 1, 1 in its set, clocks apart", rank, b.host(rank+1)))
+	}
+	o := b.ran("-host", b.list(1, 1, 1), "-n", "3", program(t, "apart"))
+	o.Stdout = regexp.MustCompile(", pids .*").ReplaceAllString(o.Stdout, "")
+	check(t, o, 0, want)
+	o = b.ran("-host", b.list(0, 2, 0), "-n", "2", program(t, "apart"))
+	if o.Status != 0 || strings.Count(o.Stdout, " shares with 2, 2 in its set, clocks one, ") != 2 {
+		t.Errorf("on one host: exit status %d\n%s", o.Status, o.Text())
+	}
 }
 
 // A host falls silent where each has a clock of its own: the others notice in time, and its processes end.
