@@ -108,7 +108,7 @@ func newTypeObject(t *datatype.Type) (*typeObject, error) {
 		c.basic_mixed = 1
 	}
 	// NULL is as good as any address for data that are further away than the first page that a program may map.
-	if t.Size() > 0 && uint64(t.TrueLB()) >= 65536 {
+	if t.Size() > 0 && uint64(t.TrueLB()) >= C.SPX_LEAST_ADDRESS {
 		c.flags |= C.SPX_T_ABSOLUTE
 	}
 	c.o._go = C.uint32_t(types.add(o))

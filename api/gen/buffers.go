@@ -171,9 +171,9 @@ func (c *checks) buffer(g group) {
 	bad := fmt.Sprintf("spx_bad_buffer(%s, \"%s\", %s)", on, g.buf.Name, g.buf.Name)
 	switch {
 	case g.types.Name != "":
-		ok = fmt.Sprintf("spx_buffers_of_types_ok(%s, %s, %s, %s, %s)", g.buf.Name, n, entries, width(g.count), g.types.Name)
+		ok = fmt.Sprintf("spx_buffers_of_types_ok(%s, %s, %s, %s, %s)", g.buf.Name, array(g.count), array(g.displs), entries, g.types.Name)
 	case g.count.Array():
-		ok = fmt.Sprintf("spx_buffers_ok(%s, %s, %s, %s, t_%s)", g.buf.Name, n, entries, width(g.count), g.dtype.Name)
+		ok = fmt.Sprintf("spx_buffers_ok(%s, %s, %s, %s, t_%s)", g.buf.Name, array(g.count), array(g.displs), entries, g.dtype.Name)
 	}
 	switch {
 	case g.buf.Has("inplace"):
@@ -182,4 +182,12 @@ func (c *checks) buffer(g group) {
 		ok = fmt.Sprintf("%s == MPI_IN_PLACE ? at_root && spx_in_place_ok(%s) : %s", g.buf.Name, c.comm(), ok)
 	}
 	c.check(when, ok, bad)
+}
+
+// array is an array of counts or displacements as the checks take it; there need not be one.
+func array(p api.Param) string {
+	if p.Name == "" {
+		return "(spx_counts){NULL, 0}"
+	}
+	return fmt.Sprintf("(spx_counts){%s, %s}", p.Name, width(p))
 }

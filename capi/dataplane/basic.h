@@ -25,7 +25,7 @@ typedef enum {
   SPX_BC_BOOL,    /* one byte, 0 or 1 */
   SPX_BC_LOGICAL, /* Fortran LOGICAL: an integer, 0 is false, written as 1 for true */
   SPX_BC_BYTE,    /* MPI_BYTE, MPI_PACKED: uninterpreted */
-  SPX_BC_CHAR,    /* printable characters: no arithmetic */
+  SPX_BC_CHAR,    /* printable characters; MPI_CHAR is an integer as well where data are reduced */
   SPX_BC_WCHAR,   /* wchar_t: no arithmetic */
   SPX_BC_PAIR     /* a value and an index: see value, index, index_at */
 } spx_basic_class;
@@ -42,8 +42,8 @@ typedef enum {
 
 /* The groups of MPI-5.0 6.9.2, which say what operations are allowed. */
 typedef enum {
-  SPX_BG_NONE = 0, /* MPI_CHAR, MPI_CHARACTER, MPI_WCHAR, MPI_PACKED: no predefined operation */
-  SPX_BG_C_INTEGER,
+  SPX_BG_NONE = 0,  /* MPI_CHARACTER, MPI_WCHAR, MPI_PACKED: no predefined operation */
+  SPX_BG_C_INTEGER, /* and MPI_CHAR, which the standard leaves out */
   SPX_BG_FORTRAN_INTEGER,
   SPX_BG_FLOATING,
   SPX_BG_LOGICAL,
@@ -88,7 +88,7 @@ typedef enum {
   X(WCHAR, wchar_t, WCHAR, NONE, NONE, 2)                                                                              \
   X(INT8_T, int8_t, INT, NONE, C_INTEGER, 1)                                                                           \
   X(UINT8_T, uint8_t, UINT, NONE, C_INTEGER, 1)                                                                        \
-  X(CHAR, char, CHAR, NONE, NONE, 1)                                                                                   \
+  X(CHAR, char, CHAR, NONE, C_INTEGER, 1)                                                                              \
   X(SIGNED_CHAR, signed char, INT, NONE, C_INTEGER, 1)                                                                 \
   X(UNSIGNED_CHAR, unsigned char, UINT, NONE, C_INTEGER, 1)                                                            \
   X(BYTE, unsigned char, BYTE, NONE, BYTE, 1)                                                                          \

@@ -137,7 +137,7 @@ typedef struct spx_coll {
   spx_op *op;
   int64_t sown, rown; /* own counts of the v forms; elsewhere they are in the key */
   spx_array scounts, rcounts, sdispls, rdispls;
-  const MPI_Datatype *stypes, *rtypes; /* w forms: displacements are in bytes */
+  const MPI_Datatype *stypes, *rtypes; /* w forms: displacements are in bytes. Not read where sheld or rheld is there */
   spx_type *const *sheld,
       *const *rheld; /* w forms behind a request: the objects, which the caller may free before the end */
 } spx_coll;
@@ -158,7 +158,7 @@ static inline void spx_plan_ref(spx_plan *p)
 
 /* Runs a plan to its end: the operation's error code; a detail text is left when there is one. Consumes no reference. */
 SPX_HIDDEN int spx_plan_run(spx_plan *p, const spx_coll *c);
-/* Starts a plan: *r gets a request for MPI_Wait. The caller's arrays must stay until then. */
+/* Starts a plan: *r gets a request for MPI_Wait. The caller's arrays are copied, and its datatypes held. */
 SPX_HIDDEN int spx_plan_start(spx_plan *p, const spx_coll *c, spx_request **r);
 /* A persistent request, not active; spx_start starts it. */
 SPX_HIDDEN int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **r);

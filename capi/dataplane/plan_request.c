@@ -1,6 +1,7 @@
 /* plan_request.c - plans behind requests: nonblocking and persistent collectives, driven by a poller. MPI-5.0 6.12, 6.13. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "diag.h"
 #include "plan_run.h"
 
@@ -9,9 +10,10 @@ typedef struct bound {
   spx_plan *plan;
   spx_coll c;
   int32_t tag;
-  char text[200];    /* what went wrong */
-  uint32_t ntypes;   /* w forms: number of the datatypes in both directions */
-  spx_type *types[]; /* w forms: those for sends, then those for receives; NULL: none */
+  char text[200];  /* what went wrong */
+  uint32_t ntypes; /* w forms: number of the datatypes in both directions */
+  spx_type
+      *types[]; /* w forms: those for sends, then those for receives; NULL: none. Behind them: the caller's arrays */
 } bound;
 
 static const spx_coll *coll_of(const spx_request *r, int32_t *tag)
@@ -156,18 +158,37 @@ static void hold_types(spx_type **to, const MPI_Datatype *types, uint32_t n)
   }
 }
 
-/* The number of datatypes in one direction of a w form. */
-static uint32_t count_types(const spx_coll *c, int sends)
+/* The number of blocks in one direction: of entries in the caller's arrays. */
+static uint32_t count_blocks(const spx_coll *c, int sends)
 {
-  if (sends ? !c->stypes : !c->rtypes) return 0;
-  if (c->key.kind != SPX_COLL_NEIGHBOR_ALLTOALLW) return (uint32_t)c->comm->remote_size;
-  return (uint32_t)(sends ? c->comm->outdegree : c->comm->indegree);
+  const spx_comm *comm = c->comm;
+  if (c->key.kind >= SPX_COLL_NEIGHBOR_ALLGATHER) return (uint32_t)(sends ? comm->outdegree : comm->indegree);
+  return (uint32_t)(c->key.kind == SPX_COLL_REDUCE_SCATTER ? comm->size : comm->remote_size);
+}
+
+static size_t array_bytes(const spx_array *a, uint32_t n)
+{
+  return a->p ? ((size_t)n * (a->wide ? sizeof(int64_t) : sizeof(int32_t)) + 7) & ~(size_t)7 : 0;
+}
+
+/* Copies an array of the caller, who may do with it what it likes once the call has returned; returns the room behind the copy. */
+static char *keep_array(spx_array *a, uint32_t n, char *at)
+{
+  size_t bytes = array_bytes(a, n);
+  if (!a->p) return at;
+  memcpy(at, a->p, (size_t)n * (a->wide ? sizeof(int64_t) : sizeof(int32_t)));
+  a->p = at;
+  return at + bytes;
 }
 
 int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
 {
-  uint32_t nsend = count_types(c, 1), nrecv = count_types(c, 0);
-  bound *b = calloc(1, sizeof *b + (nsend + nrecv) * sizeof(spx_type *));
+  uint32_t send_blocks = count_blocks(c, 1), recv_blocks = count_blocks(c, 0);
+  uint32_t nsend = c->stypes ? send_blocks : 0, nrecv = c->rtypes ? recv_blocks : 0;
+  size_t types = ((size_t)nsend + nrecv) * sizeof(spx_type *);
+  size_t arrays = array_bytes(&c->scounts, send_blocks) + array_bytes(&c->sdispls, send_blocks) +
+                  array_bytes(&c->rcounts, recv_blocks) + array_bytes(&c->rdispls, recv_blocks);
+  bound *b = calloc(1, sizeof *b + types + arrays);
   spx_request *r = b ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
   if (!r) {
     free(b);
@@ -178,6 +199,11 @@ int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **out)
   b->c = *c;
   b->tag = spx_plan_tag(c->comm);
   b->ntypes = nsend + nrecv;
+  char *at = (char *)b->types + types;
+  at = keep_array(&b->c.scounts, send_blocks, at);
+  at = keep_array(&b->c.sdispls, send_blocks, at);
+  at = keep_array(&b->c.rcounts, recv_blocks, at);
+  keep_array(&b->c.rdispls, recv_blocks, at);
   if (c->stypes) {
     hold_types(b->types, c->stypes, nsend);
     b->c.sheld = b->types;

@@ -78,7 +78,7 @@ static int class_of(const spx_basic *b, int id)
   case SPX_BC_BOOL:
   case SPX_BC_LOGICAL: return truth_class(b->size);
   case SPX_BC_PAIR: return pair_class(id);
-  case SPX_BC_CHAR:
+  case SPX_BC_CHAR: return integer_class(b->size, CHAR_MIN < 0);
   case SPX_BC_WCHAR: break;
   }
   return -1;
@@ -90,8 +90,8 @@ int spx_red_class_of(const spx_type *t)
   return class_of(&spx_basics[t->basic], t->basic);
 }
 
-/* The table of 6.9.2: which group of datatypes an operation is defined for. Beyond it, the logical operations take Fortran
- * integers and MPI_AINT, MPI_COUNT, MPI_OFFSET too, as other libraries allow. */
+/* The table of 6.9.2: which group of datatypes an operation is defined for. Beyond it, as other libraries allow, the logical
+ * operations take Fortran integers and MPI_AINT, MPI_COUNT, MPI_OFFSET too, and all take MPI_CHAR as the integer that C's char is. */
 static int group_allows(int group, int op)
 {
   const unsigned number = 1u << SPX_BG_C_INTEGER | 1u << SPX_BG_FORTRAN_INTEGER | 1u << SPX_BG_MULTI;

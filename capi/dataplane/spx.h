@@ -104,6 +104,7 @@ enum {
   SPX_T_COMPILED = 16u,  /* layout and typed are there, committed or not */
   SPX_T_ATTRIBUTES = 32u /* it has had attributes: MPI_Type_free asks the engine */
 };
+#define SPX_LEAST_ADDRESS 65536u      /* below it no data of a program are: what is meant from there on is an address */
 typedef struct spx_layout spx_layout; /* dataplane/pack.h: the compiled form, run by the packer */
 typedef struct spx_type {
   spx_obj o;

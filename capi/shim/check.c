@@ -151,22 +151,29 @@ static int check_requests(int n, MPI_Request const *requests, int null_ok)
 int spx_check_requests(int n, MPI_Request const *requests) { return check_requests(n, requests, 0); }
 int spx_check_requests_or_null(int n, MPI_Request const *requests) { return check_requests(n, requests, 1); }
 
-int spx_buffers_ok(const void *buf, const void *counts, int n, int wide, const spx_type *t)
+/* Elements that begin so many bytes from buf, which is MPI_IN_PLACE or below, can be there: SPX_T_ABSOLUTE with a displacement. */
+static int block_ok(const void *buf, int64_t count, uint64_t displ, const spx_type *t)
+{
+  return count == 0 || t->size == 0 || (!buf && displ + (uint64_t)t->true_lb >= SPX_LEAST_ADDRESS);
+}
+
+int spx_buffers_ok(const void *buf, spx_counts counts, spx_counts displs, int n, const spx_type *t)
 {
   if (SPX_LIKELY((uintptr_t)buf > (uintptr_t)MPI_IN_PLACE)) return 1;
-  spx_counts c = {counts, wide};
-  for (int i = 0; i < n; i++)
-    if (!spx_buffer_ok(buf, spx_count_at(c, i), t)) return 0;
+  for (int i = 0; i < n; i++) {
+    uint64_t displ = displs.p ? (uint64_t)spx_count_at(displs, i) * (uint64_t)t->extent : 0;
+    if (!block_ok(buf, spx_count_at(counts, i), displ, t)) return 0;
+  }
   return 1;
 }
 
-int spx_buffers_of_types_ok(const void *buf, const void *counts, int n, int wide, const MPI_Datatype *types)
+int spx_buffers_of_types_ok(const void *buf, spx_counts counts, spx_counts displs, int n, const MPI_Datatype *types)
 {
   if (SPX_LIKELY((uintptr_t)buf > (uintptr_t)MPI_IN_PLACE)) return 1;
-  spx_counts c = {counts, wide};
   for (int i = 0; i < n; i++) {
-    int64_t count = spx_count_at(c, i);
-    if (count > 0 && !spx_buffer_ok(buf, count, (spx_type *)spx_get(SPX_K_TYPE, types[i]))) return 0;
+    int64_t count = spx_count_at(counts, i);
+    if (count == 0) continue;
+    if (!block_ok(buf, count, (uint64_t)spx_count_at(displs, i), (spx_type *)spx_get(SPX_K_TYPE, types[i]))) return 0;
   }
   return 1;
 }

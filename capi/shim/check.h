@@ -62,10 +62,12 @@ SPX_HIDDEN int spx_check_types(spx_kind k, void *h, const char *arg, const MPI_D
                                int n, int wide);
 SPX_HIDDEN int spx_check_requests(int n, MPI_Request const *requests);
 SPX_HIDDEN int spx_check_requests_or_null(int n, MPI_Request const *requests);
-/* A buffer described by an array of counts may be NULL when there is nothing in it. */
-SPX_HIDDEN int spx_buffers_ok(const void *buf, const void *counts, int n, int wide, const spx_type *t);
-/* The same with a type for each entry, of which those with elements were checked before. */
-SPX_HIDDEN int spx_buffers_of_types_ok(const void *buf, const void *counts, int n, int wide, const MPI_Datatype *types);
+/* A buffer described by an array of counts may be NULL when there is nothing in it, and is MPI_BOTTOM when the data of each block
+ * are at an address: that of its displacement (displs.p NULL: 0) and its datatype together. */
+SPX_HIDDEN int spx_buffers_ok(const void *buf, spx_counts counts, spx_counts displs, int n, const spx_type *t);
+/* The same with a type for each entry, of which those with elements were checked before, and displacements in bytes. */
+SPX_HIDDEN int spx_buffers_of_types_ok(const void *buf, spx_counts counts, spx_counts displs, int n,
+                                       const MPI_Datatype *types);
 
 static inline int spx_committed(const spx_type *t) { return t && (t->flags & SPX_T_COMMITTED); }
 

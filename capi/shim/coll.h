@@ -76,6 +76,17 @@ static inline void spx_coll_on(spx_coll *c, spx_comm *comm, spx_coll_kind kind)
   c->key.kind = (uint8_t)kind;
 }
 
+/* Elements of s at a and of r at b begin with the same byte. At one address there may be data of both without any in common, as the
+ * even and the odd columns of a matrix. */
+static inline int spx_coll_alias(const void *a, const spx_type *s, const void *b, const spx_type *r)
+{
+  return (uintptr_t)a + (uint64_t)s->true_lb == (uintptr_t)b + (uint64_t)r->true_lb;
+}
+static inline const char *spx_coll_at(const void *buf, int64_t elements, const spx_type *t)
+{
+  return (const char *)buf + elements * t->extent;
+}
+
 static inline spx_array spx_array_of(spx_counts c) { return (spx_array){c.p, c.wide}; }
 /* Base-2 logarithm, rounded up, of the sum of counts in bytes (core/coll.Args.SizeClass). */
 SPX_HIDDEN uint16_t spx_size_class(spx_counts counts, int n, int64_t size);

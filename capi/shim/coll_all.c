@@ -8,6 +8,20 @@ static int alias(const spx_comm *c)
                        "the send buffer and the receive buffer are the same memory; give MPI_IN_PLACE as sendbuf");
 }
 
+/* Of both sides in one buffer: a block is sent from where that of the same rank is received. Displacements may keep all apart. */
+static int blocks_alias(const spx_coll *c)
+{
+  for (int i = 0; i < c->comm->remote_size; i++) {
+    if (!spx_array_at(c->scounts, i) || !spx_array_at(c->rcounts, i)) continue;
+    const spx_type *s = c->stypes ? (const spx_type *)spx_get(SPX_K_TYPE, c->stypes[i]) : c->stype;
+    const spx_type *r = c->rtypes ? (const spx_type *)spx_get(SPX_K_TYPE, c->rtypes[i]) : c->rtype;
+    int64_t from = spx_array_at(c->sdispls, i) * (c->stypes ? 1 : s->extent);
+    int64_t to = spx_array_at(c->rdispls, i) * (c->rtypes ? 1 : r->extent);
+    if (s->size && r->size && spx_coll_alias((const char *)c->send + from, s, (const char *)c->recv + to, r)) return 1;
+  }
+  return 0;
+}
+
 /* Base-2 logarithm, rounded up, of the sum of counts in bytes: on it rests the choice of the algorithm at all ranks. */
 uint16_t spx_size_class(spx_counts counts, int n, int64_t size)
 {
@@ -49,8 +63,8 @@ static int allgather(const void *sendbuf, int64_t sendcount, spx_type *sendtype,
     c.key.in_place = 1;
   else
     spx_coll_sends(&c, sendbuf, sendcount, sendtype);
-  if (c.send && c.key.scount * c.key.s[0] > 0 &&
-      c.send == (char *)recvbuf + comm->rank * recvcount * recvtype->extent && !spx_is_inter(comm))
+  if (c.send && c.key.scount * c.key.s[0] > 0 && !spx_is_inter(comm) &&
+      spx_coll_alias(c.send, sendtype, spx_coll_at(recvbuf, comm->rank * recvcount, recvtype), recvtype))
     return alias(comm);
   return spx_collective(&c, how);
 }
@@ -88,7 +102,7 @@ static int allgatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype
   else
     spx_coll_sends(&c, sendbuf, 0, sendtype), c.sown = sendcount;
   if (c.send && !spx_is_inter(comm) && c.sown * c.key.s[0] > 0 &&
-      c.send == (char *)recvbuf + spx_count_at(displs, comm->rank) * recvtype->extent)
+      spx_coll_alias(c.send, sendtype, spx_coll_at(recvbuf, spx_count_at(displs, comm->rank), recvtype), recvtype))
     return alias(comm);
   return spx_collective(&c, how);
 }
@@ -124,7 +138,8 @@ static int alltoall(const void *sendbuf, int64_t sendcount, spx_type *sendtype, 
     c.key.in_place = 1;
   else
     spx_coll_sends(&c, sendbuf, sendcount, sendtype);
-  if (c.send && c.send == recvbuf && c.key.scount * c.key.s[0] > 0) return alias(comm);
+  if (c.send && c.key.scount * c.key.s[0] > 0 && spx_coll_alias(c.send, sendtype, recvbuf, recvtype))
+    return alias(comm);
   return spx_collective(&c, how);
 }
 
@@ -162,8 +177,7 @@ static int alltoallv(const void *sendbuf, spx_counts sendcounts, spx_counts sdis
     c.scounts = spx_array_of(sendcounts);
     c.sdispls = spx_array_of(sdispls);
   }
-  if (c.send && c.send == recvbuf && spx_size_class(recvcounts, comm->remote_size, recvtype->size) > 0)
-    return alias(comm);
+  if (SPX_UNLIKELY(c.send && c.send == recvbuf) && blocks_alias(&c)) return alias(comm);
   return spx_collective(&c, how);
 }
 
@@ -208,7 +222,7 @@ static int alltoallw(const void *sendbuf, spx_counts sendcounts, spx_counts sdis
     c.sdispls = spx_array_of(sdispls);
     c.stypes = sendtypes;
   }
-  if (c.send && c.send == recvbuf && spx_size_class(recvcounts, comm->remote_size, 1) > 0) return alias(comm);
+  if (SPX_UNLIKELY(c.send && c.send == recvbuf) && blocks_alias(&c)) return alias(comm);
   return spx_collective(&c, how);
 }
 

@@ -16,12 +16,6 @@ static int check_topology(const spx_comm *c, const void *sendbuf, const void *re
   return MPI_SUCCESS;
 }
 
-static int check_buffer(const spx_comm *c, const char *arg, const void *buf, int ok)
-{
-  if (SPX_LIKELY(ok)) return MPI_SUCCESS;
-  return spx_bad_buffer(SPX_K_COMM, (void *)(uintptr_t)c->o.handle, arg, buf);
-}
-
 /* MPI_Neighbor_allgather and MPI_Neighbor_alltoall, whose blocks are all alike. */
 static int uniform(spx_coll_kind kind, const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
                    int64_t recvcount, spx_type *recvtype, spx_comm *comm, spx_how how)
@@ -29,8 +23,6 @@ static int uniform(spx_coll_kind kind, const void *sendbuf, int64_t sendcount, s
   spx_coll c;
   spx_coll_on(&c, comm, kind);
   SPX_TRY(check_topology(comm, sendbuf, recvbuf));
-  SPX_TRY(check_buffer(comm, "sendbuf", sendbuf, !comm->outdegree || spx_buffer_ok(sendbuf, sendcount, sendtype)));
-  SPX_TRY(check_buffer(comm, "recvbuf", recvbuf, !comm->indegree || spx_buffer_ok(recvbuf, recvcount, recvtype)));
   spx_coll_sends(&c, sendbuf, sendcount, sendtype);
   spx_coll_receives(&c, recvbuf, recvcount, recvtype);
   return spx_collective(&c, how);
@@ -41,10 +33,7 @@ static int allgatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype
 {
   spx_coll c;
   spx_coll_on(&c, comm, SPX_COLL_NEIGHBOR_ALLGATHERV);
-  int fits = spx_buffers_ok(recvbuf, recvcounts.p, comm->indegree, recvcounts.wide, recvtype);
   SPX_TRY(check_topology(comm, sendbuf, recvbuf));
-  SPX_TRY(check_buffer(comm, "sendbuf", sendbuf, !comm->outdegree || spx_buffer_ok(sendbuf, sendcount, sendtype)));
-  SPX_TRY(check_buffer(comm, "recvbuf", recvbuf, fits));
   spx_coll_sends(&c, sendbuf, 0, sendtype);
   c.sown = sendcount;
   spx_coll_receives(&c, recvbuf, 0, recvtype);
@@ -58,11 +47,7 @@ static int alltoallv(const void *sendbuf, spx_counts sendcounts, spx_counts sdis
 {
   spx_coll c;
   spx_coll_on(&c, comm, SPX_COLL_NEIGHBOR_ALLTOALLV);
-  int gives = spx_buffers_ok(sendbuf, sendcounts.p, comm->outdegree, sendcounts.wide, sendtype);
-  int fits = spx_buffers_ok(recvbuf, recvcounts.p, comm->indegree, recvcounts.wide, recvtype);
   SPX_TRY(check_topology(comm, sendbuf, recvbuf));
-  SPX_TRY(check_buffer(comm, "sendbuf", sendbuf, gives));
-  SPX_TRY(check_buffer(comm, "recvbuf", recvbuf, fits));
   spx_coll_sends(&c, sendbuf, 0, sendtype);
   c.scounts = spx_array_of(sendcounts);
   c.sdispls = spx_array_of(sdispls);

@@ -29,16 +29,23 @@ static int bad_op(spx_kind k, void *handle, const spx_op *op, const spx_type *t)
   const char *name = spx_op_title(op);
   if (op->predef == (int)(intptr_t)MPI_REPLACE || op->predef == (int)(intptr_t)MPI_NO_OP)
     return spx_raise(k, handle, MPI_ERR_OP, spx_fn_name[spx_fn], "%s is for one-sided communication alone", name);
-  return spx_raise(k, handle, MPI_ERR_OP, spx_fn_name[spx_fn], "%s is not defined for %s%s", name, spx_type_title(t),
-                   t->basic == SPX_B_CHAR ? ", which holds text; take MPI_SIGNED_CHAR or MPI_UNSIGNED_CHAR"
-                                          : "; make an operation by MPI_Op_create");
+  return spx_raise(k, handle, MPI_ERR_OP, spx_fn_name[spx_fn],
+                   "%s is not defined for %s; make an operation by MPI_Op_create", name, spx_type_title(t));
+}
+
+/* Of no elements anything may be said, as programs do that have nothing to give. */
+static int check_op(const spx_comm *comm, int64_t elements, const spx_op *op, const spx_type *t)
+{
+  if (SPX_LIKELY(spx_op_valid(op, t)) || elements == 0) return MPI_SUCCESS;
+  return bad_op(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, op, t);
 }
 
 /* Fills c in, after the checks that all reductions share. recvbuf is NULL where the result does not go. */
 static int prepare(spx_coll *c, const void *sendbuf, void *recvbuf, int64_t count, spx_type *t, spx_op *op)
 {
   spx_comm *comm = c->comm;
-  if (SPX_UNLIKELY(!spx_op_valid(op, t))) return bad_op(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, op, t);
+  int err = check_op(comm, count, op, t);
+  if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
   if (SPX_UNLIKELY(sendbuf && sendbuf == recvbuf && count * t->size > 0))
     return SPX_COLL_FAIL(comm, MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; give MPI_IN_PLACE as sendbuf");
   c->op = op;
@@ -145,11 +152,14 @@ static int reduce_scatter(const void *sendbuf, void *recvbuf, spx_counts recvcou
 {
   spx_coll c;
   spx_coll_on(&c, comm, SPX_COLL_REDUCE_SCATTER);
-  int err = prepare(&c, sendbuf, recvbuf, 0, datatype, op);
+  int64_t total = 0;
+  for (int i = 0; i < comm->size; i++) total += spx_count_at(recvcounts, i);
+  int err = check_op(comm, total, op, datatype);
+  if (SPX_LIKELY(err == MPI_SUCCESS)) err = prepare(&c, sendbuf, recvbuf, 0, datatype, op);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) return err;
   c.rcounts = spx_array_of(recvcounts);
   c.key.size_class = spx_size_class(recvcounts, comm->size, datatype->size);
-  if (SPX_UNLIKELY(c.send && c.send == recvbuf && c.key.size_class > 0))
+  if (SPX_UNLIKELY(c.send && c.send == recvbuf && total * datatype->size > 0))
     return SPX_COLL_FAIL(comm, MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; give MPI_IN_PLACE as sendbuf");
   return spx_collective(&c, how);
 }
@@ -235,7 +245,7 @@ int spx_c_Exscan_init(const void *sendbuf, void *recvbuf, int64_t count, spx_typ
 
 int spx_c_Reduce_local(const void *inbuf, void *inoutbuf, int64_t count, spx_type *datatype, spx_op *op)
 {
-  if (!spx_op_valid(op, datatype)) return bad_op(0, NULL, op, datatype);
+  if (count > 0 && !spx_op_valid(op, datatype)) return bad_op(0, NULL, op, datatype);
   if (inbuf && inbuf == inoutbuf && count * datatype->size > 0)
     return spx_raise(0, NULL, MPI_ERR_BUFFER, spx_fn_name[spx_fn], "inbuf and inoutbuf are the same memory");
   int err = spx_reduce(inbuf, inoutbuf, count, datatype, op);

@@ -54,7 +54,7 @@ static int gather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, vo
       spx_coll_sends(&c, sendbuf, sendcount, sendtype);
   }
   if (c.send && c.recv && c.key.scount * c.key.s[0] > 0 &&
-      c.send == (char *)c.recv + comm->rank * recvcount * recvtype->extent)
+      spx_coll_alias(c.send, sendtype, spx_coll_at(c.recv, comm->rank * recvcount, recvtype), recvtype))
     return alias(comm, "give MPI_IN_PLACE as sendbuf");
   return spx_collective(&c, how);
 }
@@ -96,7 +96,7 @@ static int gatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, v
       spx_coll_sends(&c, sendbuf, 0, sendtype), c.sown = sendcount;
   }
   if (c.send && c.recv && !spx_is_inter(comm) && c.sown * c.key.s[0] > 0 &&
-      c.send == (char *)c.recv + spx_count_at(displs, comm->rank) * recvtype->extent)
+      spx_coll_alias(c.send, sendtype, spx_coll_at(c.recv, spx_count_at(displs, comm->rank), recvtype), recvtype))
     return alias(comm, "give MPI_IN_PLACE as sendbuf");
   return spx_collective(&c, how);
 }
@@ -137,7 +137,7 @@ static int scatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, v
       spx_coll_receives(&c, recvbuf, recvcount, recvtype);
   }
   if (c.send && c.recv && c.key.scount * c.key.s[0] > 0 &&
-      c.recv == (char *)(uintptr_t)c.send + comm->rank * sendcount * sendtype->extent)
+      spx_coll_alias(spx_coll_at(c.send, comm->rank * sendcount, sendtype), sendtype, c.recv, recvtype))
     return alias(comm, "give MPI_IN_PLACE as recvbuf");
   return spx_collective(&c, how);
 }
@@ -179,7 +179,7 @@ static int scatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displ
       spx_coll_receives(&c, recvbuf, 0, recvtype), c.rown = recvcount;
   }
   if (c.send && c.recv && !spx_is_inter(comm) && c.rown * c.key.r[0] > 0 &&
-      c.recv == (char *)(uintptr_t)c.send + spx_count_at(displs, comm->rank) * sendtype->extent)
+      spx_coll_alias(spx_coll_at(c.send, spx_count_at(displs, comm->rank), sendtype), sendtype, c.recv, recvtype))
     return alias(comm, "give MPI_IN_PLACE as recvbuf");
   return spx_collective(&c, how);
 }

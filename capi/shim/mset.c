@@ -150,17 +150,24 @@ static void take(party *p, int32_t rank, void *buf, int64_t count, spx_type *t)
 
 /* ---- up and down the tree -------------------------------------------------------------------------------------------- */
 
-/* Memory for count elements; what to free is in *memory. */
+/* Memory for count elements; what to free is in *memory. It is as core/coll.Type.place has it: room for the data, for whole structures where the
+ * elements are such, and an address of the first element that is aligned as the user's. */
 static void *room_for(party *p, int64_t count, const spx_type *t, void **memory)
 {
-  int64_t bytes = count ? (count - 1) * t->extent + t->true_extent : 0;
-  *memory = malloc(bytes > 0 ? (size_t)bytes : 1);
+  enum { ALIGN = 64 };
+  int64_t low = t->true_lb, high = t->true_lb + t->true_extent, last = count ? (count - 1) * t->extent : 0;
+  if (low >= 0 && high <= t->extent) low = 0, high = t->extent;
+  low += last < 0 ? last : 0;
+  high += last > 0 ? last : 0;
+  if (count == 0) low = high = 0;
+  int64_t before = (-low + ALIGN - 1) & -ALIGN, bytes = (before + high + ALIGN) & -ALIGN;
+  *memory = aligned_alloc(ALIGN, (size_t)bytes);
   if (!*memory) {
     spx_detail("no memory for %lld elements on their way", (long long)count);
     note(p, MPI_ERR_NO_MEM);
     return NULL;
   }
-  return (char *)*memory - t->true_lb;
+  return (char *)*memory + before;
 }
 
 static void copy(const void *from, void *to, int64_t count, const spx_type *t)
@@ -235,9 +242,9 @@ int spx_c_X_Mbarrier(MPIX_Rankset set, int tag, spx_comm *comm)
   return end(&p);
 }
 
-static int check_op(const spx_comm *comm, const spx_op *op, const spx_type *t)
+static int check_op(const spx_comm *comm, int count, const spx_op *op, const spx_type *t)
 {
-  if (SPX_LIKELY(spx_op_valid(op, t))) return MPI_SUCCESS;
+  if (SPX_LIKELY(spx_op_valid(op, t)) || count == 0) return MPI_SUCCESS;
   spx_detail("%s is not defined for %s; make an operation by MPI_Op_create", spx_op_title(op), spx_type_title(t));
   return spx_p2p_fail(comm, MPI_ERR_OP);
 }
@@ -248,7 +255,7 @@ int spx_c_X_Mreduce(const void *sendbuf, void *recvbuf, int count, spx_type *dat
   party p;
   operands x = {.count = count, .type = datatype, .op = op};
   int rc = gather_party(&p, set, tag, comm, root);
-  if (rc == MPI_SUCCESS) rc = check_op(comm, op, datatype);
+  if (rc == MPI_SUCCESS) rc = check_op(comm, count, op, datatype);
   if (rc != MPI_SUCCESS || p.n == 0) return rc;
   int32_t first = rank_at(&p, 0);
   if (p.me >= 0) {
@@ -271,7 +278,7 @@ int spx_c_X_Mallreduce(const void *sendbuf, void *recvbuf, int count, spx_type *
   party p;
   operands x = {.count = count, .type = datatype, .op = op};
   int rc = gather_party(&p, set, tag, comm, -1);
-  if (rc == MPI_SUCCESS) rc = check_op(comm, op, datatype);
+  if (rc == MPI_SUCCESS) rc = check_op(comm, count, op, datatype);
   if (rc != MPI_SUCCESS) return rc;
   place(&p);
   const void *sum = combine(&p, &x, sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf);

@@ -93,7 +93,7 @@ int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
 
@@ -112,7 +112,7 @@ int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
 
@@ -133,7 +133,7 @@ int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendty
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
 
@@ -154,7 +154,7 @@ int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
 
@@ -320,9 +320,9 @@ int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispl
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
 
@@ -340,9 +340,9 @@ int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
 
@@ -362,9 +362,9 @@ int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int s
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
 
@@ -384,9 +384,9 @@ int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
 
@@ -402,9 +402,9 @@ int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispl
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->remote_size, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->remote_size, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm);
 }
 
@@ -420,9 +420,9 @@ int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->remote_size, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->remote_size, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm);
 }
 
@@ -440,9 +440,9 @@ int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int s
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->remote_size, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->remote_size, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, info, request);
 }
 
@@ -460,9 +460,9 @@ int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->remote_size, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->remote_size, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, info, request);
 }
 
@@ -734,7 +734,7 @@ int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm);
 }
 
@@ -756,7 +756,7 @@ int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm);
 }
 
@@ -780,7 +780,7 @@ int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, info, request);
 }
 
@@ -804,7 +804,7 @@ int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, info, request);
 }
 
@@ -862,7 +862,7 @@ int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
 
@@ -882,7 +882,7 @@ int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
 
@@ -975,9 +975,9 @@ int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdisp
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
 
@@ -996,9 +996,9 @@ int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const M
   if (sendbuf != MPI_IN_PLACE) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
 
@@ -1015,9 +1015,9 @@ int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdisp
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 0));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->remote_size, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->remote_size, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, request);
 }
 
@@ -1034,9 +1034,9 @@ int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const M
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->remote_size, 1));
   if (sendbuf != MPI_IN_PLACE) SPX_CHECK(c_comm->remote_size == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->remote_size, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->remote_size, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->remote_size == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->remote_size, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->remote_size, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, request);
 }
 
@@ -1184,7 +1184,7 @@ int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 0));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, request);
 }
 
@@ -1207,7 +1207,7 @@ int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->remote_size, 1));
   if (at_leaf) SPX_CHECK(sendbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, sendcount, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->remote_size, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, request);
 }
 
@@ -1268,8 +1268,8 @@ int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcount
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, request);
 }
 
@@ -1322,8 +1322,8 @@ int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count r
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, request);
 }
 
@@ -1425,7 +1425,7 @@ int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
@@ -1448,7 +1448,7 @@ int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
@@ -1553,8 +1553,8 @@ int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm);
 }
 
@@ -1642,8 +1642,8 @@ int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count re
   spx_op *o_op = (spx_op *)spx_get(SPX_K_OP, op);
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm);
 }
 
@@ -1661,8 +1661,8 @@ int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvc
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 0, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, info, request);
 }
 
@@ -1680,8 +1680,8 @@ int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Cou
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
-  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->size, 1, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, info, request);
 }
 
@@ -1862,7 +1862,7 @@ int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
@@ -1884,7 +1884,7 @@ int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
@@ -1908,7 +1908,7 @@ int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int di
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 0));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
@@ -1932,7 +1932,7 @@ int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], cons
   if (at_root) SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->remote_size, 1));
   if (at_leaf && recvbuf != MPI_IN_PLACE) SPX_CHECK(recvcount >= 0, spx_bad_count(SPX_K_COMM, comm, "recvcount", recvcount));
   if (at_root) SPX_CHECK(c_comm->remote_size == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->remote_size, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  if (at_root) SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, c_comm->remote_size, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   if (at_leaf) SPX_CHECK(recvbuf == MPI_IN_PLACE ? at_root && spx_in_place_ok(c_comm) : spx_buffer_ok(recvbuf, recvcount, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }

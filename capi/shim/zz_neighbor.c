@@ -56,7 +56,7 @@ int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
 
@@ -76,7 +76,7 @@ int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
 
@@ -133,9 +133,9 @@ int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const 
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->outdegree, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
 
@@ -154,9 +154,9 @@ int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->outdegree, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
 
@@ -173,9 +173,9 @@ int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const 
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 1}, c_comm->outdegree, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 1}, c_comm->indegree, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, request);
 }
 
@@ -192,9 +192,9 @@ int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->outdegree, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->indegree, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, request);
 }
 
@@ -289,7 +289,7 @@ int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
 
@@ -308,7 +308,7 @@ int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
 
@@ -329,7 +329,7 @@ int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
 
@@ -350,7 +350,7 @@ int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(spx_buffer_ok(sendbuf, c_comm->outdegree ? sendcount : 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || displs, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "displs"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
 
@@ -444,9 +444,9 @@ int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const i
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->outdegree, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
 
@@ -464,9 +464,9 @@ int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->outdegree, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
 
@@ -486,9 +486,9 @@ int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], co
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 0));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 0, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, c_comm->outdegree, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 0, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
 
@@ -508,9 +508,9 @@ int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "sendcounts", sendcounts, c_comm->outdegree, 1));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_ok(sendbuf, sendcounts, c_comm->outdegree, 1, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->outdegree, t_sendtype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_ok(recvbuf, recvcounts, c_comm->indegree, 1, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->indegree, t_recvtype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
 
@@ -526,9 +526,9 @@ int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const M
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 1}, c_comm->outdegree, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 1}, c_comm->indegree, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm);
 }
 
@@ -544,9 +544,9 @@ int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->outdegree, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->indegree, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm);
 }
 
@@ -564,9 +564,9 @@ int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], co
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 0));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 0));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 0, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 1}, c_comm->outdegree, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 0, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 1}, c_comm->indegree, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, info, request);
 }
 
@@ -584,8 +584,8 @@ int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->indegree, 1));
   SPX_TRY(spx_check_types(SPX_K_COMM, comm, "recvtypes", recvtypes, recvcounts, c_comm->indegree, 1));
   SPX_CHECK(c_comm->outdegree == 0 || sdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "sdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, sendcounts, c_comm->outdegree, 1, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, c_comm->outdegree, sendtypes), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
   SPX_CHECK(c_comm->indegree == 0 || rdispls, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "rdispls"));
-  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, recvcounts, c_comm->indegree, 1, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffers_of_types_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, c_comm->indegree, recvtypes), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, info, request);
 }

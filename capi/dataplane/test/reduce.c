@@ -54,7 +54,7 @@ static char group(const spx_basic *b)
     const char *names;
     char letter;
   } groups[] = {{" INT LONG SHORT UNSIGNED_SHORT UNSIGNED UNSIGNED_LONG LONG_LONG_INT LONG_LONG UNSIGNED_LONG_LONG "
-                 "SIGNED_CHAR UNSIGNED_CHAR INT8_T INT16_T INT32_T "
+                 "CHAR SIGNED_CHAR UNSIGNED_CHAR INT8_T INT16_T INT32_T "
                  "INT64_T UINT8_T UINT16_T UINT32_T UINT64_T ",
                  'i'},
                 {" INTEGER INTEGER1 INTEGER2 INTEGER4 INTEGER8 INTEGER16 ", 'f'},
@@ -185,7 +185,7 @@ static void reference(int op, const spx_basic *b, const char *in, char *inout)
     put_real(inout, b->format, op == 0 ? ar + br : ar * br - ai * bi);
     put_real(inout + half, b->format, op == 0 ? ai + bi : ar * bi + ai * br);
   } else {
-    int is_signed = b->cls == SPX_BC_INT;
+    int is_signed = b->cls == SPX_BC_INT || (b->cls == SPX_BC_CHAR && CHAR_MIN < 0);
     __int128 r = integer(op, get_int(in, b->size, is_signed), get_int(inout, b->size, is_signed));
     memcpy(inout, &r, b->size);
   }

@@ -19,7 +19,7 @@ static void operations(void)
   CHECK_CLASS(MPI_Allreduce(in, out, 4, MPI_INT, MPI_OP_NULL, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Allreduce(f, g, 4, MPI_FLOAT, MPI_BAND, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Reduce(f, g, 4, MPI_FLOAT, MPI_LXOR, 0, c), MPI_ERR_OP);
-  CHECK_CLASS(MPI_Scan(s, t, 4, MPI_CHAR, MPI_SUM, c), MPI_ERR_OP);
+  CHECK_CLASS(MPI_Scan(s, t, 4, MPI_CHARACTER, MPI_SUM, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Exscan(s, t, 4, MPI_BYTE, MPI_MAX, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Allreduce(in, out, 4, MPI_INT, MPI_MINLOC, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Allreduce(in, out, 2, MPI_2INT, MPI_SUM, c), MPI_ERR_OP);

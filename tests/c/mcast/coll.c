@@ -173,7 +173,7 @@ static void wrong(void)
   MUST(MPIX_Rankset_range_incl(dup, 1, range, &foreign));
   CHECK_CLASS(MPIX_Mbarrier(foreign, 1, MPI_COMM_WORLD), MPI_ERR_ARG);
   CHECK_CLASS(MPIX_Mbarrier(none, 1, MPI_COMM_WORLD), MPI_ERR_ARG); /* not in the set */
-  CHECK_CLASS(MPIX_Mallreduce(x, y, 1, MPI_CHAR, MPI_SUM, all, 1, MPI_COMM_WORLD), MPI_ERR_OP);
+  CHECK_CLASS(MPIX_Mallreduce(x, y, 1, MPI_CHARACTER, MPI_SUM, all, 1, MPI_COMM_WORLD), MPI_ERR_OP);
   CHECK_CLASS(MPIX_Mreduce(x, y, 1, MPI_INT, MPI_SUM, size, all, 1, MPI_COMM_WORLD), MPI_ERR_ROOT);
   MUST(MPIX_Mreduce(MPI_IN_PLACE, y, 1, MPI_INT, MPI_SUM, me, none, 1, MPI_COMM_WORLD)); /* nothing to combine */
   if (size > 1) CHECK_CLASS(MPIX_Mreduce(x, y, 1, MPI_INT, MPI_SUM, other, none, 1, MPI_COMM_WORLD), MPI_ERR_ARG);
