@@ -69,6 +69,21 @@ func shared(t testing.TB) []string {
 	return list
 }
 
+// SharedDir makes a folder beside the build's test programs, which all hosts see, whoever has made them: as TempDir, where the bed is that of another test or of a script.
+func SharedDir(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(Build(t), "tests")
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		dir, err = os.MkdirTemp(dir, "shared-")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // what is left is in the folder of the build
+	return dir
+}
+
 // Host is the name of one of them.
 func (b *Bed) Host(i int) string { return fmt.Sprintf("%s%d", b.Name, i) }
 

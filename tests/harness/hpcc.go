@@ -113,7 +113,7 @@ const SmallHPCC = 500
 // be wrong.
 func HPCC(t testing.TB, dir string, n, p, q int, lost float64, command func(program string) Command) {
 	t.Helper()
-	work := t.TempDir()
+	work := SharedDir(t)
 	input, err := os.ReadFile(filepath.Join(dir, "_hpccinf.txt"))
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ type bed struct {
 	t    testing.TB
 	env  []string // of programs, beside what their lines say
 	rsh  string   // what reaches the other hosts
+	slow int      // programs of tests/c may take so many times as long as their lines say; 0: as long
 	wrap []string // what stands before programs of tests/c
 	full bool     // programs of tests/c: consecutive ranks are on one host, not dealt out to the hosts in turn
 
@@ -346,10 +347,13 @@ func nameOf(file string) string {
 	return strings.TrimSuffix(file[strings.Index(file, "tests/c/")+8:], ".c")
 }
 
-// most is the number of ranks of the largest run of each kind: lines of one kind expect the same end, and their arguments begin with the same word.
+// most is the number of ranks of the largest run of each kind, of those that these tests have: lines of one kind expect the same end, and their arguments begin with the same word.
 func most(lines []harness.RunLine) map[string]int {
 	out := map[string]int{}
 	for _, line := range lines {
+		if line.Full && !harness.Full() {
+			continue
+		}
 		out[kind(line)] = max(out[kind(line)], slices.Max(line.Ranks))
 	}
 	return out
@@ -379,7 +383,7 @@ func (b *bed) program(t *testing.T, file string) {
 				program := harness.Compile(t, "c/"+name, []string{file}, lines[0].CFlags...)
 				args := append([]string{"-host", b.list(b.slots(n)...)}, line.Spxrun...)
 				c := b.spxrun(append(append(args, "-n", fmt.Sprint(n)), append(append(b.wrap[:len(b.wrap):len(b.wrap)], program), line.Args...)...)...)
-				c.Env, c.Limit, c.Stdin, c.Dir = append(append(c.Env, b.env...), line.Env...), line.Limit, line.Stdin, b.Dir()
+				c.Env, c.Limit, c.Stdin, c.Dir = append(append(c.Env, b.env...), line.Env...), line.Limit*time.Duration(max(b.slow, 1)), line.Stdin, b.Dir()
 				o := harness.Run(t, c)
 				if why := line.Check(o); why != "" {
 					t.Errorf("%s\n%s--- again: go test ./tests/hosts -count=1 -run '%s'", why, o.Text(), t.Name())

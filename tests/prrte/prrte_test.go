@@ -214,7 +214,7 @@ func beside(t *testing.T, dir string) string {
 // blas is a folder with those of a program's libraries that the peers' folder has not.
 func blas(t *testing.T, program string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := harness.SharedDir(t)
 	out, err := exec.Command("ldd", program).Output()
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func program(t *testing.T, source string) string {
 // batch writes a batch script whose first line of output is the hosts that it has been given; it returns the options of qsub, and the file of the output.
 func (c *cell) batch(t *testing.T, line string) (options []string, output string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir := harness.SharedDir(t)
 	job, output := filepath.Join(dir, "job"), filepath.Join(dir, "output")
 	text := "#!/bin/sh\n#$ -pe mpi 4 -V -cwd -j y\n" + `echo $(cut -d " " -f 1 "$PE_HOSTFILE")` + "\n" + line + "\n"
 	if err := os.WriteFile(job, []byte(text), 0o755); err != nil {

@@ -26,7 +26,7 @@ func TestQsub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir() // qsub calls the sbatch that is beside it
+	bin := harness.SharedDir(t) // qsub calls the sbatch that is beside it
 	for name, to := range map[string]string{"qsub": filepath.Join(root, "usr/bin/qsub"), "sbatch": sbatch} {
 		if err := os.Symlink(to, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestQsub(t *testing.T) {
 			"export PBS_NODEFILE SPX_RSH='%s rsh'\n%s %s\nstatus=$?\nrm \"$PBS_NODEFILE\"\nexit $status", root, filepath.Join(harness.Root(), "scripts/hosts"), mpirun, where)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			job, out := filepath.Join(t.TempDir(), "job"), filepath.Join(c.dir, test.name)
+			job, out := filepath.Join(harness.SharedDir(t), "job"), filepath.Join(c.dir, test.name)
 			if err := os.WriteFile(job, []byte("#!/bin/sh\n"+test.line+"\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -74,7 +74,7 @@ func TestSlurm(t *testing.T) {
 		}
 	})
 	t.Run("sbatch", func(t *testing.T) {
-		job, out := filepath.Join(t.TempDir(), "job"), filepath.Join(c.dir, "job.out")
+		job, out := filepath.Join(harness.SharedDir(t), "job"), filepath.Join(c.dir, "job.out")
 		text := fmt.Sprintf("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=2\n#SBATCH -o %s\n%s %s\n", out, run, where)
 		if err := os.WriteFile(job, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
