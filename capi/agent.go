@@ -30,9 +30,13 @@ var ownAgent struct {
 	there bool // guarded by mu
 }
 
-// self is this process as its job knows it.
+// self is this process as its job knows it: by the pid that the agent sees, which in a pid namespace of this process's own is another number than getpid's.
 func self() service.Peer {
-	return service.Peer{ID: world.me, Slot: world.proc, Pid: uint32(syscall.Getpid())}
+	pid := uint32(C.spx_proc_of(C.uint32_t(world.proc)).pid)
+	if pid == 0 { // the agent has not written it yet
+		pid = uint32(syscall.Getpid())
+	}
+	return service.Peer{ID: world.me, Slot: world.proc, Pid: pid}
 }
 
 // ask puts a question to the agent of a job and waits for the answer, while communication goes on. An error of the agent's is returned

@@ -75,7 +75,7 @@ func (s *Segment) SetNear(i int, n Near) {
 func (s *Segment) clear(i int) error {
 	p, g := s.proc(i), &s.geo
 	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus, procOffSleeping, procOffTxBlocked, procOffOwnerState, procOffFtFlags,
-		procOffCall, procOffThreadLevel, procOffCmaNonceAddr, procOffCmaNonceAddr + 4, procOffCmaNonce, procOffCmaNonce + 4} {
+		procOffCall, procOffThreadLevel, procOffSelfPid, procOffPidSpace, procOffCmaNonceAddr, procOffCmaNonceAddr + 4, procOffCmaNonce, procOffCmaNonce + 4} {
 		s.put32(p+off, 0)
 	}
 	clear(s.mem[g.dirtyOff+i*g.dirtyStride:][:g.dirtyStride])
@@ -296,3 +296,10 @@ func (s *Segment) AbortCode() (claimed bool, rank, code int) {
 
 // WithFT reports whether deaths are told to the survivors whatever their error handlers.
 func (s *Segment) WithFT() bool { return s.get32(segOffFlags)&WithFT != 0 }
+
+// Nonce is a word that process i has in its memory at an address, and no other process: who reads it there by a pid knows that the pid is that of process i.
+// at is 0 before MPI_Init.
+func (s *Segment) Nonce(i int) (at, nonce uint64) {
+	p := s.proc(i)
+	return s.get64(p + procOffCmaNonceAddr), s.get64(p + procOffCmaNonce)
+}

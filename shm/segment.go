@@ -12,7 +12,9 @@ package shm
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -207,6 +209,16 @@ func (s *Segment) MaxProcs() int { return s.geo.maxProcs }
 
 // Procs is the number of process slots in use.
 func (s *Segment) Procs() int { return int(s.get32(segOffNprocs)) }
+
+// IDOf is the id of the job whose memory file a file is, if it is one.
+func IDOf(file io.ReaderAt) (id [16]byte, ok bool) {
+	head := make([]byte, segOffJobId+len(id))
+	if _, err := file.ReadAt(head, 0); err != nil || binary.LittleEndian.Uint64(head[segOffMagic:]) != cSegMagic {
+		return id, false
+	}
+	copy(id[:], head[segOffJobId:])
+	return id, true
+}
 
 // JobID is the random identity of the job.
 func (s *Segment) JobID() (id [16]byte) {

@@ -117,6 +117,8 @@ const (
 	procOffBell            = 64
 	procOffSleeping        = 68
 	procOffTxBlocked       = 72
+	procOffSelfPid         = 76
+	procOffPidSpace        = 80
 	procOffOwnerState      = 128
 	procOffFtFlags         = 132
 	procOffCall            = 136

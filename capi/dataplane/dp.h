@@ -16,6 +16,7 @@
 #ifndef SPX_DP_H
 #define SPX_DP_H
 #include <string.h>
+#include <sys/types.h>
 #include "into.h"
 #include "mcast.h"
 #include "net.h"
@@ -196,6 +197,10 @@ SPX_HIDDEN void spx_peers_detach(void);
 SPX_HIDDEN spx_file *spx_place(uint32_t peer, uint32_t *there);
 /* The entry of a peer in its own job's file: its bell, its descriptors, whom to read from. */
 SPX_HIDDEN spx_proc *spx_home(uint32_t peer);
+/* The pid of a peer for this process; 0: it is in another pid namespace, or has not said. It may stand for another process when the peer has
+ * ended: its agent publishes that before it reaps it, and numbers are given again in turn, so a look at the peer's state just before (to
+ * change something) or after (to believe what was read) is enough. */
+SPX_HIDDEN pid_t spx_pid_of(uint32_t peer);
 /* What the peer's number stands for has changed since rx was set up: nothing that lies there is for us. */
 static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 {

@@ -138,14 +138,15 @@ bool spx_may_read(uint32_t peer)
   spx_rx *rx = &spx_rxs[peer];
   if (rx->cma == 0) {
     spx_proc *p = spx_home(peer);
-    uint32_t pid = __atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
     uint64_t addr = __atomic_load_n(&p->cma_nonce_addr, __ATOMIC_ACQUIRE), nonce = 0;
     if (!spx_set.cma)
       rx->cma = 2;
-    else if (pid == 0 || addr == 0)
+    else if (addr == 0)
       return false; /* not published yet: ask again next time */
-    else
-      rx->cma = spx_read_exactly((pid_t)pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
+    else {
+      pid_t pid = spx_pid_of(peer);
+      rx->cma = pid && spx_read_exactly(pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
+    }
   }
   return rx->cma == 1;
 }
@@ -168,8 +169,7 @@ static get_result still_valid(uint32_t peer, const spx_rec_rts *rts, uint32_t in
 static get_result read_all(spx_request *r, uint32_t peer, const spx_rec_rts *rts, spx_far *far)
 {
   uint32_t incarnation = __atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
-  pid_t pid = (pid_t)__atomic_load_n(&spx_proc_of(peer)->pid, __ATOMIC_ACQUIRE);
-  int err = spx_far_open(far, pid, rts->addr, rts->type);
+  int err = spx_far_open(far, spx_pid_of(peer), rts->addr, rts->type);
   get_result state = rts->type ? still_valid(peer, rts, incarnation) : GET_DONE;
   uint64_t n = (uint64_t)r->bytes;
   for (uint64_t at = 0, done = 0; state == GET_DONE && err == 0 && at < n; at += done) {

@@ -107,7 +107,7 @@ enum {
 typedef struct spx_proc {
   /* line 0: the agent writes */
   uint32_t agent_state;
-  uint32_t pid;
+  uint32_t pid; /* that the agent has started, as it sees it; a wrapper perhaps. For messages: see self_pid */
   uint32_t incarnation;
   uint32_t world_rank;
   uint32_t world_id;
@@ -127,7 +127,9 @@ typedef struct spx_proc {
   uint32_t sleeping;   /* set by the owner before it parks: or to SPX_SLEEPS_ON_SOCKETS; to 0 by whoever wakes it:
                           one wake-up is enough */
   uint32_t tx_blocked; /* 1 while parked with messages queued for want of room: whoever makes room wakes it */
-  uint8_t pad1[52];
+  uint32_t self_pid;   /* the owner's pid as it sees itself, and the inode of its pid namespace (0: not known): */
+  uint32_t pid_space;  /* a pid means the same process in that namespace alone (spx_pid_of) */
+  uint8_t pad1[44];
   /* line 2: the owner writes */
   uint32_t owner_state;
   uint32_t ft_flags;

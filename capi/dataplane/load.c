@@ -43,8 +43,10 @@ static uint64_t used_by_job(void)
     clockid_t clock;
     struct timespec t;
     if (spx_proc_of(i)->agent_state != SPX_AGENT_STARTED || spx_proc_of(i)->host != spx_segment->host) continue;
+    pid_t pid = spx_pid_of(i);
+    if (!pid && spx_proc_of(i)->home_job != 0) continue; /* a guest that this process has not met */
     seen++;
-    if (clock_getcpuclockid((pid_t)spx_proc_of(i)->pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
+    if (!pid || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
     sum += (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
   }
   return seen ? sum * step : 0;
@@ -124,12 +126,19 @@ void spx_load_spread(uint64_t now)
   }
 }
 
+/* The pid of a peer that lives; 0: it is not certain that the number is its. */
+static pid_t named(uint32_t peer)
+{
+  bool lives = __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED;
+  return lives && spx_proc_of(spx_me)->pid_space ? spx_pid_of(peer) : 0;
+}
+
 _Static_assert(sizeof(spx_load_place) == sizeof(cpu_set_t), "a place holds a set of processors");
 bool spx_load_send_away(uint32_t peer, spx_load_place *was)
 {
   cpu_set_t mine, less;
-  pid_t pid = (pid_t)spx_proc_of(peer)->pid;
-  if (sched_getaffinity(pid, sizeof mine, &mine) != 0) return false;
+  pid_t pid = named(peer);
+  if (!pid || sched_getaffinity(pid, sizeof mine, &mine) != 0) return false;
   less = mine;
   CPU_CLR(sched_getcpu(), &less);
   if (CPU_COUNT(&less) == 0 || sched_setaffinity(pid, sizeof less, &less) != 0) return false;
@@ -139,7 +148,8 @@ bool spx_load_send_away(uint32_t peer, spx_load_place *was)
 
 void spx_load_let_go(uint32_t peer, const spx_load_place *was)
 {
-  sched_setaffinity((pid_t)spx_proc_of(peer)->pid, sizeof *was, (const cpu_set_t *)was);
+  pid_t pid = named(peer);
+  if (pid) sched_setaffinity(pid, sizeof *was, (const cpu_set_t *)was);
 }
 
 /* How many of the job's processes each processor has; whether this process is the last of those on its own. */

@@ -61,6 +61,13 @@ spx_proc *spx_home(uint32_t peer)
   return spx_file_proc(f, there);
 }
 
+pid_t spx_pid_of(uint32_t peer)
+{
+  const spx_proc *p = spx_home(peer), *me = spx_proc_of(spx_me);
+  uint32_t pid = __atomic_load_n(&p->self_pid, __ATOMIC_ACQUIRE);
+  return p->pid_space == me->pid_space ? (pid_t)pid : 0;
+}
+
 static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
 
 int spx_peer_is_far(uint32_t i) { return peers[i].file && peers[i].life == life_of(i); }

@@ -150,11 +150,17 @@ static ssize_t move_runs(pid_t pid, bool put, struct iovec *remote, int nr, void
   return got;
 }
 
+/* Its pid is still its own: the end of a process is published before its pid can be another's. */
+static bool has_pid(uint32_t proc)
+{
+  return __atomic_load_n(&spx_proc_of(proc)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED;
+}
+
 static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf,
                      const spx_type *ltype, int64_t lat, int64_t m)
 {
-  spx_proc *p = spx_proc_of(w->targets[target].proc);
-  pid_t pid = (pid_t)__atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
+  uint32_t proc = w->targets[target].proc;
+  pid_t pid = spx_pid_of(proc);
   bool willing = w->boxes != NULL; /* the target answers mail */
   for (int64_t done = 0; done < m;) {
     struct iovec remote[IOVS];
@@ -170,12 +176,13 @@ static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx
       done += moved;
       if (moved) continue;
     }
+    if (put && !has_pid(proc)) return spx_rma_lost(w, target);
     ssize_t got = move_runs(pid, put, remote, nr, lbuf, ltype, lat + done, rn);
     if (got < 0 && errno == ESRCH) return spx_rma_lost(w, target);
     if (got <= 0) return spx_rma_no_memory(target, (uint64_t)(uintptr_t)remote[0].iov_base);
     done += got;
   }
-  return MPI_SUCCESS;
+  return has_pid(proc) ? MPI_SUCCESS : spx_rma_lost(w, target);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- */

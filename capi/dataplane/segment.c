@@ -118,6 +118,9 @@ static int publish_self(void)
     cma_nonce = (uint64_t)(uintptr_t)&cma_nonce ^ (uint64_t)getpid();
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* has no effect, and needs none, where yama is not active */
   spx_proc *p = spx_proc_of(spx_me);
+  struct stat st;
+  p->pid_space = stat("/proc/self/ns/pid", &st) == 0 ? (uint32_t)st.st_ino : 0;
+  __atomic_store_n(&p->self_pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
   p->cma_nonce = cma_nonce;
   __atomic_store_n(&p->cma_nonce_addr, (uint64_t)(uintptr_t)&cma_nonce, __ATOMIC_RELEASE);
   return 0;

@@ -44,7 +44,7 @@ static int find_file(void)
   if (is_our_file((int)fd)) return (int)fd;
   if (fd < 0 || agent < 0) return -1;
   snprintf(path, sizeof path, "/proc/%ld/fd/%ld", agent, fd);
-  int other = open(path, O_RDWR | O_CLOEXEC);
+  int other = open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (is_our_file(other)) return other;
   if (other >= 0) close(other);
   return -1;

@@ -5,6 +5,7 @@
 #include "once.h"
 #include "runtime.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,6 +135,22 @@ static bool connects(int fd, const struct sockaddr_un *to, size_t n)
          getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listens, &length) == 0 && listens.uid == getuid();
 }
 
+/* Is that process the agent? Where this one has a pid namespace of its own, its number may be that of another process, which may be the agent of
+ * another job: only the job's memory file proves it (join.c). */
+static bool is_agent(const char *pid, uint64_t job)
+{
+  char path[64];
+  spx_seg head;
+  const char *memory = getenv("SPX_FD");
+  if (!pid || !memory || snprintf(path, sizeof path, "/proc/%s/fd/%s", pid, memory) >= (int)sizeof path) return false;
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return false;
+  bool is = pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.magic == SPX_SEG_MAGIC &&
+            memcmp(head.job_id, &job, sizeof job) == 0;
+  close(fd);
+  return is;
+}
+
 /* Connects with the agent: by its abstract name or, from another network namespace, by the descriptor that leads to it (launch/service/door.go). */
 static bool reach_agent(int fd, uint64_t job)
 {
@@ -142,6 +159,7 @@ static bool reach_agent(int fd, uint64_t job)
   int n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
   if (connects(fd, &to, 1 + (size_t)n)) return true;
   for (int i = 0; i < 2 && door; i++) {
+    if (i > 0 && !is_agent(who[i], job)) continue;
     n = who[i] ? snprintf(to.sun_path, sizeof to.sun_path, "/proc/%s/fd/%s", who[i], door) : 0;
     if (n > 0 && n < (int)sizeof to.sun_path && connects(fd, &to, (size_t)n + 1)) return true;
   }

@@ -241,13 +241,24 @@ static int open_vault(uint32_t proc, int *fd)
   }
   uint32_t there = __atomic_load_n(&p->vault, __ATOMIC_ACQUIRE);
   if (!there) return spx_proc_left(proc) ? left_early() : MPI_SUCCESS;
-  snprintf(path, sizeof path, "/proc/%u/fd/%u", p->pid, there - 1);
+  pid_t pid = spx_pid_of(proc);
+  if (!pid) {
+    spx_detail("transparent takeover: a standby is in another pid namespace than the ranks of its cluster; it needs "
+               "their descriptors");
+    return MPI_ERR_OTHER;
+  }
+  snprintf(path, sizeof path, "/proc/%d/fd/%u", (int)pid, there - 1);
   *fd = open(path, O_RDWR | O_CLOEXEC);
   if (*fd < 0 && (errno == ENOENT || errno == ESRCH))
     return spx_proc_left(proc) ? left_early() : MPI_SUCCESS; /* soon */
   if (*fd < 0) {
     spx_detail("transparent takeover: %s: %s", path, strerror(errno));
     return MPI_ERR_OTHER;
+  }
+  if (__atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_STARTED) { /* it may be another process's */
+    close(*fd);
+    *fd = -1;
+    return left_early();
   }
   __atomic_fetch_add(&p->vault_held, 1, __ATOMIC_RELEASE);
   spx_ring_bell(proc);

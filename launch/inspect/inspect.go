@@ -36,7 +36,13 @@ func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []
 	out := make([]diagnose.Proc, len(list))
 	waits := make([][]shm.Wait, len(list))
 	for i, p := range list {
-		out[i] = about(segment, p, host)
+		pid := pidOf(segment, p)
+		if pid > 0 {
+			p.Pid = pid
+		}
+		if out[i] = about(segment, p, host); pid <= 0 {
+			out[i].Missing = unseen
+		}
 	}
 	for n := range looks {
 		again := false

@@ -38,6 +38,7 @@ func stacks(segment *shm.Segment, procs []diagnose.Proc, waits [][]shm.Wait) {
 	var run []int
 	for i := range procs {
 		switch p := &procs[i]; {
+		case p.Missing != "":
 		case len(waits[i]) > 0:
 			w := &waits[i][0]
 			p.Stack, p.Missing = known.follow(p.Pid, registersOf(w))

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"libspx/shm"
 )
 
 // A door is a second way to a job's agent: a socket that processes reach by a descriptor, which they inherit (EnvDoor). Abstract names are those of a
@@ -42,16 +44,39 @@ func JobOf(id string) (number uint64, ok bool) {
 }
 
 // throughDoor connects to the agent of the job that the environment tells of, if it is this one: by the inherited descriptor or, if a wrapper has closed that,
-// by the agent's.
+// by the agent's. In a pid namespace of this process's own the agent's number may be that of another process, which may be an agent too: only
+// one that has the job's memory file is believed.
 func throughDoor(job uint64) (fd int, ok bool) {
 	door, err := strconv.Atoi(os.Getenv(EnvDoor))
 	if number, known := JobOf(os.Getenv(EnvJob)); err != nil || !known || number != job {
 		return -1, false
 	}
-	for _, who := range []string{"self", os.Getenv(EnvAgent)} {
-		if fd, err := connect(&unix.SockaddrUnix{Name: fmt.Sprintf("/proc/%s/fd/%d", who, door)}); err == nil {
-			return fd, true
-		}
+	if fd, ok := connectDoor("self", door); ok {
+		return fd, true
 	}
-	return -1, false
+	return doorOf(os.Getenv(EnvAgent), door, job)
+}
+
+// doorOf connects by the door of a process, if that is the job's agent.
+func doorOf(pid string, door int, job uint64) (fd int, ok bool) {
+	if !hasMemory(pid, os.Getenv(EnvFD), job) {
+		return -1, false
+	}
+	return connectDoor(pid, door)
+}
+
+func connectDoor(pid string, door int) (fd int, ok bool) {
+	fd, err := connect(&unix.SockaddrUnix{Name: fmt.Sprintf("/proc/%s/fd/%d", pid, door)})
+	return fd, err == nil
+}
+
+// hasMemory reports whether a process has the job's memory file under this number.
+func hasMemory(pid, fd string, job uint64) bool {
+	file, err := os.OpenFile(fmt.Sprintf("/proc/%s/fd/%s", pid, fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	id, ok := shm.IDOf(file)
+	return ok && binary.LittleEndian.Uint64(id[:]) == job
 }

@@ -7,7 +7,7 @@
  * the pointer by messages. MPI-5.0, 15.4.4. */
 #define _GNU_SOURCE
 #include "file.h"
-#include "pids.h"
+#include "../pids.h"
 
 enum { N = 30, FILES = 2 };
 
