@@ -40,7 +40,7 @@ func TestSmallAndLargeFormsBelongTogether(t *testing.T) {
 
 func TestRowsAreWhole(t *testing.T) {
 	tables := load(t)
-	known := regexp.MustCompile(`^(array|committed|root_only|inplace|inplace_root|nullable|nonnull|any|unchecked|raw|async|fn)$`)
+	known := regexp.MustCompile(`^(array|committed|root_only|inplace|inplace_root|above_0|own_block|nullable|nonnull|any|unchecked|raw|async|fn)$`)
 	for _, f := range tables.Functions {
 		if f.State != "active" && f.State != "always" && f.State != "raw" {
 			t.Errorf("%s: state is %q", f.Name, f.State)

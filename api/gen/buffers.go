@@ -166,6 +166,9 @@ func (c *checks) buffer(g group) {
 	if c.f.Chapter == "neighbor" && entries == "" { // a process without neighbours has no buffer
 		n = fmt.Sprintf("%s ? %s : 0", c.entries(g.count), n)
 	}
+	if g.buf.Has("above_0") {
+		n = fmt.Sprintf("%s->rank == 0 && sendbuf != MPI_IN_PLACE ? 0 : %s", c.comm(), n)
+	}
 	when := c.part(g.buf)
 	ok := fmt.Sprintf("spx_buffer_ok(%s, %s, t_%s)", g.buf.Name, n, g.dtype.Name)
 	bad := fmt.Sprintf("spx_bad_buffer(%s, \"%s\", %s)", on, g.buf.Name, g.buf.Name)
@@ -174,6 +177,10 @@ func (c *checks) buffer(g group) {
 		ok = fmt.Sprintf("spx_buffers_of_types_ok(%s, %s, %s, %s, %s)", g.buf.Name, array(g.count), array(g.displs), entries, g.types.Name)
 	case g.count.Array():
 		ok = fmt.Sprintf("spx_buffers_ok(%s, %s, %s, %s, t_%s)", g.buf.Name, array(g.count), array(g.displs), entries, g.dtype.Name)
+	}
+	if g.buf.Has("own_block") {
+		mine := fmt.Sprintf("spx_count_at(%s, %s->rank)", array(g.count), c.comm())
+		ok = fmt.Sprintf("sendbuf == MPI_IN_PLACE ? %s : spx_buffer_ok(%s, %s, t_%s)", ok, g.buf.Name, mine, g.dtype.Name)
 	}
 	switch {
 	case g.buf.Has("inplace"):

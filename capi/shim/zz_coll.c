@@ -569,7 +569,7 @@ int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->rank == 0 && sendbuf != MPI_IN_PLACE ? 0 : count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Exscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
@@ -586,7 +586,7 @@ int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->rank == 0 && sendbuf != MPI_IN_PLACE ? 0 : count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Exscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
@@ -605,7 +605,7 @@ int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->rank == 0 && sendbuf != MPI_IN_PLACE ? 0 : count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Exscan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
@@ -624,7 +624,7 @@ int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->rank == 0 && sendbuf != MPI_IN_PLACE ? 0 : count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Exscan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
@@ -1099,7 +1099,7 @@ int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->rank == 0 && sendbuf != MPI_IN_PLACE ? 0 : count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iexscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
@@ -1117,7 +1117,7 @@ int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_CHECK(count >= 0, spx_bad_count(SPX_K_COMM, comm, "count", count));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffer_ok(sendbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffer_ok(recvbuf, count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(spx_buffer_ok(recvbuf, c_comm->rank == 0 && sendbuf != MPI_IN_PLACE ? 0 : count, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Iexscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
@@ -1269,7 +1269,7 @@ int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcount
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype) : spx_buffer_ok(recvbuf, spx_count_at((spx_counts){recvcounts, 0}, c_comm->rank), t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, request);
 }
 
@@ -1323,7 +1323,7 @@ int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count r
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype) : spx_buffer_ok(recvbuf, spx_count_at((spx_counts){recvcounts, 1}, c_comm->rank), t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, request);
 }
 
@@ -1554,7 +1554,7 @@ int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype) : spx_buffer_ok(recvbuf, spx_count_at((spx_counts){recvcounts, 0}, c_comm->rank), t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm);
 }
 
@@ -1643,7 +1643,7 @@ int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count re
   SPX_CHECK(o_op, spx_bad_handle(SPX_K_COMM, comm, SPX_K_OP, "op", op));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype) : spx_buffer_ok(recvbuf, spx_count_at((spx_counts){recvcounts, 1}, c_comm->rank), t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm);
 }
 
@@ -1662,7 +1662,7 @@ int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvc
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 0));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){NULL, 0}, c_comm->size, t_datatype) : spx_buffer_ok(recvbuf, spx_count_at((spx_counts){recvcounts, 0}, c_comm->rank), t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, info, request);
 }
 
@@ -1681,7 +1681,7 @@ int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Cou
   SPX_CHECK(request, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "request"));
   SPX_TRY(spx_check_counts(SPX_K_COMM, comm, "recvcounts", recvcounts, c_comm->size, 1));
   SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_in_place_ok(c_comm) : spx_buffers_ok(sendbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "sendbuf", sendbuf));
-  SPX_CHECK(spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
+  SPX_CHECK(sendbuf == MPI_IN_PLACE ? spx_buffers_ok(recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){NULL, 0}, c_comm->size, t_datatype) : spx_buffer_ok(recvbuf, spx_count_at((spx_counts){recvcounts, 1}, c_comm->rank), t_datatype), spx_bad_buffer(SPX_K_COMM, comm, "recvbuf", recvbuf));
   return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, info, request);
 }
 

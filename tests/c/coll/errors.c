@@ -21,6 +21,13 @@ static void operations(void)
   CHECK_CLASS(MPI_Reduce(f, g, 4, MPI_FLOAT, MPI_LXOR, 0, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Scan(s, t, 4, MPI_CHARACTER, MPI_SUM, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Exscan(s, t, 4, MPI_BYTE, MPI_MAX, c), MPI_ERR_OP);
+  for (int i = 0; i < 4; i++) s[i] = i % 2 ? -1 - rank : 1 + rank;
+  CHECK_CLASS(MPI_Allreduce(s, t, 4, MPI_CHAR, MPI_MAX, c), MPI_SUCCESS);
+  CHECK(t[0] == size && t[1] == ((char)-1 < 0 ? -1 : (char)-1));
+  CHECK_CLASS(MPI_Allreduce(s, t, 4, MPI_CHAR, MPI_SUM, c), MPI_SUCCESS);
+  CHECK(t[0] == (char)(size * (size + 1) / 2) && t[1] == (char)(-size * (size + 1) / 2));
+  CHECK_CLASS(MPI_Allreduce(s, t, 0, MPI_BYTE, MPI_SUM, c), MPI_SUCCESS); /* no elements */
+  CHECK_CLASS(MPI_Reduce_local(f, g, 0, MPI_FLOAT, MPI_BOR), MPI_SUCCESS);
   CHECK_CLASS(MPI_Allreduce(in, out, 4, MPI_INT, MPI_MINLOC, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Allreduce(in, out, 2, MPI_2INT, MPI_SUM, c), MPI_ERR_OP);
   CHECK_CLASS(MPI_Allreduce(in, out, 4, MPI_INT, MPI_REPLACE, c), MPI_ERR_OP);

@@ -280,6 +280,30 @@ static void null_buffers(void)
   CHECK_CLASS(MPI_Neighbor_alltoallw_c(NULL, none, zero, wrong, NULL, none, zero, wrong, graph), MPI_SUCCESS);
 }
 
+/* Buffers that are not significant may be NULL: of MPI_Exscan at rank 0, of MPI_Reduce_scatter where the own block is empty, and not in place. */
+static void not_significant(void)
+{
+  int x = rank + 1, y = -1, counts[MOST] = {0}, err;
+  for (int form = 0; form < FORMS; form++) {
+    MPI_Request request = MPI_REQUEST_NULL, *r = &request;
+    err = form == BLOCKING      ? MPI_Exscan(&x, rank ? &y : NULL, 1, MPI_INT, MPI_SUM, W)
+          : form == NONBLOCKING ? MPI_Iexscan(&x, rank ? &y : NULL, 1, MPI_INT, MPI_SUM, W, r)
+                                : MPI_Exscan_init(&x, rank ? &y : NULL, 1, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, r);
+    CHECK_CLASS(err, MPI_SUCCESS);
+    if (form == PERSISTENT) CHECK_CLASS(MPI_Start(r), MPI_SUCCESS);
+    CHECK_CLASS(MPI_Wait(r, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    CHECK(y == (rank ? rank * (rank + 1) / 2 : -1));
+    if (form == PERSISTENT) MPI_Request_free(r);
+  }
+  counts[root] = 1;
+  CHECK_CLASS(MPI_Reduce_scatter(&x, rank == root ? &y : NULL, counts, MPI_INT, MPI_SUM, W), MPI_SUCCESS);
+  CHECK(rank != root || y == size * (size + 1) / 2);
+  counts[root] = 0;
+  CHECK_CLASS(MPI_Reduce_scatter(NULL, NULL, counts, MPI_INT, MPI_SUM, W), MPI_SUCCESS);
+  counts[0] = 1;
+  CHECK_CLASS(MPI_Reduce_scatter(MPI_IN_PLACE, NULL, counts, MPI_INT, MPI_SUM, W), MPI_ERR_BUFFER);
+}
+
 /* All in one buffer: what is sent has the even ints of it or its first half, what is received the others. */
 static void one_buffer(void)
 {
@@ -342,7 +366,10 @@ int main(int argc, char **argv)
   else
     for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++)
       for (int form = 0; form < FORMS; form++) run(k, form);
-  if (bottom) null_buffers();
+  if (bottom) {
+    null_buffers();
+    not_significant();
+  }
   MPI_Comm_free(&graph);
   MPI_Finalize();
   return check_status();

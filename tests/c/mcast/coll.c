@@ -85,6 +85,36 @@ static void reduce_matrices(MPIX_Rankset s, int root, int count, int tag, int al
   free(out);
 }
 
+/* The same over elements that lie backwards in memory: the type's extent is negative. */
+static void multiply_back(void *a, void *b, int *len, MPI_Datatype *t)
+{
+  int one = 1;
+  for (int i = 0; i < *len; i++) multiply((unsigned *)a - 4 * i, (unsigned *)b - 4 * i, &one, t);
+}
+
+static void reduce_backwards(MPIX_Rankset s, int count, int tag)
+{
+  unsigned *own = malloc((size_t)count * 16 + 16), *out = calloc((size_t)count + 1, 16), want[4];
+  unsigned *last = own + 4 * count, *first = out + 4 * count;
+  MPI_Datatype four, back;
+  MPI_Op op;
+  MUST(MPI_Type_contiguous(4, MPI_UNSIGNED, &four));
+  MUST(MPI_Type_create_resized(four, 0, -16, &back));
+  MUST(MPI_Type_commit(&back));
+  MUST(MPI_Op_create(multiply_back, 0, &op));
+  for (int i = 0; i < count; i++) matrix(last - 4 * i, me, i);
+  if (mine >= 0) MUST(MPIX_Mallreduce(last, first, count, back, op, s, tag, MPI_COMM_WORLD));
+  for (int i = 0; i < count && mine >= 0 && !check_failures; i++) {
+    product(want, i);
+    CHECK(memcmp(want, first - 4 * i, sizeof want) == 0);
+  }
+  MUST(MPI_Op_free(&op));
+  MUST(MPI_Type_free(&back));
+  MUST(MPI_Type_free(&four));
+  free(own);
+  free(out);
+}
+
 static void sums(MPIX_Rankset s, int root, int count, int tag)
 {
   double *own = malloc(((size_t)count + 1) * sizeof *own), *out = calloc((size_t)count + 1, sizeof *out);
@@ -216,12 +246,13 @@ int main(int argc, char **argv)
     MPIX_Rankset s = random_set(&d);
     int root = (int)roll(&d, (unsigned)size), count = counts[roll(&d, 6)], tag = (int)roll(&d, 3),
         how = (int)roll(&d, 2);
-    switch (roll(&d, 6)) {
+    switch (roll(&d, 7)) {
     case 0: reduce_matrices(s, root, count, tag, 0, how, four, op); break;
     case 1: reduce_matrices(s, root, count, tag, 1, how, four, op); break;
     case 2: sums(s, root, count, tag); break;
     case 3: gather_scatter(s, root, count, tag, how); break;
     case 4: all_to_all(s, count, tag, how); break;
+    case 5: reduce_backwards(s, count, tag); break;
     default: barrier(s, tag, &arrived, w);
     }
     MUST(MPIX_Rankset_free(&s));
