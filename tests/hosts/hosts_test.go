@@ -384,6 +384,7 @@ func (b *bed) program(t *testing.T, file string) {
 				args := append([]string{"-host", b.list(b.slots(n)...)}, line.Spxrun...)
 				c := b.spxrun(append(append(args, "-n", fmt.Sprint(n)), append(append(b.wrap[:len(b.wrap):len(b.wrap)], program), line.Args...)...)...)
 				c.Env, c.Limit, c.Stdin, c.Dir = append(append(c.Env, b.env...), line.Env...), line.Limit*time.Duration(max(b.slow, 1)), line.Stdin, b.Dir()
+				c.Env = append(c.Env, "TEST_FILES="+c.Dir)
 				o := harness.Run(t, c)
 				if why := line.Check(o); why != "" {
 					t.Errorf("%s\n%s--- again: go test ./tests/hosts -count=1 -run '%s'", why, o.Text(), t.Name())

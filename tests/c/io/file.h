@@ -14,7 +14,8 @@ static inline const char *test_file(const char *what)
   static char name[512];
   long id = (long)(MPI_Wtime() * 1e9) ^ (long)getpid() << 40; /* there may be several with this pid */
   MPI_Bcast(&id, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-  const char *dir = getenv("TMPDIR");
+  const char *dir = getenv("TEST_FILES"); /* that all hosts see (tests/hosts) */
+  if (!dir) dir = getenv("TMPDIR");
   snprintf(name, sizeof name, "%s/spx-io-%s-%ld", dir ? dir : "/tmp", what, id);
   return name;
 }
