@@ -90,7 +90,8 @@ func (s *summary) vet(packages []string) {
 }
 
 func (s *summary) test(packages []string, timeout time.Duration) {
-	args := append([]string{"test", "-json", "-count=1", "-vet=off", "-timeout", timeout.String()}, packages...)
+	// Without DWARF the tests are linked in less time; traces of their calls are as good.
+	args := append([]string{"test", "-json", "-count=1", "-vet=off", "-ldflags=-w", "-timeout", timeout.String()}, packages...)
 	cmd := exec.Command("go", args...)
 	cmd.Stderr = os.Stderr
 	if file, err := os.CreateTemp("", "testsum-"); err == nil {

@@ -141,12 +141,20 @@ func (o *objects) compile(args ...string) (string, error) {
 	return made.path, made.err
 }
 
+// quickLinker is gold, where it is installed: it takes half as long as the usual one for programs with sanitizers.
+var quickLinker = sync.OnceValue(func() []string {
+	if _, err := exec.LookPath("ld.gold"); err != nil {
+		return nil
+	}
+	return []string{"-fuse-ld=gold"}
+})
+
 func (p program) run(t *testing.T, set string, made *objects) {
 	root := harness.Root()
 	linking := func(flag string) bool { return strings.HasPrefix(flag, "-l") || strings.HasPrefix(flag, "-Wl,") }
 	compiling := slices.DeleteFunc(slices.Clone(p.flags), linking)
 	program := filepath.Join(t.TempDir(), "test")
-	args := []string{"-std=gnu11", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
+	args := []string{"-std=gnu11", "-g1", "-O1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
 		"-fsanitize=" + set, "-fno-sanitize-recover=all",
 		"-I" + root + "/capi/dataplane", "-I" + root + "/capi/shim", "-I" + root + "/include"}
 	var parts []string
@@ -157,7 +165,7 @@ func (p program) run(t *testing.T, set string, made *objects) {
 		}
 		parts = append(parts, path)
 	}
-	args = slices.Concat(args, []string{"-o", program}, parts, p.flags)
+	args = slices.Concat(args, quickLinker(), []string{"-o", program}, parts, p.flags)
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %s\n%v\n%s", strings.Join(args, " "), err, out)
 	}

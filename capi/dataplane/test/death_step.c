@@ -38,10 +38,10 @@ static void sender(spx_comm *c, uint8_t *buf)
 {
   int n = kinds[kind].size;
   for (int i = 0; i < kinds[kind].before; i++) {
-    for (int k = 0; k < n; k++) buf[k] = pattern((uint64_t)i, (uint64_t)k);
+    pattern_fill(buf, (uint64_t)i, (size_t)n);
     CHECK(spx_send(buf, n, job_bytes, 0, 1, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
   }
-  for (int k = 0; k < n; k++) buf[k] = pattern(99, (uint64_t)k);
+  pattern_fill(buf, 99, (size_t)n);
   CHECK(ptrace(PTRACE_TRACEME, 0, 0, 0) == 0);
   raise(SIGSTOP);
   for (;;) spx_send(buf, n, job_bytes, 0, 2, c, SPX_CTX_P2P, kinds[kind].mode);
@@ -55,13 +55,13 @@ static void body(spx_comm *c)
   MPI_Status st;
   for (int i = 0; i < kinds[kind].before; i++) {
     CHECK(spx_recv(buf, sizeof buf, job_bytes, 1, 1, c, SPX_CTX_P2P, &st) == 0 && spx_status_bytes(&st) == n);
-    for (int k = 0; k < n; k++) CHECK(buf[k] == pattern((uint64_t)i, (uint64_t)k));
+    CHECK(pattern_is(buf, (uint64_t)i, (size_t)n));
   }
   for (;;) {
     int rc = spx_recv(buf, sizeof buf, job_bytes, 1, 2, c, SPX_CTX_P2P, &st);
     if (rc == MPIX_ERR_PROC_FAILED) break;
     CHECK(rc == 0 && spx_status_bytes(&st) == n);
-    for (int k = 0; k < n; k++) CHECK(buf[k] == pattern(99, (uint64_t)k));
+    CHECK(pattern_is(buf, 99, (size_t)n));
   }
   CHECK(spx_proc_dead(1) && spx_posted_count == 0);
 }

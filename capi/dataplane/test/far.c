@@ -89,7 +89,7 @@ static void receive_all(spx_comm *c, const form *f)
     CHECK(spx_recv(buf, to->count, to->type, 0, k, c, SPX_CTX_P2P, &st) == (n > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
     CHECK(spx_status_bytes(&st) == take);
     spx_pack(buf, to->count, to->type, 0, take, packed);
-    for (int64_t i = 0; i < take; i++) CHECK((uint8_t)packed[i] == pattern((uint64_t)(k / ALL) + 1, (uint64_t)i));
+    CHECK(pattern_is(packed, (uint64_t)(k / ALL) + 1, (size_t)take));
     if (take < room) { /* nothing behind the message was touched */
       spx_pack(buf, to->count, to->type, take, take + 1, packed);
       CHECK((uint8_t)packed[0] == 0xee);
@@ -104,7 +104,7 @@ static void receive_all(spx_comm *c, const form *f)
 static void past_cache(void)
 {
   static uint8_t from[1000], to[1200];
-  for (size_t i = 0; i < sizeof from; i++) from[i] = pattern(3, i);
+  pattern_fill(from, 3, (size_t)(sizeof from));
   for (size_t at = 0; at < 70; at++)
     for (size_t n = 0; n < 300; n++) {
       memset(to, 0xee, sizeof to);

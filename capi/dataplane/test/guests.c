@@ -56,7 +56,7 @@ static spx_comm *meet(int fd, uint64_t job, int rank, uint32_t ours, uint32_t th
 static void give(spx_comm *c, int n, int tag)
 {
   static char b[BIG];
-  for (int i = 0; i < n; i++) b[i] = (char)pattern((uint64_t)tag, (uint64_t)i);
+  pattern_fill(b, (uint64_t)tag, (size_t)n);
   CHECK(spx_send(b, n, job_bytes, 1 - c->rank, tag, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
 }
 
@@ -64,7 +64,7 @@ static void take(spx_comm *c, int n, int tag)
 {
   static char b[BIG];
   CHECK(spx_recv(b, n, job_bytes, 1 - c->rank, tag, c, SPX_CTX_P2P, NULL) == 0);
-  for (int i = 0; i < n; i++) CHECK((uint8_t)b[i] == pattern((uint64_t)tag, (uint64_t)i));
+  CHECK(pattern_is(b, (uint64_t)tag, (size_t)n));
 }
 
 /* Guest k, of job k + 2. Some end without a word. */

@@ -416,4 +416,26 @@ static inline uint32_t rnd(uint64_t *s)
   return (uint32_t)(*s >> 33);
 }
 static inline uint8_t pattern(uint64_t key, uint64_t i) { return (uint8_t)((key * 131 + i * 7 + (i >> 8)) & 0xff); }
+
+/* The same for many bytes, by blocks of 256, each of which is some part of one table: sanitizers make loops over bytes slow. */
+static uint8_t pattern_table[512];
+__attribute__((constructor)) static void make_pattern_table(void)
+{
+  for (int i = 0; i < 512; i++) pattern_table[i] = (uint8_t)(i * 7);
+}
+static inline const uint8_t *pattern_block(uint64_t key, size_t block)
+{
+  return pattern_table + (uint8_t)((key * 131 + block) * 183); /* 7 * 183 is 1 modulo 256 */
+}
+static inline void pattern_fill(void *to, uint64_t key, size_t n)
+{
+  for (size_t at = 0; at < n; at += 256)
+    memcpy((char *)to + at, pattern_block(key, at / 256), n - at < 256 ? n - at : 256);
+}
+static inline bool pattern_is(const void *here, uint64_t key, size_t n)
+{
+  for (size_t at = 0; at < n; at += 256)
+    if (memcmp((const char *)here + at, pattern_block(key, at / 256), n - at < 256 ? n - at : 256) != 0) return false;
+  return true;
+}
 #endif

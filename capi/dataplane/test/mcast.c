@@ -78,7 +78,7 @@ static bool send_next(spx_comm *c, window *w)
   spx_type *t = type_of(&p, &count);
   uint8_t *packed = malloc((size_t)p.n + 1);
   w->buf[k] = malloc((size_t)(count * t->extent) + 1);
-  for (int x = 0; x < p.n; x++) packed[x] = pattern(key(c->rank, w->i), (uint64_t)x);
+  pattern_fill(packed, key(c->rank, w->i), (size_t)(p.n));
   spx_unpack(w->buf[k], count, t, 0, p.n, packed);
   free(packed);
   spx_mcast_args a = {w->buf[k], count, t, set_of(c, &p), 1, c, p.sync};
@@ -113,7 +113,7 @@ static int receive_some(spx_comm *c, int *next, int left)
     CHECK(spx_imrecv(buf, MOST, job_bytes, m, c, 0, &r) == MPI_SUCCESS);
     rc = spx_wait(r);
     CHECK(rc == MPI_SUCCESS || (rc == MPIX_ERR_PROC_FAILED && spx_proc_dead((uint32_t)from)));
-    for (int x = 0; rc == MPI_SUCCESS && x < p.n; x++) CHECK(buf[x] == pattern(key(from, *i), (uint64_t)x));
+    if (rc == MPI_SUCCESS) CHECK(pattern_is(buf, key(from, *i), (size_t)(p.n)));
     spx_request_free(r);
     ++*i;
     left--;

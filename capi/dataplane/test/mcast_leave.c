@@ -33,7 +33,7 @@ static void receive(spx_comm *c, int n, int tag)
 {
   memset(buf, 0, sizeof buf);
   CHECK(spx_recv(buf, LONG, job_bytes, MASTER, tag, c, SPX_CTX_P2P, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-  for (int i = 0; i < n; i++) CHECK(buf[i] == pattern(7, (uint64_t)i));
+  CHECK(pattern_is(buf, 7, (size_t)n));
 }
 
 /* As MPI_Finalize does. */
@@ -54,7 +54,7 @@ static void body(spx_comm *c)
 {
   alarm(30);
   if (c->rank == MASTER) {
-    for (int i = 0; i < LONG; i++) buf[i] = pattern(7, (uint64_t)i);
+    pattern_fill(buf, 7, (size_t)LONG);
     spx_request *all = multicast(c, FIRST, MASTER - 1, 0, bytes, 1);
     spx_request *one = multicast(c, leaver, leaver, MPIX_MCAST_ORDERED, 8, 2);
     if (master_leaves) leave();

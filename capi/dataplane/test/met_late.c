@@ -11,17 +11,17 @@ static void body(spx_comm *c)
   alarm(20); /* what is written where nobody reads is waited for */
   for (int i = 0; i < ROUNDS; i++) {
     int n = i % 2 ? LONG : 8;
-    for (int k = 0; k < n; k++) buf[k] = pattern((uint64_t)i, (uint64_t)k);
+    pattern_fill(buf, (uint64_t)i, (size_t)n);
     if (c->rank == 0) {
       CHECK(spx_send(buf, n, job_bytes, 1, i, c, SPX_CTX_P2P, SPX_M_SYNC) == 0);
       memset(buf, 0, (size_t)n);
       CHECK(spx_recv(buf, n, job_bytes, 1, i, c, SPX_CTX_P2P, NULL) == 0);
-      for (int k = 0; k < n; k++) CHECK(buf[k] == pattern((uint64_t)i, (uint64_t)k));
+      CHECK(pattern_is(buf, (uint64_t)i, (size_t)n));
       continue;
     }
     memset(buf, 0, (size_t)n);
     CHECK(spx_recv(buf, n, job_bytes, 0, i, c, SPX_CTX_P2P, NULL) == 0);
-    for (int k = 0; k < n; k++) CHECK(buf[k] == pattern((uint64_t)i, (uint64_t)k));
+    CHECK(pattern_is(buf, (uint64_t)i, (size_t)n));
     if (i == 3) spx_peer_hold(0);
     CHECK(spx_send(buf, n, job_bytes, 0, i, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
   }

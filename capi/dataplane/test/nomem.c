@@ -46,12 +46,12 @@ static void without_rings(spx_comm *c)
   for (int round = 0; round < 10; round++)
     for (int k = 0; k < 5; k++) {
       spx_request *r;
-      for (int i = 0; i < sizes[k]; i++) out[i] = pattern((uint64_t)(c->rank + round), (uint64_t)i);
+      pattern_fill(out, (uint64_t)(c->rank + round), (size_t)(sizes[k]));
       CHECK(spx_irecv(in, sizeof in, job_bytes, 1 - c->rank, k, c, SPX_CTX_P2P, 0, &r) == 0);
       CHECK(spx_send(out, sizes[k], job_bytes, 1 - c->rank, k, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
       CHECK(spx_wait(r) == 0 && r->bytes == sizes[k]);
       spx_request_free(r);
-      for (int i = 0; i < sizes[k]; i++) CHECK(in[i] == pattern((uint64_t)(1 - c->rank + round), (uint64_t)i));
+      CHECK(pattern_is(in, (uint64_t)(1 - c->rank + round), (size_t)(sizes[k])));
     }
   CHECK(spx_txs[1 - c->rank].ring < 0);
   no_rings = 0;

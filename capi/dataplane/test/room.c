@@ -27,14 +27,8 @@ static void end(spx_request *r)
   CHECK(spx_wait(r) == 0);
   spx_request_free(r);
 }
-static void fill(char *b, int n, int key)
-{
-  for (int i = 0; i < n; i++) b[i] = (char)pattern((uint64_t)key, (uint64_t)i);
-}
-static void look(const char *b, int n, int key)
-{
-  for (int i = 0; i < n; i++) CHECK((uint8_t)b[i] == pattern((uint64_t)key, (uint64_t)i));
-}
+static void fill(char *b, int n, int key) { pattern_fill(b, (uint64_t)key, (size_t)n); }
+static void look(const char *b, int n, int key) { CHECK(pattern_is(b, (uint64_t)key, (size_t)n)); }
 
 /* Streams both ways, several at once, with synchronous small messages between them: their answers need room too. */
 static void both_ways(spx_comm *c)

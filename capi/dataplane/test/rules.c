@@ -172,7 +172,7 @@ static void hook(void)
   uint32_t from;
   int64_t n;
   while ((n = spx_ctrl_recv(buf, sizeof buf, &from)) >= 0) {
-    for (int64_t i = 0; i < n; i++) CHECK(buf[i] == pattern((uint64_t)n, (uint64_t)i));
+    CHECK(pattern_is(buf, (uint64_t)n, (size_t)n));
     CHECK(from == 0 || from == 1);
     heard++;
   }
@@ -186,7 +186,7 @@ static void control(spx_comm *c)
   spx_ft_hook = hook;
   if (c->rank == 0) {
     for (size_t k = 0; k < 8; k++) {
-      for (uint32_t i = 0; i < sizes[k]; i++) buf[i] = pattern(sizes[k], i);
+      pattern_fill(buf, sizes[k], (size_t)(sizes[k]));
       CHECK(spx_ctrl_send(1, buf, sizes[k]) == 0);
     }
     CHECK(spx_ctrl_send(0, buf, sizes[7]) == 0);

@@ -15,7 +15,7 @@ static void exchange(int tag, int i)
   static const int sizes[] = {0, 8, 40, 3000, 20000};
   int n = sizes[(tag + i) % 5];
   uint8_t *out = malloc((size_t)n + 1), *in = malloc((size_t)n + 1);
-  for (int k = 0; k < n; k++) out[k] = pattern((uint64_t)(tag + i + comm->rank), (uint64_t)k);
+  pattern_fill(out, (uint64_t)(tag + i + comm->rank), (size_t)n);
   spx_request *r, *s;
   MPI_Status st;
   if (i % 3 == 0) {
@@ -30,7 +30,7 @@ static void exchange(int tag, int i)
     CHECK(spx_wait(s) == 0);
     spx_request_free(s);
   }
-  for (int k = 0; k < n; k++) CHECK(in[k] == pattern((uint64_t)(tag + i + 1 - comm->rank), (uint64_t)k));
+  CHECK(pattern_is(in, (uint64_t)(tag + i + 1 - comm->rank), (size_t)n));
   free(out);
   free(in);
 }

@@ -29,7 +29,7 @@ static int length(int thread, int i)
 static void fill(uint8_t *b, int thread, int i)
 {
   head h = {thread, i, length(thread, i)};
-  for (int k = 0; k < h.bytes; k++) b[k] = pattern((uint64_t)(thread * 1000 + i), (uint64_t)k);
+  pattern_fill(b, (uint64_t)(thread * 1000 + i), (size_t)(h.bytes));
   memcpy(b, &h, sizeof h);
 }
 

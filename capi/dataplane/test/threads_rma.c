@@ -50,7 +50,7 @@ static void accumulate(int target, int i)
 static void move(int target, int me, int i)
 {
   uint8_t out[3 * SLOT], in[SLOT];
-  for (int j = 0; j < 3 * SLOT; j++) out[j] = pattern((uint64_t)(me + i), (uint64_t)j);
+  pattern_fill(out, (uint64_t)(me + i), (size_t)(3 * SLOT));
   uint64_t to = at(target, offsetof(memory, slot) + (size_t)me * SLOT);
   CHECK(spx_rma_move(w, target, true, to, job_bytes, 0, out, i % 2 ? strided : job_bytes, 0, SLOT) == 0);
   CHECK(spx_rma_move(w, target, false, to, job_bytes, 0, in, job_bytes, 0, SLOT) == 0);

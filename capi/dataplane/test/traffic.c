@@ -43,7 +43,8 @@ static uint8_t *new_buffer(const plan *p, bool filled, uint64_t k)
   spx_type *t = type_of(p, &count);
   uint8_t *buf = malloc((size_t)(count * t->extent) + 1), *packed = malloc((size_t)p->n + 1);
   memset(buf, 0xee, (size_t)(count * t->extent) + 1);
-  for (int i = 0; i < p->n; i++) packed[i] = filled ? pattern(k, (uint64_t)i) : 0;
+  memset(packed, 0, (size_t)p->n);
+  if (filled) pattern_fill(packed, k, (size_t)p->n);
   spx_unpack(buf, count, t, 0, p->n, packed);
   free(packed);
   return buf;
@@ -55,7 +56,7 @@ static void check_buffer(const plan *p, const uint8_t *buf, uint64_t k)
   spx_type *t = type_of(p, &count);
   uint8_t *packed = malloc((size_t)p->n + 1);
   spx_pack(buf, count, t, 0, p->n, packed);
-  for (int i = 0; i < p->n; i++) CHECK(packed[i] == pattern(k, (uint64_t)i));
+  CHECK(pattern_is(packed, k, (size_t)(p->n)));
   CHECK(buf[count * t->extent] == 0xee);
   free(packed);
 }
@@ -127,7 +128,7 @@ static void receive_any(spx_comm *c, int round)
     plan p = message(from, c->rank, round, k);
     CHECK(st.MPI_TAG == p.tag && spx_status_bytes(&st) == p.n);
     uint64_t what = key(from, c->rank, round, k);
-    for (int x = 0; x < p.n; x++) CHECK(buf[x] == pattern(what, (uint64_t)x));
+    CHECK(pattern_is(buf, what, (size_t)(p.n)));
   }
   free(buf);
   free(next);
