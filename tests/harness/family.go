@@ -19,8 +19,7 @@ func Family(t testing.TB, o Outcome, parents, children []string) {
 			want = append(want, fmt.Sprintf("%s %d of %d on %s: sum right", what, rank, len(on), host))
 		}
 	}
-	got := strings.Split(strings.TrimSuffix(o.Stdout, "\n"), "\n")
-	slices.Sort(got)
+	got := Lines(o.Stdout) // of a batch job standard error is there, too
 	slices.Sort(want)
 	if o.Status != 0 || o.Late || !slices.Equal(got, want) {
 		t.Errorf("exit status %d, late %v, want 0 and\n%s\n%s", o.Status, o.Late, strings.Join(want, "\n"), o.Text())
@@ -31,7 +30,7 @@ func Family(t testing.TB, o Outcome, parents, children []string) {
 func NeedNamespaces(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("hosts that are network namespaces need root")
+		t.Skip("hosts of scripts/hosts need root")
 	}
 	Need(t, "test", "ip")
 	script, bed := filepath.Join(Root(), "scripts/hosts"), fmt.Sprintf("p%x-", os.Getpid()%0x100000)
