@@ -40,7 +40,8 @@ func TestStatus(t *testing.T) {
 		{[]string{dir}, 126, "", "it is a directory"},
 		{[]string{"no-such-program"}, 127, "", "program no-such-program: not found in PATH"},
 		{[]string{"./no-such-program"}, 127, "", "program ./no-such-program: no such file"},
-		{[]string{"-wdir", dir, "spx-script"}, 127, "", "did you mean ./spx-script?"},
+		{[]string{"-wdir", dir, "spx-script"}, 0, "from a script without an interpreter line\n", "spx-script: not found in PATH; taken from the working directory (" + script + ")"},
+		{[]string{"-wdir", dir, "-n", "2", "spx-plain"}, 127, "", "program spx-plain: not found in PATH"},
 		{[]string{"-n", "2", "echo", "x", ":", "nothing-there"}, 127, "", "program nothing-there"}, // and x is not printed
 		{[]string{"-wdir", dir, "./spx-script"}, 0, "from a script without an interpreter line\n", ""},
 		{[]string{"-wdir", dir, "-path", ".", "spx-script"}, 0, "from a script without an interpreter line\n", ""},

@@ -312,19 +312,25 @@ func (a *agent) lookUp() ([]string, error) {
 	sizes := map[uint32]int{}
 	for i, p := range a.spec.Programs {
 		a.worlds = max(a.worlds, p.World)
-		here := false
+		here, first := false, -1
 		for range p.Procs {
 			host, away := a.spec.Host(len(a.ranks)), p.Part > 0 && a.spec.Parts[p.Part-1].Away
 			here = here || host == a.self && !away
+			if first < 0 {
+				first = host
+			}
 			a.ranks = append(a.ranks, rank{life: uint32(boolInt(!away)), away: away, program: i, part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
 			sizes[p.World]++
 		}
-		file, err := "", error(nil)
+		file, near, err := "", false, error(nil)
 		if here {
-			file, err = process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
+			file, near, err = process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
 		}
 		if err != nil {
 			return nil, err
+		}
+		if near && first == a.self { // once, not for each host
+			a.say(fmt.Sprintf("program %s: not found in PATH; taken from the working directory (%s)", p.Argv[0], file))
 		}
 		files = append(files, file)
 	}

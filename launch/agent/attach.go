@@ -86,7 +86,7 @@ func (a *agent) findSystem() *int {
 		if j.Declared[p.Part-1].Cluster != j.Cluster {
 			continue
 		}
-		if _, err := process.Look(p.Argv[0], p.Dir, p.Path, p.Env); err != nil {
+		if _, _, err := process.Look(p.Argv[0], p.Dir, p.Path, p.Env); err != nil {
 			return fail(err)
 		}
 	}

@@ -82,7 +82,7 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 			if a.several() {
 				p.Env = adapt(p.Env, os.Environ())
 			}
-			if b.files[m.Program], err = find(p); err != nil {
+			if b.files[m.Program], _, err = process.Look(p.Argv[0], p.Dir, p.Path, p.Env); err != nil {
 				return err
 			}
 		}
@@ -96,18 +96,6 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 		}
 	}
 	return nil
-}
-
-// find looks a program up. Unlike on the command line, one without a slash may also lie in its working directory.
-func find(p *service.Program) (string, error) {
-	file, err := process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
-	var look *process.LookError
-	if errors.As(err, &look) && look.Status == process.StatusNotFound {
-		if file, err := process.Look("./"+p.Argv[0], p.Dir, "", nil); err == nil {
-			return file, nil
-		}
-	}
-	return file, err
 }
 
 // enterBatch enters all processes of the world into the memory file: from now on they may be called, and wait in the queues of their sockets until

@@ -32,13 +32,20 @@ type LookError struct {
 func (e *LookError) Error() string { return e.Text }
 
 // Look finds a program: name as it is when it has a slash (below dir, if that is not empty and name is relative), else in the
-// directories of path and then of environ's PATH. The error is a *LookError.
-func Look(name, dir, path string, environ []string) (string, error) {
-	file, err := look(name, dir, path, environ)
-	if err == nil && dir != "" && !filepath.IsAbs(file) { // the process changes to dir first
-		return filepath.Abs(file)
+// directories of path and then of environ's PATH, or, when none of these has one of that name, in dir itself, the working directory:
+// then near is true, which the user is told. The error is a *LookError.
+func Look(name, dir, path string, environ []string) (file string, near bool, err error) {
+	file, err = look(name, dir, path, environ)
+	if e := (*LookError)(nil); errors.As(err, &e) && e.Status == StatusNotFound && !strings.Contains(name, "/") && executable(within(dir, name)) == nil {
+		file, near, err = within(dir, "./"+name), true, nil
+		if dir == "" { // Join has taken the dot away
+			file = "./" + name
+		}
 	}
-	return file, err
+	if err == nil && dir != "" && !filepath.IsAbs(file) { // the process changes to dir first
+		file, err = filepath.Abs(file)
+	}
+	return file, near, err
 }
 
 func look(name, dir, path string, environ []string) (string, error) {
@@ -78,11 +85,7 @@ func look(name, dir, path string, environ []string) (string, error) {
 	if path != "" {
 		where = "in -path " + path + " or PATH"
 	}
-	hint := ""
-	if executable(within(dir, name)) == nil {
-		hint = fmt.Sprintf("; did you mean ./%s?", name)
-	}
-	return "", &LookError{fmt.Sprintf("program %s: not found %s%s", name, where, hint), StatusNotFound}
+	return "", &LookError{fmt.Sprintf("program %s: not found %s, nor in the working directory", name, where), StatusNotFound}
 }
 
 func within(dir, name string) string {

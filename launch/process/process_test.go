@@ -16,7 +16,7 @@ import (
 
 func TestLook(t *testing.T) {
 	dir := t.TempDir()
-	for name, mode := range map[string]os.FileMode{"bin/prog": 0o755, "other/prog": 0o755, "bin/text": 0o644} {
+	for name, mode := range map[string]os.FileMode{"bin/prog": 0o755, "bin/near": 0o755, "other/prog": 0o755, "bin/text": 0o644} {
 		file := filepath.Join(dir, name)
 		os.MkdirAll(filepath.Dir(file), 0o755)
 		if err := os.WriteFile(file, nil, mode); err != nil {
@@ -27,30 +27,36 @@ func TestLook(t *testing.T) {
 	for _, c := range []struct {
 		name, dir, path string
 		want            string // below dir, or the status of the error
+		near            bool
 	}{
-		{"prog", "", "", "other/prog"},
-		{"prog", "", dir + "/bin", "bin/prog"},
-		{"prog", dir, "bin", "bin/prog"},
-		{dir + "/bin/prog", "", "", "bin/prog"},
-		{"./prog", dir + "/bin", "", "bin/prog"},
-		{"bin/prog", dir, "", "bin/prog"},
-		{"text", "", dir + "/bin", "126"},
-		{dir + "/bin/text", "", "", "126"},
-		{dir, "", "", "126"},
-		{"none", "", "", "127"},
-		{dir + "/none", "", "", "127"},
-		{dir + "/bin/prog/none", "", "", "127"},
-		{"prog", dir + "/none", "", "126"},
+		{"prog", "", "", "other/prog", false},
+		{"prog", "", dir + "/bin", "bin/prog", false},
+		{"prog", dir, "bin", "bin/prog", false},
+		{dir + "/bin/prog", "", "", "bin/prog", false},
+		{"./prog", dir + "/bin", "", "bin/prog", false},
+		{"bin/prog", dir, "", "bin/prog", false},
+		{"text", "", dir + "/bin", "126", false},
+		{dir + "/bin/text", "", "", "126", false},
+		{dir, "", "", "126", false},
+		{"none", "", "", "127", false},
+		{dir + "/none", "", "", "127", false},
+		{dir + "/bin/prog/none", "", "", "127", false},
+		{"prog", dir + "/none", "", "126", false},
+		{"near", dir + "/bin", "", "bin/near", true},
+		{"near", dir + "/bin", dir + "/bin", "bin/near", false},
+		{"near", dir, "", "127", false},
+		{"prog", dir + "/bin", "", "other/prog", false}, // that of PATH goes first
+		{"text", dir + "/bin", "", "127", false},
 	} {
-		got, err := Look(c.name, c.dir, c.path, environ)
+		got, near, err := Look(c.name, c.dir, c.path, environ)
 		var look *LookError
 		if errors.As(err, &look) {
 			got = strconv.Itoa(look.Status)
 		} else {
 			got = strings.TrimPrefix(got, dir+"/")
 		}
-		if got != c.want {
-			t.Errorf("%+v: got %s, error %v", c, got, err)
+		if got != c.want || near != c.near {
+			t.Errorf("%+v: got %s (near: %v), error %v", c, got, near, err)
 		}
 	}
 }
