@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -72,8 +73,16 @@ func f77(t *api.Tables) (string, error) {
 		if macro == "F77" && (f.Fortran08 || f.Params[0].Kind == "COMMUNICATOR") { // MPI_Attr_delete, too
 			fmt.Fprintf(&b, "SAME_IN_F08(%s)\n", strings.ToLower(strings.TrimPrefix(f.Name, "MPI_")))
 		}
+		if macro == "F77" && givesMemory(f) {
+			fmt.Fprintf(&b, "SAME_WITH_C_PTR(%s)\n", strings.ToLower(strings.TrimPrefix(f.Name, "MPI_")))
+		}
 	}
 	return b.String(), nil
+}
+
+// givesMemory: the function stores an address, which module mpi takes as an INTEGER and as a TYPE(C_PTR) (MPI-5.0, 10.2 and 13.2).
+func givesMemory(f *api.Function) bool {
+	return slices.ContainsFunc(f.Params, func(p api.Param) bool { return p.Kind == "C_BUFFER" })
 }
 
 // routine writes the routine of one function under a name that a macro makes.

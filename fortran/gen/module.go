@@ -59,7 +59,20 @@ func hasBuffer(f *api.Function) bool {
 	return false
 }
 
+// interfaceOf is the interface of a routine. One that gives memory is generic: its address is an INTEGER or a TYPE(C_PTR).
 func interfaceOf(f *api.Function, prefix string) (string, error) {
+	name, generic := prefix+f.Name, ""
+	body, err := bodyOf(f, name, false)
+	if err == nil && givesMemory(f) {
+		var other string
+		other, err = bodyOf(f, name+"_cptr", true)
+		generic, body = " "+name, body+other
+	}
+	return "  interface" + generic + "\n" + body + "  end interface\n", err
+}
+
+// bodyOf is the interface body of a routine under a name.
+func bodyOf(f *api.Function, name string, pointer bool) (string, error) {
 	var names, decls, kinds []string
 	use := func(kind string) string {
 		for _, k := range kinds {
@@ -73,6 +86,10 @@ func interfaceOf(f *api.Function, prefix string) (string, error) {
 	for i := range f.Params {
 		p := &f.Params[i]
 		names = append(names, p.Name)
+		if p.Kind == "C_BUFFER" && pointer {
+			decls = append(decls, "type(c_ptr), intent(out) :: "+p.Name)
+			continue
+		}
 		lines, err := declare(f, p, use)
 		if err != nil {
 			return "", err
@@ -86,13 +103,14 @@ func interfaceOf(f *api.Function, prefix string) (string, error) {
 		names = append(names, "ierror")
 		decls = append(decls, "integer, intent(out) :: ierror")
 	}
-	name := prefix + f.Name
 	var b strings.Builder
 	line := func(format string, args ...any) {
 		b.WriteString(fold(fmt.Sprintf(format, args...)))
 	}
-	line("  interface")
 	line("    %s %s(%s)", what, name, strings.Join(names, ", "))
+	if pointer {
+		line("      use, intrinsic :: iso_c_binding, only: c_ptr")
+	}
 	for _, d := range decls {
 		if strings.Contains(d, "MPI_STATUS_SIZE") {
 			kinds = append(kinds, "MPI_STATUS_SIZE")
@@ -110,7 +128,6 @@ func interfaceOf(f *api.Function, prefix string) (string, error) {
 		line("      %s :: %s", result, name)
 	}
 	line("    end %s %s", what, name)
-	line("  end interface")
 	return b.String(), nil
 }
 

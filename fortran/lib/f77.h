@@ -27,6 +27,9 @@
 #define TEXT_(x)          #x
 #define SAME_IN_F08(name) extern __typeof(F77(name)) F08(name) __attribute__((alias(TEXT(F77(name)))));
 
+/* A TYPE(C_PTR) is in memory what an INTEGER(MPI_ADDRESS_KIND) is. */
+#define SAME_WITH_C_PTR(name) extern __typeof(F77(name)) F77(name##_cptr) __attribute__((alias(TEXT(F77(name)))));
+
 /* For routines that use ierror themselves. */
 #define OPTIONAL_IERROR                                                                                                \
   MPI_Fint unused;                                                                                                     \

@@ -164,6 +164,7 @@ void F77(alloc_mem)(MPI_Aint *size, MPI_Fint *info, MPI_Aint *baseptr, MPI_Fint 
   if (ierror) *ierror = err;
 }
 SAME_IN_F08(alloc_mem)
+SAME_WITH_C_PTR(alloc_mem)
 
 void F77(allreduce)(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierror) {
   int err = CALL(Allreduce)(spxf_buffer(sendbuf), spxf_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
@@ -4190,6 +4191,7 @@ void F77(win_allocate)(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_
   if (ierror) *ierror = err;
 }
 SAME_IN_F08(win_allocate)
+SAME_WITH_C_PTR(win_allocate)
 
 void F08(win_allocate_c)(MPI_Aint *size, MPI_Aint *disp_unit, MPI_Fint *info, MPI_Fint *comm, MPI_Aint *baseptr, MPI_Fint *win, MPI_Fint *ierror) {
   MPI_Win c_win = MPI_Win_fromint(0);
@@ -4209,6 +4211,7 @@ void F77(win_allocate_shared)(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *inf
   if (ierror) *ierror = err;
 }
 SAME_IN_F08(win_allocate_shared)
+SAME_WITH_C_PTR(win_allocate_shared)
 
 void F08(win_allocate_shared_c)(MPI_Aint *size, MPI_Aint *disp_unit, MPI_Fint *info, MPI_Fint *comm, MPI_Aint *baseptr, MPI_Fint *win, MPI_Fint *ierror) {
   MPI_Win c_win = MPI_Win_fromint(0);
@@ -4405,6 +4408,7 @@ void F77(win_shared_query)(MPI_Fint *win, MPI_Fint *rank, MPI_Aint *size, MPI_Fi
   if (ierror) *ierror = err;
 }
 SAME_IN_F08(win_shared_query)
+SAME_WITH_C_PTR(win_shared_query)
 
 void F08(win_shared_query_c)(MPI_Fint *win, MPI_Fint *rank, MPI_Aint *size, MPI_Aint *disp_unit, MPI_Aint *baseptr, MPI_Fint *ierror) {
   int err = CALL(Win_shared_query_c)(MPI_Win_fromint(*win), *rank, size, disp_unit, baseptr);

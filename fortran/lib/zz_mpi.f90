@@ -175,7 +175,7 @@ module mpi
   external :: MPI_Allgather_init, PMPI_Allgather_init
   external :: MPI_Allgatherv, PMPI_Allgatherv
   external :: MPI_Allgatherv_init, PMPI_Allgatherv_init
-  interface
+  interface MPI_Alloc_mem
     subroutine MPI_Alloc_mem(size, info, baseptr, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
@@ -184,8 +184,17 @@ module mpi
       integer(kind=MPI_ADDRESS_KIND), intent(out) :: baseptr
       integer, intent(out) :: ierror
     end subroutine MPI_Alloc_mem
+    subroutine MPI_Alloc_mem_cptr(size, info, baseptr, ierror)
+      use, intrinsic :: iso_c_binding, only: c_ptr
+      import :: MPI_ADDRESS_KIND
+      implicit none
+      integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
+      integer, intent(in) :: info
+      type(c_ptr), intent(out) :: baseptr
+      integer, intent(out) :: ierror
+    end subroutine MPI_Alloc_mem_cptr
   end interface
-  interface
+  interface PMPI_Alloc_mem
     subroutine PMPI_Alloc_mem(size, info, baseptr, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
@@ -194,6 +203,15 @@ module mpi
       integer(kind=MPI_ADDRESS_KIND), intent(out) :: baseptr
       integer, intent(out) :: ierror
     end subroutine PMPI_Alloc_mem
+    subroutine PMPI_Alloc_mem_cptr(size, info, baseptr, ierror)
+      use, intrinsic :: iso_c_binding, only: c_ptr
+      import :: MPI_ADDRESS_KIND
+      implicit none
+      integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
+      integer, intent(in) :: info
+      type(c_ptr), intent(out) :: baseptr
+      integer, intent(out) :: ierror
+    end subroutine PMPI_Alloc_mem_cptr
   end interface
   external :: MPI_Allreduce, PMPI_Allreduce
   external :: MPI_Allreduce_init, PMPI_Allreduce_init
@@ -4293,7 +4311,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Waitsome
   end interface
-  interface
+  interface MPI_Win_allocate
     subroutine MPI_Win_allocate(size, disp_unit, info, comm, baseptr, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
@@ -4305,8 +4323,20 @@ module mpi
       integer, intent(out) :: win
       integer, intent(out) :: ierror
     end subroutine MPI_Win_allocate
+    subroutine MPI_Win_allocate_cptr(size, disp_unit, info, comm, baseptr, win, ierror)
+      use, intrinsic :: iso_c_binding, only: c_ptr
+      import :: MPI_ADDRESS_KIND
+      implicit none
+      integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
+      integer, intent(in) :: disp_unit
+      integer, intent(in) :: info
+      integer, intent(in) :: comm
+      type(c_ptr), intent(out) :: baseptr
+      integer, intent(out) :: win
+      integer, intent(out) :: ierror
+    end subroutine MPI_Win_allocate_cptr
   end interface
-  interface
+  interface PMPI_Win_allocate
     subroutine PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
@@ -4318,8 +4348,20 @@ module mpi
       integer, intent(out) :: win
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_allocate
+    subroutine PMPI_Win_allocate_cptr(size, disp_unit, info, comm, baseptr, win, ierror)
+      use, intrinsic :: iso_c_binding, only: c_ptr
+      import :: MPI_ADDRESS_KIND
+      implicit none
+      integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
+      integer, intent(in) :: disp_unit
+      integer, intent(in) :: info
+      integer, intent(in) :: comm
+      type(c_ptr), intent(out) :: baseptr
+      integer, intent(out) :: win
+      integer, intent(out) :: ierror
+    end subroutine PMPI_Win_allocate_cptr
   end interface
-  interface
+  interface MPI_Win_allocate_shared
     subroutine MPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
@@ -4331,8 +4373,20 @@ module mpi
       integer, intent(out) :: win
       integer, intent(out) :: ierror
     end subroutine MPI_Win_allocate_shared
+    subroutine MPI_Win_allocate_shared_cptr(size, disp_unit, info, comm, baseptr, win, ierror)
+      use, intrinsic :: iso_c_binding, only: c_ptr
+      import :: MPI_ADDRESS_KIND
+      implicit none
+      integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
+      integer, intent(in) :: disp_unit
+      integer, intent(in) :: info
+      integer, intent(in) :: comm
+      type(c_ptr), intent(out) :: baseptr
+      integer, intent(out) :: win
+      integer, intent(out) :: ierror
+    end subroutine MPI_Win_allocate_shared_cptr
   end interface
-  interface
+  interface PMPI_Win_allocate_shared
     subroutine PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
@@ -4344,6 +4398,18 @@ module mpi
       integer, intent(out) :: win
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_allocate_shared
+    subroutine PMPI_Win_allocate_shared_cptr(size, disp_unit, info, comm, baseptr, win, ierror)
+      use, intrinsic :: iso_c_binding, only: c_ptr
+      import :: MPI_ADDRESS_KIND
+      implicit none
+      integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
+      integer, intent(in) :: disp_unit
+      integer, intent(in) :: info
+      integer, intent(in) :: comm
+      type(c_ptr), intent(out) :: baseptr
+      integer, intent(out) :: win
+      integer, intent(out) :: ierror
+    end subroutine PMPI_Win_allocate_shared_cptr
   end interface
   external :: MPI_Win_attach, PMPI_Win_attach
   interface
@@ -4688,7 +4754,7 @@ module mpi
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_set_name
   end interface
-  interface
+  interface MPI_Win_shared_query
     subroutine MPI_Win_shared_query(win, rank, size, disp_unit, baseptr, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
@@ -4699,8 +4765,19 @@ module mpi
       integer(kind=MPI_ADDRESS_KIND), intent(out) :: baseptr
       integer, intent(out) :: ierror
     end subroutine MPI_Win_shared_query
+    subroutine MPI_Win_shared_query_cptr(win, rank, size, disp_unit, baseptr, ierror)
+      use, intrinsic :: iso_c_binding, only: c_ptr
+      import :: MPI_ADDRESS_KIND
+      implicit none
+      integer, intent(in) :: win
+      integer, intent(in) :: rank
+      integer(kind=MPI_ADDRESS_KIND), intent(out) :: size
+      integer, intent(out) :: disp_unit
+      type(c_ptr), intent(out) :: baseptr
+      integer, intent(out) :: ierror
+    end subroutine MPI_Win_shared_query_cptr
   end interface
-  interface
+  interface PMPI_Win_shared_query
     subroutine PMPI_Win_shared_query(win, rank, size, disp_unit, baseptr, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
@@ -4711,6 +4788,17 @@ module mpi
       integer(kind=MPI_ADDRESS_KIND), intent(out) :: baseptr
       integer, intent(out) :: ierror
     end subroutine PMPI_Win_shared_query
+    subroutine PMPI_Win_shared_query_cptr(win, rank, size, disp_unit, baseptr, ierror)
+      use, intrinsic :: iso_c_binding, only: c_ptr
+      import :: MPI_ADDRESS_KIND
+      implicit none
+      integer, intent(in) :: win
+      integer, intent(in) :: rank
+      integer(kind=MPI_ADDRESS_KIND), intent(out) :: size
+      integer, intent(out) :: disp_unit
+      type(c_ptr), intent(out) :: baseptr
+      integer, intent(out) :: ierror
+    end subroutine PMPI_Win_shared_query_cptr
   end interface
   interface
     subroutine MPI_Win_start(group, assert, win, ierror)

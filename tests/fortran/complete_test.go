@@ -93,6 +93,10 @@ func TestSymbols(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range []string{"mpi_alloc_mem_cptr_", "mpi_win_allocate_cptr_", "mpi_win_allocate_shared_cptr_", "mpi_win_shared_query_cptr_"} {
+		need(name)
+		need("p" + name)
+	}
 	t.Logf("%d names", want)
 }
 
