@@ -152,6 +152,10 @@ func typeSetName(c *call) error {
 
 //spx:body MPI_Type_get_name
 func typeGetName(c *call) error {
+	if c.handle(0) == datatypeNull { // MPI-5.0, 8.8
+		c.setInt(2, c.setStr(1, "MPI_DATATYPE_NULL", C.MPI_MAX_OBJECT_NAME))
+		return nil
+	}
 	o, err := c.typeObject(0)
 	if err != nil {
 		return err

@@ -34,6 +34,12 @@ int spx_c_Win_set_name(MPI_Win win, const char *win_name)
 
 int spx_c_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 {
+  static const char null[] = "MPI_WIN_NULL"; /* MPI-5.0, 8.8 */
+  if (win == MPI_WIN_NULL) {
+    memcpy(win_name, null, sizeof null);
+    *resultlen = (int)sizeof null - 1;
+    return MPI_SUCCESS;
+  }
   spx_win *w = spx_win_of(win);
   spx_lock();
   size_t n = strlen(w->name);
@@ -50,29 +56,37 @@ int spx_c_Win_get_group(MPI_Win win, MPI_Group *group)
   return *group != MPI_GROUP_NULL ? MPI_SUCCESS : SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "%s", spx_detail_text());
 }
 
+/* Where this process reaches the memory of a rank by loads and stores; NULL: it does not, or there is none. */
+static void *reached(const spx_win *w, int rank)
+{
+  const spx_target *t = &w->targets[rank];
+  if (t->far || t->size == 0) return NULL;
+  return rank == w->rank ? w->base : t->here;
+}
+
 /* The lowest rank with memory, for MPI_PROC_NULL. */
 static int first_with_memory(const spx_win *w)
 {
   for (int i = 0; i < w->size; i++)
-    if (w->targets[i].size > 0 && !w->targets[i].far) return i;
+    if (reached(w, i)) return i;
   return -1;
 }
 
-/* Windows of other flavors than shared ones give what can be reached by loads and stores (MPI-4.1). */
+/* Windows of other flavors than shared ones give what can be reached by loads and stores: of a window that MPI_Win_create has made, that is a process's
+ * own memory. What cannot be reached has size 0 (MPI-5.0, 13.2.3). */
 int spx_c_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, spx_count_out disp_unit, void *baseptr)
 {
   spx_win *w = spx_win_of(win);
-  if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->flavor == MPI_WIN_FLAVOR_CREATE)
-    return SPX_WIN_FAIL(
-        w, MPI_ERR_RMA_FLAVOR,
-        "the window was not made by MPI_Win_allocate_shared or MPI_Win_allocate: its memory is not shared");
+  if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+    return SPX_WIN_FAIL(w, MPI_ERR_RMA_FLAVOR,
+                        "the window was made by MPI_Win_create_dynamic: its memory may be in many pieces");
   if (rank != MPI_PROC_NULL && (rank < 0 || rank >= w->size))
     return SPX_WIN_FAIL(w, MPI_ERR_RANK, "rank = %d is not a rank of the window (size %d)", rank, w->size);
   int r = rank == MPI_PROC_NULL ? first_with_memory(w) : rank;
-  const spx_target *t = r < 0 || w->targets[r].far ? NULL : &w->targets[r];
-  *size = t ? t->size : 0;
-  spx_count_store(disp_unit, t ? t->unit : 1);
-  *(void **)baseptr = t && t->size > 0 ? t->here : NULL;
+  void *base = r < 0 ? NULL : reached(w, r);
+  *size = base ? w->targets[r].size : 0;
+  spx_count_store(disp_unit, r < 0 ? 1 : w->targets[r].unit);
+  *(void **)baseptr = base;
   return MPI_SUCCESS;
 }
 

@@ -107,9 +107,9 @@ int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Comm_get_name, spx_t_Comm_get_name(comm, comm_name, resultlen));
   spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
-  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  SPX_CHECK(comm_name, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "comm_name"));
-  SPX_CHECK(resultlen, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "resultlen"));
+  SPX_CHECK(comm == MPI_COMM_NULL || c_comm, spx_bad_handle(0, NULL, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(comm_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "comm_name"));
+  SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   return spx_c_Comm_get_name(c_comm, comm_name, resultlen);
 }
 

@@ -481,9 +481,9 @@ int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Win_get_name, spx_t_Win_get_name(win, win_name, resultlen));
-  SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
-  SPX_CHECK(win_name, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "win_name"));
-  SPX_CHECK(resultlen, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "resultlen"));
+  SPX_CHECK(win == MPI_WIN_NULL || spx_get(SPX_K_WIN, win), spx_bad_handle(0, NULL, SPX_K_WIN, "win", win));
+  SPX_CHECK(win_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "win_name"));
+  SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   return spx_c_Win_get_name(win, win_name, resultlen);
 }
 

@@ -604,7 +604,7 @@ int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
 int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 {
   SPX_ENTER(SPX_FN_Type_get_name, spx_t_Type_get_name(datatype, type_name, resultlen));
-  SPX_CHECK(spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
+  SPX_CHECK(datatype == MPI_DATATYPE_NULL || spx_get(SPX_K_TYPE, datatype), spx_bad_handle(0, NULL, SPX_K_TYPE, "datatype", datatype));
   SPX_CHECK(type_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "type_name"));
   SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
   spx_frame frame = {.fn = SPX_FN_Type_get_name,
