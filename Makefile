@@ -26,7 +26,7 @@ CC := gcc
 CFLAGS ?= -O3 -g
 # No file says where it was built: the same source gives the same build (make test-same). Debuggers find the sources by "set substitute-path libspx FOLDER".
 SAME := -ffile-prefix-map=$(BUILD)=libspx/build -ffile-prefix-map=$(ROOT)=libspx
-SPX_CFLAGS := $(SAME) -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra -Werror=implicit-function-declaration \
+SPX_CFLAGS := $(SAME) -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra -Werror=implicit-function-declaration -Werror=frame-larger-than=4608 \
   -I$(ROOT)/capi/dataplane -I$(ROOT)/capi/shim -I$(ROOT)/include
 export CGO_ENABLED := 1
 export SPX_BUILD := $(BUILD)
@@ -115,7 +115,7 @@ $(HDR_STAMP): $(C_HDR)
 
 comma := ,
 LDLIB := -Wl,--whole-archive $(BUILD)/obj/libspxc.a -Wl,--no-whole-archive -Wl,-soname,libmpi_abi.so.1 \
-  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,-z,defs -Wl,--wrap=pthread_create -Wl,--compress-debug-sections=zlib -Wl,--build-id=sha1 -lm -lpthread -ldl
+  -Wl,--version-script=$(EXPORT_MAP) -Wl,-z,nodelete -Wl,-z,defs -Wl,--wrap=pthread_create -Wl,--wrap=pthread_getattr_np -Wl,--compress-debug-sections=zlib -Wl,--build-id=sha1 -lm -lpthread -ldl
 
 # Asynchronous preemption would send SIGURG to the application's threads; reading control groups at start, and again every second, is for servers.
 GO_DEFAULTS := -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0

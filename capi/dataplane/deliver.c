@@ -4,8 +4,6 @@
 #include "pass.h"
 #include "replay.h"
 
-#define BOUNCE 65536
-
 static void give_credit(uint32_t peer, uint32_t cost)
 {
   if (peer == spx_me || cost == 0) return;
@@ -81,23 +79,7 @@ void spx_receive_whole(spx_request *r, const void *data, uint64_t n)
 uint64_t spx_local_copy(const spx_request *from, spx_request *to)
 {
   uint64_t n = accept(to, spx_capacity(from));
-  if (from->type->flags & SPX_T_CONTIG) {
-    if (to->type->flags & SPX_T_CONTIG)
-      spx_copy(to->buf, from->buf, n);
-    else
-      spx_unpack(to->buf, to->count, to->type, 0, (int64_t)n, from->buf);
-    return n;
-  }
-  if (to->type->flags & SPX_T_CONTIG) {
-    spx_pack(from->buf, from->count, from->type, 0, (int64_t)n, to->buf);
-    return n;
-  }
-  char bounce[BOUNCE];
-  for (uint64_t at = 0, piece; at < n; at += piece) {
-    piece = n - at < BOUNCE ? n - at : BOUNCE;
-    spx_pack(from->buf, from->count, from->type, (int64_t)at, (int64_t)(at + piece), bounce);
-    spx_unpack(to->buf, to->count, to->type, (int64_t)at, (int64_t)(at + piece), bounce);
-  }
+  spx_copy_typed(to->buf, to->count, to->type, 0, from->buf, from->count, from->type, 0, (int64_t)n);
   return n;
 }
 

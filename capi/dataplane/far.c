@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 #include "pack.h"
+#include "plan.h"
 
 enum {
   IOVS = 64,
-  BOUNCE = 65536,
+  BOUNCE = 65536,        /* bytes */
+  LEAST = 1024,          /* of the bounce buffer when memory is out */
   SMALL_RUN = 512,       /* mean run of the receiver below which a bounce buffer beats iovecs */
   FIRST_WORDS = 64,      /* of a layout: few have more */
   MOST_WORDS = 64 * 1024 /* a larger layout is as expensive as the data */
@@ -116,10 +118,12 @@ int spx_far_read(const spx_far *f, spx_request *r, uint64_t at, uint64_t n, uint
     *done = (uint64_t)covered;
     return read_runs(f->pid, local, runs, remote, far_runs, *done);
   }
-  char bounce[BOUNCE];
-  if (*done > BOUNCE) *done = BOUNCE;
+  char own[LEAST], *room = spx_temp_get(BOUNCE), *bounce = room ? room : own;
+  uint64_t most = room ? BOUNCE : LEAST;
+  if (*done > most) *done = most;
   local[0] = (struct iovec){bounce, *done};
   int err = read_runs(f->pid, local, 1, remote, far_runs, *done);
   if (err == 0) spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + *done), bounce);
+  if (room) spx_temp_put(room, BOUNCE);
   return err;
 }

@@ -178,6 +178,31 @@ void spx_retire(spx_kind k, spx_obj *o)
   spx_unref(k, o);
 }
 
+/* While a retired object is revived, the bits of next above the generation count for how many. */
+#define REVIVED (1u << 8)
+_Static_assert(GEN_MASK < REVIVED, "the generation of a retired object has room below");
+
+uint32_t spx_revive(spx_kind k, spx_obj *o)
+{
+  uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
+  spx_ref(o);
+  table_lock(k);
+  uint32_t handle = (uint32_t)k << 27 | (o->next & GEN_MASK) << SPX_H_INDEX_BITS | index;
+  o->next += REVIVED;
+  __atomic_store_n(&o->handle, handle, __ATOMIC_RELEASE);
+  table_unlock(k);
+  return handle;
+}
+
+void spx_unrevive(spx_kind k, spx_obj *o)
+{
+  table_lock(k);
+  bool still = o->next >= REVIVED; /* else it was retired again meanwhile, and the reference is gone */
+  if (still && (o->next -= REVIVED) < REVIVED) __atomic_store_n(&o->handle, 0, __ATOMIC_RELEASE);
+  table_unlock(k);
+  if (still) spx_unref(k, o);
+}
+
 void spx_each_handle(spx_kind k, void (*fn)(spx_obj *, void *), void *arg)
 {
   for (uint32_t i = 0; i < tables[k].used; i++)

@@ -355,18 +355,8 @@ void spx_piece_copy(spx_piece from, spx_piece to)
   int plain_from = from.type->flags & SPX_T_CONTIG, plain_to = to.type->flags & SPX_T_CONTIG;
   if (plain_from && plain_to) {
     if (from.at != to.at) memmove(to.at, from.at, (size_t)n);
-  } else if (plain_to)
-    spx_pack(from.at, from.count, from.type, 0, n, to.at);
-  else if (plain_from)
-    spx_unpack(to.at, to.count, to.type, 0, n, from.at);
-  else {
-    char part[8192];
-    for (int64_t at = 0; at < n; at += (int64_t)sizeof part) {
-      int64_t end = n - at < (int64_t)sizeof part ? n : at + (int64_t)sizeof part;
-      spx_pack(from.at, from.count, from.type, at, end, part);
-      spx_unpack(to.at, to.count, to.type, at, end, part);
-    }
-  }
+  } else
+    spx_copy_typed(to.at, to.count, to.type, 0, from.at, from.count, from.type, 0, n);
 }
 
 /* Takes the block that has come by way of others. */

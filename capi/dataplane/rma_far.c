@@ -284,14 +284,13 @@ static int check(const spx_win *w, ask *a, uint64_t length, uint64_t *bytes)
 /* An operation on our memory; false: not now. *err: why it is none, and is to be answered. */
 static bool operate(struct spx_win_far *f, int rank, ask *a, uint64_t length, int *err)
 {
-  spx_rma_row before[ROWS], *row = (spx_rma_row *)(a + 1);
-  uint32_t n = a->n <= ROWS ? a->n : 0;
+  spx_rma_row *row = (spx_rma_row *)(a + 1);
   uint64_t bytes = 0;
-  memcpy(before, row, n * sizeof *before);
   *err = check(f->w, a, length, &bytes);
-  bool done = *err != MPI_SUCCESS || act(f, rank, a, row, (const char *)(row + a->n), bytes);
-  memcpy(row, before, n * sizeof *before);
-  return done;
+  if (*err != MPI_SUCCESS || act(f, rank, a, row, (const char *)(row + a->n), bytes)) return true;
+  for (uint32_t i = 0; i < a->n && f->w->flavor != MPI_WIN_FLAVOR_DYNAMIC; i++) /* as they came, for the next time */
+    row[i].base -= (uint64_t)(uintptr_t)f->w->base;
+  return false;
 }
 
 /* Does what is asked for, and answers; false: not now, as the latch is taken or memory is out. Then it is tried again. */

@@ -13,7 +13,6 @@
 #include "rma.h"
 
 #define IOVS       64
-#define BOUNCE     16384
 #define SHORT_RUN  256   /* average length below which runs are short */
 #define SIEVE_RUNS 1024  /* short runs that are read at once, with what lies between them */
 #define SIEVE      65536 /* bytes that they may be apart */
@@ -23,21 +22,7 @@
 static void copy(void *to, const spx_type *tt, int64_t tat, const void *from, const spx_type *ft, int64_t fat,
                  int64_t m)
 {
-  bool t_plain = tt->flags & SPX_T_CONTIG, f_plain = ft->flags & SPX_T_CONTIG;
-  if (t_plain && f_plain)
-    spx_copy((char *)to + tat, (const char *)from + fat, (size_t)m);
-  else if (t_plain)
-    spx_pack(from, 0, ft, fat, fat + m, (char *)to + tat);
-  else if (f_plain)
-    spx_unpack(to, 0, tt, tat, tat + m, (const char *)from + fat);
-  else {
-    char bounce[BOUNCE];
-    for (int64_t done = 0, n; done < m; done += n) {
-      n = m - done < BOUNCE ? m - done : BOUNCE;
-      spx_pack(from, 0, ft, fat + done, fat + done + n, bounce);
-      spx_unpack(to, 0, tt, tat + done, tat + done + n, bounce);
-    }
-  }
+  spx_copy_typed(to, 0, tt, tat, from, 0, ft, fat, m);
 }
 
 /* ---- by the kernel ------------------------------------------------------------------------------------------- */
@@ -79,38 +64,48 @@ static int trim(struct iovec *iov, int k, int64_t n)
   return k;
 }
 
+/* Lists the runs of m bytes, or of as many as lie SIEVE bytes apart at most, and gives the first and the last address. How many bytes; 0: too few. */
+static int64_t list_near(uint64_t raddr, const spx_type *rtype, int64_t at, int64_t m, struct iovec *run, char **low,
+                         char **high)
+{
+  int64_t n;
+  for (int most = SIEVE_RUNS; most >= IOVS; most /= 4) {
+    int k = spx_iovecs((void *)(uintptr_t)raddr, 0, rtype, at, at + m, run, most, &n);
+    *low = *high = run[0].iov_base;
+    for (int i = 0; i < k; i++) {
+      char *a = run[i].iov_base, *b = a + run[i].iov_len;
+      *low = a < *low ? a : *low;
+      *high = b > *high ? b : *high;
+    }
+    if (*high - *low <= SIEVE) return n;
+  }
+  return 0;
+}
+
 /* Reads short runs of the target, m <= SIEVE bytes at most, at once, with what lies between them, which is the window's too or at least
  * readable; then unpacks them here. Returns the bytes that were moved; 0 where that is no use. */
 static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf, const spx_type *ltype,
                      int64_t lat, int64_t m)
 {
-  struct iovec run[SIEVE_RUNS];
-  char *low, *high, *room;
-  int64_t n;
-  for (int most = SIEVE_RUNS;; most /= 4) {
-    if (most < IOVS) return 0;
-    int k = spx_iovecs((void *)(uintptr_t)raddr, 0, rtype, at, at + m, run, most, &n);
-    low = run[0].iov_base, high = low;
-    for (int i = 0; i < k; i++) {
-      char *a = run[i].iov_base, *b = a + run[i].iov_len;
-      low = a < low ? a : low;
-      high = b > high ? b : high;
-    }
-    if (high - low <= SIEVE) break;
+  typedef struct {
+    char read[SIEVE], packed[SIEVE];
+    struct iovec run[SIEVE_RUNS];
+  } work;
+  work *w = spx_temp_get(sizeof *w);
+  char *low, *high;
+  int64_t n = w ? list_near(raddr, rtype, at, m, w->run, &low, &high) : 0;
+  if (n > 0) {
+    struct iovec to = {w->read, (size_t)(high - low)}, from = {low, (size_t)(high - low)};
+    if (process_vm_readv(pid, &to, 1, &from, 1, 0) == high - low) {
+      char *p = w->packed;
+      for (int i = 0; p < w->packed + n; p += w->run[i++].iov_len)
+        spx_copy_short(p, w->read + ((char *)w->run[i].iov_base - low), w->run[i].iov_len);
+      spx_unpack(lbuf, 0, ltype, lat, lat + n, w->packed);
+    } else
+      n = 0;
   }
-  if (!(room = spx_temp_get(2 * SIEVE))) return 0;
-  char *packed = room + SIEVE;
-  struct iovec to = {room, (size_t)(high - low)}, from = {low, (size_t)(high - low)};
-  int64_t moved = 0;
-  if (process_vm_readv(pid, &to, 1, &from, 1, 0) == high - low) {
-    char *p = packed;
-    for (int i = 0; p < packed + n; p += run[i++].iov_len)
-      spx_copy_short(p, room + ((char *)run[i].iov_base - low), run[i].iov_len);
-    spx_unpack(lbuf, 0, ltype, lat, lat + n, packed);
-    moved = n;
-  }
-  spx_temp_put(room, 2 * SIEVE);
-  return moved;
+  if (w) spx_temp_put(w, sizeof *w);
+  return n;
 }
 
 static bool are_short(int k, int64_t n) { return k == IOVS && n < IOVS * SHORT_RUN; }

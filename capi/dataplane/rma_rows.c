@@ -3,7 +3,7 @@
 #include "dp.h"
 #include "rma_rows.h"
 
-#define RUNS 512 /* that are looked at at a time */
+#define RUNS 128 /* that are looked at at a time */
 
 /* ---- at the origin ------------------------------------------------------------------------------------------- */
 

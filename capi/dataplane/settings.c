@@ -81,7 +81,8 @@ static bool take_line(char *line, const char *path, int number, bool sure)
 
 static void read_table(void)
 {
-  char path[4096], line[512];
+  static char path[4096];
+  char line[512];
   bool sure;
   int number = 0;
   tuned.read = true;

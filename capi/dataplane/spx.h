@@ -75,6 +75,9 @@ SPX_HIDDEN extern void (*spx_made_now)(spx_kind k, uint32_t index);
 SPX_HIDDEN void spx_unref(spx_kind k, spx_obj *o);
 /* Makes the handle invalid at once (MPI_X_free), and drops the handle's reference. */
 SPX_HIDDEN void spx_retire(spx_kind k, spx_obj *o);
+/* Makes the handle that a retired object had valid again, and keeps the object, until spx_unrevive. Returns the handle. */
+SPX_HIDDEN uint32_t spx_revive(spx_kind k, spx_obj *o);
+SPX_HIDDEN void spx_unrevive(spx_kind k, spx_obj *o);
 /* One more reference. */
 SPX_HIDDEN void spx_ref(spx_obj *o);
 /* Calls fn for every object of a kind that has a handle. No other thread may make or free one meanwhile. */
@@ -558,6 +561,9 @@ SPX_HIDDEN int spx_peer_is_far(uint32_t i);
  * Moves bytes [from, to) of the packed form of count elements of t at buf. Runs at memory speed for vectors. */
 SPX_HIDDEN void spx_pack(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, void *packed);
 SPX_HIDDEN void spx_unpack(void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, const void *packed);
+/* Copies n packed bytes, from from_at on, to to_at on of other memory (copy_typed.c). */
+SPX_HIDDEN void spx_copy_typed(void *to, int64_t to_count, const spx_type *tt, int64_t to_at, const void *from,
+                               int64_t from_count, const spx_type *ft, int64_t from_at, int64_t n);
 /* The memory runs behind bytes [from, to) as iovecs, at most max of them; returns how many, *done how many bytes they cover. */
 struct iovec;
 SPX_HIDDEN int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to,

@@ -205,25 +205,40 @@ int spx_plain_predefine(spx_kind k, int value, uint32_t go)
 
 static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
 
-/* Go is below while these wait, and has blocked the application's signals: they are let through meanwhile. */
+typedef struct {
+  spx_comm *c;
+  int peer, tag, err;
+  void *data;
+  int64_t n, got;
+} link_message;
+
+static void link_send(void *message)
+{
+  link_message *m = message;
+  m->err = spx_send(m->data, m->n, byte_type(), m->peer, m->tag, m->c, SPX_CTX_ENGINE, SPX_M_STANDARD);
+}
+
+static void link_recv(void *message)
+{
+  link_message *m = message;
+  MPI_Status st;
+  m->err = spx_recv(m->data, m->n, byte_type(), m->peer, m->tag, m->c, SPX_CTX_ENGINE, &st);
+  if (m->err == MPI_SUCCESS) m->got = spx_status_bytes(&st);
+}
+
 int spx_link_send(spx_comm *c, int to, int tag, const void *data, int64_t n)
 {
-  spx_sigstate *s = spx_outer_signals;
-  spx_signals_leave(s);
-  int err = spx_send(data, n, byte_type(), to, tag, c, SPX_CTX_ENGINE, SPX_M_STANDARD);
-  spx_signals_enter(s);
-  return err;
+  link_message m = {.c = c, .peer = to, .tag = tag, .data = (void *)(uintptr_t)data, .n = n};
+  spx_off_own_stack(link_send, &m);
+  return m.err;
 }
 
 int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t n, int64_t *got)
 {
-  spx_sigstate *s = spx_outer_signals;
-  MPI_Status st;
-  spx_signals_leave(s);
-  int err = spx_recv(buf, n, byte_type(), from, tag, c, SPX_CTX_ENGINE, &st);
-  spx_signals_enter(s);
-  *got = err ? 0 : spx_status_bytes(&st);
-  return err;
+  link_message m = {.c = c, .peer = from, .tag = tag, .data = buf, .n = n};
+  spx_off_own_stack(link_recv, &m);
+  *got = m.got;
+  return m.err;
 }
 
 #define FAREWELL_TAG (-7)
@@ -361,6 +376,12 @@ int spx_c_Comm_set_name(spx_comm *comm, const char *comm_name)
 
 int spx_c_Comm_get_name(spx_comm *comm, char *comm_name, int *resultlen)
 {
+  static const char null[] = "MPI_COMM_NULL"; /* MPI-5.0, 8.8 */
+  if (!comm) {
+    memcpy(comm_name, null, sizeof null);
+    *resultlen = (int)sizeof null - 1;
+    return MPI_SUCCESS;
+  }
   spx_lock();
   size_t n = strlen(comm->name);
   memcpy(comm_name, comm->name, n + 1);

@@ -156,15 +156,16 @@ static int grow_to(int m)
 /* list: "3,0,12". Returns the number of different ranks, or -1 when it is no such list; *mine: this process is in it. */
 static int ranks_of(const char *list, int *mine)
 {
-  bool seen[4096] = {false};
+  enum { MOST = 4096 };
+  uint8_t seen[MOST / 8] = {0};
   int n = 0;
   *mine = 0;
   for (const char *at = list;; at++) {
     char *end;
     long rank = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
-    if (rank < 0 || rank >= d.size || rank >= 4096) return -1;
-    n += !seen[rank];
-    seen[rank] = true;
+    if (rank < 0 || rank >= d.size || rank >= MOST) return -1;
+    n += !(seen[rank / 8] >> rank % 8 & 1);
+    seen[rank / 8] |= (uint8_t)(1 << rank % 8);
     *mine |= rank == d.rank;
     at = end;
     if (!*at) return n;
@@ -212,7 +213,7 @@ bool spx_dyprc_carry_out(void)
 {
   for (;;) {
     spx_dyprc_orders *o = &d.order;
-    char word[SPX_DYPRC_TEXT];
+    static char word[SPX_DYPRC_TEXT];
     size_t n = strcspn(o->text + o->at, ";\n");
     if (o->killing || !o->text[o->at]) return false;
     memcpy(word, o->text + o->at, n);

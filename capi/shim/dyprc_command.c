@@ -252,7 +252,7 @@ static uint64_t own_age(void)
 
 void spx_dyprc_pass_over(void)
 {
-  content c;
+  static content c;
   int fd = open(path(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return;
   if (read_file(fd, &c) && c.age > own_age()) memcpy(d.order.stamp, c.stamp, sizeof c.stamp);

@@ -65,8 +65,8 @@ static void name_object(spx_kind k, const void *handle, char *out, size_t size)
   if (o && k == SPX_K_COMM && ((spx_comm *)o)->name[0]) snprintf(out, size, " on %s", ((spx_comm *)o)->name);
 }
 
-static _Noreturn void end_by_handler(spx_kind k, void *handle, const spx_errh *e, int code, const char *function,
-                                     const char *text)
+static _Noreturn __attribute__((noinline)) void end_by_handler(spx_kind k, void *handle, const spx_errh *e, int code,
+                                                               const char *function, const char *text)
 {
   char what[MPI_MAX_ERROR_STRING], where[MPI_MAX_OBJECT_NAME + 8], line[3 * DETAIL_MAX];
   spx_code_string(code, what, sizeof what);
@@ -90,6 +90,9 @@ static void *handle_for_user(spx_kind k, void *handle)
 
 SPX_TLS int spx_mute;
 
+/* Apart, since a user's error handler may come back in another thread. */
+static __attribute__((noinline)) void set_left(int code) { my_detail()->left = code; }
+
 int spx_raise(spx_kind k, void *handle, int code, const char *function, const char *fmt, ...)
 {
   char text[DETAIL_MAX];
@@ -109,7 +112,17 @@ int spx_raise(spx_kind k, void *handle, int code, const char *function, const ch
   void *arg = handle_for_user(k, handle);
   int arg_code = code;
   e->fn(&arg, &arg_code, function, text);
-  my_detail()->left = arg_code;
+  set_left(arg_code);
+  return code;
+}
+
+int spx_raise_on_comm(spx_comm *c, int code, const char *function)
+{
+  void *handle = spx_comm_handle(c);
+  if (SPX_LIKELY(handle != NULL)) return spx_raise(SPX_K_COMM, handle, code, function, "%s", spx_detail_text());
+  handle = (void *)(uintptr_t)spx_revive(SPX_K_COMM, &c->o);
+  code = spx_raise(SPX_K_COMM, handle, code, function, "%s", spx_detail_text());
+  spx_unrevive(SPX_K_COMM, &c->o);
   return code;
 }
 

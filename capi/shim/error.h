@@ -36,6 +36,9 @@ SPX_HIDDEN extern spx_errh spx_errors_are_fatal, spx_errors_abort, spx_errors_re
 SPX_HIDDEN spx_errh *spx_initial_errh(void);
 /* A reference to the handler that a handle means; NULL when there is none. */
 SPX_HIDDEN spx_errh *spx_errh_ref(MPI_Errhandler errhandler);
+/* Raises an error with this thread's detail text on a communicator that may have been freed, and is kept by an operation. A user's error handler then gets
+ * the handle that it had, which is valid again for as long as the handler runs. */
+SPX_HIDDEN int spx_raise_on_comm(spx_comm *c, int code, const char *function);
 /* Raises an error that is no object's through this handler. Returns code. */
 SPX_HIDDEN int spx_raise_by(MPI_Errhandler errhandler, int code, const char *function, const char *text);
 /* Tells the agent that this process wants to know of deaths, if c has several processes and a handler that returns

@@ -54,7 +54,7 @@ static int64_t move(int fd, bool write, char *p, int64_t n, int64_t off)
  * read so. */
 static bool read_through(const spx_fh *f, char *p, int64_t m, int64_t off)
 {
-  char sink[GAP];
+  static char sink[GAP];
   struct iovec iov[2 * RUNS];
   int64_t gap = f->stride - f->run, k = 0;
   for (int64_t i = 0; i < m; i++) {

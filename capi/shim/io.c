@@ -45,22 +45,44 @@ static int exchange(spx_comm *c, const spx_io_message *sends, int nsends, const 
   return err;
 }
 
+typedef struct {
+  spx_comm *c;
+  const spx_io_message *sends, *recvs;
+  int nsends, nrecvs, err;
+} exchanged;
+
+static void call_exchange(void *arg)
+{
+  exchanged *e = arg;
+  e->err = exchange(e->c, e->sends, e->nsends, e->recvs, e->nrecvs);
+}
+
 int spx_io_exchange(spx_comm *c, const spx_io_message *sends, int nsends, const spx_io_message *recvs, int nrecvs)
 {
-  spx_sigstate *s = spx_outer_signals;
-  spx_signals_leave(s);
-  int err = exchange(c, sends, nsends, recvs, nrecvs);
-  spx_signals_enter(s);
-  return err;
+  exchanged e = {.c = c, .sends = sends, .recvs = recvs, .nsends = nsends, .nrecvs = nrecvs};
+  spx_off_own_stack(call_exchange, &e);
+  return e.err;
+}
+
+typedef struct {
+  spx_comm *c;
+  const void *mine;
+  void *all;
+  int64_t bytes;
+  int err;
+} gathered;
+
+static void call_gather(void *arg)
+{
+  gathered *g = arg;
+  g->err = spx_inside_gather(g->c, g->mine, g->all, (size_t)g->bytes);
 }
 
 int spx_io_gather(spx_comm *c, const void *mine, void *all, int64_t bytes)
 {
-  spx_sigstate *s = spx_outer_signals;
-  spx_signals_leave(s);
-  int err = spx_inside_gather(c, mine, all, (size_t)bytes);
-  spx_signals_enter(s);
-  return err;
+  gathered g = {.c = c, .mine = mine, .all = all, .bytes = bytes};
+  spx_off_own_stack(call_gather, &g);
+  return g.err;
 }
 
 int spx_io_counter_add(spx_counter *k, int64_t n, int64_t *before)

@@ -2,11 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"
+#include "error.h"
 #include "p2p.h"
 
 int spx_p2p_fail(const spx_comm *c, int code)
 {
-  return spx_raise(SPX_K_COMM, spx_comm_handle(c), code, spx_fn_name[spx_fn], "%s", spx_detail_text());
+  return spx_raise_on_comm((spx_comm *)(uintptr_t)c, code, spx_fn_name[spx_fn]);
 }
 
 #define RETURN(comm, call)                                                                                             \

@@ -1,7 +1,7 @@
 /* p2p_persistent.c - persistent requests and starting them. MPI-5.0 3.9. */
 #include <stdio.h>
 #include "net.h"
-#include "p2p.h"
+#include "request.h"
 
 static int init(spx_req_kind kind, const void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
                 spx_send_mode mode, MPI_Request *request)
@@ -50,15 +50,11 @@ static int check_startable(MPI_Request handle, int i)
   if (SPX_LIKELY(!why)) return MPI_SUCCESS;
   char name[40] = "request";
   if (i >= 0) snprintf(name, sizeof name, "array_of_requests[%d]", i);
-  void *on = r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF;
-  return spx_raise(SPX_K_COMM, on, MPI_ERR_REQUEST, spx_fn_name[spx_fn], "%s %s", name, why);
+  spx_detail("%s %s", name, why);
+  return spx_request_fail(spx_request_raised_on(r), MPI_ERR_REQUEST);
 }
 
-static int raise_start(const spx_request *r, int rc)
-{
-  void *on = r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF;
-  return spx_raise(SPX_K_COMM, on, rc, spx_fn_name[spx_fn], "%s", spx_detail_text());
-}
+static int raise_start(const spx_request *r, int rc) { return spx_request_fail(spx_request_raised_on(r), rc); }
 
 int spx_c_Start(MPI_Request *request)
 {

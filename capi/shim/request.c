@@ -1,5 +1,6 @@
 /* request.c - completing one request, or some of several. MPI-5.0 3.7.3, 3.7.5.  All of several: request_all.c. */
 #include "diag.h"
+#include "error.h"
 #include "request.h"
 
 void spx_status_empty(MPI_Status *st)
@@ -8,11 +9,27 @@ void spx_status_empty(MPI_Status *st)
   spx_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, 0);
 }
 
-static void *raised_on(const spx_request *r) { return r->comm ? spx_comm_handle(r->comm) : (void *)MPI_COMM_SELF; }
-
-int spx_request_fail(void *on, int code)
+spx_request_on spx_request_raised_on(const spx_request *r)
 {
-  return spx_raise(SPX_K_COMM, on, code, spx_fn_name[spx_fn], "%s", spx_detail_text());
+  if (!r->comm) return (spx_request_on){.handle = (void *)MPI_COMM_SELF};
+  void *handle = spx_comm_handle(r->comm);
+  if (SPX_LIKELY(handle != NULL)) return (spx_request_on){.handle = handle};
+  spx_ref(&r->comm->o); /* the request may have been the last that knew of it */
+  return (spx_request_on){.freed = r->comm};
+}
+
+void spx_request_on_drop(spx_request_on on)
+{
+  if (on.freed) spx_unref(SPX_K_COMM, &on.freed->o);
+}
+
+int spx_request_fail(spx_request_on on, int code)
+{
+  const char *function = spx_fn_name[spx_fn];
+  if (SPX_LIKELY(!on.freed)) return spx_raise(SPX_K_COMM, on.handle, code, function, "%s", spx_detail_text());
+  code = spx_raise_on_comm(on.freed, code, function);
+  spx_request_on_drop(on);
+  return code;
 }
 
 bool spx_request_held_up(const spx_request *r) { return SPX_UNLIKELY(spx_ndead) && spx_wait_blocked(r); }
@@ -21,7 +38,7 @@ int spx_request_fail_pending(const spx_request *r)
 {
   spx_detail(
       "a process that could send the message has failed; acknowledge the failure to go on, or cancel the receive");
-  return spx_request_fail(raised_on(r), MPIX_ERR_PROC_FAILED_PENDING);
+  return spx_request_fail(spx_request_raised_on(r), MPIX_ERR_PROC_FAILED_PENDING);
 }
 
 /* Ends the life of a collected request's operation. */
@@ -35,7 +52,7 @@ static void release(MPI_Request *h, spx_request *r)
   }
 }
 
-int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, void **on)
+int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, spx_request_on *on)
 {
   int err = r->error;
   if (SPX_UNLIKELY(r->finish != NULL)) {
@@ -52,10 +69,9 @@ int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, void **o
     } else
       spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, (r->flags & SPX_RF_CANCELLED) != 0);
   }
-  *on = NULL;
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
     spx_request_detail(r);
-    *on = raised_on(r);
+    *on = spx_request_raised_on(r);
   }
   release(h, r);
   return err;
@@ -63,7 +79,7 @@ int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, void **o
 
 static int finish_one(MPI_Request *h, spx_request *r, MPI_Status *st)
 {
-  void *on;
+  spx_request_on on;
   int err = spx_request_collect(h, r, st, &on);
   return SPX_LIKELY(err == MPI_SUCCESS) ? MPI_SUCCESS : spx_request_fail(on, err);
 }
@@ -180,13 +196,14 @@ int spx_c_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fl
 static int collect_some(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
 {
   int n = 0, failed = 0;
-  void *on = NULL;
+  spx_request_on on = {NULL, NULL};
   for (int i = 0; i < count; i++) {
     spx_request *r = spx_request_of(requests[i]);
     if (!spx_request_active(r) || !spx_request_done(r)) continue;
     MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[n];
-    void *where;
+    spx_request_on where;
     int err = spx_request_collect(&requests[i], r, st, &where);
+    if (err != MPI_SUCCESS && failed) spx_request_on_drop(where);
     if (err != MPI_SUCCESS && !failed) {
       failed = 1;
       on = where;

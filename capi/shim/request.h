@@ -11,13 +11,21 @@ static inline bool spx_request_done(spx_request *r)
   return atomic_load_explicit(&r->done, memory_order_acquire) != 0;
 }
 
+/* Where the errors of a request are raised: the handle of its communicator; one that was freed is kept for that. */
+typedef struct {
+  void *handle;
+  spx_comm *freed;
+} spx_request_on;
+
 /* The status of nothing (MPI-5.0 3.7.3). */
 SPX_HIDDEN void spx_status_empty(MPI_Status *st);
 /* Takes the outcome of a request that is complete: fills st (MPI_ERROR stays), frees the request or makes it inactive, and sets
- * *h. Returns the error code, and in *on the handle of the communicator to raise it on; the detail text is set. */
-SPX_HIDDEN int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, void **on);
-/* Raises the error of a request. */
-SPX_HIDDEN int spx_request_fail(void *on, int code);
+ * *h. Returns the error code; then *on has where to raise it, and the detail text is set. */
+SPX_HIDDEN int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, spx_request_on *on);
+SPX_HIDDEN spx_request_on spx_request_raised_on(const spx_request *r);
+/* Raises the error of a request: this, or spx_request_on_drop, once for each that was given. */
+SPX_HIDDEN int spx_request_fail(spx_request_on on, int code);
+SPX_HIDDEN void spx_request_on_drop(spx_request_on on);
 /* A wildcard receive that a failure holds up: MPIX_ERR_PROC_FAILED_PENDING, raised; the request stays as it is. */
 SPX_HIDDEN bool spx_request_held_up(const spx_request *r);
 SPX_HIDDEN int spx_request_fail_pending(const spx_request *r);

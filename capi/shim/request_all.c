@@ -8,7 +8,7 @@ typedef struct {
   MPI_Request *requests;
   MPI_Status *statuses;
   int failed;
-  void *on; /* where the first error is raised */
+  spx_request_on on; /* where the first error is raised */
 } batch;
 
 static MPI_Status *status_at(const batch *b, int i)
@@ -21,9 +21,12 @@ static void set_error(const batch *b, int i, int error)
   if (b->statuses != MPI_STATUSES_IGNORE) b->statuses[i].MPI_ERROR = error;
 }
 
-static void note_failure(batch *b, int i, void *on)
+static void note_failure(batch *b, int i, spx_request_on on)
 {
-  if (b->failed) return;
+  if (b->failed) {
+    spx_request_on_drop(on);
+    return;
+  }
   b->failed = 1;
   b->on = on;
   for (int k = 0; k < i; k++) set_error(b, k, MPI_SUCCESS);
@@ -31,7 +34,7 @@ static void note_failure(batch *b, int i, void *on)
 
 static void collect(batch *b, int i, spx_request *r)
 {
-  void *on;
+  spx_request_on on;
   int err = spx_request_collect(&b->requests[i], r, status_at(b, i), &on);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) note_failure(b, i, on);
   if (SPX_UNLIKELY(b->failed)) set_error(b, i, err);
@@ -42,7 +45,7 @@ static void leave(batch *b, int i, const spx_request *r)
 {
   MPI_Status *st = status_at(b, i);
   if (spx_request_held_up(r)) {
-    note_failure(b, i, r->comm ? (void *)(uintptr_t)r->comm->o.handle : (void *)MPI_COMM_SELF);
+    note_failure(b, i, spx_request_raised_on(r));
     set_error(b, i, MPIX_ERR_PROC_FAILED_PENDING);
   } else if (st)
     st->MPI_ERROR = MPI_ERR_PENDING;
@@ -50,7 +53,7 @@ static void leave(batch *b, int i, const spx_request *r)
 
 int spx_c_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
-  batch b = {array_of_requests, array_of_statuses, 0, NULL};
+  batch b = {array_of_requests, array_of_statuses, 0, {NULL, NULL}};
   spx_turn_begin();
   for (int i = 0; i < count; i++) {
     spx_request *r = spx_request_of(array_of_requests[i]);
@@ -92,7 +95,7 @@ int spx_c_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Sta
     *flag = ready(count, array_of_requests);
     if (!*flag) return MPI_SUCCESS;
   }
-  batch b = {array_of_requests, array_of_statuses, 0, NULL};
+  batch b = {array_of_requests, array_of_statuses, 0, {NULL, NULL}};
   for (int i = 0; i < count; i++) {
     spx_request *r = spx_request_of(array_of_requests[i]);
     if (!spx_request_active(r))

@@ -1,4 +1,5 @@
 /* runtime.c - the door between C and Go: spx_go, call-outs, and the state of the process. docs/decisions/boundary.md. */
+#define _GNU_SOURCE
 #include "runtime.h"
 #include <execinfo.h>
 #include <pthread.h>
@@ -15,50 +16,139 @@ _Atomic int spx_state;
 int spx_mt;
 SPX_TLS uint32_t spx_fn;
 
-/* A call-out of this thread that has not come back, innermost first. The user's function may leave it by longjmp: then a later
- * frame of the thread lies at or above its address (the stack grows down), and Go's continuation is dropped. */
+/* A call-out that has not come back. The user's function may leave it by longjmp, and then Go's continuation is dropped when that is certain. It may also
+ * change to another user-level thread, which calls MPI meanwhile, and which may go on in another thread of the system: so the
+ * call-outs of all threads are in one list. */
 typedef struct pending {
-  struct pending *outer;
+  struct pending *next;
   const spx_frame *frame;
   uint32_t cont;
 } pending;
-static SPX_TLS pending *pendings;
+static _Atomic(pending *) pendings; /* written with the lock */
+static pthread_mutex_t pendings_lock = PTHREAD_MUTEX_INITIALIZER;
 static SPX_TLS int primed;
+static SPX_TLS const char *thread_lo, *thread_hi; /* the stack of the thread itself, when it was asked for */
 
-/* Go has panicked, and is out of the way again: tells both stacks and ends the job. */
-static _Noreturn __attribute__((cold, noinline)) void crash(spx_frame *f)
-{
-  void *pcs[64];
-  int n = backtrace(pcs, 64);
-  spxGoCrash(f, (uintptr_t *)pcs, n);
-  spx_end_job(MPI_ERR_INTERN, "internal error, of which the report failed too; please report it");
-}
+typedef struct {
+  spx_frame *f;
+  uint32_t cont;
+  int crashed, n;
+  uintptr_t *pcs;
+} entry;
 
-static void enter(spx_frame *f)
+static void go_enter(void *e)
 {
-  spx_sigstate s;
-  spx_signals_enter(&s);
   if (SPX_UNLIKELY(!primed)) {
     primed = 1;
     spxGoPrime(spx_go_threads);
   }
   atomic_fetch_add_explicit(&spx_go_entries, 1, memory_order_relaxed);
-  if (SPX_UNLIKELY(spxGoEnter(f))) crash(f);
+  ((entry *)e)->crashed = spxGoEnter(((entry *)e)->f);
+}
+
+static void go_drop(void *e) { spxGoDrop(((entry *)e)->cont); }
+
+static void go_crash(void *e) { spxGoCrash(((entry *)e)->f, ((entry *)e)->pcs, ((entry *)e)->n); }
+
+/* Go has panicked, and is out of the way again: tells both stacks and ends the job. */
+static _Noreturn __attribute__((cold, noinline)) void crash(spx_frame *f)
+{
+  void *pcs[64];
+  entry e = {.f = f, .n = backtrace(pcs, 64), .pcs = (uintptr_t *)pcs};
+  spx_on_own_stack(go_crash, &e);
+  spx_end_job(MPI_ERR_INTERN, "internal error, of which the report failed too; please report it");
+}
+
+static void enter(spx_frame *f)
+{
+  if (SPX_UNLIKELY(!spx_stack_ready())) {
+    spx_detail("no memory for the stack on which the engine works for this thread");
+    f->err = MPI_ERR_NO_MEM;
+    f->cont = 0;
+    return;
+  }
+  spx_sigstate s;
+  entry e = {.f = f};
+  spx_signals_enter(&s);
+  spx_on_own_stack(go_enter, &e);
+  if (SPX_UNLIKELY(e.crashed)) crash(f);
   spx_signals_leave(&s);
 }
 
-/* Drops the call-outs that were left by longjmp: all whose frame is not above f. A call-out that f itself has out is kept. */
+/* The stack of the thread itself, as long as there are call-outs: below it other ones cannot be recognised. */
+static bool on_thread_stack(const void *p)
+{
+  pthread_attr_t attr;
+  void *lo;
+  size_t n;
+  if (SPX_UNLIKELY(!thread_hi)) {
+    if (pthread_getattr_np(pthread_self(), &attr)) return false;
+    if (pthread_attr_getstack(&attr, &lo, &n) == 0) thread_lo = lo, thread_hi = thread_lo + n;
+    pthread_attr_destroy(&attr);
+  }
+  return (const char *)p >= thread_lo && (const char *)p < thread_hi;
+}
+
+/* A frame at f shows that p was left: f has taken its memory, or lies at or above it on the stack of the thread, which grows down. Nothing is known of
+ * other stacks, where the memory is taken sooner or later. */
+static bool was_left(const pending *p, const spx_frame *f, bool thread)
+{
+  return (p->frame < f + 1 && f < p->frame + 1) || (thread && p->frame <= f && on_thread_stack(p->frame));
+}
+
+/* Drops the call-outs that were left by longjmp. A call-out that f itself has out is kept. */
 static void drop_abandoned(const spx_frame *f, uint32_t keep)
 {
-  while (pendings && pendings->frame <= f && !(pendings->frame == f && pendings->cont == keep && keep)) {
-    pending *p = pendings;
-    pendings = p->outer;
+  bool thread = on_thread_stack(f);
+  pending *left = NULL;
+  if (!spx_stack_ready()) return;
+  pthread_mutex_lock(&pendings_lock);
+  pending *first = pendings, **at = &first;
+  for (pending *p; (p = *at);) {
+    if (!was_left(p, f, thread) || (p->frame == f && p->cont == keep)) {
+      at = &p->next;
+      continue;
+    }
+    *at = p->next;
+    p->next = left;
+    left = p;
+  }
+  pendings = first;
+  pthread_mutex_unlock(&pendings_lock);
+  while (left) {
+    pending *p = left;
     spx_sigstate s;
+    entry e = {.cont = p->cont};
+    left = p->next;
     spx_signals_enter(&s);
-    spxGoDrop(p->cont);
+    spx_on_own_stack(go_drop, &e);
     spx_signals_leave(&s);
     free(p);
   }
+}
+
+static bool list(spx_frame *f)
+{
+  pending *p = malloc(sizeof *p);
+  if (!p) return false;
+  pthread_mutex_lock(&pendings_lock);
+  *p = (pending){.next = pendings, .frame = f, .cont = f->cont};
+  pendings = p;
+  pthread_mutex_unlock(&pendings_lock);
+  return true;
+}
+
+/* Takes the call-out of f off the list; false: it had been dropped. */
+static bool unlist(const spx_frame *f)
+{
+  pthread_mutex_lock(&pendings_lock);
+  pending *first = pendings, **at = &first, *p;
+  while ((p = *at) && !(p->frame == f && p->cont == f->cont)) at = &p->next;
+  if (p) *at = p->next;
+  pendings = first;
+  pthread_mutex_unlock(&pendings_lock);
+  free(p);
+  return p != NULL;
 }
 
 static int64_t call_user(spx_frame *f)
@@ -95,21 +185,20 @@ static int64_t call_user(spx_frame *f)
   spx_fatal(MPI_ERR_INTERN, "unknown call-out %u", f->co);
 }
 
+/* The function that this thread is in: apart, since the user's function may have come back in another thread. */
+static __attribute__((noinline)) void set_function(uint32_t fn) { spx_fn = fn; }
+
+#define DROPPED UINT32_MAX /* no number of a continuation */
+
 /* Calls what Go asked for, with no Go frame below, no lock held, and the signals of the application. */
 static void carry_out(spx_frame *f)
 {
-  pending *p = malloc(sizeof *p);
-  if (!p) spx_fatal(MPI_ERR_NO_MEM, "no memory for a call-out");
-  *p = (pending){.outer = pendings, .frame = f, .cont = f->cont};
-  pendings = p;
   uint32_t fn = spx_fn;
-  f->co_ret = call_user(f); /* may longjmp: p is found by the next entry */
-  spx_fn = fn;
+  if (!list(f)) spx_fatal(MPI_ERR_NO_MEM, "no memory for a call-out");
+  f->co_ret = call_user(f); /* may longjmp: the call-out is found in the list by a later entry */
+  set_function(fn);
   drop_abandoned(f, f->cont);
-  if (pendings == p) {
-    pendings = p->outer;
-    free(p);
-  }
+  if (!unlist(f)) f->cont = DROPPED;
 }
 
 /* Runs a frame to its end: frame.err says how it went, the detail text why. */

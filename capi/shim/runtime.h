@@ -3,6 +3,7 @@
 #ifndef SPX_RUNTIME_H
 #define SPX_RUNTIME_H
 #include <signal.h>
+#include <stdbool.h>
 #include "spx.h"
 
 /* ---- signals.c ---- */
@@ -13,17 +14,27 @@ typedef struct spx_sigstate {
   struct spx_sigstate *outer;
 } spx_sigstate;
 /* Around an entry into Go: blocks asynchronous signals and gives the thread a signal stack of ours; leave undoes both. C code that Go
- * has called may leave and enter again around a wait, with spx_outer_signals: it runs on the thread's own stack. */
+ * has called may leave and enter again around a wait, with spx_outer_signals: see spx_off_own_stack. */
 SPX_HIDDEN void spx_signals_enter(spx_sigstate *s);
 SPX_HIDDEN void spx_signals_leave(const spx_sigstate *s);
-/* Threads of the application that have entered Go and live. */
-SPX_HIDDEN extern _Atomic int spx_go_threads;
 /* > 0 while this thread is in Go, or in C called from there. */
 SPX_HIDDEN extern SPX_TLS int spx_in_go;
 /* From MPI_Init: faults in Go make a panic; others end the process as if nobody had listened, after a line if they are in MPI. */
 SPX_HIDDEN void spx_guard_faults(void);
 /* The state that spx_signals_enter found on this thread's innermost entry. */
 SPX_HIDDEN extern SPX_TLS spx_sigstate *spx_outer_signals;
+
+/* ---- stack.c ---- */
+/* Threads of the application that have entered Go and live. */
+SPX_HIDDEN extern _Atomic int spx_go_threads;
+/* Makes the stack of ours for this thread, on which Go runs, if there is none yet; false: no memory. */
+SPX_HIDDEN bool spx_stack_ready(void);
+/* That for signals while the thread is in Go; ss_sp is NULL when spx_stack_ready has not made one. */
+SPX_HIDDEN stack_t spx_stack_for_signals(void);
+/* Calls fn(arg) on the stack of ours, which is ready. */
+SPX_HIDDEN void spx_on_own_stack(void (*fn)(void *), void *arg);
+/* In C code that Go has called: calls fn(arg), which waits, on the application's stack, with the application's signals let through. */
+SPX_HIDDEN void spx_off_own_stack(void (*fn)(void *), void *arg);
 
 /* ---- error.c ---- */
 /* After spx_raise: the code as a user's error handler, which gets its address, has left it. */

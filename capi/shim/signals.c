@@ -24,8 +24,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define SIGNAL_STACK_BYTES (64 << 10)
-
 SPX_TLS int spx_in_go;
 SPX_TLS spx_sigstate *spx_outer_signals;
 
@@ -64,34 +62,13 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 /* ---- entries into Go ------------------------------------------------------------------------------------------- */
 
 static sigset_t async_signals; /* all but those that a fault of the thread itself raises */
-static SPX_TLS char *signal_stack;
-static pthread_key_t stack_key;
-
-_Atomic int spx_go_threads;
-
-static void free_stack(void *stack) /* at the thread's end */
-{
-  signal_stack = NULL;
-  spx_go_threads--;
-  munmap(stack, SIGNAL_STACK_BYTES);
-}
-
-static void make_stack(void)
-{
-  void *m = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (m == MAP_FAILED) return;
-  signal_stack = m;
-  spx_go_threads++;
-  pthread_setspecific(stack_key, m);
-}
 
 void spx_signals_enter(spx_sigstate *s)
 {
   pthread_sigmask(SIG_BLOCK, &async_signals, &s->mask);
-  if (SPX_UNLIKELY(!signal_stack)) make_stack();
-  const stack_t ours = {.ss_sp = signal_stack, .ss_size = SIGNAL_STACK_BYTES};
+  const stack_t ours = spx_stack_for_signals();
   /* Fails when the thread is in a handler on its own signal stack; then that stays. */
-  s->swapped = !spx_in_go && signal_stack && sigaltstack(&ours, &s->stack) == 0;
+  s->swapped = !spx_in_go && ours.ss_sp && sigaltstack(&ours, &s->stack) == 0;
   s->outer = spx_outer_signals;
   spx_outer_signals = s;
   spx_in_go++;
@@ -163,7 +140,6 @@ __attribute__((constructor(101))) static void before_go(void)
   sigfillset(&all);
   async_signals = all;
   for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&async_signals, faults[i]);
-  pthread_key_create(&stack_key, free_stack);
   dl_iterate_phdr(find_text, NULL);
   for (int sig = 1; sig <= SIGNALS; sig++) kernel_sigaction(sig, NULL, &found[sig]);
   pthread_sigmask(SIG_SETMASK, &all, &mask_at_load);

@@ -14,19 +14,28 @@
 #include <unistd.h>
 #include "runtime.h"
 
-int spx_await(const uint32_t *flag, uint64_t deadline_ns)
+typedef struct {
+  const uint32_t *flag;
+  uint64_t deadline_ns;
+} awaited;
+
+static void await(void *arg)
 {
-  spx_sigstate *s = spx_outer_signals;
-  spx_signals_leave(s);
+  const awaited *a = arg;
   for (;;) {
     struct timespec now;
     uint32_t ticket = spx_ticket();
-    if (__atomic_load_n(flag, __ATOMIC_ACQUIRE)) break;
+    if (__atomic_load_n(a->flag, __ATOMIC_ACQUIRE)) return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (deadline_ns && (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= deadline_ns) break;
-    spx_wait_event(ticket, deadline_ns);
+    if (a->deadline_ns && (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= a->deadline_ns) return;
+    spx_wait_event(ticket, a->deadline_ns);
   }
-  spx_signals_enter(s);
+}
+
+int spx_await(const uint32_t *flag, uint64_t deadline_ns)
+{
+  awaited a = {flag, deadline_ns};
+  spx_off_own_stack(await, &a);
   return __atomic_load_n(flag, __ATOMIC_ACQUIRE) != 0;
 }
 

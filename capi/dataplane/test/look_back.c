@@ -1,6 +1,6 @@
 /* What a process tells others of an operation that they have begun in another way waits for room in the ring like any message: the
  * communicator is there until it has gone. MPI-5.0 6.1. */
-// sources: plan_share.c share.c @rma plan.c plan_request.c plan_temp.c @job @reduce
+// sources: plan_share.c share.c @rma plan.c plan_request.c @job @reduce
 // sanitize: address,undefined
 #include "job.h"
 #include "../plan.h"

@@ -1,6 +1,6 @@
 /* The plan executor alone, with plans written by hand: order of steps, waits, copies, reductions, counts by array, several runs
  * of one plan at once, and a death in the middle: every survivor's run ends. MPI-5.0 6.12; docs/architecture.md, "Failures". */
-// sources: plan_share.c share.c @rma plan.c plan_request.c plan_temp.c @job @reduce
+// sources: plan_share.c share.c @rma plan.c plan_request.c @job @reduce
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"

@@ -1,6 +1,6 @@
 /* MPI_THREAD_MULTIPLE where threads compete: several receive with wildcards, probe and take, or cancel, while others send what
  * they may get. Every message reaches exactly one of them, whole. MPI-5.0 3.8 and 11.6. */
-// sources: @job @reduce plan_temp.c
+// sources: @job @reduce
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"

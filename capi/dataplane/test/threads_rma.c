@@ -1,6 +1,6 @@
 /* Several threads of two processes on one window: accumulates on the same memory, moves on their own, locks of different
  * targets. The window's memory is mapped, reached by the kernel, or reached by mail. MPI-5.0 12.3.4, 12.5.3 and 12.7. */
-// sources: @job @rma @reduce plan_temp.c
+// sources: @job @rma @reduce
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"

@@ -1,0 +1,163 @@
+/* stack.c - the stack on which Go runs, one for each thread that enters it.
+ *
+ * The stack of an MPI call is the application's: a thread's of 64 KiB, or that of a user-level thread (makecontext), of which neither its size nor what is
+ * left of it can be known. Go needs more than such a stack may have left, takes 32 KiB for granted where it does not know the bounds, and
+ * asks for the thread's bounds again at each entry from elsewhere. So all of Go, and the C functions that it calls, run on a stack of
+ * ours, whatever the application's is: it changes at the entry, and changes back while C code that Go has called waits with the
+ * application's signals let through, whose handlers may need more than there is here.
+ *
+ *   guard page | stack for signals while in Go | guard page | stack of Go
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/mman.h>
+#include "runtime.h"
+
+#define GUARD        ((size_t)64 << 10) /* the largest page there is */
+#define SIGNAL_BYTES ((size_t)64 << 10)
+#define GO_BYTES     ((size_t)512 << 10)
+#define ALL_BYTES    (GUARD + SIGNAL_BYTES + GUARD + GO_BYTES)
+
+typedef struct {
+  char *memory; /* all of it; NULL: none yet */
+  char *lo, *hi;
+  char *next;        /* where the next entry begins: hi, or below what a wait has left here */
+  char *application; /* the application's stack, as the innermost entry has left it */
+} own_stack;
+static SPX_TLS own_stack own;
+static pthread_key_t key;
+_Atomic int spx_go_threads;
+
+/* spx_change_stack(sp, fn, arg, &left): calls fn(arg) on the stack that ends at sp; left: where the one before goes on. */
+void spx_change_stack(void *sp, void (*fn)(void *), void *arg, char **left) __attribute__((visibility("hidden")));
+#if defined __x86_64__
+__asm__(".text\n"
+        ".hidden spx_change_stack\n"
+        ".globl spx_change_stack\n"
+        ".type spx_change_stack, @function\n"
+        "spx_change_stack:\n"
+        ".cfi_startproc\n"
+        "  pushq %rbp\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset %rbp, -16\n"
+        "  movq %rsp, %rbp\n"
+        ".cfi_def_cfa_register %rbp\n"
+        "  movq %rsp, (%rcx)\n"
+        "  movq %rdi, %rsp\n"
+        "  movq %rdx, %rdi\n"
+        "  callq *%rsi\n"
+        "  movq %rbp, %rsp\n"
+        "  popq %rbp\n"
+        ".cfi_def_cfa %rsp, 8\n"
+        "  ret\n"
+        ".cfi_endproc\n"
+        ".size spx_change_stack, .-spx_change_stack\n");
+#elif defined __aarch64__
+__asm__(".text\n"
+        ".hidden spx_change_stack\n"
+        ".globl spx_change_stack\n"
+        ".type spx_change_stack, %function\n"
+        "spx_change_stack:\n"
+        ".cfi_startproc\n"
+        "  stp x29, x30, [sp, #-16]!\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset x29, -16\n"
+        ".cfi_offset x30, -8\n"
+        "  mov x29, sp\n"
+        ".cfi_def_cfa_register x29\n"
+        "  str x29, [x3]\n"
+        "  mov sp, x0\n"
+        "  mov x0, x2\n"
+        "  blr x1\n"
+        "  mov sp, x29\n"
+        ".cfi_def_cfa_register sp\n"
+        "  ldp x29, x30, [sp], #16\n"
+        ".cfi_def_cfa_offset 0\n"
+        "  ret\n"
+        ".cfi_endproc\n"
+        ".size spx_change_stack, .-spx_change_stack\n");
+#else
+#error "how does a function change to another stack?"
+#endif
+
+static void free_own(void *memory) /* at the thread's end */
+{
+  own = (own_stack){0};
+  spx_go_threads--;
+  munmap(memory, ALL_BYTES);
+}
+
+__attribute__((constructor(101))) static void make_key(void) { pthread_key_create(&key, free_own); }
+
+static bool make_own(void)
+{
+  char *m = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (m == MAP_FAILED) return false;
+  char *lo = m + ALL_BYTES - GO_BYTES;
+  if (mprotect(m + GUARD, SIGNAL_BYTES, PROT_READ | PROT_WRITE) || mprotect(lo, GO_BYTES, PROT_READ | PROT_WRITE) ||
+      pthread_setspecific(key, m)) {
+    munmap(m, ALL_BYTES);
+    return false;
+  }
+  own = (own_stack){.memory = m, .lo = lo, .hi = m + ALL_BYTES, .next = m + ALL_BYTES};
+  spx_go_threads++;
+  return true;
+}
+
+bool spx_stack_ready(void) { return SPX_LIKELY(own.memory != NULL) || make_own(); }
+
+stack_t spx_stack_for_signals(void)
+{
+  return (stack_t){.ss_sp = own.memory ? own.memory + GUARD : NULL, .ss_size = SIGNAL_BYTES};
+}
+
+/* The caller runs on the thread's stack of ours. */
+static inline bool on_own(const char *sp) { return sp >= own.lo && sp < own.hi; }
+
+void spx_on_own_stack(void (*fn)(void *), void *arg)
+{
+  if (on_own(__builtin_frame_address(0))) {
+    fn(arg);
+    return;
+  }
+  char *outer = own.application;
+  spx_change_stack(own.next, fn, arg, &own.application);
+  own.application = outer;
+}
+
+typedef struct {
+  void (*fn)(void *);
+  void *arg;
+} waiting;
+
+/* On the application's stack already: signals that have waited come at once. */
+static void let_signals_through(void *arg)
+{
+  const waiting *w = arg;
+  spx_sigstate *s = spx_outer_signals;
+  spx_signals_leave(s);
+  w->fn(w->arg);
+  spx_signals_enter(s);
+}
+
+void spx_off_own_stack(void (*fn)(void *), void *arg)
+{
+  waiting w = {fn, arg};
+  if (!on_own(__builtin_frame_address(0))) {
+    let_signals_through(&w);
+    return;
+  }
+  char *outer = own.next;
+  spx_change_stack(own.application, let_signals_through, &w, &own.next);
+  own.next = outer;
+}
+
+/* Go asks for the bounds of the stack that it is called on, and gets those of the thread's otherwise (-Wl,--wrap). */
+extern int __real_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
+SPX_HIDDEN int __wrap_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
+int __wrap_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+  if (!on_own(__builtin_frame_address(0))) return __real_pthread_getattr_np(thread, attr);
+  int err = pthread_attr_init(attr);
+  return err ? err : pthread_attr_setstack(attr, own.lo, (size_t)(own.hi - own.lo));
+}
