@@ -261,7 +261,7 @@ func (a *agent) run() (status int, err error) {
 	if err := process.Subreaper(); err != nil {
 		return 0, err
 	}
-	files, err := a.lookUp()
+	files, near, err := a.lookUp()
 	if err != nil {
 		return 0, err
 	}
@@ -270,6 +270,9 @@ func (a *agent) run() (status int, err error) {
 	}
 	if err := a.prepare(); err != nil {
 		return 0, err
+	}
+	for _, text := range near {
+		a.say(text)
 	}
 	if err := a.listenForMetrics(); err != nil {
 		return 0, err
@@ -306,9 +309,8 @@ func (a *agent) run() (status int, err error) {
 	return a.finish(), nil
 }
 
-// lookUp finds every program before anything is started.
-func (a *agent) lookUp() ([]string, error) {
-	var files []string
+// lookUp finds every program before anything is started; near: what is to be said of those that were not in PATH.
+func (a *agent) lookUp() (files, near []string, err error) {
 	sizes := map[uint32]int{}
 	for i, p := range a.spec.Programs {
 		a.worlds = max(a.worlds, p.World)
@@ -322,22 +324,22 @@ func (a *agent) lookUp() ([]string, error) {
 			a.ranks = append(a.ranks, rank{life: uint32(boolInt(!away)), away: away, program: i, part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
 			sizes[p.World]++
 		}
-		file, near, err := "", false, error(nil)
+		file, beside, err := "", false, error(nil)
 		if here {
-			file, near, err = process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
+			file, beside, err = process.Look(p.Argv[0], p.Dir, p.Path, p.Env)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if near && first == a.self { // once, not for each host
-			a.say(fmt.Sprintf("program %s: not found in PATH; taken from the working directory (%s)", p.Argv[0], file))
+		if beside && first == a.self { // once, not for each host
+			near = append(near, fmt.Sprintf("program %s: not found in PATH; taken from the working directory (%s)", p.Argv[0], file))
 		}
 		files = append(files, file)
 	}
 	if a.spec.StdinRank >= len(a.ranks) {
-		return nil, fmt.Errorf("--stdin %d: there are only %d ranks", a.spec.StdinRank, len(a.ranks))
+		return nil, nil, fmt.Errorf("--stdin %d: there are only %d ranks", a.spec.StdinRank, len(a.ranks))
 	}
-	return files, nil
+	return files, near, nil
 }
 
 // prepare makes the multiplexers and the machine.

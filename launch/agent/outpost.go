@@ -204,7 +204,8 @@ func (a *agent) settle() (files []string, err error) {
 		p := &a.spec.Programs[i]
 		p.Env = adapt(p.Env, os.Environ())
 	}
-	if files, err = a.lookUp(); err != nil {
+	var near []string
+	if files, near, err = a.lookUp(); err != nil {
 		return nil, err
 	}
 	if err := a.makeSegment(); err != nil {
@@ -221,6 +222,9 @@ func (a *agent) settle() (files []string, err error) {
 	}
 	if err := a.prepare(); err != nil {
 		return nil, err
+	}
+	for _, text := range near {
+		a.say(text)
 	}
 	return files, a.cores.begin(a)
 }

@@ -52,5 +52,6 @@ program main
     call MPI_Win_fence(0, win, ierror)
     call MPI_Win_free(win, ierror)
   end do
+  if (rank == 0) print '(a)', 'verified'
   call MPI_Finalize(ierror)
 end program main
