@@ -297,5 +297,9 @@ model: ## Spin checks the model of the agreement exhaustively, for three and fou
 fuzz: ## every Go fuzz target for FUZZTIME each (default 20s)
 	@cd $(ROOT) && $(GO) run ./internal/fuzzall -time $${FUZZTIME:-20s}
 
+.PHONY: fuzz-records
+fuzz-records: deps ## RECORDS=100000000 records of all kinds that no process would send, under the sanitizers (12,000 a second and processor)
+	@cd $(ROOT) && SPX_RECORDS=$${RECORDS:-100000000} $(GO) test -count=1 -v -timeout 0 ./tests/csan -run '^TestC$$/^net_fuzz$$'
+
 .PHONY: FORCE
 FORCE:

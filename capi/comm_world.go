@@ -44,6 +44,9 @@ func startWorld(s *startInfo) error {
 	}
 	world.me, world.proc, world.origin = ids[s.Rank], s.Proc, s.Origin
 	working := group.Of(ids[:s.Ranks]...)
+	if C.spx_set.wrap != 0 {
+		comm.BeginLate()
+	}
 	world.contexts = comm.NewContexts(s.Origin, uint32(procOf(s.Proc).serial))
 	world.contexts.OnTakeFor = func(ctx uint64) { C.spx_share_offer(C.uint64_t(ctx)) }
 	C.spx_comm_start()

@@ -33,10 +33,13 @@ func (s *Segment) AddProc(i int, m Member) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.proc(i)
+	if m.Life == 0 {
+		m.Life = s.Incarnation(i) + 1
+	}
 	switch st := s.get32(p + procOffAgentState); st {
 	case AgentEmpty:
 	case AgentDead, AgentExited:
-		if err := s.clear(i); err != nil {
+		if err := s.clear(i, m.Life); err != nil {
 			return err
 		}
 	default:
@@ -55,9 +58,6 @@ func (s *Segment) AddProc(i int, m Member) error {
 	s.mem[p+procOffNode], s.mem[p+procOffCache] = m.Near.Node, m.Near.Cache
 	s.put64(p+procOffHomeJob, m.Job)
 	s.put32(p+procOffHomeIncarnation, m.Incarnation)
-	if m.Life == 0 {
-		m.Life = s.get32(p+procOffIncarnation) + 1
-	}
 	s.put32(p+procOffIncarnation, m.Life)
 	if n := uint32(i + 1); n > s.get32(segOffNprocs) {
 		s.put32(segOffNprocs, n)
@@ -71,8 +71,9 @@ func (s *Segment) SetNear(i int, n Near) {
 	s.mem[p+procOffNode], s.mem[p+procOffCache] = n.Node, n.Cache
 }
 
-// clear empties slot i: the entry, the rows that others write to and hold, its channels, descriptors and rings. The bell counts on.
-func (s *Segment) clear(i int) error {
+// clear empties slot i for the process that is to be its incarnation life: the entry, the rows that others write to and hold, its channels,
+// descriptors and rings. The bell counts on.
+func (s *Segment) clear(i int, life uint32) error {
 	p, g := s.proc(i), &s.geo
 	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus, procOffSleeping, procOffTxBlocked, procOffOwnerState, procOffFtFlags,
 		procOffCall, procOffThreadLevel, procOffSelfPid, procOffPidSpace, procOffCmaNonceAddr, procOffCmaNonceAddr + 4, procOffCmaNonce, procOffCmaNonce + 4} {
@@ -82,6 +83,28 @@ func (s *Segment) clear(i int) error {
 	clear(s.mem[g.heldOff+i*g.heldStride:][:g.heldStride])
 	for _, hole := range []struct{ off, size int }{{g.chanOff + i*g.chanRow, g.chanRow}, {g.sdescOff + i*g.sdescRow, g.sdescRow}, {g.diagOff + i*cDiagBytes, cDiagBytes}, {g.ringOff + i*g.ringRow, g.ringRow}} {
 		if err := syscall.Fallocate(int(s.file.Fd()), fallocKeepSize|fallocPunchHole, int64(hole.off), int64(hole.size)); err != nil {
+			return fmt.Errorf("shm: slot %d cannot be emptied: %w", i, err)
+		}
+	}
+	if life>>16 != s.Incarnation(i)>>16 {
+		return s.forget(i)
+	}
+	return nil
+}
+
+// forget empties the channels in which slot i has written to others. What earlier processes of it have left there is told apart by the low 16 bits of
+// its incarnation, which are about to be what they were 2^16 processes ago.
+func (s *Segment) forget(i int) error {
+	var is, none [cChanBytes]byte
+	for r := range s.geo.maxProcs {
+		at := int64(s.geo.chanOff + r*s.geo.chanRow + i*cChanBytes)
+		if _, err := s.file.ReadAt(is[:], at); err != nil { // memory that was never written stays a hole
+			return fmt.Errorf("shm: slot %d cannot be read: %w", i, err)
+		}
+		if is == none {
+			continue
+		}
+		if _, err := s.file.WriteAt(none[:], at); err != nil {
 			return fmt.Errorf("shm: slot %d cannot be emptied: %w", i, err)
 		}
 	}

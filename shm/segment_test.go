@@ -173,3 +173,33 @@ func TestFileKeepsItsSize(t *testing.T) {
 		t.Error("a process can keep it from growing")
 	}
 }
+
+// What a slot's processes have written to others is told apart by the low 16 bits of their incarnations: it is gone when these go round.
+func TestIncarnationsGoRound(t *testing.T) {
+	s, err := Create(4, 1, 2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	channel := int64(s.geo.chanOff + 3*s.geo.chanRow + 1*cChanBytes)
+	word := []byte{0}
+	for _, c := range []struct {
+		life uint32
+		gone bool
+	}{{1<<16 - 2, false}, {0, false}, {0, true}, {0, false}, {1<<17 + 5, true}} {
+		if err := s.AddProc(1, Member{Life: c.life}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.file.ReadAt(word, channel+8); err != nil {
+			t.Fatal(err)
+		}
+		if gone := word[0] == 0; gone != c.gone && s.Incarnation(1) > 1<<16-2 {
+			t.Errorf("incarnation %#x: what an earlier one has written is gone: %v", s.Incarnation(1), gone)
+		}
+		if _, err := s.file.WriteAt([]byte{47}, channel+8); err != nil {
+			t.Fatal(err)
+		}
+		s.MarkStarted(1, 100)
+		s.MarkExited(1, 0)
+	}
+}

@@ -10,9 +10,9 @@ static void give_credit(uint32_t peer, uint32_t cost)
   spx_rx *rx = &spx_rxs[peer];
   rx->matched += cost;
   if (rx->matched - rx->matched_published >= spx_set.credit / 4 && rx->conn)
-    spx_net_credit(peer, rx->matched_published = rx->matched);
+    spx_net_credit(peer, spx_position_word(rx->epoch, rx->matched_published = rx->matched));
   else if (rx->matched - rx->matched_published >= spx_set.credit / 4)
-    __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
+    spx_rx_publish_matched(rx);
   else
     spx_rx_owe(peer);
 }
@@ -308,26 +308,41 @@ void spx_unex_drop(spx_unex *e)
 
 /* ---- control ------------------------------------------------------------------------------------------------- */
 
-static void on_matched(uint32_t peer, const spx_rec *rec) /* ACK and DONE */
+/* The announced or synchronous send to peer that a record from there names; NULL: it is over. What was never sent to peer, peer cannot know. */
+static spx_request *sent_to(uint32_t peer, uint32_t index, uint32_t gen)
+{
+  spx_request *r = spx_id_find(index, gen);
+  if (!r || r->kind == SPX_R_MCAST) return r;
+  bool known = r->kind == SPX_R_SEND && r->peer == peer && r->state != SPX_S_QUEUED && r->state != SPX_S_NONE;
+  if (SPX_LIKELY(known)) return r;
+  spx_refuse(peer, "the name of a message that was not sent there");
+  return NULL;
+}
+
+static void on_matched(uint32_t peer, const spx_rec *rec, uint32_t kind) /* ACK and DONE */
 {
   spx_rec_id id = id_of(rec);
-  spx_request *r = spx_id_find(id.index, id.gen);
+  spx_request *r = sent_to(peer, id.index, id.gen);
   if (!r) return;
+  if (SPX_UNLIKELY(id.error != MPI_SUCCESS || (kind == SPX_REC_ACK && r->state != SPX_S_SENT))) {
+    spx_refuse(peer, "word of a message that it cannot have received");
+    return;
+  }
   if (r->kind == SPX_R_MCAST) {
-    spx_mcast_fetched(r, peer, id.error);
+    spx_mcast_fetched(r, peer);
     return;
   }
   if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r); /* the receiver did not wait for the stream */
   spx_id_drop(r);
   r->state = SPX_S_NONE;
-  spx_complete(r, id.error);
+  spx_complete(r, MPI_SUCCESS);
 }
 
 static void on_cts(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_cts cts;
   memcpy(&cts, rec->data, sizeof cts);
-  spx_request *r = spx_id_find(cts.index, cts.gen);
+  spx_request *r = sent_to(peer, cts.index, cts.gen);
   if (r && r->kind == SPX_R_MCAST)
     spx_mcast_asked(r, peer, &cts, rec->tag == SPX_CTS_RELAY);
   else if (r)
@@ -345,11 +360,15 @@ static void on_cancel(uint32_t peer, const spx_rec *rec)
   answer(peer, SPX_REC_CANCELLED, ask.index, ask.gen, e == NULL);
 }
 
-static void on_cancelled(const spx_rec *rec)
+static void on_cancelled(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_id id = id_of(rec);
-  spx_request *r = spx_id_find(id.index, id.gen);
-  if (r) spx_cancel_answer(r, id.error == 0);
+  spx_request *r = sent_to(peer, id.index, id.gen);
+  if (!r) return;
+  if (SPX_LIKELY(r->kind == SPX_R_SEND && (r->state == SPX_S_SENT || r->state == SPX_S_RECALL)))
+    spx_cancel_answer(r, id.error == 0);
+  else if (id.error == 0)
+    spx_refuse(peer, "word that it has forgotten a message that it is receiving");
 }
 
 static void on_spoilt(uint32_t peer, const spx_rec *rec)
@@ -368,11 +387,11 @@ bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
   case SPX_REC_EAGER_SYNC: return on_eager_sync(peer, rec);
   case SPX_REC_RTS: return on_rts(peer, rec);
   case SPX_REC_ACK:
-  case SPX_REC_DONE: on_matched(peer, rec); return true;
+  case SPX_REC_DONE: on_matched(peer, rec, kind); return true;
   case SPX_REC_CTS: on_cts(peer, rec); return true;
-  case SPX_REC_DATA: spx_stream_data(rec); return true;
+  case SPX_REC_DATA: spx_stream_data(peer, rec); return true;
   case SPX_REC_CANCEL: on_cancel(peer, rec); return true;
-  case SPX_REC_CANCELLED: on_cancelled(rec); return true;
+  case SPX_REC_CANCELLED: on_cancelled(peer, rec); return true;
   case SPX_REC_CTRL: return spx_ctrl_piece(peer, rx, rec);
   case SPX_REC_MCAST: return spx_mcast_arrived(peer, rec);
   case SPX_REC_MCAST_ACK: spx_mcast_acked(peer, rec); return true;

@@ -66,8 +66,17 @@ typedef struct {
   uint64_t mcast_shelf;   /* bytes of copies of long multicasts on this host */
   uint64_t mcast_chain;   /* bytes: multicasts from this size on go from host to host */
   uint64_t mcast_fork;    /* bytes: those shorter than this for each host go from each host to two */
+  uint32_t wrap;          /* 1: counters begin just before their end (spx_count_from) */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
+
+/* Where a counter of so many bits begins: at 0 or, with SPX_WRAP=1, so far before its end. docs/decisions/counters.md. */
+static inline uint64_t spx_count_from(unsigned bits, uint64_t before)
+{
+  return spx_set.wrap ? ((uint64_t)1 << bits) - before : 0;
+}
+/* The number of the first record of a pair. */
+static inline uint32_t spx_first_record(void) { return (uint32_t)spx_count_from(32, 12); }
 
 /* ---- memory files -------------------------------------------------------------------------------------------- */
 /* An outgoing ring. */
@@ -138,15 +147,15 @@ typedef struct spx_tx {
   spx_chan *chan;
   uint8_t *dirty;
   spx_proc *proc;
-  uint64_t sent;    /* bytes of eager records */
-  uint64_t matched; /* of these, matched: as last read */
-  int32_t ring;     /* own ring, or -1: the channel is active */
-  uint32_t active;  /* in the list of pairs with something to send */
-  uint32_t full;    /* what waits found no room when tail was full_tail: it need not try again before that changes */
-  uint64_t full_tail;
-  uint32_t life;  /* the receiver's incarnation in our file */
-  uint16_t epoch; /* ours in the receiver's file */
-  spx_file *file; /* where the receiver's channels lie */
+  uint64_t sent;      /* bytes of eager records */
+  uint64_t matched;   /* of these, matched: as last read */
+  int32_t ring;       /* own ring, or -1: the channel is active */
+  uint32_t active;    /* in the list of pairs with something to send */
+  uint32_t full;      /* what waits found no room when tail was full_tail: it need not try again before that changes */
+  uint64_t full_tail; /* as published */
+  uint32_t life;      /* the receiver's incarnation in our file */
+  uint16_t epoch;     /* ours in the receiver's file */
+  spx_file *file;     /* where the receiver's channels lie */
   spx_txitem *pend, *pend_last;
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;
@@ -179,16 +188,30 @@ typedef struct spx_rx {
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
 
-/* Positions in a pair begin here: those that an earlier process of the same number has left behind are told apart. */
-static inline uint64_t spx_position(uint16_t epoch) { return (uint64_t)epoch << 48; }
-/* What the receiver has published (tail, matched) of what this process has sent. */
-static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, int order)
+/* Positions in a pair count bytes over its whole life, in 64 bits. The receiver publishes their low 48 bits, below the low bits of the
+ * sender's incarnation: what an earlier process of the same number has left behind is told apart. */
+#define SPX_POSITION_BITS 48
+#define SPX_POSITION_MASK (((uint64_t)1 << SPX_POSITION_BITS) - 1)
+static inline uint64_t spx_position_first(void) { return spx_count_from(SPX_POSITION_BITS, 6000); }
+static inline uint64_t spx_position_word(uint16_t epoch, uint64_t position)
 {
-  uint64_t v = __atomic_load_n(word, order), start = spx_position(tx->epoch);
-  return v >> 48 == start >> 48 ? v : start;
+  return (uint64_t)epoch << SPX_POSITION_BITS | (position & SPX_POSITION_MASK);
+}
+/* The position that a word stands for: at most 2^48 - 1 bytes before `sent`, which is not behind it. */
+static inline uint64_t spx_position_of(uint64_t word, uint64_t sent)
+{
+  return sent - ((sent - word) & SPX_POSITION_MASK);
+}
+/* What the receiver has published (tail, matched) of what this process has sent: all before `sent`. */
+static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, uint64_t sent, int order)
+{
+  uint64_t v = __atomic_load_n(word, order);
+  return v >> SPX_POSITION_BITS == tx->epoch ? spx_position_of(v, sent) : spx_position_first();
 }
 
 #define SPX_RING_AFTER 4 /* records in the channel before a ring is opened */
+/* Has the pair had so many? Asked while it has no ring. */
+static inline bool spx_tx_warm(const spx_tx *tx) { return tx->seq - spx_first_record() >= SPX_RING_AFTER; }
 
 /* ---- peers.c ------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_peers_attach(void);
@@ -230,6 +253,12 @@ SPX_HIDDEN int spx_rx_poll_all(bool all);
 /* Publishes tails and credit that were held back. */
 SPX_HIDDEN void spx_rx_settle(void);
 SPX_HIDDEN void spx_rx_owe(uint32_t peer);
+/* Tells a sender that shares memory how much of what it sent has been asked for. */
+static inline void spx_rx_publish_matched(spx_rx *rx)
+{
+  rx->matched_published = rx->matched;
+  __atomic_store_n(&rx->chan->matched, spx_position_word(rx->epoch, rx->matched), __ATOMIC_RELAXED);
+}
 /* Forgets all about the process that had this number. */
 SPX_HIDDEN void spx_rx_forget(uint32_t peer);
 SPX_HIDDEN void spx_tx_forget(uint32_t peer);
@@ -446,7 +475,7 @@ SPX_HIDDEN int spx_stream_resume(spx_request *r);
 SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);
 /* Fills and publishes a DATA record at rec: n bytes of r from at on. */
 SPX_HIDDEN void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n);
-SPX_HIDDEN void spx_stream_data(const spx_rec *rec);
+SPX_HIDDEN void spx_stream_data(uint32_t peer, const spx_rec *rec);
 /* The receive with this descriptor, if a stream comes for it; else NULL. */
 SPX_HIDDEN spx_request *spx_stream_to(uint32_t index, uint32_t gen);
 /* n more bytes of its stream are in its buffer. */

@@ -246,13 +246,17 @@ static bool enqueue(uint32_t from, uint8_t *bytes, uint32_t n)
 
 bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec)
 {
+  uint32_t left = rx->ctrl ? rx->ctrl_size - rx->ctrl_n : SPX_CTRL_MAX; /* of the message, at most */
+  bool fits = rec->tag >= 0 && rec->len <= left && (uint32_t)rec->tag <= left - rec->len;
+  if (SPX_UNLIKELY(!fits || (rx->ctrl && rec->len + (uint32_t)rec->tag != left))) {
+    spx_refuse(peer, "a piece of a control message that does not fit");
+    return true;
+  }
   if (!rx->ctrl) {
-    if (rec->tag < 0 || (uint32_t)rec->tag > SPX_CTRL_MAX - rec->len) return true; /* nonsense */
     rx->ctrl_size = rec->len + (uint32_t)rec->tag;
     rx->ctrl_n = 0;
     if (!(rx->ctrl = malloc(rx->ctrl_size ? rx->ctrl_size : 1))) return false;
   }
-  if (rec->len > rx->ctrl_size - rx->ctrl_n) return true; /* nonsense */
   memcpy(rx->ctrl + rx->ctrl_n, rec->data, rec->len);
   if (rx->ctrl_n + rec->len < rx->ctrl_size) {
     rx->ctrl_n += rec->len;

@@ -80,6 +80,7 @@ bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen)
     descriptor *more = realloc(ids, n * sizeof *more);
     if (!more) return false;
     memset(more + ids_n, 0, (n - ids_n) * sizeof *more);
+    for (uint32_t i = ids_n; i < n; i++) more[i].gen = (uint32_t)spx_count_from(32, 2);
     ids = more;
     ids_n = n;
   }
@@ -477,24 +478,34 @@ spx_request *spx_stream_to(uint32_t index, uint32_t gen)
   return r;
 }
 
+/* Bytes that have come by further streams, from the end on. */
+static uint64_t come_beside(const spx_request *r) { return SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->aux[3] : 0; }
+
 void spx_stream_came(spx_request *r, uint64_t n)
 {
   spx_rxs[r->peer].pieces++;
   r->aux[1] += n;
-  uint64_t beside = SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->aux[3] : 0;
-  if (r->aux[1] + beside < (uint64_t)r->bytes) return;
+  if (r->aux[1] + come_beside(r) < (uint64_t)r->bytes) return;
   r->flags &= ~(uint32_t)SPX_RF_FURTHER;
   spx_id_drop(r);
   r->state = SPX_S_NONE;
   spx_complete(r, r->error);
 }
 
-void spx_stream_data(const spx_rec *rec)
+void spx_stream_data(uint32_t peer, const spx_rec *rec)
 {
+  const spx_request *named = spx_id_find((uint32_t)rec->tag, (uint32_t)rec->src);
+  if (!named) return; /* it has failed, or was got */
+  if (SPX_UNLIKELY(named->peer != peer || (named->state != SPX_S_DATA && named->state != SPX_S_ASKED))) {
+    spx_refuse(peer, "data for what does not receive from there");
+    return;
+  }
   spx_request *r = spx_stream_to((uint32_t)rec->tag, (uint32_t)rec->src);
-  if (!r) return;
   uint64_t at = r->aux[1];
-  if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at)) return; /* more than was asked for */
+  if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at - come_beside(r))) {
+    spx_refuse(peer, "more data than were asked for");
+    return;
+  }
   static uint32_t pieces;
   bool timed = tells(r, (uint64_t)r->bytes) && ++pieces % TIME_EVERY == 0;
   uint64_t start = timed ? spx_now_ns() : 0;

@@ -75,7 +75,10 @@ static spx_obj *slot(spx_kind k, uint32_t index)
   return (spx_obj *)(spx_slab[k] + (uintptr_t)index * spx_slab_stride[k]);
 }
 
-/* A free slot remembers its next generation in refs. */
+uint32_t spx_first_generation;
+
+/* A free slot remembers its next generation in refs. Generations go round: a handle of 2^6 objects ago is taken for the live one. They find
+ * mistakes of programs, and nothing relies on them. */
 spx_obj *spx_new(spx_kind k)
 {
   table *t = &tables[k];
@@ -90,6 +93,7 @@ spx_obj *spx_new(spx_kind k)
   } else if (t->used < SLOTS) {
     index = t->used++;
     o = slot(k, index);
+    gen = spx_first_generation;
   }
   table_unlock(k);
   if (!o) return NULL;

@@ -203,7 +203,7 @@ static void let_go(void)
 /* The number proc belongs to another process now: what was sent to the one before concerns nobody any more. */
 static void renew(uint32_t proc)
 {
-  for (entry *e = out[proc].number ? kept : NULL; e; e = e->next) {
+  for (entry *e = out[proc].life ? kept : NULL; e; e = e->next) {
     spx_mcast_head h;
     uint32_t n = set_of(e, &h), k = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -212,7 +212,8 @@ static void renew(uint32_t proc)
     h.set = 0; /* nobody sends it again */
     memcpy(e->data, &h, sizeof h);
   }
-  out[proc] = (outgoing){.life = life_of(proc)};
+  uint32_t first = spx_mcast_first();
+  out[proc] = (outgoing){.life = life_of(proc), .number = first, .acked = first, .direct = first};
 }
 
 static uint32_t place_of(const spx_rankset *set, uint32_t proc)
@@ -303,7 +304,11 @@ void spx_mcast_send_split(uint32_t member)
 void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
 {
   uint32_t number = (uint32_t)rec->tag;
-  if (!out || out[peer].life != life_of(peer) || is_before(out[peer].number, number)) return;
+  if (!out || out[peer].life != life_of(peer)) return;
+  if (is_before(out[peer].number, number)) {
+    spx_refuse(peer, "word of a multicast that it was not sent");
+    return;
+  }
   if (is_before(out[peer].acked, number)) out[peer].acked = number;
   uint64_t matched;
   memcpy(&matched, rec->data, sizeof matched);
@@ -650,12 +655,19 @@ static void start(spx_request *r)
 
 /* ---- members that fetch ----------------------------------------------------------------------------------------------- */
 
-void spx_mcast_fetched(spx_request *r, uint32_t peer, int error)
+bool spx_mcast_has(const spx_request *r, uint32_t peer)
 {
-  op *o = r->priv;
-  if (!strike(o, peer)) return;
-  if (error != MPI_SUCCESS) r->error = error;
-  settle(r);
+  return place_of(((const op *)r->priv)->set, peer) != UINT32_MAX;
+}
+
+static void not_member(uint32_t peer) { spx_refuse(peer, "the name of a multicast of which it is no member"); }
+
+void spx_mcast_fetched(spx_request *r, uint32_t peer)
+{
+  if (!spx_mcast_has(r, peer))
+    not_member(peer);
+  else if (strike(r->priv, peer))
+    settle(r);
 }
 
 /* What members have said of having received it may be lost. */
@@ -673,13 +685,14 @@ static void ask_all(spx_request *r)
 }
 
 /* A relay has told who has the data: not those that had the message from here, and may want them from here. Or some have received it. */
-void spx_mcast_had(const spx_rec *rec)
+void spx_mcast_had(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_have a;
   memcpy(&a, rec->data, sizeof a);
   spx_request *r = spx_id_find(a.index, a.gen);
   if (!r || r->kind != SPX_R_MCAST || !members) return; /* members: this process has left */
   op *o = r->priv;
+  if (!spx_mcast_has(r, peer)) return; /* it may have handed on what another one says */
   if (rec->src == SPX_MCAST_LOST) ask_all(r);
   if (rec->src == SPX_MCAST_LOST || is_acked(r) != (rec->src == SPX_MCAST_GOT)) return;
   int64_t n = spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_map.nprocs, members);
@@ -711,7 +724,11 @@ void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool
 {
   op *o = r->priv;
   uint64_t bytes = cts->bytes;
-  if (!(relays && is_acked(r)) && !strike(o, peer)) return;
+  if (!spx_mcast_has(r, peer)) {
+    not_member(peer);
+    return;
+  }
+  if (!(relays && is_acked(r) && o->streams < o->set->n) && !strike(o, peer)) return;
   if (spx_chain_is(o)) {
     if (!spx_source_ask(&o->source, peer, cts->rx_index, cts->rx_gen, 0, bytes))
       spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u, a member of a multicast", peer);
@@ -762,20 +779,6 @@ void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void
   for (uint32_t i = 0; o->fetched && i < o->set->n; i++)
     if (o->fetched[i] != FETCHED && o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i]))
       fn(o->set->procs[i], arg);
-}
-
-static void count_one(uint32_t proc, void *n)
-{
-  (void)proc;
-  ++*(uint32_t *)n;
-}
-
-bool spx_mcast_wanted(const spx_request *r)
-{
-  const op *o = r->priv;
-  uint32_t n = o->streams + (o->source.hops != NULL);
-  spx_mcast_each_missing(r, count_one, &n);
-  return n > 0;
 }
 
 /* ---- deaths ----------------------------------------------------------------------------------------------------------- */

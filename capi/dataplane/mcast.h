@@ -68,6 +68,7 @@ enum {
   SPX_MCAST_FORK = 32 /* with SPX_MCAST_CHAIN: each host hands on to two */
 };
 #define SPX_MCAST_ALONG (SPX_MCAST_CHAIN | SPX_MCAST_FORK)
+#define SPX_MCAST_FLAGS 63
 /* Where the data of an announced message are: at the master and, for processes of its host, on its shelf; or for the processes of another host on the shelf
  * of one of them. */
 typedef struct {
@@ -87,6 +88,8 @@ typedef struct {
 #define SPX_MCAST_LAST_WORD 1
 /* What a message of n bytes takes of a member's credit. */
 static inline uint64_t spx_mcast_cost(uint64_t n) { return SPX_REC_BYTES(n + sizeof(spx_mcast_head)); }
+/* What stands before the first number of a pair. */
+SPX_HIDDEN uint32_t spx_mcast_first(void);
 /* Numbers go round, leaving 0 out. */
 static inline uint32_t spx_mcast_after(uint32_t number) { return number + 1 ? number + 1 : 1; }
 static inline bool spx_mcast_is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
@@ -108,12 +111,14 @@ SPX_HIDDEN void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n
                                      uint32_t to[2]);
 /* Records of kind SPX_REC_MCAST_ASK and SPX_REC_MCAST_HAVE for a multicast of this process. */
 SPX_HIDDEN void spx_mcast_asked_from(uint32_t peer, const struct spx_rec *rec);
-SPX_HIDDEN void spx_mcast_had(const struct spx_rec *rec);
+SPX_HIDDEN void spx_mcast_had(uint32_t peer, const struct spx_rec *rec);
+/* Is peer a member of the multicast r? */
+SPX_HIDDEN bool spx_mcast_has(const spx_request *r, uint32_t peer);
 /* In the rank of such a HAVE: these have the data, or find them on their host; have received the message; have said so to processes that are gone. */
 enum { SPX_MCAST_DATA, SPX_MCAST_GOT, SPX_MCAST_LOST };
 typedef struct spx_gathering spx_gathering;
 /* The multicast r, announced: peer has fetched the data, or asks for them. */
-SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer, int error);
+SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer);
 SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool relays);
 /* It can not complete: its communicator is revoked. */
 SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
@@ -206,6 +211,8 @@ typedef struct spx_block spx_block;
 SPX_HIDDEN bool spx_shelf_reaches(uint32_t proc);
 /* Are the data on a shelf that this process reads? */
 SPX_HIDDEN bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where);
+/* Does it say a place in the memory that shelves of this host can have? */
+SPX_HIDDEN bool spx_shelf_sound(const spx_mcast_rts *where);
 /* A block for a message of so many bytes to those of the n members that it reaches, and to this process if it reads too, and where it
  * is; NULL: there is no room. */
 SPX_HIDDEN spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self,

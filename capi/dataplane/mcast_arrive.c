@@ -8,7 +8,8 @@
 #include "dp.h"
 #include "far.h"
 
-#define ACK_EVERY 32u   /* messages */
+#define ACK_EVERY 32u        /* messages */
+#define AHEAD     (1u << 24) /* numbers: no master has so many messages on their way */
 #define RELAYED   1024u /* numbers that a member remembers: more than a master sends before one of them is acknowledged */
 
 /* A message that came before its turn. */
@@ -33,6 +34,7 @@ static incoming *in;
 static spx_member *members; /* of the message that has come */
 
 static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
+uint32_t spx_mcast_first(void) { return (uint32_t)spx_count_from(32, 4); }
 static uint32_t after(uint32_t number) { return spx_mcast_after(number); }
 static bool is_before(uint32_t a, uint32_t b) { return spx_mcast_is_before(a, b); }
 
@@ -140,29 +142,45 @@ static void deliver_held(uint32_t master)
   }
 }
 
-/* Is this a message? Its master and the number of others that it is to be handed on to, in members. */
-static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h, uint32_t *n)
+/* May what peer says of the data of an announced message be true? Those on a shelf, or in the memory of their master, are named by who shares
+ * that memory alone: a message goes to the other members of a host from one of them. */
+static bool may_be(uint32_t peer, uint32_t master, const spx_mcast_head *h, const spx_mcast_rts *where)
+{
+  if (where->rts.bytes > SPX_MESSAGE_MOST) return false;
+  if (h->flags & SPX_MCAST_CHAIN && (where->source >= spx_segment->nprocs || where->source == spx_me)) return false;
+  bool near = spx_shelf_reaches(peer);
+  if (where->keeper != SPX_NO_PEER && !(near && where->keeper < spx_segment->nprocs && where->keeper != spx_me &&
+                                        where->shelf && spx_shelf_reaches(where->keeper)))
+    return false;
+  if (spx_shelf_reaches(master) && !near) return false;
+  return !spx_shelf_has(master, where) || spx_shelf_sound(where);
+}
+
+/* Is this a message? Its master and the number of others that it is to be handed on to, in members. *old: it is of an earlier process with the
+ * master's number. */
+static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h, uint32_t *n, bool *old)
 {
   if (len < sizeof *h) return false;
   memcpy(h, data, sizeof *h);
-  if (h->set > len - sizeof *h || h->number == 0) return false;
+  if (h->set > len - sizeof *h || h->number == 0 || h->flags & ~SPX_MCAST_FLAGS) return false;
   uint32_t rest = len - (uint32_t)sizeof *h - h->set;
   if ((h->flags & SPX_MCAST_ANNOUNCED) && rest != sizeof(spx_mcast_rts)) return false;
   if ((h->flags & SPX_MCAST_ACKED) && rest < sizeof(spx_mcast_name)) return false;
-  spx_mcast_rts where = {.keeper = SPX_NO_PEER};
-  if (h->flags & SPX_MCAST_ANNOUNCED) memcpy(&where, data + sizeof *h + h->set, sizeof where);
-  if (where.keeper != SPX_NO_PEER && where.keeper >= spx_segment->nprocs) return false;
-  if (h->flags & SPX_MCAST_CHAIN &&
-      (!(h->flags & SPX_MCAST_ANNOUNCED) || where.source >= spx_segment->nprocs || where.source == spx_me))
-    return false;
+  if (h->flags & SPX_MCAST_ALONG && !(h->flags & SPX_MCAST_ANNOUNCED)) return false;
   int64_t k = spx_mcast_decode(data + sizeof *h, h->set, spx_segment->nprocs, members);
   if (k < 0 || (h->master != SPX_MCAST_DIRECT && h->master >= spx_segment->nprocs)) return false;
   *n = (uint32_t)k;
-  if (h->master == SPX_MCAST_DIRECT) {
-    h->master = peer;
-    return true;
+  bool direct = h->master == SPX_MCAST_DIRECT;
+  if (direct) h->master = peer;
+  for (uint32_t i = 0; i < *n; i++)
+    if (members[i].proc == spx_me || members[i].proc == h->master) return false;
+  if (h->flags & SPX_MCAST_ANNOUNCED) {
+    spx_mcast_rts where;
+    memcpy(&where, data + sizeof *h + h->set, sizeof where);
+    if (!may_be(peer, h->master, h, &where)) return false;
   }
-  return h->master != spx_me && h->epoch == (uint16_t)life_of(h->master);
+  *old = !direct && h->epoch != (uint16_t)life_of(h->master);
+  return h->master != spx_me;
 }
 
 /* What this process has had from the master, who may be another process now. */
@@ -175,7 +193,9 @@ static incoming *from_master(uint32_t master)
   free(from->relayed);
   uint8_t *piece = from->piece; /* of a record that is still coming */
   uint32_t piece_n = from->piece_n, piece_len = from->piece_len;
-  *from = (incoming){.life = life, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
+  uint32_t first = spx_mcast_first();
+  *from = (incoming){
+      .life = life, .number = first, .acked = first, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
   return from;
 }
 
@@ -225,9 +245,18 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   spx_mcast_rts where = {.keeper = SPX_NO_PEER};
   uint8_t own[sizeof h + sizeof where]; /* the message as this process is to find it */
   uint32_t n;
-  if (!understand(peer, data, len, &h, &n)) return true;
+  bool old;
+  if (!understand(peer, data, len, &h, &n, &old)) {
+    spx_refuse(peer, "a multicast that can be none");
+    return true;
+  }
+  if (old) return true;
   uint32_t skip = (uint32_t)sizeof h + h.set, left = n;
   incoming *from = from_master(h.master);
+  if (h.number - from->number > AHEAD && !is_before(h.number, from->number)) {
+    spx_refuse(peer, "a multicast that comes far too early");
+    return true;
+  }
   if (h.flags & SPX_MCAST_THERE) /* read what follows when it has come: it is in another channel */
     return !is_before(from->number, h.number) || is_held(from, h.number) || spx_proc_dead(h.master);
   bool twice = !is_before(from->number, h.number) || is_held(from, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
@@ -263,13 +292,17 @@ bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
   if (!prepare()) return false;
   incoming *from = &in[peer];
   if (SPX_LIKELY(!from->piece && rec->tag == 0)) return message(peer, rec->data, rec->len);
+  uint32_t left = from->piece ? from->piece_len - from->piece_n : SPX_CTRL_MAX; /* of the message, at most */
+  bool fits = rec->tag >= 0 && rec->len <= left && (uint32_t)rec->tag <= left - rec->len;
+  if (!fits || (from->piece && rec->len + (uint32_t)rec->tag != left)) {
+    spx_refuse(peer, "a piece of a multicast that does not fit");
+    return true;
+  }
   if (!from->piece) {
     from->piece_n = 0;
     from->piece_len = rec->len + (uint32_t)rec->tag;
-    if (rec->tag < 0 || from->piece_len > SPX_CTRL_MAX) return true; /* nonsense */
-    if (!(from->piece = malloc(from->piece_len))) return false;
+    if (!(from->piece = malloc(from->piece_len ? from->piece_len : 1))) return false;
   }
-  if (rec->len > from->piece_len - from->piece_n) return true; /* nonsense */
   if (from->piece_n + rec->len == from->piece_len) { /* the last: what was put together stays if there is no memory */
     memcpy(from->piece + from->piece_n, rec->data, rec->len);
     if (!message(peer, from->piece, from->piece_len)) return false;

@@ -111,7 +111,21 @@ void spx_mcast_asked_from(uint32_t peer, const spx_rec *rec)
   spx_rec_ask a;
   memcpy(&a, rec->data, sizeof a);
   spx_request *r = rec->tag == 0 ? spx_id_find(a.index, a.gen) : NULL;
-  spx_mcast_op *o = r && r->kind == SPX_R_MCAST ? r->priv : NULL;
+  spx_mcast_op *o = r && r->kind == SPX_R_MCAST && spx_mcast_has(r, peer) ? r->priv : NULL;
   if (o && spx_chain_is(o) && spx_source_ask(&o->source, peer, a.rx_index, a.rx_gen, a.from, UINT64_MAX)) return;
   if (rec->tag == 0) spx_tx_put(peer, SPX_REC_MCAST_ASK, 0, 1, 0, &a, sizeof a); /* there are none */
+}
+
+static void count_one(uint32_t proc, void *n)
+{
+  (void)proc;
+  ++*(uint32_t *)n;
+}
+
+bool spx_mcast_wanted(const spx_request *r)
+{
+  const spx_mcast_op *o = r->priv;
+  uint32_t n = o->streams + (o->source.hops != NULL);
+  spx_mcast_each_missing(r, count_one, &n);
+  return n > 0;
 }

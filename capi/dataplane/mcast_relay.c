@@ -121,8 +121,8 @@ void spx_mcast_on_ask(uint32_t peer, const spx_rec *rec)
   }
   relay *x = find(a.master, a.index, a.gen);
   if (rec->tag == 0) {
-    if (!x || !x->chain || x->revoked || !spx_source_ask(&x->source, peer, a.rx_index, a.rx_gen, a.from, UINT64_MAX))
-      refuse(peer, &a);
+    bool may = x && x->chain && !x->revoked && (x->behind[0] == peer || x->behind[1] == peer);
+    if (!may || !spx_source_ask(&x->source, peer, a.rx_index, a.rx_gen, a.from, UINT64_MAX)) refuse(peer, &a);
   } else if (x && x->from == peer && !spx_is_done(x->r)) {
     spx_id_drop(x->r);
     x->r->state = SPX_S_NONE;
@@ -187,7 +187,7 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
   if (rec->len < sizeof a) return;
   memcpy(&a, rec->data, sizeof a);
   if (a.master == spx_me) {
-    spx_mcast_had(rec);
+    spx_mcast_had(peer, rec);
     return;
   }
   relay *x = find(a.master, a.index, a.gen);

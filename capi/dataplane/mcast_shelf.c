@@ -47,7 +47,7 @@ static struct {
 
 /* The shelves of others, by process. */
 static struct {
-  uint64_t place;
+  uint64_t place, room;
   char *map;
 } * others;
 
@@ -116,6 +116,7 @@ static bool have_shelf(void)
 
 spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self, spx_mcast_rts *where)
 {
+  if (bytes > spx_set.mcast_shelf / 4) return NULL;
   uint64_t need = head_bytes() + ROUND(bytes, SPX_LINE), at = 0;
   if (need > spx_set.mcast_shelf / 4 || !have_shelf()) return NULL;
   sweep();
@@ -184,14 +185,24 @@ bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where)
   return where->shelf && (where->keeper == spx_me || spx_shelf_reaches(keeper_of(master, where)));
 }
 
+bool spx_shelf_sound(const spx_mcast_rts *where)
+{
+  enum { PAGE = 4096 };
+  uint64_t end = ROUND(spx_segment->total_bytes, PAGE) + __atomic_load_n(&spx_segment->win_bytes, __ATOMIC_ACQUIRE);
+  if (where->shelf % PAGE || where->shelf < spx_segment->total_bytes || where->shelf > end) return false;
+  if (where->room > end - where->shelf || where->at % SPX_LINE || where->at > where->room) return false;
+  return head_bytes() <= where->room - where->at && where->rts.bytes <= where->room - where->at - head_bytes();
+}
+
 static head *block_of(uint32_t master, const spx_mcast_rts *where)
 {
   uint32_t i = keeper_of(master, where);
   if (!others && !(others = calloc(spx_map.nprocs, sizeof *others))) return NULL;
-  if (others[i].place != where->shelf) { /* of another life */
-    if (others[i].map) spx_file_unmap(others[i].map, where->room);
+  if (others[i].place != where->shelf || others[i].room != where->room) { /* of another life */
+    if (others[i].map && !reading) spx_file_unmap(others[i].map, others[i].room);
     others[i].map = spx_file_map(where->shelf, where->room);
     others[i].place = others[i].map ? where->shelf : 0;
+    others[i].room = where->room;
   }
   return others[i].map ? (head *)(others[i].map + where->at) : NULL;
 }
@@ -208,7 +219,7 @@ static bool go_on(spx_request *r)
   head *h = (head *)(uintptr_t)r->aux[2];
   uint64_t want = (uint64_t)r->bytes, there = __atomic_load_n(&h->filled, __ATOMIC_ACQUIRE), from = r->aux[1];
   const char *data = (const char *)h + head_bytes();
-  uint64_t to = there < want ? there : want;
+  uint64_t to = there < want ? there : want; /* `want` lies in the shelf: spx_shelf_sound */
   if (to > from) {
     if (r->type->flags & SPX_T_CONTIG && want >= spx_set.past_cache)
       spx_copy_past_cache((char *)r->buf + from, data + from, to - from);

@@ -26,7 +26,9 @@ struct spx_hop {
 bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t from, uint64_t to)
 {
   if (to > s->bytes) to = s->bytes;
-  spx_hop *h = from <= to ? malloc(sizeof *h) : NULL;
+  const spx_hop *same = s->hops;
+  while (same && !(same->peer == peer && same->rx_index == rx_index && same->rx_gen == rx_gen)) same = same->next;
+  spx_hop *h = from <= to && !same ? malloc(sizeof *h) : NULL;
   if (!h) return false;
   *h = (spx_hop){.next = s->hops, .peer = peer, .rx_index = rx_index, .rx_gen = rx_gen, .at = from, .to = to};
   s->hops = h;

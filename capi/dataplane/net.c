@@ -127,6 +127,7 @@ spx_conn *spx_net_conn(uint32_t peer)
   }
   *c = (spx_conn){
       .fd = -1, .peer = peer, .life = spx_proc_of(peer)->incarnation, .via = SPX_NET_NOBODY, .out = out, .in = in};
+  c->done = c->got = (uint32_t)spx_count_from(32, 5000);
   c->bell.sleeping = 1;
   return spx_net.conns[peer] = c;
 }
@@ -446,8 +447,9 @@ int spx_net_tx_init(uint32_t peer)
   tx->ring = 0; /* needs none */
   tx->file = &spx_own;
   tx->epoch = spx_own.epoch;
-  tx->head = tx->tail = tx->sent = tx->matched = spx_position(tx->epoch);
-  c->out_chan.tail = c->out_chan.matched = tx->head;
+  tx->head = tx->tail = tx->sent = tx->matched = spx_position_first();
+  tx->seq = spx_first_record();
+  c->out_chan.tail = c->out_chan.matched = spx_position_word(tx->epoch, tx->head);
   c->flushed = c->sent = 0;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
   if (!spx_net.relays || spx_net_kept(peer)) ask(c);
@@ -466,7 +468,7 @@ void spx_net_done(spx_conn *c, uint32_t n)
     if (SPX_UNLIKELY(c->fd < 0)) spx_net_thin(c);
   }
   tx->tail = tx->head - (tx->pos - c->flushed);
-  c->out_chan.tail = tx->tail;
+  c->out_chan.tail = spx_position_word(tx->epoch, tx->tail);
 }
 
 /* Writes the next n bytes of the stream, or some of them: those of a long message lie in its buffer. */
@@ -643,7 +645,8 @@ void spx_net_rx_init(uint32_t peer)
   rx->size = sizeof nothing;
   rx->cma = 2;
   rx->epoch = (uint16_t)spx_proc_of(peer)->incarnation;
-  rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position(rx->epoch);
+  rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position_first();
+  rx->seq = spx_first_record();
 }
 
 bool spx_net_silent(uint32_t peer)

@@ -95,6 +95,9 @@ SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
 SPX_HIDDEN void spx_net_relay_forget(uint32_t peer);
 /* A CLOSE record. */
 SPX_HIDDEN void spx_net_on_close(uint32_t peer, const struct spx_rec *rec);
+/* What the record that is being delivered says is not what its sender, peer, can have to say: its connection ends when it is delivered. A
+ * process that shares memory with this one has lost its senses: that is fatal. */
+SPX_HIDDEN void spx_refuse(uint32_t peer, const char *why);
 /* There is no connection to process peer: all that it has sent over one has been read. */
 SPX_HIDDEN bool spx_net_silent(uint32_t peer);
 #endif

@@ -12,6 +12,29 @@
 #define IN_BYTES   SPX_NET_IN
 #define MAX_RECORD ((64u << 10) + SPX_LINE) /* SPX_NET_EAGER_MAX and a header */
 
+static const char *refused; /* what is wrong with the record that is being delivered; NULL: nothing so far */
+
+void spx_refuse(uint32_t peer, const char *why)
+{
+  if (!spx_rxs[peer].conn)
+    spx_fatal(MPI_ERR_INTERN, "process %u, which shares memory with this one, has sent a record with %s", peer, why);
+  refused = why;
+}
+
+/* What the other end says of the credit that it has given back. It never takes any back. */
+static void on_credit(const spx_conn *c, const spx_rec *rec)
+{
+  spx_tx *tx = &spx_txs[c->peer];
+  uint64_t word;
+  memcpy(&word, rec->data, sizeof word);
+  bool ours = tx->conn == c && word >> SPX_POSITION_BITS == tx->epoch;
+  uint64_t matched = ours ? spx_position_of(word, tx->sent) : 0;
+  if (ours && tx->sent - matched <= tx->sent - tx->matched)
+    ((spx_conn *)(uintptr_t)c)->out_chan.matched = word;
+  else
+    spx_refuse(c->peer, "credit for what was not sent");
+}
+
 /* A record that has arrived whole; false: no memory for it. */
 static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
 {
@@ -25,9 +48,7 @@ static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
     return true;
   }
   if (rec->kind != SPX_REC_CREDIT) return spx_deliver(c->peer, rx, rec, rec->kind);
-  uint64_t matched;
-  memcpy(&matched, rec->data, sizeof matched);
-  if (rec->len == sizeof matched) c->out_chan.matched = matched;
+  on_credit(c, rec);
   return true;
 }
 
@@ -39,8 +60,36 @@ static bool has_record(spx_conn *c)
   return c->in_end - c->in_at >= SPX_REC_HEADER;
 }
 
-/* Is the payload as long as its kind needs? Of other kinds a line has all that is read. */
-static bool sound(const spx_rec *rec) { return rec->kind != SPX_REC_EAGER_SYNC || rec->len >= 16; }
+static bool is_rts(const spx_rec *rec)
+{
+  spx_rec_rts rts;
+  memcpy(&rts, rec->data, sizeof rts);
+  return rec->len == sizeof rts && (rts.bytes & ~SPX_RTS_APART) <= SPX_MESSAGE_MOST;
+}
+
+/* Is the payload as long as its kind needs? */
+static bool sound(const spx_rec *rec)
+{
+  switch (rec->kind) {
+  case SPX_REC_EAGER_SYNC: return rec->len >= 16;
+  case SPX_REC_RTS: return is_rts(rec);
+  case SPX_REC_ACK:
+  case SPX_REC_DONE:
+  case SPX_REC_CANCELLED:
+  case SPX_REC_SPOILT: return rec->len == sizeof(spx_rec_id);
+  case SPX_REC_CTS: return rec->len == sizeof(spx_rec_cts);
+  case SPX_REC_CANCEL: return rec->len == sizeof(spx_rec_cancel);
+  case SPX_REC_CREDIT:
+  case SPX_REC_MCAST_ACK: return rec->len == sizeof(uint64_t);
+  case SPX_REC_MCAST_ASK: return rec->len == sizeof(spx_rec_ask);
+  case SPX_REC_MCAST_HAVE: return rec->len >= sizeof(spx_rec_have);
+  case SPX_REC_CHECK: return rec->len == sizeof(spx_diag_check);
+  case SPX_REC_CLOSE:
+  case SPX_REC_LONG:
+  case SPX_REC_PROMPT: return rec->len == 0;
+  default: return true;
+  }
+}
 
 /* Is this the record that must come next? */
 static bool fits(const spx_rx *rx, const spx_rec *rec)
@@ -80,7 +129,13 @@ static bool deliver(spx_conn *c, int *n)
     }
     if (!whole) break;
     uint32_t bytes = rec->valid;
-    if (!take(c, rx, rec)) {
+    bool taken = take(c, rx, rec);
+    if (SPX_UNLIKELY(refused != NULL)) {
+      refused = NULL;
+      c->delivering = false;
+      return false;
+    }
+    if (!taken) {
       c->stalled = true;
       break;
     }

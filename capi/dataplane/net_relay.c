@@ -19,7 +19,8 @@
 #include "net_conn.h"
 
 #define CHUNK     (16u * 1024 - SPX_REC_HEADER) /* bytes of a frame */
-#define CREDIT    (256u << 10) /* of one neighbour's frames of a class that this process holds, at most */
+#define CREDIT    (256u << 10)   /* of one neighbour's frames of a class that this process holds, at most */
+#define HELD_MOST (16u * CREDIT) /* of all its frames, those that need no buffer with them */
 #define ACK_BYTES (32u << 10)
 #define ASK_NS                                                                                                         \
   10000000 /* between questions how far the receiver is, at first; twice as long after each that is not answered */
@@ -47,6 +48,7 @@ typedef struct frame {
 /* What this process has with a neighbour, as a relay and with it as a relay. */
 typedef struct {
   uint32_t credit[CLASSES], owed[CLASSES];
+  uint64_t held;                         /* of its frames */
   frame *first[CLASSES], *last[CLASSES]; /* that wait for it, by the hops that they need after it */
 } hop;
 
@@ -104,6 +106,7 @@ static void new_hop(hop *h)
     h->credit[k] = CREDIT;
     h->owed[k] = 0;
   }
+  h->held = 0;
 }
 
 int spx_net_relay_attach(void)
@@ -421,8 +424,13 @@ static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t le
       return true;
     }
   }
+  if (hops[from].held + cost > HELD_MOST) { /* it does not heed what it was given */
+    spx_refuse(from, "more frames than there are buffers for");
+    return true;
+  }
   frame *f = malloc(sizeof *f + rec->len);
   if (!f) return false;
+  hops[from].held += cost;
   *f = (frame){.from = from,
                .cost = cost,
                .tag = tag_of(dst, needs, flags),
@@ -444,10 +452,17 @@ bool spx_net_via(uint32_t from, const spx_rec *rec)
 {
   uint32_t tag = (uint32_t)rec->tag, dst = tag & 0xffffff, left = tag >> 24 & 3, flags = tag >> 26;
   uint32_t src = (uint32_t)rec->src;
-  if (!hops || left >= CLASSES || dst >= spx_segment->nprocs || src >= spx_segment->nprocs || src == spx_me)
+  if (!hops) return true;
+  bool sound = left < CLASSES && dst < spx_map.nprocs && src < spx_map.nprocs && flags < 2 * VIA_CREDIT &&
+               (!(flags & (VIA_ACK | VIA_CREDIT)) || rec->len == 0);
+  if (!sound || (flags & VIA_CREDIT && rec->ctx > CREDIT - hops[from].credit[left])) {
+    spx_refuse(from, "a frame that can be none");
     return true;
+  }
+  if (dst >= spx_segment->nprocs || src >= spx_segment->nprocs || src == spx_me)
+    return true; /* they are not known here */
   if (flags & VIA_CREDIT) {
-    if (rec->ctx <= CREDIT - hops[from].credit[left]) hops[from].credit[left] += (uint32_t)rec->ctx;
+    hops[from].credit[left] += (uint32_t)rec->ctx;
     return true;
   }
   if (dst != spx_me) return forward(from, rec, dst, left, flags);
@@ -521,6 +536,7 @@ static int send_held(void)
           spx_stat.net_forwarded_bytes += f->len;
         }
         hops[i].first[k] = f->next;
+        hops[f->from].held -= f->cost < hops[f->from].held ? f->cost : hops[f->from].held;
         n_held--;
         repay(f->from, f->class, f->cost);
         free(f);

@@ -46,7 +46,7 @@ typedef struct part {
   int failed; /* message whose error is the operation's, or -1 */
 } part;
 
-static uint32_t serial; /* of the next send of this process */
+static uint64_t serials; /* given out so far */
 static part *sends;
 
 static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
@@ -130,6 +130,12 @@ static uint64_t sent(const part *p) { return p->from->partitions * p->from->byte
 static int make_receives(part *p)
 {
   const intro *in = p->from;
+  bool sound = p->hello->full == sizeof *in && in->serial <= SERIAL_MASK && in->partitions > 0 &&
+               in->partitions <= INT32_MAX && in->bytes <= (uint64_t)INT64_MAX / in->partitions;
+  if (!sound) {
+    spx_detail("what the sender says of its partitions makes no sense: is libspx of the same version on all hosts?");
+    return MPI_ERR_OTHER;
+  }
   uint64_t theirs = sent(p), room = spx_capacity(p->user);
   plan_messages(p, in->partitions, in->bytes);
   p->settled = p->n;
@@ -333,8 +339,9 @@ static void release(spx_request *r)
 static uint32_t new_serial(void)
 {
   for (;;) {
-    uint32_t s = serial++ & SERIAL_MASK;
-    const part *p = serial <= SERIAL_MASK ? NULL : sends; /* none has been given out twice so far */
+    uint64_t n = serials++;
+    uint32_t s = (uint32_t)(n + spx_count_from(32, 3)) & SERIAL_MASK;
+    const part *p = n <= SERIAL_MASK ? NULL : sends; /* none has been given out twice so far */
     while (p && p->from->serial != s) p = p->next;
     if (!p) return s;
   }

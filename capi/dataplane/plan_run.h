@@ -51,9 +51,12 @@ struct spx_run {
   spx_transfer xfer[];
 };
 
-/* The next operation's tag on c: it tells its messages from those of other operations on the communicator. */
+/* The next operation's tag on c: it tells its messages from those of other operations on the communicator. Tags go round. */
 static inline int32_t spx_plan_tag(spx_comm *c) { return (int32_t)(c->coll_seq++ & (SPX_PLAN_LONG_TAG - 1)); }
 
+/* The number that those of a communicator begin at. */
+static inline uint32_t spx_plan_first(void) { return (uint32_t)spx_count_from(29, 5); }
+_Static_assert(SPX_PLAN_LONG_TAG == 1 << 29, "spx_plan_first");
 /* A run of p, ready to advance. */
 SPX_HIDDEN int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out);
 /* Goes on as far as possible: true at the end; else run->blocked is what has to complete first. */

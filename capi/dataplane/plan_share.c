@@ -198,19 +198,26 @@ static void note(spx_comm *c, uint32_t rank, uint32_t tag)
   spx_unlock();
 }
 
+/* An operation with this number + 1, one of this process's last: were others told of it when they were told of those up to `noted`?
+ * Numbers go round. */
+static bool is_noted(uint64_t noted, uint32_t number)
+{
+  return noted != SPX_SHARE_NONE && (((uint32_t)noted - number) & (SPX_PLAN_LONG_TAG - 1)) <= SPX_SHARE_INSIDE;
+}
+
 void spx_share_look_back(spx_comm *c)
 {
   spx_share *sh = c->share;
   if (!sh || !sh->behind) return;
   sh->behind = false;
-  uint32_t noted = sh->noted;
+  uint64_t noted = sh->noted;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   for (uint32_t i = 0; i < sh->n; i++)
     for (uint32_t k = 0; k < SPX_SHARE_OUTSIDE && i != sh->me; k++) {
       uint32_t number = load(&sh->lines[i].outside[k]);
-      if (SPX_LIKELY(number == 0 || !is_inside(&sh->lines[sh->me], number - 1) || !is_before(noted, number))) continue;
+      if (SPX_LIKELY(number == 0 || !is_inside(&sh->lines[sh->me], number - 1) || is_noted(noted, number))) continue;
       note(c, i, number - 1);
-      if (is_before(sh->noted, number)) sh->noted = number;
+      if (!is_noted(sh->noted, number)) sh->noted = number;
     }
 }
 

@@ -49,6 +49,7 @@ typedef enum {
 } spx_rec_kind;
 
 #define SPX_RTS_APART      (1ull << 63)
+#define SPX_MESSAGE_MOST   (1ull << 62) /* bytes: none is longer */
 #define SPX_REC_HEADER     32u
 #define SPX_REC_INLINE     32u /* payload that fits into the header's line */
 #define SPX_REC_BYTES(len) (((uint32_t)(len) + SPX_REC_HEADER + 63u) & ~63u)

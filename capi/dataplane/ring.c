@@ -3,7 +3,7 @@
  * A pair's channel (three lines) always exists. Its ring, in the sender's own part of the file, is opened for the first record
  * that does not fit into a line, or after a few records. One of the two is active; a SWITCH record moves the receiver to the
  * other. When all rings of a process are taken, one that is drained and was not used lately goes back to its channel.
- * Positions count bytes over the whole life of the pair, so that a tail is never ambiguous.
+ * Positions count bytes over the whole life of the pair, so that a tail is never ambiguous: the last 2^48 bytes are told apart.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -93,7 +93,8 @@ int spx_tx_init(uint32_t peer)
   tx->ring = -1;
   tx->file = f;
   tx->epoch = f->epoch;
-  tx->head = tx->tail = tx->sent = tx->matched = spx_position(tx->epoch);
+  tx->head = tx->tail = tx->sent = tx->matched = spx_position_first();
+  tx->seq = spx_first_record();
   spx_stat.connections++;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
   return MPI_SUCCESS;
@@ -102,7 +103,7 @@ int spx_tx_init(uint32_t peer)
 spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes)
 {
   if (SPX_UNLIKELY(tx->conn != NULL)) return spx_net_room(tx, bytes);
-  tx->tail = spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE);
+  tx->tail = spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE);
   uint64_t used = tx->head - tx->tail;
   uint32_t pad = tx->size - tx->pos;
   bool back = used + pad + bytes + SPX_LINE <= tx->size; /* is there room at the beginning? */
@@ -153,7 +154,7 @@ static int find_ring(spx_file *f)
   for (uint32_t k = 0; k < n; k++) {
     spx_ring *g = &f->rings[k];
     const spx_tx *tx = &spx_txs[g->peer];
-    if (g->state == RING_CLOSING && spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE) >= g->closed)
+    if (g->state == RING_CLOSING && spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE) >= g->closed)
       g->state = RING_FREE;
     if (g->state == RING_FREE) return (int)k;
   }
@@ -163,7 +164,8 @@ static int find_ring(spx_file *f)
     if (g->state != RING_ACTIVE) continue;
     bool used = g->seen != tx->head;
     g->seen = tx->head;
-    if (used || tx->pend || tx->stream || spx_tx_published(tx, &tx->chan->tail, __ATOMIC_ACQUIRE) != tx->head) continue;
+    if (used || tx->pend || tx->stream || spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE) != tx->head)
+      continue;
     if (!move_to(tx, tx->chan->data, CHAN_DATA)) continue;
     spx_bell_if_sleeping(tx->proc, g->peer); /* it has to see the SWITCH */
     tx->ring = -1;
@@ -237,7 +239,7 @@ static bool write_two(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, 
                       uint32_t a_len, const void *b, uint32_t b_len)
 {
   uint32_t bytes = SPX_REC_BYTES(a_len + b_len);
-  if (tx->ring < 0 && tx->seq >= SPX_RING_AFTER) spx_tx_open_ring(tx);
+  if (tx->ring < 0 && spx_tx_warm(tx)) spx_tx_open_ring(tx);
   spx_rec *rec = spx_tx_room(tx, bytes);
   if (!rec) return false;
   fill(tx, rec, ctx, tag, src, a_len + b_len);
@@ -274,7 +276,7 @@ static bool goes_whole(spx_tx *tx, spx_rec_kind kind, uint32_t len)
 static bool write_pieces(spx_tx *tx, spx_txitem *it)
 {
   do {
-    if (tx->ring < 0 && (it->len > CHAN_DATA - CHAN_DATA / 2 || tx->seq >= SPX_RING_AFTER)) spx_tx_open_ring(tx);
+    if (tx->ring < 0 && (it->len > CHAN_DATA - CHAN_DATA / 2 || spx_tx_warm(tx))) spx_tx_open_ring(tx);
     uint32_t left = it->len - (uint32_t)it->src, piece = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
     if (piece > left) piece = left;
     if (!write_record(tx, (spx_rec_kind)it->kind, it->ctx, (int32_t)(left - piece), 0, it->data + it->src, piece))
@@ -361,7 +363,7 @@ int spx_tx_drain(void)
     if (!tx->full || __atomic_load_n(&tx->chan->tail, __ATOMIC_RELAXED) != tx->full_tail) {
       moved += drain_one(tx);
       tx->full = tx->pend || tx->stream;
-      tx->full_tail = tx->tail;
+      tx->full_tail = spx_position_word(tx->epoch, tx->tail);
     }
     if ((tx->pend || tx->stream) && !tx->active) enlist(tx); /* as before: nobody has to be told */
   }
@@ -451,7 +453,8 @@ void spx_rx_init(uint32_t peer)
   rx->base = rx->chan->data;
   rx->size = CHAN_DATA;
   rx->epoch = (uint16_t)spx_proc_of(peer)->incarnation;
-  rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position(rx->epoch);
+  rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position_first();
+  rx->seq = spx_first_record();
 }
 
 void spx_rx_forget(uint32_t peer)
@@ -481,7 +484,7 @@ void spx_rx_owe(uint32_t peer)
 static void publish_tail(uint32_t peer, spx_rx *rx)
 {
   rx->published = rx->consumed;
-  __atomic_store_n(&rx->chan->tail, rx->consumed, __ATOMIC_RELEASE);
+  __atomic_store_n(&rx->chan->tail, spx_position_word(rx->epoch, rx->consumed), __ATOMIC_RELEASE);
   if (SPX_UNLIKELY(__atomic_load_n(&rx->proc->tx_blocked, __ATOMIC_RELAXED))) spx_ring_bell(peer);
 }
 
@@ -491,8 +494,7 @@ void spx_rx_settle(void)
     spx_rx *rx = owed;
     owed = rx->next_owed;
     rx->owed = 0;
-    if (rx->matched != rx->matched_published && !rx->conn)
-      __atomic_store_n(&rx->chan->matched, rx->matched_published = rx->matched, __ATOMIC_RELAXED);
+    if (rx->matched != rx->matched_published && !rx->conn) spx_rx_publish_matched(rx);
     if (rx->published != rx->consumed) publish_tail((uint32_t)(rx - spx_rxs), rx);
   }
 }

@@ -156,7 +156,11 @@ static int want_lock(struct spx_win_far *f, int rank, const ask *a)
   wish *x = malloc(sizeof *x), **last = &f->wishes;
   if (!x) return MPI_ERR_NO_MEM;
   *x = (wish){NULL, rank, a->tag, (spx_held)a->op};
-  while (*last) last = &(*last)->next;
+  for (; *last; last = &(*last)->next)
+    if ((*last)->rank == rank) { /* who waits for the lock cannot ask for it */
+      free(x);
+      return MPI_ERR_OTHER;
+    }
   *last = x;
   spx_rma_far_grant(f->w);
   return MPI_SUCCESS;
@@ -317,6 +321,13 @@ static int post(struct spx_win_far *f, int i)
                    &f->slot[i]);
 }
 
+/* Is the request from the process whose rank it says? Else nobody is to be answered. */
+static bool is_origin(const spx_win *w, const spx_request *r)
+{
+  if (r->error != MPI_SUCCESS) return true; /* it is not looked at */
+  return r->src >= 0 && r->src < w->size && w->targets[r->src].proc == r->peer;
+}
+
 static int serve(spx_poller *p)
 {
   struct spx_win_far *f = (struct spx_win_far *)((char *)p - offsetof(struct spx_win_far, poller));
@@ -324,6 +335,11 @@ static int serve(spx_poller *p)
   for (int i = 0; i < SLOTS; i++) {
     spx_request *r = f->slot[i];
     if (!r || !spx_is_done(r)) continue;
+    if (SPX_UNLIKELY(!is_origin(f->w, r))) {
+      spx_request_free(r);
+      if (post(f, i) != MPI_SUCCESS) f->slot[i] = NULL;
+      continue;
+    }
     n++; /* also for what has to wait: nobody rings when the latch is free, so this process must not go to sleep */
     if (r->error == MPI_SUCCESS && !handle(f, r->src, (ask *)(void *)f->buf[i], (uint64_t)r->bytes)) continue;
     spx_request_free(r);
@@ -339,6 +355,7 @@ int spx_rma_far_serve(spx_win *w)
   if (!f) return MPI_ERR_NO_MEM;
   w->far = f;
   f->w = w;
+  f->series = (int32_t)spx_count_from(31, 2); /* goes round, below and above 0: the low bits are used */
   int err = MPI_SUCCESS;
   for (int i = 0; i < SLOTS && err == MPI_SUCCESS; i++) {
     f->buf[i] = malloc(ASK_MOST);

@@ -38,10 +38,15 @@ static int serve(spx_poller *p)
   uint32_t asked = MAIL_ASKED;
   if (SPX_LIKELY(__atomic_load_n(&b->state, __ATOMIC_RELAXED) != MAIL_ASKED)) return 0;
   if (!__atomic_compare_exchange_n(&b->state, &asked, MAIL_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
-  uint32_t n = b->n < ROWS ? b->n : ROWS;
-  b->error = spx_rma_rows_bytes(w, b->row, n, sizeof b->data) < 0 ? MPI_ERR_RMA_RANGE : MPI_SUCCESS;
-  if (b->error == MPI_SUCCESS) spx_rma_rows_move(b->row, n, b->put, b->data);
-  uint32_t from = b->from;
+  uint32_t n = b->n, from = b->from;
+  spx_rma_row row[ROWS]; /* what was checked is what is done, whatever the origin writes meanwhile */
+  memcpy(row, b->row, sizeof row);
+  if (n > ROWS || spx_rma_rows_bytes(w, row, n, sizeof b->data) < 0)
+    b->error = MPI_ERR_RMA_RANGE;
+  else {
+    b->error = MPI_SUCCESS;
+    spx_rma_rows_move(row, n, b->put, b->data);
+  }
   __atomic_store_n(&b->state, MAIL_DONE, __ATOMIC_RELEASE);
   if (from < (uint32_t)w->size) spx_ring_bell(w->targets[from].proc);
   return 1;

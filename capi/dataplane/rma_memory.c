@@ -144,6 +144,7 @@ void spx_win_control_set(spx_win *w)
   w->cells = (spx_win_cell *)w->map;
   w->rows = w->map + (uint64_t)w->size * sizeof(spx_win_cell);
   w->boxes = w->boxed ? w->rows + (uint64_t)w->size * w->row_bytes : NULL;
+  if (SPX_UNLIKELY(spx_set.wrap)) w->cells[w->rank].tickets = (uint32_t)spx_count_from(32, 3);
 }
 
 /* ---- latches ------------------------------------------------------------------------------------------------- */

@@ -90,7 +90,9 @@ static void read_settings(void)
       .mcast_shelf = spx_setting_begin(SPX_SET_MCAST_SHELF, 256u << 20, UINT64_MAX),
       .mcast_fork = spx_setting_begin(SPX_SET_MCAST_FORK, 64u << 10, UINT64_MAX),
       .mcast_chain = spx_setting_begin(SPX_SET_MCAST_CHAIN, 32u << 10, UINT64_MAX),
+      .wrap = (uint32_t)spx_setting_begin(SPX_SET_WRAP, 0, 1),
   };
+  spx_first_generation = (uint32_t)spx_count_from(SPX_H_GEN_BITS, 2);
   if (spx_set.eager_max != EAGER) /* set, and the other one is not perhaps */
     spx_set.net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, spx_set.eager_max, NET_EAGER);
 }

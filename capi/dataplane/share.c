@@ -78,13 +78,34 @@ static void withdraw(const spx_comm *c, spx_berth *e)
   if (!is_first_world(c)) __atomic_compare_exchange_n(&e->ctx, &was, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+/* A slot that nobody has posted in is 0, which is a tick of the first one of each rank, after 2^32 ticks. It gets one that comes in another. */
+static void clear_first(spx_cell *cell, spx_slip *slip)
+{
+  cell->tick = 1;
+  slip->head = (uint64_t)1 << 32;
+}
+
+/* SPX_WRAP=1: what new memory at `place` holds is before the first tick. False: no memory. */
+static bool set_back(uint64_t place, const shape *s, uint32_t n)
+{
+  char *map = spx_file_allocate(place, s->bulk) == 0 ? spx_file_map(place, s->bulk) : NULL;
+  for (uint32_t i = 0; map && i < n; i++) {
+    ((spx_share_line *)(map + s->lines))[i].through = spx_share_first() - 1;
+    clear_first((spx_cell *)(map + s->cells) + i * s->depth, (spx_slip *)(map + s->slips) + i * s->slip_depth);
+  }
+  if (map) spx_file_unmap(map, s->bulk);
+  return map != NULL;
+}
+
 /* The place in the file of what the entry stands for; who comes first chooses it. */
-static uint64_t place_of(spx_berth *e, uint64_t bytes)
+static uint64_t place_of(spx_berth *e, const shape *s, uint32_t n)
 {
   uint64_t place = __atomic_load_n(&e->place, __ATOMIC_ACQUIRE);
   if (place) return place & ~(uint64_t)BROKEN;
-  uint64_t mine = spx_file_reserve(bytes);
-  if (__atomic_compare_exchange_n(&e->place, &place, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return mine;
+  uint64_t mine = spx_file_reserve(s->bytes);
+  if (SPX_UNLIKELY(spx_set.wrap) && !set_back(mine, s, n)) mine |= BROKEN;
+  if (__atomic_compare_exchange_n(&e->place, &place, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return mine & ~(uint64_t)BROKEN;
   return place & ~(uint64_t)BROKEN;
 }
 
@@ -113,7 +134,7 @@ int spx_share_attach(spx_comm *c)
   spx_share *sh = e ? calloc(1, sizeof *sh) : NULL;
   if (!sh) return no_memory(c);
   shape s = shape_of((uint32_t)c->size);
-  uint64_t place = place_of(e, s.bytes);
+  uint64_t place = place_of(e, &s, (uint32_t)c->size);
   if (__atomic_load_n(&e->place, __ATOMIC_ACQUIRE) & BROKEN) {
     free(sh);
     return no_memory(c);
@@ -134,7 +155,11 @@ int spx_share_attach(spx_comm *c)
   sh->me = (uint32_t)c->rank;
   sh->depth = s.depth;
   sh->slip_depth = s.slip_depth;
-  sh->next = 1;
+  sh->next = spx_share_first();
+  sh->noted = SPX_SHARE_NONE;
+  sh->through = sh->safe = sh->next - 1;
+  clear_first(spx_share_cell(sh, sh->me, 0), spx_share_slip(sh, sh->me, 0));
+  atomic_store_explicit(&sh->finished, sh->next - 1, memory_order_relaxed);
   c->share = sh;
   return MPI_SUCCESS;
 }

@@ -74,9 +74,10 @@ typedef struct spx_share {
   uint32_t through;          /* own line; `finished` may be further on */
   uint32_t safe;             /* all ranks are through with this tick */
   uint32_t seen_dead;
-  uint32_t noted; /* number + 1 of the last operation that others were told of to have begun by messages what is here */
-  bool behind;    /* operations have begun here since this was looked after */
-  int32_t error;  /* it can be used no more */
+  uint64_t
+      noted; /* number + 1 of the last operation that others were told of to have begun by messages what is here, or SPX_SHARE_NONE */
+  bool behind;        /* operations have begun here since this was looked after */
+  int32_t error;      /* it can be used no more */
   uint64_t allocated; /* bulk memory by pieces of 64 KiB */
   spx_into into;      /* how copies are stored there */
 } spx_share;
@@ -97,6 +98,11 @@ SPX_HIDDEN int spx_share_trouble(const spx_comm *c, spx_share *sh);
 SPX_HIDDEN int spx_share_allocate(spx_comm *c, spx_share *sh, uint32_t tick, uint64_t off, uint64_t bytes);
 /* Rings those members that sleep. */
 SPX_HIDDEN void spx_share_ring(const spx_comm *c, const spx_share *sh);
+
+#define SPX_SHARE_NONE UINT64_MAX
+
+/* The first tick of a communicator: all that a rank has to say of it is 0 before that, or what spx_share_attach puts there. */
+static inline uint32_t spx_share_first(void) { return (uint32_t)spx_count_from(32, 40) + 1; }
 
 static inline spx_cell *spx_share_cell(const spx_share *sh, uint32_t rank, uint32_t tick)
 {

@@ -69,6 +69,8 @@ static inline spx_obj *spx_get(spx_kind k, const void *handle)
 }
 /* A zeroed object with refs = 1 and a fresh handle, or NULL when 2^21 exist or memory is out. Thread-safe. */
 SPX_HIDDEN spx_obj *spx_new(spx_kind k);
+/* The generation of what is first in its slot. */
+SPX_HIDDEN extern uint32_t spx_first_generation;
 /* Is told of each new object, if it is not NULL (shim/check_left.c). It is set once, before MPI is used. */
 SPX_HIDDEN extern void (*spx_made_now)(spx_kind k, uint32_t index);
 /* Drops a reference. At 0 the kind's destructor runs and the slot is recycled with the next generation. */
@@ -169,7 +171,7 @@ typedef struct spx_comm {
   int32_t indegree, outdegree; /* with a virtual topology (SPX_C_TOPO): number of this process's neighbours */
   _Atomic uint32_t revoked;
   _Atomic uint32_t failed_seen; /* acknowledged failures: wildcard receives are allowed again (ULFM) */
-  uint32_t coll_seq;            /* number of collectives started: their tag */
+  uint32_t coll_seq;            /* number of collectives started: their tag (plan_run.h) */
   uint32_t traced;              /* blocking ones that were written down (shim/trace.c) */
   spx_counts_of counts;
   struct spx_comm *counted_next, **counted_prev; /* list of those that count (stat.c) */

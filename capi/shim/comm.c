@@ -7,6 +7,7 @@
 #include <time.h>
 #include "coll.h"
 #include "dp.h"
+#include "plan_run.h"
 #include "runtime.h"
 #include "share.h"
 #include "shim.h"
@@ -73,6 +74,7 @@ int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx
   c->rank = rank;
   c->size = size;
   c->remote_size = remote_size;
+  c->coll_seq = spx_plan_first();
   c->peer = peer;
   c->local = local;
   if (peer != local) {
@@ -115,7 +117,7 @@ static void empty(spx_comm *c)
   if (c->ctx) spx_comm_dropped(c->ctx);
   spx_share_leave(c);
   spx_coll_comm_free(c);
-  c->coll_seq = 0;
+  c->coll_seq = spx_plan_first();
   atomic_store(&c->failed_seen, 0);
 }
 

@@ -121,7 +121,9 @@ static bool is_ready(const spx_system *s, uint32_t iop) { return !spx_proc_left(
 static uint64_t under_way(uint32_t peer)
 {
   const spx_tx *tx = &spx_txs[peer];
-  return tx->slow & SPX_TX_NEW || !tx->chan ? 0 : tx->sent - spx_tx_published(tx, &tx->chan->matched, __ATOMIC_RELAXED);
+  return tx->slow & SPX_TX_NEW || !tx->chan
+             ? 0
+             : tx->sent - spx_tx_published(tx, &tx->chan->matched, tx->sent, __ATOMIC_RELAXED);
 }
 
 /* What an IOP holds: what it says of itself, if it is on this host, and what is under way to it from here. */

@@ -9,6 +9,7 @@
 package comm
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -67,10 +68,20 @@ func NewContexts(o Origin, proc uint32) *Contexts {
 	return x
 }
 
-// Take returns the first of n new contexts, which lie CtxStep apart.
+// Take returns the first of n new contexts, which lie CtxStep apart. A process has 2^36 of them, which last for days of nothing but creating
+// communicators.
 func (x *Contexts) Take(n int) uint64 {
-	return x.ctx(x.next.Add(uint64(n)) - uint64(n))
+	end := x.next.Add(uint64(n))
+	if end > 1<<counterBits {
+		panic(fmt.Sprintf("this process has made %d communicators, windows and files, and there are no numbers for more: start the job again", uint64(1)<<counterBits))
+	}
+	return x.ctx(end - uint64(n))
 }
+
+// BeginLate makes the numbers of collective creations, which go round, begin just before their end: for tests, in all processes alike.
+func BeginLate() { seqFrom = seqTags - 3 }
+
+var seqFrom uint32
 
 // TakeFor is Take for n communicators of one group each, which are sure to be made.
 func (x *Contexts) TakeFor(n int) uint64 {
@@ -189,6 +200,7 @@ type Comm struct {
 // New builds the communicator that a creation made.
 func New(m *Made) *Comm {
 	c := &Comm{Ctx: m.Ctx, Rank: m.Rank, First: m.First, local: NewTable(m.Local)}
+	c.seq.Store(seqFrom)
 	c.remote = c.local
 	if m.Remote != nil {
 		c.remote = NewTable(m.Remote)

@@ -46,6 +46,9 @@ func (a *agent) guest(who service.Peer) (int, error) {
 	if len(free) == 0 {
 		return 0, a.full(1)
 	}
+	if err := a.numbersLeft(1); err != nil {
+		return 0, err
+	}
 	slot := free[0]
 	member := shm.Member{World: who.ID.World, Rank: who.ID.Rank, Serial: a.serial, Job: who.ID.Job, Incarnation: who.ID.Incarnation}
 	if err := a.segment.AddProc(slot, member); err != nil {

@@ -96,6 +96,9 @@ func (a *agent) plan(s *spawning) error {
 	if len(slots) < total {
 		return a.full(total)
 	}
+	if err := a.numbersLeft(total); err != nil {
+		return err
+	}
 	for rank, slot := range slots {
 		m := &s.members[rank]
 		m.Proc, m.Serial, m.Life = slot, a.serial, max(a.segment.Incarnation(slot), a.lives[slot])+1
@@ -103,6 +106,17 @@ func (a *agent) plan(s *spawning) error {
 		a.serial++
 	}
 	return nil
+}
+
+// mostSerials is how many processes a job can have had: their numbers are part of the numbers of communicators (core/comm, counterBits).
+const mostSerials = 1<<26 - 1
+
+// numbersLeft says whether n more processes can get numbers that none has had.
+func (a *agent) numbersLeft(n int) error {
+	if uint64(a.serial)+uint64(n) <= mostSerials {
+		return nil
+	}
+	return fmt.Errorf("the job has had %d processes, those of other jobs that it was connected with among them, and can have %d: start it again", a.serial, mostSerials)
 }
 
 // load is how many processes every host has. A rank of another host counts from the beginning: it may be asking already when word of its start arrives here.

@@ -104,6 +104,9 @@ func read(t *testing.T, path string) program {
 			p.limit = time.Duration(s) * time.Second
 		}
 	}
+	if os.Getenv("SPX_RECORDS") != "" { // make fuzz-records
+		p.limit = 48 * time.Hour
+	}
 	if !said {
 		t.Fatalf("%s: no comment '// sources: ...' says which files it tests", path)
 	}
@@ -177,5 +180,8 @@ func (p program) run(t *testing.T, set string, made *objects) {
 			why = fmt.Sprintf("no end after %v", p.limit)
 		}
 		t.Errorf("%s\n%s--- again: go test ./tests/csan -count=1 -run '%s'", why, o.Text(), t.Name())
+	}
+	if os.Getenv("SPX_RECORDS") != "" {
+		t.Log(o.Text())
 	}
 }

@@ -2,7 +2,8 @@
  * are nearly right, among ones that are right; lengths, kinds, bytes and bits changed; records left out, doubled, cut off; portions on a further stream; greetings. Each case is a process of its own
  * with messages under way, which a seed decides. Nothing may follow but the end of that connection, or messages as the records say: another process's message still comes, and is answered.
  *
- *   net_fuzz [FIRST [N]]   one case, or N, with the seeds from FIRST on */
+ *   net_fuzz [FIRST [N [STEPS]]]   one case, or N, with the seeds from FIRST on; of so many steps each, over as many connections as it takes
+ *   SPX_RECORDS=R net_fuzz         as many such cases as R records take (make fuzz-records) */
 // sources: @job
 // sanitize: address,undefined
 // timeout: 300
@@ -24,7 +25,13 @@ enum {
   IDS = 64
 };
 /* What there is beside one connection. */
-enum { PLAIN, RELAYS, FURTHER, SCENES };
+enum {
+  PLAIN,
+  RELAYS,
+  FURTHER,
+  HOSTS /* AWAY shares memory with this process, the others are on other hosts */,
+  SCENES
+};
 
 static uint64_t dice;
 static uint32_t below(uint32_t n) { return rnd(&dice) % n; }
@@ -34,11 +41,16 @@ static bool
     tame; /* the layer of records has hardly anything to say against what is said: the connection goes on for longer */
 static int scene, ends[PROCS], further = -1; /* the played ends */
 static spx_comm *world, *apart;              /* apart: of GOOD and this process */
+static uint32_t steps = STEPS;
+static uint32_t seq, away_seq, away_position; /* of the next record, and of AWAY's stream */
+static uint32_t position_first(void) { return (uint32_t)spx_count_from(32, 5000); }
+static _Atomic uint64_t *said; /* records, by all cases */
 
 /* ---- the process under test --------------------------------------------------------------------------------------- */
 
 enum { MESSAGES = 10 };
 static spx_request *requests[2 * MESSAGES];
+static void *rooms[2 * MESSAGES];
 static int n_requests;
 
 static spx_type *some_type(void)
@@ -62,7 +74,7 @@ static spx_rankset *others(void)
   s->procs = malloc(PROCS * sizeof *s->procs);
   s->ctx = world->ctx;
   for (uint32_t k = 1; k < PROCS; k++)
-    if (k != AWAY || scene == RELAYS) s->procs[s->n++] = k;
+    if (k != AWAY || scene == RELAYS || scene == HOSTS) s->procs[s->n++] = k;
   return s;
 }
 
@@ -73,7 +85,8 @@ static void post(void)
   int64_t count = sizes[below(7)] / t->size;
   int from = once_in(4) ? MPI_ANY_SOURCE : BAD, tag = once_in(6) ? MPI_ANY_TAG : (int)below(4);
   void *buf = room_for(t, count);
-  spx_request **r = &requests[n_requests++];
+  spx_request **r = &requests[n_requests];
+  rooms[n_requests++] = buf;
   if (once_in(5)) {
     spx_mcast_args a = {buf, count, t, others(), tag < 0 ? 0 : tag, world, once_in(2)};
     CHECK(spx_mcast_init(&a, SPX_RF_ACTIVE, r) == MPI_SUCCESS && spx_start(*r) == MPI_SUCCESS);
@@ -82,6 +95,21 @@ static void post(void)
   else
     CHECK(spx_isend(buf, count, t, BAD, tag < 0 ? 0 : tag, world, SPX_CTX_P2P, once_in(3) ? SPX_M_SYNC : SPX_M_STANDARD,
                     0, r) == 0);
+}
+
+/* What is over makes room for more. */
+static void sweep(void)
+{
+  int n = 0;
+  for (int i = 0; i < n_requests; i++)
+    if (spx_is_done(requests[i])) {
+      spx_request_free(requests[i]);
+      free(rooms[i]);
+    } else {
+      requests[n] = requests[i];
+      rooms[n++] = rooms[i];
+    }
+  n_requests = n;
 }
 
 static void spx_routes_of_scene(void)
@@ -110,7 +138,9 @@ static void begin(void)
     m.procs[i].pid = (uint32_t)getpid();
     __atomic_store_n(&m.procs[i].agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
     m.procs[i].owner_state = i == 0 ? m.procs[i].owner_state : SPX_OWNER_INIT;
+    if (scene == HOSTS) m.procs[i].host = i == BAD ? 1 : i == GOOD ? 2 : 0;
   }
+  if (scene == HOSTS) m.seg->flags = SPX_SEG_HOSTS;
   spx_basic_init();
   job_bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   CHECK(spx_dp_attach(m.fd, 0) == 0);
@@ -119,6 +149,8 @@ static void begin(void)
   spx_world = world = job_comm(8, NULL, PROCS, 0);
   apart = job_comm(1ull << 40, both, 2, 0);
   for (uint32_t k = 0; k < PROCS; k++) spx_txs[k].life = 1;
+  seq = away_seq = spx_first_record();
+  away_position = position_first();
   if (scene == RELAYS) spx_routes_of_scene();
   ends[BAD] = connect_with(BAD);
   ends[GOOD] = connect_with(GOOD);
@@ -137,9 +169,11 @@ typedef struct {
   uint32_t n, at;
 } text;
 static text to_say, beside; /* over the connection, and over the further stream */
-static uint32_t seq, away_seq, away_position;
-static spx_rec_id heard[IDS]; /* of messages and receives that the process has told of */
-static uint32_t n_heard;
+typedef struct {
+  spx_rec_id id[IDS];
+  uint32_t n;
+} names;
+static names sends, receives; /* that the process has told of */
 
 static void put(text *t, const void *bytes, uint32_t n)
 {
@@ -153,17 +187,22 @@ static void put_noise(text *t, uint32_t n)
   for (uint32_t i = 0; i < n && t->n < ROOM; i++) t->bytes[t->n++] = (uint8_t)rnd(&dice);
 }
 
-static spx_rec_id some_id(void)
+/* Something is to be wrong, once in n times, and seldom where little is. */
+static bool wrong_in(uint32_t n) { return once_in(tame ? 100 * n : n); }
+
+/* Of what the process has told, or any. */
+static spx_rec_id some_id(const names *of)
 {
   spx_rec_id id = {below(6), 1 + below(3), once_in(3) ? (int32_t)rnd(&dice) : 0};
-  if (n_heard && !once_in(5)) id = heard[below(n_heard)], id.error = 0;
+  if (tame && !wrong_in(1)) id = (spx_rec_id){1 << 20, 1, 0}; /* of what is over */
+  if (of->n && !wrong_in(5)) id = of->id[below(of->n)];
   return id;
 }
 
 static uint64_t some_length(void)
 {
   static const uint64_t lengths[] = {0, 1, 64, 5000, 120000, 1 << 20, 1ull << 33, UINT64_MAX, SPX_RTS_APART | 5000};
-  return once_in(2) ? lengths[below(9)] : below(130000);
+  return once_in(2) ? lengths[below(wrong_in(1) ? 9 : 7)] : below(130000);
 }
 
 /* The parts of a record that its kind gives a meaning. */
@@ -198,6 +237,7 @@ static uint32_t record(uint8_t *to, spx_rec_kind kind, const part *p, uint32_t n
                    .seq = number,
                    .len = p->n};
   memcpy(rec->data, p->data, p->n);
+  ++*said;
   return rec->valid;
 }
 
@@ -210,26 +250,34 @@ static void add_mcast(part *p)
   spx_mcast_head h = {.ctx = world->ctx + SPX_CTX_P2P,
                       .tag = (int32_t)below(4),
                       .src = (int32_t)below(PROCS),
-                      .master = once_in(2) ? SPX_MCAST_DIRECT : below(PROCS + 1),
-                      .number = once_in(4) ? rnd(&dice) : number++,
+                      .master = once_in(2)    ? SPX_MCAST_DIRECT
+                                : wrong_in(1) ? below(PROCS + 1)
+                                              : GOOD,
+                      .number = wrong_in(4) ? rnd(&dice) : spx_mcast_after(spx_mcast_first() + number++),
                       .epoch = 1,
                       .flags = (uint16_t)(once_in(2) ? 0 : below(64))};
   if (!once_in(200)) h.flags &= (uint16_t)~SPX_MCAST_THERE; /* all that follows waits for another channel */
   spx_mcast_item items[3];
   uint32_t n = below(3);
   for (uint32_t i = 0; i < n; i++)
-    items[i] = (spx_mcast_item){.first = 1 + i, .number = 1, .count = (uint16_t)(once_in(5) ? below(5) : 1)};
-  if (n && once_in(3)) items[0].stride = (uint16_t)below(3);
-  h.set = once_in(10) ? rnd(&dice) : n * (uint32_t)sizeof *items;
+    items[i] = (spx_mcast_item){.first = 1 + i, .number = 1, .count = (uint16_t)(wrong_in(5) ? below(5) : 1)};
+  if (tame && n) n = 1, items[0].first = AWAY;
+  if (n && wrong_in(3)) items[0].stride = (uint16_t)below(3);
+  h.set = wrong_in(10) ? rnd(&dice) : n * (uint32_t)sizeof *items;
+  if (h.flags & SPX_MCAST_ALONG && !wrong_in(4)) h.flags |= SPX_MCAST_ANNOUNCED;
   add(p, &h, sizeof h);
   add(p, items, n * sizeof *items);
-  spx_rec_id id = some_id();
+  spx_rec_id id = some_id(&sends);
+  uint64_t behind = (spx_segment->total_bytes + 4095) / 4096 * 4096;
   spx_mcast_rts where = {.rts = {.index = id.index, .gen = id.gen, .bytes = some_length()},
-                         .shelf = once_in(2) ? 0 : rnd(&dice),
-                         .room = some_length(),
-                         .at = some_length(),
-                         .keeper = once_in(2) ? SPX_NO_PEER : below(PROCS + 1),
-                         .source = below(PROCS + 1)};
+                         .shelf = once_in(2)   ? 0
+                                  : once_in(2) ? rnd(&dice)
+                                               : behind + below(16) * 4096,
+                         .room = once_in(2) ? some_length() : below(64) * 4096,
+                         .at = once_in(2) ? some_length() : below(100) * 64,
+                         .keeper = wrong_in(1) ? below(PROCS + 1) : SPX_NO_PEER,
+                         .source = wrong_in(3) ? below(PROCS + 1) : GOOD};
+  if (once_in(4)) where.rts.addr = rnd(&dice), where.rts.type = once_in(2) ? rnd(&dice) : 0;
   if (h.flags & SPX_MCAST_ANNOUNCED)
     add(p, &where, sizeof where);
   else
@@ -240,12 +288,14 @@ static void add_via(part *p, int depth)
 {
   static _Alignas(64) uint8_t nested[2 * sizeof(part)];
   uint32_t src = once_in(4) ? below(PROCS + 1) : AWAY, dst = once_in(3) ? below(PROCS + 1) : 0, n = 0;
-  uint32_t flags = once_in(3) ? below(16) : 0, position = once_in(6) ? rnd(&dice) : away_position;
+  uint32_t flags = once_in(3) ? below(wrong_in(1) ? 16 : 8) : 0, position = once_in(6) ? rnd(&dice) : away_position;
+  if (!wrong_in(3)) dst = dst < PROCS ? dst : 0, src = src < PROCS ? src : AWAY;
   bool own = src == AWAY && dst == 0 && flags == 0 && position == away_position;
   part inner = of_kind((spx_rec_kind)(SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1)), depth + 1);
-  if (inner.n < 12000) n = record(nested, SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1), &inner, away_seq);
+  if (inner.n < 12000 && !(flags & 1 /* an acknowledgement */ && !wrong_in(2)))
+    n = record(nested, SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1), &inner, away_seq);
   if (own) away_position += n, away_seq += n > 0;
-  p->tag = (int32_t)(dst | below(4) << 24 | flags << 26);
+  p->tag = (int32_t)(dst | below(wrong_in(2) ? 4 : 3) << 24 | flags << 26);
   p->src = (int32_t)src;
   p->ctx = position | 1ull << 32 | 1ull << 48;
   if (once_in(20)) p->ctx ^= 1ull << (32 + below(32));
@@ -256,7 +306,8 @@ static part of_kind(spx_rec_kind kind, int depth)
 {
   part p = {
       .ctx = world->ctx + (once_in(10) ? below(SPX_CTX_STEP) : SPX_CTX_P2P), .tag = (int32_t)below(4), .src = BAD};
-  spx_rec_id id = some_id(), other = some_id();
+  bool of_receive = kind == SPX_REC_DATA || kind == SPX_REC_LONG || kind == SPX_REC_SPOILT;
+  spx_rec_id id = some_id(of_receive ? &receives : &sends), other = {below(6), 1 + below(3), 0};
   switch (kind) {
   case SPX_REC_EAGER: fill(&p, below(3000)); break;
   case SPX_REC_EAGER_SYNC:
@@ -266,6 +317,8 @@ static part of_kind(spx_rec_kind kind, int depth)
   case SPX_REC_RTS: {
     spx_rec_rts rts = {.index = id.index, .gen = id.gen, .bytes = some_length()};
     if (once_in(8)) rts.addr = rnd(&dice), rts.type = once_in(2) ? rnd(&dice) : 0;
+    if (!wrong_in(2)) rts.bytes &= ~SPX_RTS_APART;
+    if (once_in(4)) rts.bytes |= SPX_RTS_APART;
     add(&p, &rts, sizeof rts);
     break;
   }
@@ -289,13 +342,13 @@ static part of_kind(spx_rec_kind kind, int depth)
     break;
   }
   case SPX_REC_CTRL:
-    p.tag = once_in(2) ? 0 : once_in(2) ? (int32_t)below(4000) : (int32_t)rnd(&dice) - (int32_t)below(4000);
-    if (once_in(6)) p.tag = -(int32_t)below(3000);
+    p.tag = !wrong_in(2) ? 0 : once_in(2) ? (int32_t)below(4000) : (int32_t)rnd(&dice) - (int32_t)below(4000);
+    if (wrong_in(6)) p.tag = -(int32_t)below(3000);
     fill(&p, below(3000));
     break;
   case SPX_REC_MCAST:
     add_mcast(&p);
-    p.tag = once_in(6) ? (int32_t)rnd(&dice) : once_in(6) ? (int32_t)below(3000) : 0;
+    p.tag = wrong_in(6) ? (int32_t)rnd(&dice) : wrong_in(6) ? (int32_t)below(3000) : 0;
     break;
   case SPX_REC_MCAST_ASK: {
     spx_rec_ask ask = {below(PROCS + 1), id.index, id.gen, other.index, other.gen, 0, some_length()};
@@ -315,7 +368,12 @@ static part of_kind(spx_rec_kind kind, int depth)
   case SPX_REC_MCAST_ACK:
   case SPX_REC_CREDIT: {
     uint64_t matched = once_in(3) ? some_length() : below(10000);
+    if (kind == SPX_REC_CREDIT && !once_in(tame ? 50 : 4)) { /* all, as a rule */
+      const spx_tx *tx = &spx_txs[BAD];
+      matched = spx_position_word(1, once_in(2) || tx->slow & SPX_TX_NEW ? tx->sent : tx->matched);
+    }
     p.src = (int32_t)below(2);
+    if (kind == SPX_REC_MCAST_ACK) p.tag = wrong_in(3) ? (int32_t)below(100) : (int32_t)spx_mcast_first();
     add(&p, &matched, sizeof matched);
     break;
   }
@@ -323,7 +381,19 @@ static part of_kind(spx_rec_kind kind, int depth)
     if (depth < 3) add_via(&p, depth);
     break;
   case SPX_REC_CLOSE: p.tag = (int32_t)below(2); break;
-  default: add(&p, &id, sizeof id); break;
+  case SPX_REC_PROMPT:
+    p.tag = (int32_t)below(2);
+    if (wrong_in(3)) add(&p, &id, sizeof id);
+    break;
+  case SPX_REC_CHECK: fill(&p, wrong_in(3) ? below(200) : sizeof(spx_diag_check)); break;
+  case SPX_REC_CANCELLED:
+    id.error = wrong_in(2) ? 0 : 1;
+    add(&p, &id, sizeof id);
+    break;
+  default:
+    if (!wrong_in(3)) id.error = 0;
+    add(&p, &id, sizeof id);
+    break;
   }
   return p;
 }
@@ -334,6 +404,7 @@ static void say_record(bool spoil)
   static _Alignas(64) uint8_t bytes[2 * sizeof(part)];
   spx_rec_kind kind = (spx_rec_kind)(SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1));
   if (kind == SPX_REC_CLOSE && !once_in(8)) kind = SPX_REC_EAGER;
+  if (kind == SPX_REC_CREDIT && !spx_txs[BAD].conn && !wrong_in(2)) kind = SPX_REC_EAGER; /* nothing was sent to it */
   part p = of_kind(kind, 0);
   uint32_t n = record(bytes, kind, &p, seq++);
   spx_rec *rec = (spx_rec *)bytes;
@@ -384,7 +455,7 @@ static void say_portion(void)
 {
   static bool first = true;
   uint64_t seal = once_in(tame ? 200 : 20) ? rnd(&dice) : 1 + below(2);
-  spx_rec_id id = some_id();
+  spx_rec_id id = some_id(&receives);
   struct {
     uint32_t magic, n, index, gen;
     uint64_t at, none;
@@ -410,6 +481,11 @@ static void write_some(int fd, text *t)
   if (t->at == t->n) t->at = t->n = 0;
 }
 
+static void note(names *of, uint32_t index, uint32_t gen)
+{
+  of->id[of->n < IDS ? of->n++ : below(IDS)] = (spx_rec_id){index, gen, 0};
+}
+
 /* What the process says of messages and receives is remembered. */
 static void listen_to(uint8_t *got, ssize_t n)
 {
@@ -418,10 +494,8 @@ static void listen_to(uint8_t *got, ssize_t n)
     spx_rec_cts cts;
     memcpy(&cts, rec->data, sizeof cts);
     if (rec->epoch != 1 || rec->valid % SPX_LINE) continue;
-    if (rec->kind == SPX_REC_RTS || rec->kind == SPX_REC_EAGER_SYNC)
-      heard[n_heard++ % IDS] = (spx_rec_id){cts.index, cts.gen, 0};
-    if (rec->kind == SPX_REC_CTS) heard[n_heard++ % IDS] = (spx_rec_id){cts.rx_index, cts.rx_gen, 0};
-    if (n_heard > IDS) n_heard = IDS;
+    if (rec->kind == SPX_REC_RTS || rec->kind == SPX_REC_EAGER_SYNC) note(&sends, cts.index, cts.gen);
+    if (rec->kind == SPX_REC_CTS) note(&receives, cts.rx_index, cts.rx_gen);
   }
 }
 
@@ -435,7 +509,7 @@ static void hear(void)
 /* A greeting: of what follows, so many bytes have come before. */
 static void greet(uint8_t greeting[16], uint32_t again)
 {
-  uint32_t position = 0 - again;
+  uint32_t position = position_first() - again;
   memcpy(greeting, "spx>", 4);
   memcpy(greeting + 4, &position, sizeof position);
 }
@@ -455,7 +529,7 @@ static void still_talks(void)
     greet(before, again);
     CHECK(send(ends[GOOD], before, 16 + again, MSG_NOSIGNAL) == (ssize_t)(16 + again));
   }
-  n = record(bytes, SPX_REC_EAGER, &p, 0);
+  n = record(bytes, SPX_REC_EAGER, &p, spx_first_record());
   CHECK(spx_irecv(&asked, sizeof asked, job_bytes, 1, 77, apart, SPX_CTX_P2P, 0, &r) == 0);
   CHECK(send(ends[GOOD], bytes, n, MSG_NOSIGNAL) == (ssize_t)n);
   for (int i = 0; i < 10000 && !spx_is_done(r); i++) spx_progress();
@@ -474,9 +548,22 @@ static void still_talks(void)
   CHECK(!"the answer has been written");
 }
 
+/* The connection has ended because of what was said over it: another one, which goes on with the record that was to come. */
+static void connect_again(void)
+{
+  spx_conn *c = spx_net.conns[BAD];
+  close(ends[BAD]);
+  c->in_at = c->in_end = 0;
+  c->long_in = (spx_long_in){.left = 0};
+  to_say.at = to_say.n = 0;
+  seq = spx_rxs[BAD].seq;
+  ends[BAD] = connect_with(BAD);
+  spx_progress();
+}
+
 static void one(uint64_t seed)
 {
-  alarm(20); /* whatever hangs ends */
+  alarm(20 + steps / 1000); /* whatever hangs ends */
   dice = seed * 0x9e3779b97f4a7c15ull + 1;
   for (int i = 0; i < 4; i++) rnd(&dice);
   scene = (int)below(SCENES);
@@ -484,6 +571,7 @@ static void one(uint64_t seed)
   if (once_in(3)) setenv("SPX_EAGER_MAX", "1000", 1);
   if (once_in(2)) setenv("SPX_DIRECT_MIN", "100", 1);
   if (scene == FURTHER) setenv("SPX_STREAMS", "2", 1);
+  if (once_in(4)) setenv("SPX_WRAP", "1", 1);
   to_say.bytes = malloc(ROOM);
   beside.bytes = malloc(ROOM);
   begin();
@@ -498,11 +586,20 @@ static void one(uint64_t seed)
     put(&to_say, before, again);
   }
   tame = !once_in(3);
-  for (int i = 0; i < STEPS && spx_stat.net_refused == 0; i++) {
+  uint64_t refused = 0;
+  for (uint32_t i = 0; i < steps; i++) {
+    bool over = spx_stat.net_refused != refused || (steps > STEPS && spx_net.conns[BAD]->fd < 0);
+    if (over && (steps == STEPS || scene == RELAYS || scene == FURTHER)) break;
+    if (over) {
+      connect_again();
+      refused = spx_stat.net_refused;
+      tame = !once_in(3);
+    }
+    if (n_requests == 2 * MESSAGES && steps > STEPS) sweep();
     if (n_requests < 2 * MESSAGES && once_in(4)) post();
     if (n_requests && once_in(60)) spx_cancel(requests[below((uint32_t)n_requests)]);
     if (!once_in(3)) say_record(!tame && once_in(25));
-    if (once_in(3)) say_other_payload();
+    if (wrong_in(3)) say_other_payload();
     if (scene == FURTHER && once_in(6)) say_portion();
     write_some(ends[BAD], &to_say);
     write_some(further, &beside);
@@ -530,16 +627,22 @@ int main(int argc, char **argv)
 {
   uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
   uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : argc > 1 ? 1 : (uint64_t)full_or_fifth(CASES);
+  if (argc > 3) steps = (uint32_t)strtoul(argv[3], NULL, 0);
+  const char *many = getenv("SPX_RECORDS");
+  uint64_t records = many ? strtoull(many, NULL, 0) : UINT64_MAX;
+  if (many) n = UINT64_MAX / 2, steps = 20000, first = now_ns(); /* others than the last time */
   int wrong = 0;
-  for (uint64_t seed = first; seed < first + n && wrong < 5; seed++) {
+  said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  for (uint64_t seed = first; seed < first + n && wrong < 5 && *said < records; seed++) {
     pid_t pid = fork();
     int status;
     if (pid == 0) one(seed);
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
     if (status == 0) continue;
     wrong++;
-    fprintf(stderr, "the case with seed %llu ended with %#x: net_fuzz %llu\n", (unsigned long long)seed, status,
-            (unsigned long long)seed);
+    fprintf(stderr, "the case with seed %llu ended with %#x: net_fuzz %llu 1 %u\n", (unsigned long long)seed, status,
+            (unsigned long long)seed, steps);
   }
+  if (argc > 1 || many) printf("%llu records\n", (unsigned long long)*said);
   return wrong != 0;
 }
