@@ -34,7 +34,7 @@ enum {
 };
 
 static uint64_t dice;
-static uint32_t below(uint32_t n) { return rnd(&dice) % n; }
+static uint32_t below(uint32_t n) { return n ? rnd(&dice) % n : 0; } /* numbers that go round come by 0 */
 static bool once_in(uint32_t n) { return below(n) == 0; }
 
 static bool
