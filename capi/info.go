@@ -231,15 +231,15 @@ func setCommand(in *info.Info, args []string) {
 		return
 	}
 	in.Merge(info.New("command", args[0]))
-	argv := ""
-	for _, a := range args[1:] {
-		if argv != "" {
-			argv += " "
+	argv := make([]byte, 0, info.MaxValue)
+	for i, a := range args[1:] {
+		if i > 0 {
+			argv = append(argv, ' ')
 		}
-		argv += a
+		if argv = append(argv, a[:min(len(a), info.MaxValue)]...); len(argv) >= info.MaxValue { // command lines may have megabytes
+			argv = argv[:info.MaxValue-1]
+			break
+		}
 	}
-	if len(argv) >= info.MaxValue {
-		argv = argv[:info.MaxValue-1]
-	}
-	in.Merge(info.New("argv", argv))
+	in.Merge(info.New("argv", string(argv)))
 }

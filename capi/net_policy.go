@@ -61,7 +61,11 @@ func startPolicy() {
 		}
 		C.spx_mcast_switches(&of[0], C.uint32_t(len(of)))
 	}
-	most := C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, C.uint64_t(descriptorsForConnections()), 1<<24)
+	procs, most := uint64(C.spx_segment.nprocs), connectionsMax()
+	if procs > most && most == descriptorsForConnections() {
+		raiseDescriptors(procs)
+		most = connectionsMax()
+	}
 	C.spx_net_policy(C.bool(p.all || p.relays), C.bool(p.relays), C.uint32_t(p.cache), C.uint32_t(most))
 	reroute()
 }
@@ -101,6 +105,26 @@ func descriptorsForConnections() uint64 {
 		most /= descriptorsOfSealed
 	}
 	return max(8, most)
+}
+
+// connectionsMax is the most connections that this process may have: the setting, or what its descriptors allow.
+func connectionsMax() uint64 {
+	return uint64(C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, C.uint64_t(descriptorsForConnections()), 1<<24))
+}
+
+// raiseDescriptors raises this process's soft limit as far as connections with all processes of the job take: the only case in
+// which the library changes a limit of the program's.
+func raiseDescriptors(procs uint64) {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return
+	}
+	need := procs
+	if netState.id.TLS {
+		need *= descriptorsOfSealed
+	}
+	l.Cur = max(l.Cur, min(l.Max, (need+16)*4/3+4))
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &l) //nolint:errcheck // then idle connections are closed for others
 }
 
 func (p *policy) parse(text string) error {

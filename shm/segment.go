@@ -139,8 +139,8 @@ func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 }
 
 func mapSegment(file *os.File, g geometry) (*Segment, error) {
-	if err := file.Truncate(int64(g.total)); err != nil {
-		return nil, fmt.Errorf("shm: size %d: %w", g.total, err)
+	if err := stretch(file, int64(g.total)); err != nil {
+		return nil, err
 	}
 	if err := keepSize(file); err != nil {
 		return nil, fmt.Errorf("shm: F_ADD_SEALS: %w", err)
@@ -156,6 +156,37 @@ func mapSegment(file *os.File, g geometry) (*Segment, error) {
 	}
 	return &Segment{file: file, mem: mem, geo: g}, nil
 }
+
+// windowRoom is the size of the file: windows lie behind the rings, at places that are not used twice. It has all of it from the beginning, since growing
+// counts against each process's limit on the size of files.
+const windowRoom = 1 << 62
+
+// stretch gives the sparse file its size: windowRoom, or at least total bytes where this process's limit on the size of files (ulimit -f) lets it have no more.
+func stretch(file *os.File, total int64) error {
+	size := int64(windowRoom)
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(rlimitFsize, &l); err == nil && l.Cur != rlimInfinity {
+		if l.Max != rlimInfinity {
+			size = int64(min(l.Max, windowRoom))
+		}
+		if size < total { // the kernel would send SIGXFSZ
+			return fmt.Errorf("shm: the limit on the size of files (ulimit -f) is %d KiB; the job's memory file counts as one and needs %d KiB, most of which is never used", l.Max>>10, total>>10)
+		}
+		raised := syscall.Rlimit{Cur: l.Max, Max: l.Max}
+		if err := syscall.Setrlimit(rlimitFsize, &raised); err == nil {
+			defer syscall.Setrlimit(rlimitFsize, &l)
+		}
+	}
+	if err := file.Truncate(size); err != nil {
+		return fmt.Errorf("shm: size %d: %w", size, err)
+	}
+	return nil
+}
+
+const (
+	rlimitFsize  = 1 // RLIMIT_FSIZE of Linux
+	rlimInfinity = ^uint64(0)
+)
 
 // Open is the view of an agent on a memory file that another process has made with Create.
 func Open(file *os.File) (*Segment, error) {

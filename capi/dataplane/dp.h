@@ -94,13 +94,15 @@ typedef struct spx_file {
   struct spx_file *next;
   char *base;
   int fd;
-  uint32_t me;    /* this process's number there */
-  uint16_t epoch; /* low bits of that number's incarnation */
-  uint64_t bytes, job;
+  uint32_t me;         /* this process's number there */
+  uint16_t epoch;      /* low bits of that number's incarnation */
+  uint64_t bytes, job; /* bytes: what is mapped at base, all before the rings */
+  char *row;           /* this process's rings there; NULL: not mapped yet */
   spx_ring rings[SPX_RINGS_PER_PROC];
   uint32_t hand, backoff;
 } spx_file;
 SPX_HIDDEN extern spx_file spx_own; /* head of the list of all */
+SPX_HIDDEN void spx_seg_unmap(spx_file *f);
 
 static inline spx_seg *spx_head(const spx_file *f) { return (spx_seg *)f->base; }
 static inline spx_proc *spx_file_proc(const spx_file *f, uint32_t i)

@@ -6,8 +6,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include "dp.h"
 #include "rma.h"
 
@@ -15,19 +16,6 @@
 #define MOST         (UINT64_C(1) << 46)
 #define PAGE         4096u
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
-
-/* Bytes of memory that the host can give without ending a process for it. Allocating does not fail before that. */
-static uint64_t available(void)
-{
-  unsigned long long kb = 0;
-  char line[128];
-  FILE *f = fopen("/proc/meminfo", "re");
-  if (!f) return UINT64_MAX;
-  while (fgets(line, sizeof line, f))
-    if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1) break;
-  fclose(f);
-  return kb ? kb << 10 : UINT64_MAX;
-}
 
 uint64_t spx_file_reserve(uint64_t bytes)
 {
@@ -38,6 +26,13 @@ uint64_t spx_file_reserve(uint64_t bytes)
 int spx_file_allocate(uint64_t offset, uint64_t bytes)
 {
   int rc;
+  struct stat st;
+  struct rlimit l;
+  /* Beyond the limit on the size of files the kernel sends SIGXFSZ. The file has all its size from the beginning, where the agent
+   * may give it that. */
+  if (fstat(spx_map.fd, &st) == 0 && offset + bytes > (uint64_t)st.st_size && getrlimit(RLIMIT_FSIZE, &l) == 0 &&
+      offset + bytes > l.rlim_cur)
+    return ENOMEM;
   do rc = fallocate(spx_map.fd, 0, (off_t)offset, (off_t)bytes);
   while (rc != 0 && errno == EINTR);
   return rc == 0 ? 0 : errno;
@@ -47,7 +42,7 @@ int spx_file_take(uint64_t bytes, uint64_t *offset)
 {
   *offset = 0;
   if (bytes == 0) return 0;
-  if (bytes > SMALL && (bytes > MOST || bytes > available())) return ENOMEM;
+  if (bytes > SMALL && (bytes > MOST || bytes > spx_memory_available())) return ENOMEM;
   bytes = ROUND(bytes, PAGE);
   *offset = spx_file_reserve(bytes);
   int err = spx_file_allocate(*offset, bytes);

@@ -1,13 +1,15 @@
 /* handles.c - tables of objects: from a handle to its object and back.
  *
- * Every kind has one reserved array of 2^21 slots. Its memory is only address space until a slot is used, so a lookup is an
- * index and one compare. A free slot has handle 0; a slot used again gets the next generation, so that an old handle is
+ * Every kind has one array, which grows in place up to 2^21 slots: it lies where nothing else is mapped, with as much free
+ * address space behind it. Reserving all of that would take 4 GB, which limits on address space (ulimit -v) count. A lookup is
+ * an index below the present size, and one compare. A free slot has handle 0; a slot used again gets the next generation, so that an old handle is
  * told from a live one. Free slots are reused last in, first out, to stay in the cache. MPI-5.0 20.3.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include "file.h"
 #include "rma.h"
@@ -19,6 +21,7 @@
 
 spx_obj *spx_predef[SPX_K_COUNT][0x300];
 char *spx_slab[SPX_K_COUNT];
+uint32_t spx_slab_mask[SPX_K_COUNT];
 void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
 void (*spx_made_now)(spx_kind k, uint32_t index);
 const uint32_t spx_slab_stride[SPX_K_COUNT] = {
@@ -58,16 +61,75 @@ static void table_unlock(spx_kind k)
   if (spx_mt || k != SPX_K_REQ) pthread_mutex_unlock(&tables[k].lock);
 }
 
+/* ---- where the arrays lie ------------------------------------------------------------------------------------- */
+
+#define FIRST ((uintptr_t)64)      /* slots of a kind at first */
+#define APART ((uintptr_t)1 << 32) /* between two kinds' arrays: no kind's 2^21 slots take more */
+
+/* A place for processors with 47 bits of address and more. The kernel maps from the top, programs and heaps lie at the bottom,
+ * and Go takes a random place as we do. Where it cannot be had (sanitizers, valgrind, short addresses), address space is reserved
+ * instead. */
+static uintptr_t place(void)
+{
+  const uint8_t *random = (const uint8_t *)getauxval(AT_RANDOM);
+  return ((uintptr_t)0x200 + (random ? random[7] : 0)) << 36;
+}
+
+/* As many bytes at this address, or none. */
+static bool map_at(uintptr_t at, size_t bytes)
+{
+  void *p = mmap((void *)at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return false;
+  if ((uintptr_t)p == at) return true;
+  munmap(p, bytes);
+  return false;
+}
+
+static size_t bytes_of(spx_kind k, uintptr_t slots)
+{
+  return (slots * spx_slab_stride[k] + 65535) & ~(size_t)65535; /* whole pages, of any size */
+}
+
+static uintptr_t reserved[SPX_K_COUNT]; /* slots for which there is address space; 0: what lies behind is free */
+
+/* Address space for as many slots as can be had; false: for fewer than FIRST. */
+static bool reserve_room(spx_kind k)
+{
+  for (uintptr_t slots = SLOTS; slots >= FIRST; slots /= 2) {
+    char *p = mmap(NULL, bytes_of(k, slots), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) continue;
+    spx_slab[k] = p;
+    reserved[k] = slots;
+    return mprotect(p, bytes_of(k, FIRST), PROT_READ | PROT_WRITE) == 0;
+  }
+  return false;
+}
+
 /* Runs before everything else: handles may be looked up before MPI_Init. */
 __attribute__((constructor(101))) static void reserve(void)
 {
-  for (int k = 1; k < SPX_K_COUNT; k++) {
+  uintptr_t at = place();
+  for (spx_kind k = 1; k < SPX_K_COUNT; k++, at += APART) {
     pthread_mutex_init(&tables[k].lock, NULL);
-    size_t bytes = SLOTS * spx_slab_stride[k];
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) abort(); /* not even address space: nothing can work, nobody can be told yet */
-    spx_slab[k] = p;
+    if (map_at(at, bytes_of(k, FIRST)))
+      spx_slab[k] = (char *)at;
+    else if (!reserve_room(k))
+      abort(); /* a few KB: spx_limits_check has found more */
+    spx_slab_mask[k] = FIRST - 1;
   }
+}
+
+/* Twice as many slots, where they are. The table is locked. */
+static bool grow(spx_kind k)
+{
+  uintptr_t now = (uintptr_t)spx_slab_mask[k] + 1;
+  size_t had = bytes_of(k, now), more = bytes_of(k, 2 * now) - had;
+  char *end = spx_slab[k] + had;
+  if (now >= SLOTS) return false;
+  if (reserved[k] && (2 * now > reserved[k] || mprotect(end, more, PROT_READ | PROT_WRITE) != 0)) return false;
+  if (!reserved[k] && more && !map_at((uintptr_t)end, more)) return false;
+  __atomic_store_n(&spx_slab_mask[k], (uint32_t)(2 * now - 1), __ATOMIC_RELEASE);
+  return true;
 }
 
 static spx_obj *slot(spx_kind k, uint32_t index)
@@ -90,7 +152,7 @@ spx_obj *spx_new(spx_kind k)
     o = slot(k, index);
     t->free = o->next;
     gen = (uint32_t)atomic_load_explicit(&o->refs, memory_order_relaxed);
-  } else if (t->used < SLOTS) {
+  } else if (t->used <= spx_slab_mask[k] || grow(k)) {
     index = t->used++;
     o = slot(k, index);
     gen = spx_first_generation;
@@ -116,7 +178,7 @@ void spx_ref(spx_obj *o)
 static int in_slab(spx_kind k, const spx_obj *o)
 {
   uintptr_t d = (uintptr_t)o - (uintptr_t)spx_slab[k];
-  return d < SLOTS * spx_slab_stride[k];
+  return d < ((uintptr_t)spx_slab_mask[k] + 1) * spx_slab_stride[k];
 }
 
 static void bury(spx_kind k, uint32_t go)

@@ -41,7 +41,7 @@ void spx_peers_detach(void)
   while (spx_own.next) {
     spx_file *f = spx_own.next;
     spx_own.next = f->next;
-    munmap(f->base, f->bytes);
+    spx_seg_unmap(f);
     close(f->fd);
     free(f);
   }
@@ -237,7 +237,7 @@ void spx_files_sweep(void)
       if (spx_rxs[i].base) spx_rxs[i].proc = spx_home(i); /* what it has received stays received: see meet */
     }
     *at = f->next;
-    munmap(f->base, f->bytes);
+    spx_seg_unmap(f);
     close(f->fd);
     free(f);
   }
@@ -251,22 +251,21 @@ int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
   int seals = fcntl(memfd, F_GET_SEALS); /* who could make it smaller could end this process */
   if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(memfd, &st) != 0 ||
       pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPX_SEG_MAGIC ||
-      head.version != SPX_SEG_VERSION || head.total_bytes > (uint64_t)st.st_size || me >= head.maxprocs ||
-      head.rings_per_proc > SPX_RINGS_PER_PROC) {
+      head.version != SPX_SEG_VERSION || head.total_bytes > (uint64_t)st.st_size || head.ring_off >= head.total_bytes ||
+      me >= head.maxprocs || head.rings_per_proc > SPX_RINGS_PER_PROC) {
     spx_detail("the memory file of job %016llx is not one that this library can use", (unsigned long long)job);
     return MPI_ERR_OTHER;
   }
   spx_file *f = calloc(1, sizeof *f);
-  char *base =
-      f ? mmap(NULL, head.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0) : MAP_FAILED;
+  char *base = f ? mmap(NULL, head.ring_off, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0) : MAP_FAILED;
   int fd = base == MAP_FAILED ? -1 : fcntl(memfd, F_DUPFD_CLOEXEC, 3);
   if (fd < 0) {
-    if (base != MAP_FAILED) munmap(base, head.total_bytes);
+    if (base != MAP_FAILED) munmap(base, head.ring_off);
     free(f);
     spx_detail("the memory file of job %016llx cannot be mapped: %s", (unsigned long long)job, strerror(errno));
     return MPI_ERR_NO_MEM;
   }
-  *f = (spx_file){.base = base, .fd = fd, .me = me, .bytes = head.total_bytes, .job = job};
+  *f = (spx_file){.base = base, .fd = fd, .me = me, .bytes = head.ring_off, .job = job};
   spx_proc *p = spx_file_proc(f, me);
   f->epoch = (uint16_t)p->incarnation;
   __atomic_store_n(&p->owner_state, spx_proc_of(spx_me)->owner_state, __ATOMIC_RELEASE);

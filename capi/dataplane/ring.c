@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include "dp.h"
 #include "net_long.h"
 
@@ -28,13 +29,21 @@ static spx_rx *owed;       /* pairs whose control line is behind */
 static uint64_t *hot_mask; /* a byte per sender: 0 when it is hot */
 static uint32_t hot[HOT], nhot, rounds;
 
+/* Where a receiver has mapped the ring that a peer sends through; it stays until the peer uses another one. */
+typedef struct {
+  char *at;
+  uint64_t offset, bytes;
+} view;
+static view *views;
+
 int spx_ring_attach(void)
 {
   size_t n = spx_map.nprocs;
   spx_txs = calloc(n, sizeof *spx_txs);
   spx_rxs = calloc(n, sizeof *spx_rxs);
   hot_mask = malloc((n + 7) / 8 * 8);
-  if (!spx_txs || !spx_rxs || !hot_mask) {
+  views = calloc(n, sizeof *views);
+  if (!spx_txs || !spx_rxs || !hot_mask || !views) {
     spx_ring_detach();
     return ENOMEM;
   }
@@ -51,6 +60,10 @@ void spx_ring_detach(void)
   free(spx_txs);
   free(spx_rxs);
   free(hot_mask);
+  for (size_t i = 0; views && i < spx_map.nprocs; i++)
+    if (views[i].at) munmap(views[i].at, views[i].bytes);
+  free(views);
+  views = NULL;
   spx_txs = NULL;
   spx_rxs = NULL;
   hot_mask = NULL;
@@ -62,12 +75,47 @@ static spx_chan *channel(const spx_file *f, uint32_t receiver, uint32_t sender)
                       (uint64_t)sender * SPX_CHAN_BYTES);
 }
 
-static bool back_with_memory(const spx_file *f, const void *at, uint64_t bytes)
+static bool back_with_memory(const spx_file *f, uint64_t offset, uint64_t bytes)
 {
   int rc;
-  do rc = fallocate(f->fd, 0, (const char *)at - f->base, (off_t)bytes);
+  do rc = fallocate(f->fd, 0, (off_t)offset, (off_t)bytes);
   while (rc != 0 && errno == EINTR);
   return rc == 0;
+}
+
+/* ---- rings are mapped on use: those of all processes together would take gigabytes of address space ---------------- */
+
+static char *map_part(int fd, char *at, uint64_t offset, uint64_t bytes)
+{
+  int flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0);
+  void *p = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+static uint64_t row_offset(const spx_file *f) { return spx_head(f)->ring_off + f->me * spx_head(f)->ring_row; }
+
+static char *own_row(spx_file *f)
+{
+  if (!f->row) f->row = map_part(f->fd, NULL, row_offset(f), spx_head(f)->ring_row);
+  return f->row;
+}
+
+void spx_seg_unmap(spx_file *f)
+{
+  if (f->row) munmap(f->row, spx_head(f)->ring_row);
+  munmap(f->base, f->bytes);
+  f->row = NULL;
+}
+
+static uint8_t *view_ring(uint32_t peer, uint64_t offset, uint64_t bytes)
+{
+  view *v = &views[peer];
+  if (v->at && v->bytes == bytes && v->offset == offset) return (uint8_t *)v->at;
+  char *at = map_part(spx_map.fd, v->bytes == bytes ? v->at : NULL, offset, bytes);
+  if (!at) return NULL;
+  if (v->at && v->at != at) munmap(v->at, v->bytes);
+  *v = (view){at, offset, bytes};
+  return (uint8_t *)at;
 }
 
 /* ---- sending ------------------------------------------------------------------------------------------------- */
@@ -81,7 +129,7 @@ int spx_tx_init(uint32_t peer)
   uint32_t there;
   spx_file *f = spx_place(peer, &there);
   spx_chan *c = channel(f, there, f->me);
-  if (!back_with_memory(f, c, sizeof *c)) {
+  if (!back_with_memory(f, (uint64_t)((char *)c - f->base), sizeof *c)) {
     spx_detail("no memory on this host for a channel to process %u: %s", peer, strerror(errno));
     return MPI_ERR_NO_MEM;
   }
@@ -129,13 +177,13 @@ static void fill(spx_tx *tx, spx_rec *rec, uint64_t ctx, int32_t tag, int32_t sr
   rec->len = len;
 }
 
-/* Moves the pair to another buffer, which the receiver is done with. */
-static bool move_to(spx_tx *tx, uint8_t *base, uint32_t size)
+/* Moves the pair to another buffer, at this offset of the file, which the receiver is done with. */
+static bool move_to(spx_tx *tx, uint8_t *base, uint64_t offset, uint32_t size)
 {
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec) return false;
   __atomic_store_n((uint64_t *)base, 0, __ATOMIC_RELAXED);
-  spx_rec_switch s = {.offset = (uint64_t)((char *)base - tx->file->base), .bytes = size};
+  spx_rec_switch s = {.offset = offset, .bytes = size};
   fill(tx, rec, 0, 0, 0, sizeof s);
   memcpy(rec->data, &s, sizeof s);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_SWITCH);
@@ -166,7 +214,7 @@ static int find_ring(spx_file *f)
     g->seen = tx->head;
     if (used || tx->pend || tx->stream || spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE) != tx->head)
       continue;
-    if (!move_to(tx, tx->chan->data, CHAN_DATA)) continue;
+    if (!move_to(tx, tx->chan->data, (uint64_t)((char *)tx->chan->data - f->base), CHAN_DATA)) continue;
     spx_bell_if_sleeping(tx->proc, g->peer); /* it has to see the SWITCH */
     tx->ring = -1;
     g->state = RING_CLOSING;
@@ -184,11 +232,10 @@ bool spx_tx_open_ring(spx_tx *tx)
   int k = find_ring(f);
   if (k < 0) return false;
   spx_ring *g = &f->rings[k];
-  uint64_t bytes = spx_head(f)->ring_bytes;
-  uint8_t *base = (uint8_t *)(f->base + spx_head(f)->ring_off + f->me * spx_head(f)->ring_row + (uint64_t)k * bytes);
-  if (!g->backed && !back_with_memory(f, base, bytes)) return false;
+  uint64_t bytes = spx_head(f)->ring_bytes, at = (uint64_t)k * bytes, offset = row_offset(f) + at;
+  if (!own_row(f) || (!g->backed && !back_with_memory(f, offset, bytes))) return false;
   g->backed = true;
-  if (!move_to(tx, base, (uint32_t)bytes)) return false;
+  if (!move_to(tx, (uint8_t *)f->row + at, offset, (uint32_t)bytes)) return false;
   *g = (spx_ring){.state = RING_ACTIVE, .peer = (uint32_t)(tx - spx_txs), .seen = tx->head, .backed = true};
   tx->ring = k;
   spx_stat.rings++;
@@ -510,11 +557,19 @@ static void follow_switch(uint32_t peer, spx_rx *rx, const spx_rec *rec)
 {
   spx_rec_switch s;
   memcpy(&s, rec->data, sizeof s);
-  if (s.bytes < CHAN_DATA || s.offset + s.bytes > spx_segment->total_bytes || s.offset % SPX_LINE)
-    corrupt(peer, rec, s.offset);
+  uint64_t rings = spx_segment->ring_off;
+  bool ring = s.offset >= rings && s.bytes == spx_segment->ring_bytes && (s.offset - rings) % s.bytes == 0;
+  bool back = s.offset == (uint64_t)((char *)rx->chan->data - spx_map.base) && s.bytes == CHAN_DATA;
+  if (!back && (!ring || s.offset + s.bytes > spx_segment->total_bytes)) corrupt(peer, rec, s.offset);
+  uint8_t *base = back ? rx->chan->data : view_ring(peer, s.offset, s.bytes);
+  if (!base)
+    spx_fatal(MPI_ERR_NO_MEM,
+              "%u bytes of the job's memory file, for messages from process %u, cannot be mapped: %s; is the address "
+              "space limited (ulimit -v)?",
+              s.bytes, peer, strerror(errno));
   rx->consumed += SPX_LINE;
   publish_tail(peer, rx); /* the sender may now use the old buffer for something else */
-  rx->base = (uint8_t *)(spx_map.base + s.offset);
+  rx->base = base;
   rx->size = s.bytes;
   rx->pos = 0;
 }

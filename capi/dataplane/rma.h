@@ -109,6 +109,8 @@ SPX_HIDDEN int spx_file_take(uint64_t bytes, uint64_t *offset);
 SPX_HIDDEN void spx_file_drop(uint64_t offset, uint64_t bytes);
 /* Maps a part of the memory file; NULL: errno. */
 SPX_HIDDEN char *spx_file_map(uint64_t offset, uint64_t bytes);
+/* Bytes that the host, and the control groups of the process, can give (available.c). */
+SPX_HIDDEN uint64_t spx_memory_available(void);
 SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
 
 /* ---- rma_memory.c: memory of windows, and locks ---- */

@@ -109,7 +109,8 @@ void spx_settings_refresh(void)
 static bool is_sound(const spx_seg *s, uint64_t file_bytes)
 {
   return s->magic == SPX_SEG_MAGIC && s->version == SPX_SEG_VERSION && s->total_bytes <= file_bytes &&
-         s->maxprocs > 0 && s->ring_bytes >= 4096 && s->rings_per_proc <= SPX_RINGS_PER_PROC;
+         s->ring_off < s->total_bytes && s->maxprocs > 0 && s->ring_bytes >= 4096 &&
+         s->rings_per_proc <= SPX_RINGS_PER_PROC;
 }
 
 static int publish_self(void)
@@ -135,7 +136,7 @@ int spx_dp_attach(int memfd, uint32_t me)
   spx_seg head;
   if (pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head || !is_sound(&head, (uint64_t)st.st_size))
     return EINVAL;
-  size_t bytes = head.total_bytes; /* windows lie behind them */
+  size_t bytes = head.ring_off; /* rings lie behind it (ring.c), and then windows */
   char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0);
   if (base == MAP_FAILED) return errno;
   int err = EINVAL;
@@ -158,8 +159,10 @@ int spx_dp_attach(int memfd, uint32_t me)
   spx_ring_detach();
   spx_peers_detach();
   spx_diag_detach();
+  spx_seg_unmap(&spx_own);
+  base = NULL;
 fail:
-  munmap(base, bytes);
+  if (base) munmap(base, bytes);
   if (spx_map.fd >= 0) close(spx_map.fd);
   spx_map.fd = -1;
   spx_segment = NULL;
@@ -174,7 +177,7 @@ void spx_dp_detach(void)
   spx_ring_detach();
   spx_peers_detach();
   spx_diag_detach();
-  munmap(spx_map.base, spx_segment->total_bytes);
+  spx_seg_unmap(&spx_own);
   close(spx_map.fd);
   spx_map.fd = -1;
   spx_segment = NULL;

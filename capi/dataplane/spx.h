@@ -55,7 +55,8 @@ typedef struct spx_obj {
 } spx_obj;
 
 SPX_HIDDEN extern spx_obj *spx_predef[SPX_K_COUNT][0x300]; /* by handle value */
-SPX_HIDDEN extern char *spx_slab[SPX_K_COUNT];             /* base address of each kind's reserved array */
+SPX_HIDDEN extern char *spx_slab[SPX_K_COUNT];             /* base address of each kind's array */
+SPX_HIDDEN extern uint32_t spx_slab_mask[SPX_K_COUNT];     /* slots of that, less one: a power of two, less one */
 SPX_HIDDEN extern const uint32_t spx_slab_stride[SPX_K_COUNT];
 
 /* The object behind a handle, or NULL when it is null, of another kind, never made, or freed. */
@@ -64,10 +65,10 @@ static inline spx_obj *spx_get(spx_kind k, const void *handle)
   uintptr_t v = (uintptr_t)handle;
   if (v < 0x300) return spx_predef[k][v];
   if ((v >> 27) != (uintptr_t)k) return NULL;
-  spx_obj *o = (spx_obj *)(spx_slab[k] + (v & ((1u << SPX_H_INDEX_BITS) - 1)) * (uintptr_t)spx_slab_stride[k]);
+  spx_obj *o = (spx_obj *)(spx_slab[k] + (v & spx_slab_mask[k]) * (uintptr_t)spx_slab_stride[k]);
   return SPX_LIKELY(o->handle == (uint32_t)v) ? o : NULL;
 }
-/* A zeroed object with refs = 1 and a fresh handle, or NULL when 2^21 exist or memory is out. Thread-safe. */
+/* A zeroed object with refs = 1 and a fresh handle, or NULL when 2^21 exist or there is no memory or address space. Thread-safe. */
 SPX_HIDDEN spx_obj *spx_new(spx_kind k);
 /* The generation of what is first in its slot. */
 SPX_HIDDEN extern uint32_t spx_first_generation;

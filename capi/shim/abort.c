@@ -160,10 +160,9 @@ void spx_end_comm(spx_comm *c, int code, const char *text)
     if (c->local[i] == spx_me || p->home_job != 0 ||
         __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_STARTED)
       continue;
-    if (p->host != spx_segment->host) /* its agent ends it: ours looks when this process has ended */
-      __atomic_store_n(&p->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
-    else if (p->pid)
-      kill((pid_t)p->pid, SIGKILL);
+    /* Its agent ends it, by a pidfd: ours looks when this process has ended. The pid in the entry may be that of a wrapper, or of
+     * another process by now. */
+    __atomic_store_n(&p->owner_state, SPX_OWNER_ABORTED, __ATOMIC_RELEASE);
   }
   _exit(exit_status(code));
 }

@@ -11,6 +11,7 @@
  *   of it; any other ends the process as if there were no handler.
  */
 #define _GNU_SOURCE
+#include "rlimits.h"
 #include "once.h"
 #include "runtime.h"
 #include <link.h>
@@ -137,6 +138,7 @@ __attribute__((constructor(101))) static void before_go(void)
 {
   static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
   sigset_t all;
+  spx_limits_check();
   sigfillset(&all);
   async_signals = all;
   for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&async_signals, faults[i]);

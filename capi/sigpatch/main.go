@@ -3,6 +3,9 @@
 // application (SIGCHLD, SIGPROF, SIGSTKFLT, and 34, which is SIGRTMIN): on a Go thread its handler would run on a goroutine's
 // stack. The flag is data, read by nobody else, so it is cleared in the file. Anything unexpected is an error, and the build ends.
 //
+// It also removes what package syscall does when it is initialised: it raises the limit of open files of the whole process, which is the application's
+// (limit.go).
+//
 //	go run ./capi/sigpatch build/lib/libspx.so
 package main
 
@@ -52,6 +55,9 @@ func patch(path string) error {
 		return err
 	}
 	if err := edit(table, order); err != nil {
+		return err
+	}
+	if err := keepLimit(f); err != nil {
 		return err
 	}
 	if _, err := f.WriteAt(table, offset); err != nil {

@@ -33,7 +33,8 @@ func (a *agent) chooseAddress() (netip.Addr, error) {
 		return named(a.spec.Iface, local)
 	}
 	if !a.several() {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+		at := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		return at, reachesItself(at)
 	}
 	if at := a.sshAddress(local); at.IsValid() {
 		return at, nil
@@ -48,6 +49,19 @@ func (a *agent) chooseAddress() (netip.Addr, error) {
 		return netip.Addr{}, err
 	}
 	return p.At[0], nil
+}
+
+// reachesItself says why processes of this host cannot call each other at an address of its own; that goes through the loopback interface, whatever the address.
+func reachesItself(at netip.Addr) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("a socket: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: at.As4()}); err != nil { // nothing is sent
+		return fmt.Errorf("the processes of this host cannot reach each other over TCP at %v: %w; is the loopback interface up (ip link set lo up)? Over shared memory they need none: leave SPX_TRANSPORTS unset", at, err)
+	}
+	return nil
 }
 
 // sshAddress is that to which ssh has come, where this agent was started so.

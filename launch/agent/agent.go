@@ -79,6 +79,7 @@ type agent struct {
 	sayings    sayings
 
 	beginning beginning
+	wrapped   []wrapped
 	spawnings []*spawning    // worlds that are being made, the first now
 	batch     *batch         // what is being made of one on this host
 	lives     map[int]uint32 // incarnations that numbers were given with spawned processes
@@ -161,7 +162,9 @@ type rank struct {
 	member   bool   // and does belong to it, or has
 	life     uint32 // of a system's part: which start of it, from 1
 	fate     fate
-	held     bool // has ended, and is reaped when that was published: its pid is nobody else's before
+	held     bool    // has ended, and is reaped when that was published: its pid is nobody else's before
+	inside   *inside // the process that has called MPI_Init, if that is not the one of pid
+	cut      bool    // its wrapper was ended after it
 
 	listener int // descriptor + 1 of the socket on which it will listen, before it is started; 0: none
 }
@@ -506,6 +509,11 @@ func (a *agent) timeout() int {
 	if len(a.judging) > 0 && a.judging[0].until.Before(until) {
 		until = a.judging[0].until
 	}
+	for _, w := range a.wrapped {
+		if w.until.Before(until) {
+			until = w.until
+		}
+	}
 	if at, ok := a.machine.Deadline(); ok && a.began.Add(at).Before(until) {
 		until = a.began.Add(at)
 	}
@@ -533,6 +541,7 @@ func (a *agent) periodic() {
 		a.watchJoin = false
 		a.step(job.Joined{})
 	}
+	a.endWrappers()
 	a.hurryJudgements()
 	a.tendTree()
 	a.beginning.tick(a.now())

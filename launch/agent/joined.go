@@ -210,6 +210,7 @@ func (a *agent) signalRank(i, number int) {
 		unix.PidfdSendSignal(r.pidfd, unix.Signal(number), nil, 0) //nolint:errcheck // it has ended then
 	} else {
 		process.Signal(r.pid, number)
+		r.signalInside(number)
 	}
 }
 

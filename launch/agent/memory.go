@@ -80,9 +80,17 @@ func (a *agent) ended(i int) {
 	}
 	status, ended := r.peek(a.segment.OwnerState(i))
 	if !ended {
+		a.wrapperLeft(i)
 		return
 	}
+	if !a.endInside(i) {
+		return
+	}
+	a.dropInside(i)
 	wait := waitOf(status)
+	if r.cut { // by this agent
+		wait = job.Wait{Unknown: true}
+	}
 	r.alive = false
 	if r.guest {
 		a.guestEnded(i)
@@ -102,11 +110,11 @@ func (a *agent) ended(i int) {
 	if r.joined {
 		e.Also = a.endedToo(i)
 	}
+	if state == job.OwnerAborted && !claimed {
+		e.Others = a.abortedToo()
+	}
 	if a.several() { // who is connected with whom is not known across hosts: all are
 		r.held = true
-		if state == job.OwnerAborted && !claimed {
-			e.Others = a.abortedElsewhere()
-		}
 		a.judge(e)
 		return
 	}
@@ -145,11 +153,12 @@ func (a *agent) connected(i int) []int {
 	return out
 }
 
-// abortedElsewhere lists the processes of other hosts that one of this host has ended by MPI_Abort: it says so in their entries here, which nobody
-// else writes to.
-func (a *agent) abortedElsewhere() (out []int) {
+// abortedToo lists the processes, here and on other hosts, that one of this host has ended by MPI_Abort on a communicator of a part of the job: it says
+// so in their entries here.
+func (a *agent) abortedToo() (out []int) {
 	for i := range a.ranks {
-		if a.ranks[i].host != a.self && a.segment.AgentState(i) == shm.AgentStarted && a.segment.OwnerState(i) == shm.OwnerAborted {
+		live := a.own(i) || a.ranks[i].host != a.self && a.segment.AgentState(i) == shm.AgentStarted
+		if live && a.segment.OwnerState(i) == shm.OwnerAborted {
 			out = append(out, i)
 		}
 	}

@@ -218,7 +218,7 @@ func (a *agent) spawnEnvironment(b *batch, k, here int) []string {
 func (a *agent) abandon(world uint32) {
 	for i := range a.ranks {
 		if r := &a.ranks[i]; a.own(i) && r.spawned && a.segment.Member(i).World == world && !a.segment.Met(i) {
-			process.Signal(r.pid, job.SIGKILL)
+			a.kill(i)
 		}
 	}
 }

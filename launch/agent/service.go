@@ -99,7 +99,7 @@ func (a *agent) hear(conn *service.Conn) {
 		if err != nil {
 			break
 		}
-		if m.FD >= 0 { // no question has one
+		if m.FD >= 0 && m.Kind != service.Enter { // no other question has one
 			unix.Close(m.FD)
 			m.FD = -1
 		}
@@ -112,6 +112,10 @@ func (a *agent) hear(conn *service.Conn) {
 func (a *agent) serve(q *question) {
 	if q.Kind == service.Layout {
 		q.reply(&service.Message{Text: cmp.Or(a.announced, a.layoutText()), FD: -1})
+		return
+	}
+	if q.Kind == service.Enter {
+		q.reply(a.takeInside(q))
 		return
 	}
 	if a.up != nil {

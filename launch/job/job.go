@@ -129,7 +129,7 @@ type Ended struct {
 	Spawning bool
 	// Connected are the processes that live and are connected with this one (MPI-5.0, 11.10.4): MPI_Abort ends them, and no others.
 	Connected []int
-	// Others are processes of other hosts that this one has ended by MPI_Abort on a communicator of a part of the job.
+	// Others are processes, on any host, that this one has ended by MPI_Abort on a communicator of a part of the job.
 	Others []int
 	// Also are other processes that were found to have ended when this one was: which was first is not known. A launcher may have ended them because of
 	// one of them.

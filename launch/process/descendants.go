@@ -81,18 +81,50 @@ func EndDescendants(grace, limit time.Duration) int {
 		if len(list) == 0 || passed > limit {
 			return len(list)
 		}
-		for _, pid := range list {
+		held := hold(list)
+		for _, pid := range Descendants(self) { // those that still are: no pidfd of these is a stranger's
+			fd, ok := held[pid]
 			switch {
+			case !ok:
 			case passed >= grace:
-				unix.Kill(pid, unix.SIGKILL) //nolint:errcheck // it may be gone
+				unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) //nolint:errcheck // it may be gone
 			case !asked[pid]:
 				asked[pid] = true
-				unix.Kill(pid, unix.SIGTERM) //nolint:errcheck // it may be gone
-				unix.Kill(pid, unix.SIGCONT) //nolint:errcheck // it may be gone
+				unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0) //nolint:errcheck // it may be gone
+				unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0) //nolint:errcheck // it may be gone
 			}
+		}
+		for _, fd := range held {
+			unix.Close(fd)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
+}
+
+// hold opens a pidfd of each process that lives: a number may be another process's a moment later.
+func hold(pids []int) map[int]int {
+	held := map[int]int{}
+	for _, pid := range pids {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			held[pid] = fd
+		}
+	}
+	return held
+}
+
+// PidOf is the process that a pidfd stands for; not positive: it has ended, or the descriptor is no pidfd.
+func PidOf(pidfd int) int {
+	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
+			pid, _ := strconv.Atoi(string(bytes.TrimSpace(value)))
+			return pid
+		}
+	}
+	return 0
 }
 
 // Signal sends a signal to a process that has not been reaped and to its process group. A stopped group is continued, so that it

@@ -173,6 +173,7 @@ func Start(s *Spec) (pid, pidfd int, err error) {
 	if err != nil {
 		return 0, -1, err
 	}
+	expose(pid)
 	if pidfd < 0 {
 		pidfd, err = unix.PidfdOpen(pid, 0)
 	}

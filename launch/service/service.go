@@ -65,6 +65,10 @@ const (
 	Arrive   // of a process of a system of clusters, in MPI_Init: Number (its number in the job); the answer, when those are complete that it waits for. With a Class: Text says who is missing
 	TookOver // of such a process, of a cluster with standbys: Number (its number in the job), Slots (processes by rank): ranks were taken over; the answer, when that is known
 	Layout   // of such a process, to its own agent: what the system is like now; the answer: Text (a layout)
+
+	// To its own agent, from a process in MPI_Init that is not the one which the agent has started: Number (of its entry), a pidfd of itself; the answer, when
+	// the agent watches it. The connection stays open as long as the process lives, which ends with the agent.
+	Enter
 )
 
 // What an answer to Say means (Number). A refusal of Settle has SaidAgain for those of a host that need not say why: one of them does.

@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// installed returns a tree that was moved after it was installed: nothing may remember where it was built or put. All tests share it.
+// installed returns a tree that was moved after it was installed: nothing may remember where it was built or put. The folder's name has blanks. All tests
+// share it.
 func installed(t *testing.T) string {
 	t.Helper()
 	build := harness.Build(t)
@@ -35,7 +36,7 @@ func installed(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		home := filepath.Join(dir, "moved")
+		home := filepath.Join(dir, "moved to here")
 		tree = home
 		out, err := exec.Command(filepath.Join(harness.Root(), "scripts/install"), build, filepath.Join(dir, "dest"), "/opt/spx").CombinedOutput()
 		if err != nil {

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,8 +52,8 @@ func TestByPkgConfig(t *testing.T) {
 	home, dir := installed(t), project(t, "")
 	env := []string{"PKG_CONFIG_PATH=" + filepath.Join(home, "lib/pkgconfig")}
 	for _, w := range [][]string{{"mpi-c", "gcc", "hello.c", "hello_c"}, {"mpi-cxx", "g++", "hello.cc", "hello_cc"}, {"mpi-fort", "gfortran", "hello.f90", "hello_f"}, {"libspx", "gcc", "hello.c", "hello_c2"}} {
-		flags := strings.Fields(command(t, home, dir, env, "pkg-config", "--cflags", "--libs", w[0]))
-		command(t, home, dir, nil, append([]string{w[1], w[2], "-o", w[3]}, flags...)...)
+		flags := command(t, home, dir, env, "pkg-config", "--cflags", "--libs", w[0]) // for a shell: paths are quoted
+		command(t, home, dir, nil, "sh", "-c", fmt.Sprintf("%s %s -o %s %s", w[1], w[2], w[3], flags))
 	}
 	runAll(t, home, dir)
 	runHello(t, home, filepath.Join(dir, "hello_c2"))

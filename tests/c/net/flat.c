@@ -24,7 +24,7 @@ enum {
   POLLS = 1000, /* between two looks at the memory, which take as long as some hundred */
   LIMIT = 30    /* s */
 };
-enum { EACH = 1024 }; /* bytes */
+enum { EACH = 1024 };                          /* bytes */
 enum { FULL = 512, EMPTY = 64, OTHER = 1024 }; /* KiB: of a pair with a connection, of one without, of all else */
 
 static int rank, size;
