@@ -30,21 +30,27 @@ const stranger = 65534
 // asStranger runs something on a thread that belongs to another user, which is not used for anything else any more.
 func asStranger(t *testing.T, do func()) {
 	t.Helper()
+	if err := <-besideStranger(t, do); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// besideStranger begins to run do as another user; the channel has the error of becoming that user, or is closed at the end.
+func besideStranger(t *testing.T, do func()) <-chan error {
+	t.Helper()
 	needStranger(t)
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with this goroutine
 		_, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, stranger, stranger, stranger)
 		if errno != 0 {
-			done <- errno
+			done <- fmt.Errorf("setresuid: %w", errno)
 			return
 		}
 		do()
 		close(done)
 	}()
-	if err := <-done; err != nil {
-		t.Fatalf("setresuid: %v", err)
-	}
+	return done
 }
 
 func needStranger(t *testing.T) {
@@ -329,7 +335,7 @@ func TestFalseAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready, heard := make(chan struct{}), make(chan int, 100)
-	go asStranger(t, func() {
+	ended := besideStranger(t, func() {
 		l, err := service.Listen(job)
 		close(ready)
 		if err != nil {
@@ -348,7 +354,11 @@ func TestFalseAgent(t *testing.T) {
 			unix.Close(fd)
 		}
 	})
-	<-ready
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
 	if conn, err := service.Dial(job); err == nil {
 		conn.Send(&service.Message{Kind: service.Spawn, Programs: []service.Program{{Argv: []string{"x"}, Env: []string{"SECRET=1"}}}, FD: -1}) //nolint:errcheck // what is heard counts
 		conn.Close()
