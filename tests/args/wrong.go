@@ -174,6 +174,8 @@ func argument(f *api.Function, p api.Param) []attempt {
 		if p.Has("nullable") {
 			out = append(out, attempt{p.Name, k.null, name + " = " + k.null + ";", "", "", 'r'})
 		}
+	case p.Kind == "BUFFER" && p.Has("above_0"): // rank 0 would go on, and wait for the others
+		out = append(out, attempt{p.Name, "NULL at rank 0", "if (me == 0) " + name + " = NULL;", "", "", 'r'})
 	case p.Kind == "BUFFER":
 		add("NULL", "MPI_ERR_BUFFER", "NULL")
 		if !p.Has("inplace") && !p.Has("inplace_root") {

@@ -235,10 +235,11 @@ func TestOtherUser(t *testing.T) {
 	needStranger(t)
 	p, list, counters, job := localJob(t)
 	agent := agentOf(t, job)
-	bells := abstract("spx-bell-")
-	if len(bells) < len(list) {
-		t.Errorf("there are %d sockets spx-bell-..., for %d processes", len(bells), len(list))
-	}
+	var bells []string
+	until(t, "socket spx-bell-... of each process", func() bool {
+		bells = abstract("spx-bell-")
+		return len(bells) >= len(list)
+	})
 	asStranger(t, func() {
 		fd, err := raw(job)
 		if err != nil {
