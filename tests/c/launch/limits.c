@@ -2,7 +2,7 @@
  * program limits itself and starts once more, so that the library is loaded under the limit. */
 // run: n=2 args="files 200" timeout=40
 // run: n=2 args="files 1024" env="SPX_TRANSPORTS=tcp" timeout=40
-// run: n=2 args="addresses 2048" timeout=40
+// run: n=2 args="addresses 1600" timeout=40
 // run: n=2 args="addresses 2048" env="SPX_TRANSPORTS=tcp" timeout=40
 // run: n=1 args="addresses 800" status=1 stderr~"libspx: the limit on address space .ulimit -v. is 819200 KiB.*needs [0-9]+ KiB" timeout=40
 // run: n=2 args="data 1024" timeout=40
