@@ -140,6 +140,7 @@ func TestTakeWithoutDescriptors(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}
+	runtime.GC()              // files of earlier tests that nothing refers to are closed now, not in the middle of this one
 	least, err := unix.Dup(l) // the lowest number that is free
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +151,17 @@ func TestTakeWithoutDescriptors(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
 		t.Fatal(err)
 	}
-	restore := func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &old) } //nolint:errcheck // it was possible before
+	var held []int // a number below may have become free meanwhile
+	for fd, err := unix.Dup(l); err == nil; fd, err = unix.Dup(l) {
+		held = append(held, fd)
+	}
+	restore := func() {
+		unix.Setrlimit(unix.RLIMIT_NOFILE, &old) //nolint:errcheck // it was possible before
+		for _, fd := range held {
+			unix.Close(fd)
+		}
+		held = nil
+	}
 	defer restore()
 	type taken struct {
 		conn *Conn
