@@ -2,7 +2,8 @@ package main
 
 /*
 #include <stdlib.h>
-#include "spx.h"
+#include "dp.h"
+#include "rma.h"
 */
 import "C"
 
@@ -18,6 +19,9 @@ import (
 // mpi_minimum_memory_alignment asks for. Any memory may be sent from and received into, so that there is nothing more to it.
 
 const cacheLine = 64
+
+// askedAbove is the size in bytes from which on it is asked whether there is so much memory.
+const askedAbove = 16 << 20
 
 // allocated has the addresses that MPI_Free_mem may be called with.
 var allocated = struct {
@@ -38,6 +42,11 @@ func allocMem(c *call) error {
 				return mpierr.New(mpierr.InfoValue, "mpi_minimum_memory_alignment = %q is not a power of two", text)
 			}
 			align = max(align, want)
+		}
+	}
+	if size > askedAbove { // else the kernel would end a process when it is used
+		if most := uint64(C.spx_memory_available()); uint64(size) > most {
+			return mpierr.New(mpierr.NoMem, "no memory for size = %d bytes: the host, or the control group of the process, can give %d", size, most)
 		}
 	}
 	rounded := (uint64(size) + align - 1) &^ (align - 1)

@@ -58,7 +58,7 @@ static uint64_t of_group(room *at, bool v2)
   return most > used ? most - used : 0;
 }
 
-/* The least of this process's group and those above it. */
+/* The least of a group and those above it. */
 static uint64_t of_groups(room *at, const char *root, char *path, bool v2)
 {
   uint64_t least = UINT64_MAX;
@@ -72,12 +72,14 @@ static uint64_t of_groups(room *at, const char *root, char *path, bool v2)
   }
 }
 
-uint64_t spx_memory_available(void)
+uint64_t spx_memory_available_in(const char *self, const char *root)
 {
   uint64_t least = of_host();
   room *at = malloc(sizeof *at);
   if (!at) return least;
-  FILE *f = fopen("/proc/self/cgroup", "re");
+  char v1[256];
+  snprintf(v1, sizeof v1, "%s/memory", root);
+  FILE *f = fopen(self, "re");
   while (f && fgets(at->line, sizeof at->line, f)) {
     char *names = strchr(at->line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
     if (!path) continue;
@@ -86,12 +88,14 @@ uint64_t spx_memory_available(void)
     if (strcmp(path, "/") == 0) *path = 0; /* of a group namespace, the root is the process's own */
     uint64_t n = UINT64_MAX;
     if (strcmp(names, ":") == 0)
-      n = of_groups(at, "/sys/fs/cgroup", path, true);
+      n = of_groups(at, root, path, true);
     else if (strstr(names + 1, "memory"))
-      n = of_groups(at, "/sys/fs/cgroup/memory", path, false);
+      n = of_groups(at, v1, path, false);
     if (n < least) least = n;
   }
   if (f) fclose(f);
   free(at);
   return least;
 }
+
+uint64_t spx_memory_available(void) { return spx_memory_available_in("/proc/self/cgroup", "/sys/fs/cgroup"); }

@@ -111,6 +111,8 @@ SPX_HIDDEN void spx_file_drop(uint64_t offset, uint64_t bytes);
 SPX_HIDDEN char *spx_file_map(uint64_t offset, uint64_t bytes);
 /* Bytes that the host, and the control groups of the process, can give (available.c). */
 SPX_HIDDEN uint64_t spx_memory_available(void);
+/* The same by files of other names: the groups of a process, and the folder of all groups. */
+SPX_HIDDEN uint64_t spx_memory_available_in(const char *self, const char *root);
 SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
 
 /* ---- rma_memory.c: memory of windows, and locks ---- */

@@ -81,6 +81,44 @@ func await(t *testing.T, pidfd int) {
 	}
 }
 
+// When memory is used up a rank is ended before its agent.
+func TestRankIsEndedBeforeItsAgent(t *testing.T) {
+	score := func(pid string) int {
+		text, err := os.ReadFile("/proc/" + pid + "/oom_score_adj")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	pid, pidfd := start(t, "sleep 1000")
+	defer unix.Close(pidfd)
+	if own, child := score("self"), score(strconv.Itoa(pid)); child != min(own+oomAbove, oomMost) {
+		t.Errorf("the child has %d, this process %d", child, own)
+	}
+}
+
+// A pidfd says whose it is, until that process has been reaped; no other descriptor does.
+func TestPidOf(t *testing.T) {
+	pid, pidfd := start(t, "sleep 1000")
+	defer unix.Close(pidfd)
+	if got := PidOf(pidfd); got != pid {
+		t.Errorf("%d, not %d", got, pid)
+	}
+	unix.Kill(pid, unix.SIGKILL)
+	await(t, pidfd)
+	unix.Wait4(pid, nil, 0, nil)
+	if got := PidOf(pidfd); got > 0 {
+		t.Errorf("of a process that was reaped: %d", got)
+	}
+	if got := PidOf(0); got != 0 {
+		t.Errorf("of standard input: %d", got)
+	}
+}
+
 // The wait status is that of wait4, before and at the reaping.
 func TestPeek(t *testing.T) {
 	for script, want := range map[string]syscall.WaitStatus{"exit 0": 0, "exit 7": 7 << 8, "kill -9 $$": 9, "kill -TERM $$": 15} {

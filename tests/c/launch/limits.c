@@ -9,6 +9,7 @@
 // run: n=1 args="data 40" status=1 stderr~"libspx: the limit on data .ulimit -d. is 40960 KiB.*needs [0-9]+ KiB" timeout=40
 // run: n=2 args="size 1" timeout=40
 // run: n=2 args="locked 0" timeout=40
+// run: n=1 args="memory 0" timeout=40
 // run: n=1 args="launch 1" stderr~"spxrun: .*limit on the size of files .ulimit -f. is 1024 KiB.*needs [0-9]+ KiB" timeout=40
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -97,6 +98,31 @@ static void use(int rank, int size)
   MPI_Win_free(&win);
 }
 
+static unsigned long long meminfo(const char *key)
+{
+  char line[128];
+  unsigned long long kb = 0;
+  FILE *f = fopen("/proc/meminfo", "r");
+  while (f && !kb && fgets(line, sizeof line, f))
+    if (strncmp(line, key, strlen(key)) == 0) sscanf(line + strlen(key), ": %llu", &kb);
+  if (f) fclose(f);
+  return kb << 10;
+}
+
+/* More than the host has left, and less than what malloc refuses: an error, and no process that is ended when it is used. */
+static void too_much(void)
+{
+  void *mem = NULL;
+  MPI_Win win;
+  MPI_Aint size = (MPI_Aint)(meminfo("MemAvailable") / 4 + meminfo("MemTotal") / 4 * 3);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  CHECK_CLASS(MPI_Alloc_mem(size, MPI_INFO_NULL, &mem), MPI_ERR_NO_MEM);
+  CHECK_CLASS(MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mem, &win), MPI_ERR_NO_MEM);
+  CHECK_CLASS(MPI_Alloc_mem(20 << 20, MPI_INFO_NULL, &mem), MPI_SUCCESS);
+  MPI_Free_mem(mem);
+}
+
 int main(int argc, char **argv)
 {
   int rank, size, files = strcmp(argv[1], "files") == 0;
@@ -107,6 +133,7 @@ int main(int argc, char **argv)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (files) same_files(n, "after MPI_Init");
+  if (strcmp(argv[1], "memory") == 0) too_much();
   use(rank, size);
   if (files) same_files(n, "after communication");
   MPI_Finalize();
