@@ -486,7 +486,11 @@ func causeOfLoss(why syscall.Errno) string {
 	case syscall.EBADF, syscall.ENOTSOCK, syscall.ENOTCONN:
 		return "has the program closed descriptors that are not its own?"
 	case syscall.EBADMSG:
-		return "what came was no message of this library: does the program write to descriptors that are not its own?"
+		what := ""
+		if refusal := C.GoString(C.spx_refusal); refusal != "" {
+			what = " (" + refusal + ")"
+		}
+		return "what came was no message of this library" + what + ": does the program write to descriptors that are not its own?"
 	case syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
 		return "the network between them was cut for long"
 	}

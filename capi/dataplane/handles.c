@@ -122,7 +122,7 @@ __attribute__((constructor(101))) static void reserve(void)
 /* Twice as many slots, where they are. The table is locked. */
 static bool grow(spx_kind k)
 {
-  uintptr_t now = (uintptr_t)spx_slab_mask[k] + 1;
+  uintptr_t now = (uintptr_t)spx_slots_mask(k) + 1;
   size_t had = bytes_of(k, now), more = bytes_of(k, 2 * now) - had;
   char *end = spx_slab[k] + had;
   if (now >= SLOTS) return false;
@@ -178,7 +178,7 @@ void spx_ref(spx_obj *o)
 static int in_slab(spx_kind k, const spx_obj *o)
 {
   uintptr_t d = (uintptr_t)o - (uintptr_t)spx_slab[k];
-  return d < ((uintptr_t)spx_slab_mask[k] + 1) * spx_slab_stride[k];
+  return d < ((uintptr_t)spx_slots_mask(k) + 1) * spx_slab_stride[k];
 }
 
 static void bury(spx_kind k, uint32_t go)

@@ -98,6 +98,8 @@ SPX_HIDDEN void spx_net_on_close(uint32_t peer, const struct spx_rec *rec);
 /* What the record that is being delivered says is not what its sender, peer, can have to say: its connection ends when it is delivered. A
  * process that shares memory with this one has lost its senses: that is fatal. */
 SPX_HIDDEN void spx_refuse(uint32_t peer, const char *why);
+/* What was wrong with what a connection brought that ended for it last, as a noun; "": nothing was. */
+SPX_HIDDEN extern const char *spx_refusal;
 /* There is no connection to process peer: all that it has sent over one has been read. */
 SPX_HIDDEN bool spx_net_silent(uint32_t peer);
 #endif

@@ -12,13 +12,15 @@
 #define IN_BYTES   SPX_NET_IN
 #define MAX_RECORD ((64u << 10) + SPX_LINE) /* SPX_NET_EAGER_MAX and a header */
 
-static const char *refused; /* what is wrong with the record that is being delivered; NULL: nothing so far */
+const char *spx_refusal = "";
+static bool refused; /* the record that is being delivered was refused */
 
 void spx_refuse(uint32_t peer, const char *why)
 {
   if (!spx_rxs[peer].conn)
     spx_fatal(MPI_ERR_INTERN, "process %u, which shares memory with this one, has sent a record with %s", peer, why);
-  refused = why;
+  spx_refusal = why;
+  refused = true;
 }
 
 /* What the other end says of the credit that it has given back. It never takes any back. */
@@ -60,19 +62,21 @@ static bool has_record(spx_conn *c)
   return c->in_end - c->in_at >= SPX_REC_HEADER;
 }
 
-static bool is_rts(const spx_rec *rec)
+/* Does what the record says of a long message make sense? It has come whole. */
+static bool sane(const spx_rec *rec)
 {
+  if (rec->kind != SPX_REC_RTS) return true;
   spx_rec_rts rts;
   memcpy(&rts, rec->data, sizeof rts);
-  return rec->len == sizeof rts && (rts.bytes & ~SPX_RTS_APART) <= SPX_MESSAGE_MOST;
+  return (rts.bytes & ~SPX_RTS_APART) <= SPX_MESSAGE_MOST;
 }
 
-/* Is the payload as long as its kind needs? */
+/* Is the payload as long as its kind needs? It need not have come yet: the head alone decides. */
 static bool sound(const spx_rec *rec)
 {
   switch (rec->kind) {
   case SPX_REC_EAGER_SYNC: return rec->len >= 16;
-  case SPX_REC_RTS: return is_rts(rec);
+  case SPX_REC_RTS: return rec->len == sizeof(spx_rec_rts);
   case SPX_REC_ACK:
   case SPX_REC_DONE:
   case SPX_REC_CANCELLED:
@@ -122,16 +126,21 @@ static bool deliver(spx_conn *c, int *n)
   while (has_record(c)) {
     const spx_rec *rec = (const spx_rec *)(c->in + c->in_at);
     bool whole = c->in_end - c->in_at >= rec->valid;
-    if (SPX_UNLIKELY(!fits(rx, rec) ||
-                     (rec->kind == SPX_REC_LONG && whole && !spx_long_begins(&c->long_in, c->peer, rec)))) {
+    if (SPX_UNLIKELY(!fits(rx, rec))) {
+      spx_refusal = "a record whose head is none that can come now";
       c->delivering = false;
       return false;
     }
     if (!whole) break;
+    if (SPX_UNLIKELY(!sane(rec) || (rec->kind == SPX_REC_LONG && !spx_long_begins(&c->long_in, c->peer, rec)))) {
+      spx_refusal = "a long message that can be none";
+      c->delivering = false;
+      return false;
+    }
     uint32_t bytes = rec->valid;
     bool taken = take(c, rx, rec);
-    if (SPX_UNLIKELY(refused != NULL)) {
-      refused = NULL;
+    if (SPX_UNLIKELY(refused)) {
+      refused = false;
       c->delivering = false;
       return false;
     }

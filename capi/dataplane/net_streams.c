@@ -477,6 +477,7 @@ static void pull(spx_further *s, int *n)
     ++*n;
     if (!count_read(s, (uint32_t)got)) {
       spx_stat.net_refused++;
+      spx_refusal = "a piece of a long message that does not fit";
       broke(s, EBADMSG);
       return;
     }

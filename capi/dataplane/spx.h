@@ -59,13 +59,16 @@ SPX_HIDDEN extern char *spx_slab[SPX_K_COUNT];             /* base address of ea
 SPX_HIDDEN extern uint32_t spx_slab_mask[SPX_K_COUNT];     /* slots of that, less one: a power of two, less one */
 SPX_HIDDEN extern const uint32_t spx_slab_stride[SPX_K_COUNT];
 
+/* Another thread may be making the array larger: whoever was given an object has seen the mask that covers it. */
+static inline uint32_t spx_slots_mask(spx_kind k) { return __atomic_load_n(&spx_slab_mask[k], __ATOMIC_RELAXED); }
+
 /* The object behind a handle, or NULL when it is null, of another kind, never made, or freed. */
 static inline spx_obj *spx_get(spx_kind k, const void *handle)
 {
   uintptr_t v = (uintptr_t)handle;
   if (v < 0x300) return spx_predef[k][v];
   if ((v >> 27) != (uintptr_t)k) return NULL;
-  spx_obj *o = (spx_obj *)(spx_slab[k] + (v & spx_slab_mask[k]) * (uintptr_t)spx_slab_stride[k]);
+  spx_obj *o = (spx_obj *)(spx_slab[k] + (v & spx_slots_mask(k)) * (uintptr_t)spx_slab_stride[k]);
   return SPX_LIKELY(o->handle == (uint32_t)v) ? o : NULL;
 }
 /* A zeroed object with refs = 1 and a fresh handle, or NULL when 2^21 exist or there is no memory or address space. Thread-safe. */

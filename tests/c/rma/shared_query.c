@@ -50,21 +50,37 @@ int main(int argc, char **argv)
   CHECK(query(win, MPI_PROC_NULL).size == 0);
   MPI_Win_free(&win);
 
-  for (int shared = 0; shared < 2; shared++) { /* rank 0 has none */
-    MPI_Aint bytes = rank == 0 ? 0 : 40;
+  MPI_Comm near;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+  for (int shared = 0; shared < 2; shared++) { /* the first process has none */
+    MPI_Comm comm = shared ? near : MPI_COMM_WORLD;
+    MPI_Group all, reached;
+    int me, n, first = MPI_PROC_NULL;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    MPI_Comm_group(comm, &all);
+    MPI_Comm_group(near, &reached);
+    MPI_Aint bytes = me == 0 ? 0 : 40;
     if (shared)
-      MPI_Win_allocate_shared(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+      MPI_Win_allocate_shared(bytes, 4, MPI_INFO_NULL, comm, &mine, &win);
     else
-      MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
-    for (int i = 0; i < size; i++) {
+      MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, comm, &mine, &win);
+    for (int i = 0; i < n; i++) {
+      int there;
+      MPI_Group_translate_ranks(all, 1, &i, reached, &there);
       s = query(win, i);
-      CHECK(s.size == (i == 0 ? 0 : 40) && s.unit == 4);
-      if (i == rank && i > 0) CHECK(s.base == (char *)mine);
+      CHECK(s.size == (i == 0 || there == MPI_UNDEFINED ? 0 : 40));
+      CHECK(s.unit == 4 || there == MPI_UNDEFINED);
+      if (i == me && i > 0) CHECK(s.base == (char *)mine);
+      if (s.size && first < 0) first = i;
     }
     s = query(win, MPI_PROC_NULL);
-    CHECK(s.size == (size > 1 ? 40 : 0) && s.base == query(win, size > 1 ? 1 : 0).base);
+    CHECK(s.size == (first < 0 ? 0 : 40) && s.base == (first < 0 ? NULL : query(win, first).base));
     MPI_Win_free(&win);
+    MPI_Group_free(&all);
+    MPI_Group_free(&reached);
   }
+  MPI_Comm_free(&near);
 
   MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
