@@ -134,7 +134,7 @@ func (r *jobRun) connectionEnds(h int) {
 		}
 		r.awake(r.node(0), func() {
 			if r.Now < r.job.quietAt() {
-				r.beat(r.agents[0], r.agents[0].watch.Gone(h, r.clock()))
+				r.beat(r.agents[0], r.agents[0].watch.Gone(h, detect.OutClosed, r.clock()))
 			}
 			r.lose(h)
 		})

@@ -6,11 +6,11 @@
 // Host 0 decides; it is the root of a tree of the hosts (tree.go), in which a host that is out is bypassed. Once in a Period it counts a
 // tick and sends it down; who gets a new tick hands it on at once and answers whoever sent it.
 //
-//	Beat    down  the newest tick, and the hosts that are out in which epoch
+//	Beat    down  the newest tick, and the hosts that are out in which epoch, and why
 //	Echo    up    the answer, and whether everybody below has been heard of
 //	Seek    up    to all ancestors: no tick has come for a while. They send theirs from now on, so the end of an inner host costs no others
 //	Report  root  hosts below that have been silent for nearly the Limit
-//	Out           to a host that is out, whatever it says
+//	Out           to a host that is out, whatever it says, and why it is
 //
 // A host that has been silent for the Limit is *suspected*: it may have died, hang, or be cut off. Host 0 alone draws the consequence: the host is
 // out in a new epoch, if host 0's side has at least half of the hosts of the epoch before, without all that have been silent for nearly as long
@@ -21,6 +21,7 @@
 // hears that it is out; whoever has been told refuses what it says.
 //
 // An end that is *certain* (the agent's connection has ended) is told by Gone and needs no majority: 20 of 24 hosts may end one after another.
+// The reason of an exclusion goes with it: a host that still runs reports it to its user.
 //
 // Nobody is suspected before it was heard for the first time, so a network that lets none of this through raises no alarm. Time in which
 // the machine itself was not run is held against nobody: neither a suspended machine nor an agent that waits for a
@@ -67,11 +68,13 @@ type Send struct {
 // Reason is why a host has to end its processes.
 type Reason int
 
-// Reasons.
+// Reasons. From OutSilent on they are host 0's for the exclusion of a host.
 const (
 	NotFenced   Reason = iota
-	DeclaredOut        // host 0 has given it up
 	LostContact        // host 0 has not been heard of for nearly the limit
+	OutSilent          // nothing was heard of the host for the limit
+	OutClosed          // its connection with host 0 has ended
+	OutChanged         // bytes of that connection were changed on the way
 )
 
 // Output is what the caller has to carry out after an event.
@@ -98,6 +101,8 @@ type Machine struct {
 	cfg      Config
 	epoch    uint64
 	out      rankset.Set
+	closed   rankset.Set // of out, with OutClosed
+	changed  rankset.Set // of out, with OutChanged; the others with OutSilent
 	peers    []peer
 	children []int
 	adopted  []int
@@ -184,7 +189,7 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	}
 	p.said = msg.number
 	if m.out.Has(from) {
-		m.send(from, message{kind: kindOut, epoch: m.epoch})
+		m.sendOut(from)
 		return m.take(now), nil
 	}
 	if p.armed && (msg.kind == kindEcho || msg.kind == kindReport) {
@@ -202,17 +207,17 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 		m.onReport(msg, now)
 	case kindOut:
 		if msg.epoch >= m.epoch && !m.root() {
-			m.fence(DeclaredOut)
+			m.fence(msg.why)
 		}
 	}
 	return m.take(now), nil
 }
 
-// Gone tells host 0 that a host has certainly ended.
-func (m *Machine) Gone(host int, now Time) Output {
+// Gone tells host 0 that a host has certainly ended, or is taken to have: why is OutClosed or OutChanged.
+func (m *Machine) Gone(host int, why Reason, now Time) Output {
 	m.excuse(now)
 	if m.root() && !m.ended && host > 0 && host < len(m.peers) && !m.out.Has(host) {
-		m.exclude([]int{host}, now)
+		m.exclude([]int{host}, why, now)
 	}
 	return m.take(now)
 }
@@ -258,7 +263,23 @@ func (m *Machine) handOn() {
 }
 
 func (m *Machine) sendBeat(to int) {
-	m.send(to, message{kind: kindBeat, tick: m.tick, epoch: m.epoch, out: m.out})
+	m.send(to, message{kind: kindBeat, tick: m.tick, epoch: m.epoch, out: m.out, closed: m.closed, changed: m.changed})
+}
+
+// sendOut tells a host that it is out.
+func (m *Machine) sendOut(to int) {
+	m.send(to, message{kind: kindOut, epoch: m.epoch, why: m.whyOut(to)})
+}
+
+// whyOut is why a host is out.
+func (m *Machine) whyOut(h int) Reason {
+	switch {
+	case m.changed.Has(h):
+		return OutChanged
+	case m.closed.Has(h):
+		return OutClosed
+	}
+	return OutSilent
 }
 
 func (m *Machine) onBeat(from int, msg message, now Time) {
@@ -266,9 +287,9 @@ func (m *Machine) onBeat(from int, msg message, now Time) {
 		return
 	}
 	if msg.epoch > m.epoch {
-		m.epoch, m.out = msg.epoch, msg.out
+		m.epoch, m.out, m.closed, m.changed = msg.epoch, msg.out, msg.closed, msg.changed
 		if m.out.Has(m.cfg.Self) {
-			m.fence(DeclaredOut)
+			m.fence(m.whyOut(m.cfg.Self))
 			return
 		}
 		m.retree(now)

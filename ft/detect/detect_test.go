@@ -242,7 +242,7 @@ func TestPauses(t *testing.T) {
 		t.Fatalf("out %v, fenced %v", f.lost, f.fenced)
 	}
 	f.run(50 * ms)
-	if f.fenced[3] != DeclaredOut {
+	if f.fenced[3] != OutSilent {
 		t.Fatalf("host 3 goes on after its pause: %v", f.fenced)
 	}
 	f = newField(t, 40, 1)
@@ -276,7 +276,7 @@ func TestCertainAndUnheard(t *testing.T) {
 	f.run(500 * ms)
 	for h := 4; h < 24; h++ {
 		f.dead[h] = true
-		f.carryOut(0, f.hosts[0].Gone(h, f.now))
+		f.carryOut(0, f.hosts[0].Gone(h, OutClosed, f.now))
 	}
 	f.run(3000 * ms)
 	f.quiet("20 of 24 have ended")
@@ -353,7 +353,7 @@ func TestGrow(t *testing.T) {
 			}
 			if h := r.IntN(len(f.hosts)); h > 0 && !f.dead[h] && r.IntN(4) == 0 && 2*(len(dead)+2) < len(f.hosts) {
 				f.dead[h] = true
-				f.carryOut(0, f.hosts[0].Gone(h, f.now))
+				f.carryOut(0, f.hosts[0].Gone(h, OutClosed, f.now))
 				dead = append(dead, h)
 			}
 		}
@@ -377,13 +377,48 @@ func TestGrow(t *testing.T) {
 	}
 }
 
+// A host that is excluded and still runs learns why, by the message to it and by beats.
+func TestReason(t *testing.T) {
+	for _, why := range []Reason{OutClosed, OutChanged} {
+		root := New(Config{Self: 0, Hosts: 3, Period: period, Limit: limit}, 0)
+		root.Tick(0)
+		root.Gone(1, OutClosed+OutChanged-why, 1) // another one, for the other reason
+		for _, s := range root.Gone(2, why, 2).Sends {
+			if s.To != 2 {
+				continue
+			}
+			msg, err := decode(s.Data, 3)
+			if err != nil || msg.kind != kindOut {
+				t.Fatalf("host 2 gets %+v, %v", msg, err)
+			}
+			beat := message{kind: kindBeat, number: 9, tick: 9, epoch: root.epoch, out: root.out, closed: root.closed, changed: root.changed}
+			for _, data := range [][]byte{s.Data, beat.append(nil)} {
+				m := New(Config{Self: 2, Hosts: 3, Period: period, Limit: limit}, 0)
+				if out, err := m.Receive(0, data, 3); err != nil || out.Fenced != why {
+					t.Errorf("host 2, out for reason %d, is fenced for %d, error %v", why, out.Fenced, err)
+				}
+			}
+		}
+	}
+	for _, bad := range []message{
+		{kind: kindOut, number: 1, epoch: 1, why: LostContact},
+		{kind: kindOut, number: 1, epoch: 1, why: OutChanged + 1},
+		{kind: kindBeat, number: 1, tick: 1, epoch: 1, out: rankset.Of(1), changed: rankset.Of(2)},
+		{kind: kindBeat, number: 1, tick: 1, epoch: 1, out: rankset.Of(1), changed: rankset.Of(1), closed: rankset.Of(1)},
+	} {
+		if _, err := decode(bad.append(nil), 3); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}
+
 func TestWire(t *testing.T) {
 	for _, msg := range []message{
-		{kind: kindBeat, number: 3, tick: 9, epoch: 2, out: rankset.Of(1, 2, 7)},
+		{kind: kindBeat, number: 3, tick: 9, epoch: 2, out: rankset.Of(1, 2, 7), closed: rankset.Of(2), changed: rankset.Of(7)},
 		{kind: kindEcho, number: 1, complete: true},
 		{kind: kindSeek, number: 1 << 40},
 		{kind: kindReport, number: 2, silents: []silent{{3, 900 * ms}, {4, limit}}},
-		{kind: kindOut, number: 4, epoch: 2},
+		{kind: kindOut, number: 4, epoch: 2, why: OutChanged},
 	} {
 		back, err := decode(msg.append(nil), 8)
 		if err != nil || fmt.Sprint(back) != fmt.Sprint(msg) {
@@ -391,7 +426,7 @@ func TestWire(t *testing.T) {
 		}
 	}
 	// golden bytes: the wire form of a release does not change
-	if got, want := string(message{kind: kindBeat, number: 1, tick: 2, epoch: 1, out: rankset.Of(1)}.append(nil)), "\x01\x01\x02\x01\x01\x01\x00"; got != want {
+	if got, want := string(message{kind: kindBeat, number: 1, tick: 2, epoch: 1, out: rankset.Of(1)}.append(nil)), "\x01\x01\x02\x01\x01\x01\x00\x00\x00"; got != want {
 		t.Errorf("Beat is %x, want %x", got, want)
 	}
 }

@@ -105,16 +105,23 @@ func (m *Machine) judge(now Time) {
 		return
 	}
 	m.pending.Lost = lost
-	m.exclude(lost, now)
+	m.exclude(lost, OutSilent, now)
 }
 
 // exclude begins an epoch without some hosts, and tells all, also them.
-func (m *Machine) exclude(list []int, now Time) {
+func (m *Machine) exclude(list []int, why Reason, now Time) {
 	m.epoch++
-	for _, h := range list {
-		m.send(h, message{kind: kindOut, epoch: m.epoch})
+	set := rankset.Of(list...)
+	m.out = m.out.Union(set)
+	switch why {
+	case OutClosed:
+		m.closed = m.closed.Union(set)
+	case OutChanged:
+		m.changed = m.changed.Union(set)
 	}
-	m.out = m.out.Union(rankset.Of(list...))
+	for _, h := range list {
+		m.sendOut(h)
+	}
 	m.retree(now)
 	if m.tick > 0 {
 		m.beat(now)

@@ -9,11 +9,11 @@ import (
 
 // Wire form, all numbers unsigned varints, the set as in package rankset. The number of a message counts those of its sender, from 1.
 //
-//	Beat    1, number, tick, epoch, hosts that are out
+//	Beat    1, number, tick, epoch, hosts that are out; of these, those with OutClosed, and with OutChanged
 //	Echo    2, number, 1 or 0
 //	Seek    3, number
 //	Report  4, number, how many, and for each a host and its silence in microseconds
-//	Out     5, number, epoch
+//	Out     5, number, epoch, reason
 const (
 	kindBeat = iota + 1
 	kindEcho
@@ -28,6 +28,9 @@ type message struct {
 	tick     uint64
 	epoch    uint64
 	out      rankset.Set
+	closed   rankset.Set
+	changed  rankset.Set
+	why      Reason
 	complete bool
 	silents  []silent
 }
@@ -37,6 +40,7 @@ func (msg message) append(dst []byte) []byte {
 	switch msg.kind {
 	case kindBeat:
 		dst = msg.out.Append(binary.AppendUvarint(binary.AppendUvarint(dst, msg.tick), msg.epoch))
+		dst = msg.changed.Append(msg.closed.Append(dst))
 	case kindEcho:
 		if msg.complete {
 			return append(dst, 1)
@@ -48,7 +52,7 @@ func (msg message) append(dst []byte) []byte {
 			dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(s.host)), uint64(s.time))
 		}
 	case kindOut:
-		dst = binary.AppendUvarint(dst, msg.epoch)
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, msg.epoch), uint64(msg.why))
 	}
 	return dst
 }
@@ -87,7 +91,12 @@ func decode(src []byte, n int) (msg message, err error) {
 	switch msg.kind {
 	case kindBeat:
 		msg.tick, msg.epoch = r.number(most), r.number(most)
-		if msg.out, r.src, err = rankset.Decode(r.src, max(n, mostHosts)); err != nil || msg.out.Has(0) {
+		for _, set := range []*rankset.Set{&msg.out, &msg.closed, &msg.changed} {
+			if *set, r.src, err = rankset.Decode(r.src, max(n, mostHosts)); err != nil || !msg.out.Contains(*set) {
+				return message{}, errMalformed
+			}
+		}
+		if msg.out.Has(0) || !msg.closed.Intersect(msg.changed).Empty() {
 			return message{}, errMalformed
 		}
 	case kindEcho:
@@ -97,7 +106,8 @@ func decode(src []byte, n int) (msg message, err error) {
 			msg.silents = append(msg.silents, silent{int(r.number(uint64(n - 1))), Time(r.number(most))})
 		}
 	case kindOut:
-		msg.epoch = r.number(most)
+		msg.epoch, msg.why = r.number(most), Reason(r.number(uint64(OutChanged)))
+		r.bad = r.bad || msg.why < OutSilent
 	}
 	if r.bad || len(r.src) != 0 {
 		return message{}, errMalformed

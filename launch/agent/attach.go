@@ -185,11 +185,7 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 	c = sealedConn(c)
 	conn := control.NewConn(c)
 	at := c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
-	err := conn.Send(&control.Message{Attach: hello})
-	var m *control.Message
-	if err == nil {
-		m, err = conn.Receive()
-	}
+	m, err := ask(conn, &control.Message{Attach: hello})
 	switch {
 	case err != nil:
 		err = fmt.Errorf("cluster %s: the system at %s does not take it (%w)", j.Cluster, j.Address, err)

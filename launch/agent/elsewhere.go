@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libspx/ft/detect"
 	"libspx/launch/control"
 	"libspx/launch/job"
 	"libspx/launch/output"
@@ -332,9 +334,17 @@ func (a *agent) lost(h *elsewhere) {
 		if a.beating.wasQuiet(h.number) { // it has ended its processes since it was cut off
 			fault = job.FaultNetwork
 		}
-		a.beating.hasGone(h.number)
+		a.beating.hasGone(h.number, h.goneFor())
 	}
 	a.bury(h, h.how, fault)
+}
+
+// goneFor is why a host whose connection has ended is out.
+func (h *elsewhere) goneFor() detect.Reason {
+	if errors.Is(h.failure, errChanged) {
+		return detect.OutChanged
+	}
+	return detect.OutClosed
 }
 
 // bury draws the consequences of the loss of a host.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"libspx/core/mpierr"
+	"libspx/ft/detect"
 	"libspx/launch/control"
 	"libspx/launch/hosts"
 	"libspx/launch/job"
@@ -376,7 +377,7 @@ func (a *agent) hasLeft(h *elsewhere) {
 		return
 	}
 	if a.beating != nil && a.beating.machine != nil {
-		a.beating.hasGone(h.number)
+		a.beating.hasGone(h.number, detect.OutClosed)
 	}
 	a.forgetAskers(h)
 	if h.leaving == nil {

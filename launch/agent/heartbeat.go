@@ -73,7 +73,7 @@ type heartbeat struct {
 	again   atomic.Uint64 // those that came after a later one of their host: late, or said again by somebody
 
 	mu    sync.Mutex
-	gone  []int            // guarded by mu; hosts that have certainly ended, and the machine does not know yet
+	gone  []goneHost       // guarded by mu; of which the machine does not know yet
 	more  []netip.AddrPort // guarded by mu; all hosts, when there are more than the machine knows
 	quiet []int            // guarded by mu; those of detect.Machine.Quiet
 }
@@ -154,10 +154,16 @@ func (h *heartbeat) start(b *control.Beats) {
 
 func (h *heartbeat) now() detect.Time { return detect.Time(time.Since(h.began).Microseconds()) }
 
-// hasGone tells that a host has certainly ended.
-func (h *heartbeat) hasGone(host int) {
+// goneHost is a host that has certainly ended, or whose agent is no longer listened to.
+type goneHost struct {
+	number int
+	why    detect.Reason
+}
+
+// hasGone tells that a host has gone.
+func (h *heartbeat) hasGone(host int, why detect.Reason) {
 	h.mu.Lock()
-	h.gone = append(h.gone, host)
+	h.gone = append(h.gone, goneHost{host, why})
 	h.mu.Unlock()
 	h.ring()
 }
@@ -202,7 +208,7 @@ func (h *heartbeat) run() {
 			h.carryOut(h.machine.Grow(len(more), h.now()))
 		}
 		for _, host := range gone {
-			h.carryOut(h.machine.Gone(host, h.now()))
+			h.carryOut(h.machine.Gone(host.number, host.why, h.now()))
 		}
 		quiet := h.machine.Quiet(h.now())
 		h.mu.Lock()

@@ -131,13 +131,13 @@ func TestHeartbeat(t *testing.T) {
 			return nil
 		}
 	}
-	list[0].hasGone(1)
+	list[0].hasGone(1, detect.OutClosed)
 	// It says something when it has heard of nobody for long enough, and is told then.
-	if e, ok := await(found[1], "end of host 1").(fenced); !ok || e.why != detect.DeclaredOut {
+	if e, ok := await(found[1], "end of host 1").(fenced); !ok || e.why != detect.OutClosed {
 		t.Errorf("host 1: %+v", e)
 	}
-	list[0].hasGone(2)
-	if e, ok := await(found[2], "end of host 2").(fenced); !ok || e.why != detect.DeclaredOut {
+	list[0].hasGone(2, detect.OutChanged)
+	if e, ok := await(found[2], "end of host 2").(fenced); !ok || e.why != detect.OutChanged {
 		t.Errorf("host 2: %+v", e)
 	}
 	select {

@@ -451,11 +451,7 @@ func (g *gathering) call() (t told, failure string, says teller) {
 			return
 		}
 		conn := control.NewConn(c)
-		err = conn.Send(&control.Message{Hello: hello})
-		var m *control.Message
-		if err == nil {
-			m, err = conn.Receive()
-		}
+		m, err := ask(conn, &control.Message{Hello: hello})
 		if err == nil && m.Off != "" {
 			g.post(told{err: errors.New(m.Off), off: true})
 			return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"libspx/launch/control"
 	"libspx/net/tcp"
 )
 
@@ -43,6 +44,17 @@ func (s sealed) Read(b []byte) (int, error) {
 
 // Close closes the connection at once.
 func (s sealed) Close() error { return s.NetConn().Close() }
+
+// ask sends a message and receives the answer. An agent that refuses while the message is still
+// being sent hangs up: the reason is in what it has sent before, not in the error of the write.
+func ask(conn *control.Conn, m *control.Message) (*control.Message, error) {
+	failed := conn.Send(m)
+	answer, err := conn.Receive()
+	if failed != nil && err != nil && !errors.Is(err, errChanged) {
+		err = failed
+	}
+	return answer, err
+}
 
 // connectionEnd describes how a connection with another agent has ended, by the error of its last Receive.
 func connectionEnd(err error) string {

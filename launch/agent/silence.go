@@ -48,7 +48,7 @@ func (a *agent) beginBeats() {
 	a.beating.start(&b)
 	for _, h := range a.others {
 		if h.gone {
-			a.beating.hasGone(h.number)
+			a.beating.hasGone(h.number, h.goneFor())
 		}
 	}
 }
@@ -112,15 +112,30 @@ func (a *agent) fence(f fenced) {
 		return
 	}
 	a.fenced = true
-	text := "the host that decides has not been heard of"
-	if f.why == detect.DeclaredOut {
-		text = "the other hosts have given this one up, of which they had heard nothing"
-	}
+	text := a.fencedFor(f.why)
 	atMost(fencedLimit, func() {
-		fmt.Fprintf(os.Stderr, "libspx: host %s: %s for %v%s; its processes are ended\n", a.host, text, a.beating.limit, a.allowMore())
+		fmt.Fprintf(os.Stderr, "libspx: host %s: %s; its processes are ended\n", a.host, text)
 	})
 	a.up.window.close()
 	a.step(job.FrontLost{})
+}
+
+// fencedFor says why this host has to end its processes.
+func (a *agent) fencedFor(why detect.Reason) string {
+	lead := "the host that decides"
+	if len(a.spec.Hosts) > 0 && a.spec.Hosts[0] != "" {
+		lead += ", " + a.spec.Hosts[0] + ","
+	}
+	switch why {
+	case detect.LostContact:
+		return fmt.Sprintf("%s has not been heard of for %v%s", lead, a.beating.limit, a.allowMore())
+	case detect.OutChanged:
+		return fmt.Sprintf("%s goes on without this one: %v", lead, errChanged)
+	case detect.OutClosed:
+		return fmt.Sprintf("%s goes on without this one: its connection with the agent here has ended, or is broken", lead)
+	default:
+		return fmt.Sprintf("%s goes on without this one, of which nothing was heard for %v%s", lead, a.beating.limit, a.allowMore())
+	}
 }
 
 // atMost waits for the end of do, but not for ever: it may be held by a connection that leads nowhere.

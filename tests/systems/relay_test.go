@@ -133,20 +133,17 @@ func TestOrdersThroughARelay(t *testing.T) {
 			w.flip = direction
 			w.mu.Unlock()
 			s.write("go2", "", "")
-			const changed, givenUp = "bytes were changed on the way between the two hosts", "the other hosts have given this one up"
+			const changed = "bytes were changed on the way between the two hosts"
 			for _, r := range []*running{a, b} {
 				select {
 				case <-r.ended:
 				case <-time.After(apartLimit):
 					t.Fatalf("cluster %s goes on although a byte of what its agents say was changed", r.name)
 				}
-				// The one that finds it ends the other, which may hear of that before it has read what was changed.
-				if r.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(r.text(), changed) && !strings.Contains(r.text(), givenUp) {
+				// The one that finds it excludes the other, which may learn of that first, with the reason.
+				if r.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(r.text(), changed) {
 					t.Errorf("cluster %s ends with status %d", r.name, r.cmd.ProcessState.ExitCode())
 				}
-			}
-			if !strings.Contains(a.text(), changed) && !strings.Contains(b.text(), changed) {
-				t.Error("neither cluster reports that bytes were changed")
 			}
 			if s.has("MARK-2") {
 				t.Error("an order was carried out that was changed on the way")
