@@ -101,7 +101,7 @@ func makeUnit(f *api.Function) *unit {
 	default:
 		fmt.Fprintf(w, "  int rc = %s;\n", theCall)
 	}
-	fmt.Fprintf(w, "  if (rc == MPI_SUCCESS && (what_%s[k] == 'v' || what_%s[k] == 'r' || what_%s[k] == 't')) {\n", f.Name, f.Name, f.Name)
+	fmt.Fprintf(w, "  if (rc == MPI_SUCCESS && (what_%s[k] == 'v' || what_%s[k] == 'r' || what_%s[k] == 't' || what_%s[k] == 'a')) {\n", f.Name, f.Name, f.Name, f.Name)
 	if !c.keep && !survives(f) {
 		w.WriteString(releases(f))
 	}

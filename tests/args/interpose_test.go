@@ -63,7 +63,7 @@ func TestInterposed(t *testing.T) {
 
 func hasPairs(u *unit) bool {
 	for _, a := range u.attempts {
-		if a.kind == 'p' || a.kind == 't' {
+		if a.kind == 'p' || a.kind == 't' || a.kind == 'a' {
 			return true
 		}
 	}

@@ -15,7 +15,7 @@ type attempt struct {
 	code    string // C: sets a_ARG
 	classes string // that the standard allows; "" when the value is right
 	says    string // what else the message must have
-	kind    byte   // w, r, s, p, t: see args.h
+	kind    byte   // w, r, s, p, t, a: see args.h
 }
 
 // wrong is a wrong value of a scalar.
@@ -174,8 +174,10 @@ func argument(f *api.Function, p api.Param) []attempt {
 		if p.Has("nullable") {
 			out = append(out, attempt{p.Name, k.null, name + " = " + k.null + ";", "", "", 'r'})
 		}
-	case p.Kind == "BUFFER" && p.Has("above_0"): // rank 0 would go on, and wait for the others
-		out = append(out, attempt{p.Name, "NULL at rank 0", "if (me == 0) " + name + " = NULL;", "", "", 'r'})
+	case p.Kind == "BUFFER" && p.Has("above_0"):
+		// Rank 0's call is right, and would meet none of another rank: it gets a communicator of its own.
+		out = append(out, attempt{p.Name, "NULL at rank 0", "if (me == 0) " + name + " = NULL;", "", "", 'r'},
+			attempt{p.Name, "NULL", name + " = NULL; if (me == 0) a_comm = self;", "MPI_ERR_BUFFER", "NULL", 'a'})
 	case p.Kind == "BUFFER":
 		add("NULL", "MPI_ERR_BUFFER", "NULL")
 		if !p.Has("inplace") && !p.Has("inplace_root") {

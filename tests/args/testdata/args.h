@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 /* A function: run(k) makes its call number k. 0 is the right call, what[k] is 'w' for a wrong one, 'r' for another right one,
- * 's' and 'p' for a wrong one with one and with two ranks only, 't' for a right one with two. */
+ * 's' and 'p' for a wrong one with one and with two ranks only, 't' for a right one with two, 'a' for one with two that is right
+ * at rank 0 and wrong above. */
 typedef struct unit {
   const char *name;
   int (*run)(int k);
@@ -504,10 +505,10 @@ static void all(unit *units, int n, int from)
     if (!tell(units[u].first, "first", &units[u], 0) == fails) continue;
     for (int k = 1; k < cases; k++) {
       char what = units[u].what[k];
-      if (units[u].first + k < from || (what == 's' && size != 1) || ((what == 'p' || what == 't') && size != 2))
+      if (units[u].first + k < from || (what == 's' && size != 1) || ((what == 'p' || what == 't' || what == 'a') && size != 2))
         continue;
       int rc = tell(units[u].first + k, "call", &units[u], k);
-      if (!rc != (what == 'r' || what == 't'))
+      if (!rc != (what == 'r' || what == 't' || (what == 'a' && me == 0)))
         _exit(95); /* what it has left behind is unknown: a new process goes on */
       if (!tell(units[u].first + k, "after", &units[u], 0) == fails) _exit(96);
     }
