@@ -46,11 +46,17 @@ func (b *bed) start(t *testing.T, n int, env ...string) *running {
 // begin starts it, with options for spxrun.
 func (b *bed) begin(t *testing.T, n int, options []string, env ...string) *running {
 	t.Helper()
+	return b.launch(t, n, options, []string{program(t, "shrink")}, env...)
+}
+
+// launch starts a command, one rank on each of n hosts.
+func (b *bed) launch(t *testing.T, n int, options, command []string, env ...string) *running {
+	t.Helper()
 	slots := make([]int, n)
 	for i := range slots {
 		slots[i] = 1
 	}
-	c := b.spxrunOver(b.remotely(n), append(options, "-host", b.list(slots...), "-n", fmt.Sprint(n), program(t, "shrink"))...)
+	c := b.spxrunOver(b.remotely(n), append(append(options, "-host", b.list(slots...), "-n", fmt.Sprint(n)), command...)...)
 	r := &running{t: t, b: b, cmd: exec.Command(c.Args[0], c.Args[1:]...), lines: make(chan string, 100)}
 	if len(options) == 0 {
 		env = append([]string{fmt.Sprintf("SPX_HEARTBEAT_LIMIT=%d", beatLimit.Milliseconds())}, env...)
@@ -244,6 +250,50 @@ func TestAgentHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.deserted(t, 3)
+}
+
+// parentOf is the parent of a process, 0 if that has ended.
+func parentOf(pid int) (parent int) {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if _, after, ok := strings.Cut(string(stat), ") "); ok {
+		if f := strings.Fields(after); len(f) > 1 {
+			parent, _ = strconv.Atoi(f[1])
+		}
+	}
+	return parent
+}
+
+// A rank is started by a shell, in a session of its own. The shell is killed, or the rank under a shell that lives on: the rank is declared dead, on all
+// hosts, and nothing of it is left.
+func TestWrappedRanks(t *testing.T) {
+	const shell = `setsid -w "$0"; s=$?; [ $s = 0 ] || sleep 1000; exit $s`
+	b := newBed(t, 3)
+	for _, host := range []int{1, 3} { // spxrun's, and one whose agent decides nothing
+		for _, victim := range []string{"shell", "rank"} {
+			r := b.launch(t, 3, nil, []string{"sh", "-c", shell, program(t, "shrink")})
+			if line := r.line(); line != "all are there" {
+				t.Fatalf("%q\n%s", line, &r.stderr)
+			}
+			ranks := b.findOn(host, "shrink")
+			if len(ranks) != 1 {
+				t.Fatalf("ranks of host %d: %v", host, ranks)
+			}
+			pid := ranks[0]
+			if victim == "shell" {
+				pid = parentOf(pid)
+				if err := syscall.Kill(ranks[0], syscall.SIGSTOP); err != nil { // it notices nothing itself
+					t.Fatal(err)
+				}
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "end of the rank on host "+strconv.Itoa(host), func() bool { return len(b.findOn(host, "shrink")) == 0 })
+			r.recovered(2)
+			r.ends(0)
+			b.deserted(t, 1, 2, 3)
+		}
+	}
 }
 
 // spxrun is killed: the job goes with it, whatever the moment, or with --with-ft stays, and survives the loss of a host without it.
