@@ -61,7 +61,7 @@ deps-build:
 all: build
 build: deps-build ## builds everything into build/ (the default)
 	@mkdir -p $(BUILD)
-	@cd $(ROOT) && $(GO) run ./api/gen # the shims call the bodies that are there
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) run -trimpath ./api/gen # the shims call the bodies that are there
 	@flock $(BUILD)/.lock $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) BUILD=$(BUILD) build-unlocked
 
 .PHONY: build-unlocked
@@ -125,7 +125,7 @@ $(LIB): $(BUILD)/obj/libspxc.a $(EXPORT_MAP) $(HDR_STAMP) $(GO_SRC) $(ROOT)/Make
 	@echo "  link  lib/libspx.so"
 	@cd $(ROOT) && CGO_CFLAGS="-O2 -g $(SAME)" $(GO) build -trimpath -buildmode=c-shared -o $(BUILD)/obj/libspx.so \
 	  -ldflags "-buildid= -B none $(GO_DEFAULTS) -extldflags '$(LDLIB)'" ./capi
-	@cd $(ROOT) && $(GO) run ./capi/sigpatch $(BUILD)/obj/libspx.so
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) run -trimpath ./capi/sigpatch $(BUILD)/obj/libspx.so
 	@rm -f $(BUILD)/obj/libspx.h
 	@mv $(BUILD)/obj/libspx.so $@
 	@ln -sf libspx.so $(BUILD)/lib/libmpi_abi.so.1
@@ -171,7 +171,7 @@ SHARE_SRC := $(wildcard $(ROOT)/api/*.tsv $(ROOT)/packaging/gen/* $(ROOT)/packag
   $(ROOT)/packaging/valgrind/* $(ROOT)/fortran/lib/zz_*.f90) $(ROOT)/capi/shim/version.h
 $(BUILD)/obj/share: $(SHARE_SRC) $(BUILD)/obj/programs $(ROOT)/Makefile
 	@echo "  gen   share/"
-	@cd $(ROOT) && CGO_ENABLED=0 $(GO) run ./packaging/gen $(BUILD)
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) run -trimpath ./packaging/gen $(BUILD)
 	@touch $@
 
 RELAY_SRC := $(wildcard $(ROOT)/cluster/relay/*.c)
@@ -199,7 +199,7 @@ site: ## the documents as a site, in build/site (needs no network): open build/s
 ##@ Checking
 .PHONY: test
 test: deps build ## all tests; the last line says how many passed
-	@cd $(ROOT) && $(GO) build -o $(BUILD)/obj/testsum ./internal/testsum && $(BUILD)/obj/testsum -o $(BUILD)/test-summary
+	@cd $(ROOT) && CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/obj/testsum ./internal/testsum && CGO_CFLAGS="-O2 -g $(SAME)" $(BUILD)/obj/testsum -o $(BUILD)/test-summary
 
 .PHONY: test-fresh
 test-fresh: ## make demo and make test of the last commit on a fresh machine: a minimal Debian 12 with make and Go (debootstrap, as root): TESTS="./tests/sge"

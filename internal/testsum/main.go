@@ -13,9 +13,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -41,8 +41,10 @@ func main() {
 	}
 	start, before := time.Now(), usage()
 	s := newSummary(os.Stdout, *verbose)
-	s.vet(packages)
-	s.test(packages, *timeout)
+	for _, b := range split(packages) {
+		s.vet(b)
+		s.test(b, *timeout)
+	}
 	s.end(time.Since(start), usage()-before)
 	if *keep != "" {
 		if err := os.WriteFile(*keep, []byte(s.line()), 0o666); err != nil {
@@ -72,6 +74,7 @@ type summary struct {
 type timed struct {
 	what    string
 	seconds float64
+	orphans float64 // of the seconds of a processor: those of processes that the tests did not wait for, as hosts are
 }
 
 func newSummary(out io.Writer, verbose bool) *summary {
@@ -79,27 +82,28 @@ func newSummary(out io.Writer, verbose bool) *summary {
 }
 
 // vet counts as one test.
-func (s *summary) vet(packages []string) {
-	if out, err := exec.Command("go", append([]string{"vet"}, packages...)...).CombinedOutput(); err != nil {
+func (s *summary) vet(b batch) {
+	cmd := b.command("vet")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		fmt.Fprintf(s.out, "FAIL go vet\n%s", out)
 		s.failed++
-		s.failures = append(s.failures, "go vet "+strings.Join(packages, " "))
+		s.failures = append(s.failures, "go vet "+strings.Join(b.packages, " "))
 		return
 	}
 	s.passed++
 }
 
-func (s *summary) test(packages []string, timeout time.Duration) {
+func (s *summary) test(b batch, timeout time.Duration) {
 	// Without DWARF the tests are linked in less time; traces of their calls are as good.
-	args := append([]string{"test", "-json", "-count=1", "-vet=off", "-ldflags=-w", "-timeout", timeout.String()}, packages...)
-	cmd := exec.Command("go", args...)
+	cmd := b.command("test", "-json", "-count=1", "-vet=off", "-ldflags=-w", "-p", strconv.Itoa(atOnce()),
+		"-timeout", timeout.String())
 	cmd.Stderr = os.Stderr
 	if file, err := os.CreateTemp("", "testsum-"); err == nil {
 		file.Close()
 		defer os.Remove(file.Name())
-		defer func() { s.busy = readAccounts(file.Name()) }()
+		defer func() { s.busy = append(s.busy, readAccounts(file.Name())...) }()
 		if self, err := os.Executable(); err == nil {
-			cmd.Env = append(os.Environ(), accounts+"="+file.Name())
+			cmd.Env = append(cmd.Env, accounts+"="+file.Name())
 			cmd.Args = slices.Insert(cmd.Args, 2, "-exec", self)
 		}
 	}
@@ -161,7 +165,7 @@ func (s *summary) ended(e event, key string) {
 		fmt.Fprintf(s.out, "%-4s %s %s (%.2f s)\n", e.Action, short(e.Package), e.Test, e.Elapsed)
 	}
 	if !strings.Contains(e.Test, "/") {
-		s.took = append(s.took, timed{strings.TrimSpace(short(e.Package) + " " + e.Test), e.Elapsed})
+		s.took = append(s.took, timed{what: strings.TrimSpace(short(e.Package) + " " + e.Test), seconds: e.Elapsed})
 	}
 	if e.Action == "fail" {
 		for up := parentOf(e.Test); up != ""; up = parentOf(up) {
@@ -214,7 +218,8 @@ func (s *summary) end(took, busy time.Duration) {
 	}
 	fmt.Fprintln(s.out, s.longest())
 	fmt.Fprintln(s.out, s.busiest(busy))
-	fmt.Fprintf(s.out, "took %v, of processors %v\n%s", took.Round(time.Second), busy.Round(time.Second), s.line())
+	fmt.Fprintf(s.out, "took %v, of processors %v, with %v of hosts and other orphans\n%s", took.Round(time.Second),
+		busy.Round(time.Second), s.orphans().Round(time.Second), s.line())
 }
 
 // longest names what took most of the time: some packages, and some of their tests. Two packages run at a time, on two processors.
