@@ -116,8 +116,8 @@ func TestFatalNamesAll(t *testing.T) {
 		done <- harness.Run(t, harness.Command{Args: harness.Spxrun(t, "4", program, "held", dir), Limit: 40 * time.Second})
 	}()
 	until := func(what string, is func() bool) {
-		for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
+		for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
+			if time.Since(began) > harness.Patience(20*time.Second) {
 				t.Fatalf("no %s", what)
 			}
 		}

@@ -133,7 +133,7 @@ func TestQuit(t *testing.T) {
 	if err := j.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
 		t.Fatal(err)
 	}
-	late := time.After(limit)
+	late := harness.After(limit)
 	var seen []string
 	for {
 		select {

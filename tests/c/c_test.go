@@ -81,6 +81,7 @@ func runOne(t *testing.T, program string, line harness.RunLine, n int) {
 	args = append(args, "-n", fmt.Sprint(n), program)
 	args = append(args, line.Args...)
 	o := harness.Run(t, harness.Command{Args: args, Env: line.Env, Stdin: line.Stdin, Limit: line.Limit, Dir: t.TempDir()})
+	t.Logf("%.2f s of processors", o.Busy.Seconds())
 	if why := line.Check(o); why != "" {
 		t.Errorf("%s\n%s--- again: go test ./tests/c -count=1 -run '%s'\n---    or: %s %s", why, o.Text(),
 			pattern(t.Name()), strings.Join(line.Env, " "), strings.Join(args, " "))

@@ -76,7 +76,7 @@ func (r *running) write(commands string) {
 // answer waits until the job has written what has become of commands: the number of processes, and the comments.
 func (r *running) answer(commands string) (n int, comments string) {
 	r.t.Helper()
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < harness.Patience(60*time.Second); time.Sleep(2 * time.Millisecond) {
 		text, err := os.ReadFile(filepath.Join(r.dir, file))
 		if err != nil {
 			r.t.Fatal(err)
@@ -119,7 +119,7 @@ func (r *running) stop(n int) {
 		if err != nil && !late {
 			r.t.Errorf("%v\n%s%s", err, r.out.String(), r.err.String())
 		}
-	case <-time.After(60 * time.Second):
+	case <-harness.After(60 * time.Second):
 		r.cmd.Process.Signal(syscall.SIGTERM)
 		r.t.Fatalf("it does not stop; %v\n%s%s", <-r.ended, r.out.String(), r.err.String())
 	}
@@ -169,8 +169,8 @@ func (r *running) pids() (list []int) {
 // awaitPids waits until n processes are left: those that leave are a moment behind.
 func (r *running) awaitPids(n int) {
 	r.t.Helper()
-	for end := time.Now().Add(20 * time.Second); len(r.pids()) != n; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
+	for began := time.Now(); len(r.pids()) != n; time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > harness.Patience(20*time.Second) {
 			r.t.Fatalf("%d processes instead of %d", len(r.pids()), n)
 		}
 	}
@@ -233,7 +233,7 @@ func (r *running) reach(n int) {
 	for range 4 {
 		r.write(strconv.Itoa(n) + "\n")
 		r.answer(strconv.Itoa(n) + "\n")
-		for end := time.Now().Add(20 * time.Second); len(r.pids()) > n && time.Now().Before(end); time.Sleep(5 * time.Millisecond) { // they are leaving
+		for began := time.Now(); len(r.pids()) > n && time.Since(began) < harness.Patience(20*time.Second); time.Sleep(5 * time.Millisecond) { // they are leaving
 		}
 		if len(r.pids()) == n {
 			return
@@ -291,10 +291,10 @@ func TestCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.write(string(answer) + "1;3\n")
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		for began := time.Now(); ; time.Sleep(time.Millisecond) {
 			if text, _ := os.ReadFile(filepath.Join(r.dir, file)); !bytes.Contains(text, []byte("1;3")) {
 				break
-			} else if time.Now().After(end) {
+			} else if time.Since(began) > harness.Patience(30*time.Second) {
 				t.Fatalf("no answer to %q", text)
 			}
 		}
@@ -302,8 +302,8 @@ func TestCommands(t *testing.T) {
 	for range 10 {
 		r.write("6\n")
 		r.write("2\n")
-		for end := time.Now().Add(30 * time.Second); len(r.pids()) != 2; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
+		for began := time.Now(); len(r.pids()) != 2; time.Sleep(time.Millisecond) {
+			if time.Since(began) > harness.Patience(30*time.Second) {
 				t.Fatal("the second command is not carried out")
 			}
 		}

@@ -102,11 +102,11 @@ func TestHook(t *testing.T) {
 	}
 	t.Cleanup(func() { syscall.Kill(hook.Process.Pid, syscall.SIGKILL) })
 	var conn net.Conn
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		var err error
 		if conn, err = net.Dial("unix", socket); err == nil {
 			break
-		} else if time.Now().After(end) {
+		} else if time.Since(began) > harness.Patience(20*time.Second) {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -118,6 +119,7 @@ type Outcome struct {
 	Status         int // exit status, 128+signal
 	Late           bool
 	Took           time.Duration
+	Busy           time.Duration // time of processors, with all processes that were waited for
 }
 
 // Lines are the lines of a batch job's output, sorted. Standard error is among them, and there a slow start says whom it waits for: that is left out.
@@ -168,13 +170,46 @@ func Run(t testing.TB, c Command) Outcome {
 	return Start(t, c)
 }
 
+// limited ends at a limit of time, which is Patience's. Limits end what hangs; how fast something is they do not judge.
+func limited(limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	start := time.Now()
+	var again func()
+	again = func() {
+		if left := time.Until(start.Add(Patience(limit))); left > 0 && ctx.Err() == nil {
+			time.AfterFunc(min(left, time.Second), again)
+			return
+		}
+		cancel()
+	}
+	time.AfterFunc(limit, again)
+	return ctx, cancel
+}
+
+// After is time.After on a machine that may be busy (Patience).
+func After(limit time.Duration) <-chan struct{} {
+	ctx, _ := limited(limit) //nolint:govet // it ends at the limit
+	return ctx.Done()
+}
+
+// Patience is a limit of time on a machine that is as busy as this one now: longer by as much as there are more
+// processes that want to run than processors, but four times, or until five minutes, at most. It is to be asked again
+// while one waits.
+func Patience(limit time.Duration) time.Duration {
+	var load float64
+	text, _ := os.ReadFile("/proc/loadavg")
+	fmt.Sscan(string(text), &load) //nolint:errcheck // no load is known then
+	crowd := min(max(load/float64(runtime.NumCPU()), 1), 4)
+	return max(limit, min(time.Duration(float64(limit)*crowd), 5*time.Minute))
+}
+
 // Start is Run for a command that needs nothing of the build.
 func Start(t testing.TB, c Command) Outcome {
 	t.Helper()
 	if c.Limit == 0 {
 		c.Limit = 30 * time.Second
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.Limit)
+	ctx, cancel := limited(c.Limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
@@ -188,6 +223,9 @@ func Start(t testing.TB, c Command) Outcome {
 	start := time.Now()
 	err := cmd.Run()
 	o := Outcome{Took: time.Since(start), Late: ctx.Err() != nil}
+	if s := cmd.ProcessState; s != nil {
+		o.Busy = s.UserTime() + s.SystemTime()
+	}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):

@@ -70,12 +70,12 @@ func KillWhenUp(t testing.TB, c Command, n int, victims func(mark string) []int)
 // NothingLeft waits until no process with the mark is left, for limit at most.
 func NothingLeft(t testing.TB, mark string, limit time.Duration) {
 	t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		left := Marked(mark, "")
 		if len(left) == 0 {
 			return
 		}
-		if time.Now().After(end) {
+		if time.Since(began) > Patience(limit) {
 			t.Errorf("after %v there are still the processes %v", limit, left)
 			return
 		}

@@ -242,8 +242,8 @@ func (b *bed) findOn(n int, name string) (out []int) {
 
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
+	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > harness.Patience(20*time.Second) {
 			t.Fatalf("no %s", what)
 		}
 	}

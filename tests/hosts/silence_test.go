@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"libspx/tests/harness"
 )
 
 // Hosts fall silent under a program that recovers. docs/fault-tolerance.md, "Silent hosts", has what must come of it.
@@ -86,7 +88,7 @@ func (r *running) line() string {
 	select {
 	case line := <-r.lines:
 		return line
-	case <-time.After(30 * time.Second):
+	case <-harness.After(30 * time.Second):
 		r.t.Fatalf("nothing happens\n%s", &r.stderr)
 		return ""
 	}

@@ -94,7 +94,7 @@ func (b *bed) saysUntil(pattern string, env []string, args ...string) {
 		cmd.Wait() //nolint:errcheck // it is ended by this test
 		close(ended)
 	}()
-	for limit := time.After(60 * time.Second); all.count(pattern) == 0; {
+	for limit := harness.After(60 * time.Second); all.count(pattern) == 0; {
 		select {
 		case <-limit:
 			b.t.Errorf("nobody says %q\n%s", pattern, all.text())
@@ -111,7 +111,7 @@ func (b *bed) saysUntil(pattern string, env []string, args ...string) {
 	unix.Kill(-cmd.Process.Pid, unix.SIGTERM) //nolint:errcheck // it has ended then
 	select {
 	case <-ended:
-	case <-time.After(30 * time.Second):
+	case <-harness.After(30 * time.Second):
 		b.t.Errorf("the job does not end by SIGTERM")
 		unix.Kill(-cmd.Process.Pid, unix.SIGKILL) //nolint:errcheck // as above
 		<-ended

@@ -109,7 +109,7 @@ func TestMetrics(t *testing.T) {
 // address is where the metrics are, as spxrun says.
 func (j *job) address(t *testing.T) string {
 	t.Helper()
-	late := time.After(limit)
+	late := harness.After(limit)
 	for {
 		select {
 		case line, open := <-j.lines:

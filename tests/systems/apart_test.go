@@ -139,7 +139,7 @@ func (r *running) says(text string) {
 	r.t.Helper()
 	alarm := time.AfterFunc(apartLimit, func() { r.changed.Broadcast() })
 	defer alarm.Stop()
-	limit := time.Now().Add(apartLimit)
+	began := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for !strings.Contains(r.said.String(), text) {
@@ -148,7 +148,7 @@ func (r *running) says(text string) {
 			r.t.Fatalf("cluster %s has ended, and has not said %q", r.name, text)
 		default:
 		}
-		if time.Now().After(limit) {
+		if time.Since(began) > harness.Patience(apartLimit) {
 			r.t.Fatalf("cluster %s has not said %q within %v", r.name, text, apartLimit)
 		}
 		r.changed.Wait()
@@ -176,11 +176,11 @@ func (r *running) ends(status int, texts ...string) {
 // await waits until a file is there.
 func (s *apart) await(name string) {
 	s.t.Helper()
-	for limit := time.Now().Add(apartLimit); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(s.dir, name)); err == nil {
 			return
 		}
-		if time.Now().After(limit) {
+		if time.Since(began) > harness.Patience(apartLimit) {
 			s.t.Fatalf("%s is not there within %v", name, apartLimit)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"libspx/tests/harness"
 )
 
 // rewriter sits between two agents. It looks for a text in all that passes, replaces it by another one
@@ -155,13 +157,13 @@ func TestOrdersThroughARelay(t *testing.T) {
 // awaitListener waits until an address can be called.
 func awaitListener(t *testing.T, address string) {
 	t.Helper()
-	for limit := time.Now().Add(apartLimit); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			c.Close()
 			return
 		}
-		if time.Now().After(limit) {
+		if time.Since(began) > harness.Patience(apartLimit) {
 			t.Fatal(err)
 		}
 	}
@@ -175,13 +177,13 @@ func (s *apart) has(name string) bool {
 // awaitAny waits until one of the files is there.
 func (s *apart) awaitAny(names ...string) {
 	s.t.Helper()
-	for limit := time.Now().Add(apartLimit); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		for _, name := range names {
 			if s.has(name) {
 				return
 			}
 		}
-		if time.Now().After(limit) {
+		if time.Since(began) > harness.Patience(apartLimit) {
 			s.t.Fatalf("none of %v is there within %v", names, apartLimit)
 		}
 	}
