@@ -8,7 +8,7 @@ import (
 // A job in words: a line a process, "RANK STATE-OR-WAIT ...".
 //
 //	0 recv 1 tag 7      1 send 0 tag 7      2 coll MPI_Barrier op 3 of 0,1,2      3 running      4 finalized      5 dead
-func jobOf(t *testing.T, lines ...string) []Proc {
+func jobOf(t testing.TB, lines ...string) []Proc {
 	t.Helper()
 	var out []Proc
 	for rank, line := range lines {

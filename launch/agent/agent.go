@@ -660,6 +660,7 @@ func (a *agent) finish() int {
 	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {
 		a.say(fmt.Sprintf("%d processes that the job has left behind cannot be ended", left))
 	}
+	a.checkOutput()
 	drained := make(chan struct{})
 	go func() {
 		a.printing.Wait() // what other hosts have sent is in the pipes
@@ -671,7 +672,7 @@ func (a *agent) finish() int {
 	a.waitDrained(drained)
 	for _, m := range []*output.Mux{a.out, a.err} {
 		if err := m.Err(); err != nil {
-			fmt.Fprintf(os.Stderr, "spxrun: the output could not be written: %v\n", err)
+			fmt.Fprintf(os.Stderr, "spxrun: the output could not be written: %v%s\n", err, process.Advice(err))
 			if a.status == 0 {
 				a.status = job.StatusFailed
 			}

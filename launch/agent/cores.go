@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libspx/launch/job"
+	"libspx/launch/process"
 )
 
 // --cores DIR: what ranks leave that die of a signal. The kernel writes a core file where kernel.core_pattern says; it is found by that and by the pid in it, taken into DIR
@@ -127,7 +128,7 @@ func (c *cores) died(a *agent, i int, w job.Wait) {
 // keep moves a core file to its place, and writes the stacks beside it. It says what has come of it.
 func (c *cores) keep(from, to string) string {
 	if err := move(from, to); err != nil {
-		return fmt.Sprintf(": its core file stays as %s: %v", from, err)
+		return fmt.Sprintf(": its core file stays as %s: %v%s", from, err, process.Advice(err))
 	}
 	said := ": core file " + to
 	stacks, err := stacksOf(to)

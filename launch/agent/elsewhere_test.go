@@ -143,6 +143,22 @@ func FuzzHeard(f *testing.F) {
 			f.Add(s.Bytes())
 		}
 	}
+	for _, m := range []*control.Message{
+		{Inspected: &control.Inspected{Number: 1, Procs: []byte(`[{"proc":1},{"proc":-3}]`)}},
+		{Branch: &control.Branch{Host: 7, Began: true, End: &control.BranchEnd{How: "x"}}},
+		{Beats: &control.Beats{At: make([]netip.AddrPort, 3), Period: 1, Limit: 5}},
+		{Hosts: &control.Hosts{Names: []string{"m"}, Slots: []int{1}}},
+		{Present: []control.Entry{{Proc: 2, Host: 2}, {Proc: -1, Host: 9}}},
+		{Made: &control.Made{Number: 5, Step: 1}},
+		{Ready: &control.Ready{Addresses: []control.Address{{Proc: 1}, {Proc: 9}}}},
+		{Managed: &control.Managed{Epoch: 1, Text: []byte{1, 2, 3}}},
+	} {
+		s := stream{&bytes.Buffer{}}
+		if err := control.NewConn(s).Send(m); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(s.Bytes())
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		above, h := twoHosts(t, 0)
 		below, _ := twoHosts(t, 1)

@@ -310,6 +310,26 @@ func (a *agent) outputOf(name string, stream int, mux *output.Mux, alone bool) (
 	return p[1], nil
 }
 
+// checkOutput reports that files of --output may lack something. The processes write them themselves, and most do not look at
+// what comes of that.
+func (a *agent) checkOutput() {
+	if a.spec.OutputDir == "" {
+		return
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(a.spec.OutputDir, &s); err != nil {
+		return
+	}
+	free := s.Bavail
+	if unix.Geteuid() == 0 {
+		free = s.Bfree
+	}
+	if s.Blocks > 0 && free == 0 {
+		a.say(fmt.Sprintf("--output %s: the file system is full on host %s: what the processes have written last may be lost; make room, or use another directory",
+			a.spec.OutputDir, a.host))
+	}
+}
+
 // makeOutput makes a multiplexer per target, or one if both are the same file: their lines would mix.
 func (a *agent) makeOutput() (err error) {
 	if a.up != nil && a.attached == nil {

@@ -9,6 +9,7 @@ import (
 	"libspx/launch/agent"
 	"libspx/launch/command"
 	"libspx/launch/control"
+	"libspx/launch/process"
 	"libspx/launch/progress"
 	"libspx/launch/trace"
 )
@@ -65,14 +66,14 @@ func (t *tracing) ended() {
 	}
 	defer os.RemoveAll(t.dir)
 	if err := t.make(); err != nil {
-		fmt.Fprintf(os.Stderr, "spxrun: --trace: %v\n", err)
+		fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
 	}
 }
 
 func (t *tracing) make() error {
 	all, err := trace.Open(t.dir, t.command)
 	if err != nil {
-		return err
+		return fmt.Errorf("what the processes have written for --trace or --profile: %w", err)
 	}
 	defer all.Close()
 	j := all.Job()
@@ -84,13 +85,13 @@ func (t *tracing) make() error {
 		err = all.WriteFile(t.file, bar.Set)
 		bar.End()
 		if err != nil {
-			return err
+			return fmt.Errorf("--trace: %w", err)
 		}
 		t.sayDropped(j)
 	}
 	if t.sums != "" {
 		if err := j.WriteJSON(t.sums); err != nil {
-			return err
+			return fmt.Errorf("--profile-json: %w", err)
 		}
 	}
 	if t.profile {

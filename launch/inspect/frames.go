@@ -55,7 +55,7 @@ type cursor struct {
 }
 
 func (c *cursor) bytes(n int) []byte {
-	if n < 0 || c.at+n > len(c.b) {
+	if n < 0 || n > len(c.b)-c.at {
 		c.bad = true
 		return make([]byte, max(0, min(n, 16)))
 	}

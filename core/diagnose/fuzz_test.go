@@ -1,0 +1,36 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// What agents of other hosts say of their processes is looked through, whatever it is.
+func FuzzFind(f *testing.F) {
+	for _, procs := range [][]Proc{
+		jobOf(f, "send 1 7", "recv any 3 1 2", "coll MPI_Bcast 3 0", "event"),
+		{{Proc: 1, Waits: []Wait{{What: Coll, Coll: "MPI_Bcast", CommSize: -1, Members: []int{0, 1, -7}}}, Queues: &Queues{Pending: 1, Entries: []Entry{{Kind: Announced, Peer: 1}}}}},
+	} {
+		text, err := json.Marshal(procs)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var procs []Proc
+		if json.Unmarshal(text, &procs) != nil {
+			return
+		}
+		for _, finding := range Find(procs) {
+			if finding.Text == "" {
+				t.Errorf("%+v", finding)
+			}
+		}
+		Waits(procs)
+		Ps(procs)
+		Stacks(procs)
+		Longest(procs)
+		Hangs(procs, 1)
+	})
+}

@@ -1,0 +1,73 @@
+package broken
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+// File systems that are full under what spxrun, its agent and the processes write. The job goes on where it can, and the user hears which file it
+// is about, and what to do. In all, $D is a tmpfs of 16 KB that is full, or has no more inodes.
+//
+//	go test ./tests/broken -run TestFull
+var full = []struct {
+	name    string
+	inodes  bool
+	command string // $R is spxrun with two ranks, $P the program
+	status  int
+	says    []string
+	lines   int // of standard output
+}{
+	{name: "temporary files", command: `TMPDIR=$D $R $P`, lines: 2000},
+	{name: "temporary files, inodes", inodes: true, command: `TMPDIR=$D $R $P`, lines: 2000},
+	{name: "shared memory", command: `mount --bind $D /dev/shm && $R $P`, lines: 2000},
+	{name: "output", command: `$R $P >$D/out`, status: 1, says: []string{"spxrun: the output could not be written: no space left on device; the file system is full: df tells which"}},
+	{name: "output files", command: `$R --output $D $P`, says: []string{"--output $D: the file system is full on host ", "may be lost; make room, or use another directory"}},
+	{name: "output files, inodes", inodes: true, command: `$R --output $D $P`, status: 1, says: []string{"output file $D/rank.0.out: no space left on device", "df tells which"}},
+	{name: "timeline", command: `$R --trace $D/t $P`, lines: 2000, says: []string{"spxrun: --trace: write $D/t: no space left on device; the file system is full: df tells which"}},
+	{name: "timeline, inodes", inodes: true, command: `$R --trace $D/t $P`, status: 2, says: []string{"open $D/t: no space left on device; the file system is full: df tells which"}},
+	{name: "records", command: `mount --bind $D /dev/shm && TMPDIR=$D $R --profile $P`, lines: 2000, says: []string{"is not traced: a file in $D/spx-trace-", "No space left on device"}},
+	{name: "sums", command: `$R --profile-json $D/sums $P`, lines: 2000, says: []string{"spxrun: --profile-json: write $D/sums: no space left on device; the file system is full: df tells which"}},
+	{name: "cores", command: `ulimit -c unlimited; cd $W && $R --cores $D $P dies`, status: 134, lines: 2000, says: []string{"its core file stays as $W/core", "no space left on device; the file system is full: df tells which"}},
+	{name: "detached", inodes: true, command: `cd $D && $R --detach $P`, status: 1, says: []string{"spxrun: --detach: the file for the output: open spx-", "no space left on device; the file system is full: df tells which"}},
+}
+
+func TestFull(t *testing.T) {
+	if out, err := exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput(); err != nil {
+		t.Skipf("no file system can be mounted here: %v\n%s", err, out)
+	}
+	program := wrong{name: "prints"}.compile(t)
+	run := harness.Spxrun(t, "2", program)
+	for _, f := range full {
+		t.Run(f.name, func(t *testing.T) {
+			pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
+			if f.name == "cores" && (err != nil || strings.HasPrefix(string(pattern), "|") || strings.Contains(string(pattern), "/")) {
+				t.Skipf("core files go to %s", pattern)
+			}
+			dir, work := t.TempDir(), t.TempDir()
+			fill := "head -c 65536 /dev/zero >$D/fill 2>/dev/null; "
+			if f.inodes {
+				fill = "n=0; while true >$D/$n; do n=$((n+1)); done 2>/dev/null; "
+			}
+			o := harness.Run(t, harness.Command{
+				Args: []string{"unshare", "-m", "--propagation", "private", "sh", "-c", "mount -t tmpfs -o size=16k,nr_inodes=12 none $D || exit 99; " + fill + f.command},
+				Env:  []string{"D=" + dir, "W=" + work, "R=" + strings.Join(run[:len(run)-1], " "), "P=" + program}, Limit: 60 * time.Second})
+			if o.Late || o.Status != f.status || strings.Count(o.Stdout, "\n") != f.lines {
+				t.Errorf("status %d, want %d; late %v; %d lines, want %d\n%s", o.Status, f.status, o.Late, strings.Count(o.Stdout, "\n"), f.lines, o.Stderr)
+			}
+			for _, want := range f.says {
+				want = strings.NewReplacer("$D", dir, "$W", work).Replace(want)
+				if !strings.Contains(o.Stderr, want) {
+					t.Errorf("it does not say %q:\n%s", want, o.Stderr)
+				}
+			}
+			if strings.Contains(o.Stderr, "panic") || strings.Contains(o.Stderr, "goroutine ") {
+				t.Errorf("it has crashed:\n%s", o.Stderr)
+			}
+		})
+	}
+}
