@@ -147,13 +147,22 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
   return EAGER_SENT;
 }
 
+/* The name of a send: the one that it has, or a new one; false: no memory. */
+static bool name_of(spx_request *r, uint32_t *index, uint32_t *gen)
+{
+  if (!r->aux[0]) return spx_id_new(r, index, gen);
+  *index = (uint32_t)r->aux[0] - 1;
+  *gen = (uint32_t)(r->aux[0] >> 32);
+  return true;
+}
+
 /* Announces a message; the receiver comes for it. */
 static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
 {
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec) return false;
   spx_rec_rts rts = {.bytes = spx_into_apart(&tx->into) ? n | SPX_RTS_APART : n};
-  if (!spx_id_new(r, &rts.index, &rts.gen)) {
+  if (!name_of(r, &rts.index, &rts.gen)) {
     spx_complete(r, MPI_ERR_NO_MEM);
     return true;
   }
@@ -184,13 +193,12 @@ bool spx_send_try(spx_request *r)
   r->bytes = (int64_t)n;
   if ((n > spx_set.eager_max && !(tx->conn && n <= spx_net_eager_max())) || (r->flags & SPX_RF_PASS))
     return write_rts(tx, r, n);
-  spx_rec_id id, *sync = NULL;
+  spx_rec_id id = {0}, *sync = NULL;
   if (r->mode == SPX_M_SYNC) {
-    if (!r->aux[0] && !spx_id_new(r, &id.index, &id.gen)) {
+    if (!name_of(r, &id.index, &id.gen)) {
       spx_complete(r, MPI_ERR_NO_MEM);
       return true;
     }
-    id = (spx_rec_id){.index = (uint32_t)r->aux[0] - 1, .gen = (uint32_t)(r->aux[0] >> 32)};
     sync = &id;
   }
   switch (write_eager(tx, r->buf, r->count, r->type, n, r->ctx, r->want_tag, r->as, sync)) {
@@ -513,13 +521,11 @@ static void cancel_send(spx_request *r)
   }
   spx_rec_cancel ask = {.seq = r->seq};
   if (r->state == SPX_S_EAGER) {
-    if (!spx_id_new(r, &ask.index, &ask.gen)) return;
+    if (!name_of(r, &ask.index, &ask.gen)) return;
     atomic_store_explicit(&r->done, 0, memory_order_relaxed);
     r->state = SPX_S_RECALL;
-  } else {
-    ask.index = (uint32_t)r->aux[0] - 1;
-    ask.gen = (uint32_t)(r->aux[0] >> 32);
-  }
+  } else
+    name_of(r, &ask.index, &ask.gen);
   spx_tx_put(r->peer, SPX_REC_CANCEL, r->ctx, r->want_tag, r->comm->rank, &ask, sizeof ask);
 }
 

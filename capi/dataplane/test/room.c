@@ -1,6 +1,7 @@
 /* Nobody waits for room that is there: sends and streams through rings of 4 KiB and the three lines of a channel, both ways at once,
  * with answers and small messages in between, with messages that leave the queue again, and to a receiver that sleeps. A pair
- * that is full is skipped until its receiver has made room; were that forgotten once, this test would hang. */
+ * that is full is skipped until its receiver has made room; were that forgotten once, this test would hang. And a message that
+ * is announced since there is no credit has one name. */
 // sources: @job
 // sanitize: address,undefined
 #include "job.h"
@@ -99,11 +100,43 @@ static void leaves_the_queue(spx_comm *c)
   }
 }
 
+static void count_name(spx_request *r, void *n) { *(int *)n += r->mode == SPX_M_SYNC; }
+
+/* A synchronous message for which there is no credit is announced: by the name that it has, not by a second one, which would outlive it. */
+static void has_one_name(spx_comm *c)
+{
+  enum { N = 15, TOLD = 1000 };
+  static char buf[N + 1][SMALL];
+  if (c->rank == 0) {
+    spx_request *r[N + 1];
+    int names = 0;
+    for (int k = 0; k <= N; k++) {
+      fill(buf[k], SMALL, k);
+      r[k] = out(c, buf[k], SMALL, 40, k < N ? SPX_M_STANDARD : SPX_M_SYNC);
+    }
+    spx_each_id(count_name, &names);
+    CHECK(names <= 1);
+    *stage = TOLD;
+    for (int k = 0; k <= N; k++) end(r[k]);
+    names = 0;
+    spx_each_id(count_name, &names);
+    CHECK(names == 0);
+  } else {
+    while (*stage != TOLD) sched_yield(); /* in no MPI call: no credit is given back */
+    for (int k = 0; k <= N; k++) {
+      end(in(c, buf[k], SMALL, 40));
+      look(buf[k], SMALL, k);
+    }
+  }
+}
+
 static void body(spx_comm *c)
 {
   both_ways(c);
   barrier(c);
   leaves_the_queue(c);
+  barrier(c);
+  has_one_name(c);
   barrier(c);
 }
 
