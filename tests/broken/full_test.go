@@ -3,6 +3,7 @@ package broken
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -69,5 +70,28 @@ func TestFull(t *testing.T) {
 				t.Errorf("it has crashed:\n%s", o.Stderr)
 			}
 		})
+	}
+}
+
+// Limits on memory under which spxrun, or the agent of another host, cannot run: a message, and no dump of a runtime's stacks.
+//
+//	go test ./tests/broken -run TestLittleMemory
+func TestLittleMemory(t *testing.T) {
+	spxrun := filepath.Join(harness.Build(t), "bin/spxrun")
+	for _, c := range []struct {
+		limit, command, says string
+		status               int
+	}{
+		{"-v 100000", `"$S" -n 2 true`, "spxrun: the limit on address space (ulimit -v) is too low: spxrun and its agents need 1433600 KiB", 1},
+		{"-v 1200000", `"$S" -n 2 true`, "set it to that or more, or to unlimited", 1},
+		{"-v 1200000", `"$S" spx-host-agent`, "spxrun: the limit on address space (ulimit -v) is too low", 1},
+		{"-d 50000", `"$S" -n 2 true`, "spxrun: the limit on data (ulimit -d) is too low: spxrun and its agents need 131072 KiB", 1},
+		{"-v 1433600", `"$S" -n 2 true`, "", 0},
+		{"-d 131072", `"$S" -n 2 true`, "", 0},
+	} {
+		o := harness.Run(t, harness.Command{Args: []string{"sh", "-c", "ulimit " + c.limit + " && exec " + c.command}, Env: []string{"S=" + spxrun}, Limit: 60 * time.Second})
+		if o.Late || o.Status != c.status || !strings.Contains(o.Stderr, c.says) || strings.Contains(o.Stderr, "goroutine") || strings.Contains(o.Stderr, "runtime:") {
+			t.Errorf("ulimit %s; %s: status %d, late %v\n%s", c.limit, c.command, o.Status, o.Late, o.Text())
+		}
 	}
 }
