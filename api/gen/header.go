@@ -134,13 +134,25 @@ func constant(c *api.Constant) string {
 	return c.Value
 }
 
+// sentinelsAsPointers is the prototype of a function, with weights as pointers: compilers take an argument in the place of an array
+// for one that is read, and MPI_UNWEIGHTED, which is an address of nothing, is then a warning (gcc's -Wstringop-overread).
+func sentinelsAsPointers(f *api.Function) string {
+	proto := f.Proto
+	for _, p := range f.Params {
+		if p.Kind == "WEIGHT" {
+			proto = strings.Replace(proto, "int "+p.Name+"[]", "int *"+p.Name, 1)
+		}
+	}
+	return proto
+}
+
 func prototypes(w *strings.Builder, t *api.Tables, header string) {
 	var twins []string
 	for _, f := range t.Functions {
 		if f.Header != header {
 			continue
 		}
-		proto := f.Proto
+		proto := sentinelsAsPointers(f)
 		if f.Note != "" {
 			fmt.Fprintf(w, "/* %s */\n", f.Note)
 		}

@@ -71,6 +71,38 @@ func TestHeadersCompile(t *testing.T) {
 	}
 }
 
+// Programs that give addresses of nothing where the standard allows them compile without warnings, as do tools with functions as the standard has them.
+func TestSentinelsWithoutWarnings(t *testing.T) {
+	program := `#include <mpi.h>
+int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[],
+                             int destweights[]);
+int main(int argc, char **argv)
+{
+  int one[1] = {0}, degree[1] = {1}, a[1], b[1];
+  MPI_Comm graph, other, child;
+  MPI_Request r;
+  MPI_Init(&argc, &argv);
+  MPI_Dist_graph_create(MPI_COMM_SELF, 1, one, degree, one, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  MPI_Dist_graph_create(MPI_COMM_SELF, 0, one, degree, one, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &other);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 1, one, MPI_UNWEIGHTED, 1, one, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &other);
+  MPI_Dist_graph_neighbors(graph, 1, a, MPI_UNWEIGHTED, 1, b, MPI_UNWEIGHTED);
+  PMPI_Dist_graph_neighbors(graph, 0, a, MPI_WEIGHTS_EMPTY, 0, b, MPI_WEIGHTS_EMPTY);
+  MPI_Comm_spawn("x", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &child, MPI_ERRCODES_IGNORE);
+  MPI_Allreduce(MPI_IN_PLACE, a, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+  MPI_Alltoallv(MPI_IN_PLACE, 0, 0, MPI_DATATYPE_NULL, a, degree, one, MPI_INT, MPI_COMM_SELF);
+  MPI_Isend(MPI_BOTTOM, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &r);
+  MPI_Waitall(1, &r, MPI_STATUSES_IGNORE);
+  MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0);
+  return 0;
+}
+`
+	for compiler, ext := range map[string]string{"gcc": "c", "g++": "cc"} {
+		for _, level := range []string{"-O0", "-O2"} {
+			compile(t, compiler, program, ext, "-c", level, "-Wall", "-Wextra", "-Werror")
+		}
+	}
+}
+
 // What is not in the standard must not be seen by a program that asks for the standard alone.
 func TestStrictHasNoLegacyNames(t *testing.T) {
 	w := "#define SPX_STRICT\n#include <mpi.h>\n"
