@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"libspx/bench/machine"
 )
 
 // bench is one measurement in progress.
@@ -48,7 +50,7 @@ func (b *bench) prepare() error {
 	}
 	versions, _ := exec.Command(peers, "versions").Output()
 	b.result = &result{
-		Machine: machine(), Processors: runtime.NumCPU(), Peers: strings.ReplaceAll(strings.TrimSpace(string(versions)), "\n", ", "),
+		Machine: machine.Name(), Processors: runtime.NumCPU(), Peers: strings.ReplaceAll(strings.TrimSpace(string(versions)), "\n", ", "),
 		Impls: b.impls, Stolen: b.stolen, Foreign: b.foreign, TCP: b.tcp, Dropped: map[string]int{},
 	}
 	if b.add && b.out != "" {
@@ -393,19 +395,6 @@ func parseRows(text string) (map[string]float64, error) {
 		rows[f[0]+" "+f[1]] = us
 	}
 	return rows, nil
-}
-
-func machine() string {
-	model := "unknown processor"
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for _, line := range strings.Split(string(text), "\n") {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
-	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	return fmt.Sprintf("%d x %s, Linux %s", runtime.NumCPU(), model, strings.TrimSpace(string(kernel)))
 }
 
 // commit names what is measured: "-dirty" when files differ from it, other than those that measuring itself writes.

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"libspx/bench/machine"
 	"libspx/bench/stats"
 	"libspx/bench/svg"
 )
@@ -45,6 +46,7 @@ type results struct {
 	Ranks    int              `json:"ranks"`
 	Switches int              `json:"switches"`
 	Args     string           `json:"args"`
+	Machines []string         `json:"machines,omitempty"`
 	Runs     map[string][]run `json:"runs"`
 }
 
@@ -102,6 +104,7 @@ func (o *options) measure() error {
 				return errors.Join(err, r.write(o.out, kept))
 			}
 			r.Runs[s] = append(r.Runs[s], one)
+			r.Machines = machine.Add(r.Machines)
 			fmt.Printf("%s: %+v\n", s, one)
 		}
 	}
@@ -161,7 +164,7 @@ func (r *results) write(dir, kept string) error {
 		}
 	}
 	picture := svg.Draw(fmt.Sprintf("integer sort, %d processes", r.Ranks), curves, func(x float64) string { return strings.Replace(settings[int(x+0.5)-1], "topology:", "t:", 1) })
-	text := strings.NewReplacer("TABLE", table.String(), "RANKS", strconv.Itoa(r.Ranks), "SWITCHES", strconv.Itoa(r.Switches), "ARGS", r.Args).Replace(page)
+	text := strings.NewReplacer("TABLE", table.String(), "RANKS", strconv.Itoa(r.Ranks), "SWITCHES", strconv.Itoa(r.Switches), "ARGS", r.Args, "MACHINES", machine.Sentence(r.Machines)).Replace(page)
 	return errors.Join(
 		os.WriteFile(kept, append(data, '\n'), 0o644),
 		os.WriteFile(filepath.Join(dir, "connections.md"), []byte(text), 0o644),
@@ -170,8 +173,8 @@ func (r *results) write(dir, kept string) error {
 
 const page = `# Integer sort with few connections
 
-` + "`go run ./bench/connections`" + `: examples/intsort.c (` + "`intsort ARGS`" + `; each run checks its result) with RANKS processes on one machine of 2 processors, over TCP alone, as if they were on SWITCHES switches
-(SPX_TOPOLOGY=groups:SWITCHES). Medians of the runs; connections and what follows them: of a process, at most.
+` + "`go run ./bench/connections`" + `: examples/intsort.c (` + "`intsort ARGS`" + `; each run checks its result) with RANKS processes on one machine, over TCP alone, as if they were on SWITCHES switches
+(SPX_TOPOLOGY=groups:SWITCHES). Medians of the runs; connections and what follows them: of a process, at most. MACHINES
 
 | SPX_CONNECTIONS | runs | seconds | by those of all | connections | opened | evicted | frames relayed | descriptors | own memory, MiB |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|

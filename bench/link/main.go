@@ -18,6 +18,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"libspx/bench/machine"
 )
 
 // setting is a way to measure: the name of a column.
@@ -55,6 +57,8 @@ type results struct {
 	Rate    string                          `json:"rate"` // of the hosts' network
 	Figures map[string]map[string][]float64 `json:"figures"`
 	Rounds  map[string]int                  `json:"rounds"`
+
+	Machines []string `json:"machines,omitempty"`
 }
 
 type options struct {
@@ -120,6 +124,7 @@ func (o *options) measure() error {
 			if err := o.run(r, s); err != nil {
 				return errors.Join(err, r.write(o.out, kept))
 			}
+			r.Machines = machine.Add(r.Machines)
 			fmt.Println(s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"libspx/bench/machine"
 	"libspx/bench/stats"
 	"libspx/bench/svg"
 )
@@ -61,7 +62,7 @@ func (r *results) write(dir, kept string) error {
 		errs = append(errs, os.WriteFile(filepath.Join(dir, "link-"+net+".svg"), []byte(r.plot(net)), 0o644),
 			os.WriteFile(filepath.Join(dir, "link-"+net+"-depth.svg"), []byte(r.depthPlot(net)), 0o644))
 	}
-	text := strings.NewReplacer("TABLES", b.String(), "RATE", r.Rate).Replace(page)
+	text := strings.NewReplacer("TABLES", b.String(), "RATE", r.Rate, "MACHINES", machine.Sentence(r.Machines)).Replace(page)
 	return errors.Join(append(errs, os.WriteFile(filepath.Join(dir, "link.md"), []byte(text), 0o644))...)
 }
 
@@ -149,7 +150,7 @@ const page = `# Links
 
 ` + "`go run ./bench/link`" + `: two clusters of one rank each and a link that leads both ways, through k = 1, 2 and 4 relays (spx-iop) and round-robin choice; beside them two ranks of one job that talk directly (*direct*),
 and two programs with a TCP connection and nothing else (*sockets*). Medians of the rounds. In one direction up to 64 messages, and 32 MiB, are on their way, and each half of that is answered; sockets answer at the end.
-*Hosts* are network namespaces, one for each cluster and each relay, whose connections carry RATE each way; processes sleep while they wait there (SPX_SPIN=0), since each believes to have a host for itself. All of it runs on one machine of 2 processors, which sender, relays and receiver share.
+*Hosts* are network namespaces, one for each cluster and each relay, whose connections carry RATE each way; processes sleep while they wait there (SPX_SPIN=0), since each believes to have a host for itself. All of it runs on one machine, whose processors sender, relays and receiver share. MACHINES
 TABLES
 ## What limits it
 

@@ -14,11 +14,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"libspx/bench/machine"
 )
 
 // row is a case: a program of some ranks, on so many hosts (0: this one, by shared memory), and what happens to it.
@@ -41,8 +42,8 @@ var rows = []row{
 
 // results are the milliseconds of each change of each run, by the title of the row.
 type results struct {
-	Processors int
-	Ms         map[string][][]float64
+	Machines []string
+	Ms       map[string][][]float64
 }
 
 type bench struct {
@@ -87,7 +88,6 @@ func run(only string, rounds int, limit, budget time.Duration, out string) error
 			return fmt.Errorf("%s: %w", kept, err)
 		}
 	}
-	res.Processors = runtime.NumCPU()
 	start := time.Now()
 	for _, r := range rows {
 		if !strings.Contains(r.title, only) {
@@ -100,6 +100,7 @@ func run(only string, rounds int, limit, budget time.Duration, out string) error
 			}
 			fmt.Println(r.title, ms)
 			res.Ms[r.title] = append(res.Ms[r.title], ms)
+			res.Machines = machine.Add(res.Machines)
 			if err := res.write(kept, filepath.Join(out, "malleability.md")); err != nil {
 				return err
 			}
@@ -171,9 +172,9 @@ func (res *results) write(kept, table string) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Changing the number of processes of a running program\n\n"+
-		"On %d processors (`go run ./bench/malleability`). A program exchanges messages in a ring by MPI_Sendrecv; milliseconds from the command, or from the last death, until the last process has\n"+
+		"`go run ./bench/malleability`. %s A program exchanges messages in a ring by MPI_Sendrecv; milliseconds from the command, or from the last death, until the last process has\n"+
 		"exchanged a message with its new neighbours: the median of the runs, the least and the most. Hosts are network namespaces on one machine.\n\n"+
-		"| what | change | median | least | most | runs |\n|---|---|---:|---:|---:|---:|\n", res.Processors)
+		"| what | change | median | least | most | runs |\n|---|---|---:|---:|---:|---:|\n", machine.Sentence(res.Machines))
 	for _, r := range rows {
 		runs := res.Ms[r.title]
 		for i, change := range r.changes {

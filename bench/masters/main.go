@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"libspx/bench/machine"
 	"libspx/bench/svg"
 	"libspx/sim"
 )
@@ -60,7 +61,7 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	text := strings.NewReplacer("PROCESSES", fmt.Sprint(processes), "PERHOST", fmt.Sprint(perHost), "CHANGES", fmt.Sprint(changes), "QUIET", table(rows, false), "BUSY", table(rows, true)).Replace(page)
+	text := strings.NewReplacer("PROCESSES", fmt.Sprint(processes), "PERHOST", fmt.Sprint(perHost), "CHANGES", fmt.Sprint(changes), "QUIET", table(rows, false), "BUSY", table(rows, true), "MACHINE", machine.Name()).Replace(page)
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "masters.json"), append(data, '\n'), 0o644),
 		os.WriteFile(filepath.Join(dir, "masters.md"), []byte(text), 0o644),
@@ -114,7 +115,7 @@ const page = `# Load of the masters, simulated
 
 ` + "`go run ./bench/masters`" + `: PROCESSES processes, PERHOST on a host, in 2, 8 and 32 clusters that form a chain: each has a network of its own, and between two of them stands a host with I/O processes, which is on both.
 The agents run the machines of the [management tree](../systems.md#the-management-tree) in the simulator (` + "`sim.Masters`" + `), every message takes 1 ms from agent to agent; counted over 5 s. In each second: messages that came or were relayed, KiB that
-were sent, and milliseconds of one processor (measured on this machine). A master has what it does for its own host in its figures, and what it relays for others. *agents*: any host's agent may be a master, and those without I/O processes are the first choice; *beside IOPs*: the
+were sent, and milliseconds of one processor (MACHINE). A master has what it does for its own host in its figures, and what it relays for others. *agents*: any host's agent may be a master, and those without I/O processes are the first choice; *beside IOPs*: the
 arrangement of the paper (` + "`masters = \"iop\"`" + `). The last column: from the first report of a death at one end of the chain until all agents know.
 
 ## Nothing happens

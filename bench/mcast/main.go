@@ -22,6 +22,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"libspx/bench/machine"
 )
 
 // cell is what runs of the program have told of one way and one number of members.
@@ -30,9 +32,11 @@ type cell struct {
 	Bytes, R   int
 	Hosts      int `json:",omitempty"` // namespaces that the ranks are on; 0: one host
 	Runs       int
-	Us, FreeUs float64 // until the last member has the data; until the master's call returns: means without a tenth at each end
-	Why        string  `json:",omitempty"` // it did not come to its end
-	Each       []run   `json:",omitempty"`
+	Us, FreeUs float64  // until the last member has the data; until the master's call returns: means without a tenth at each end
+	Why        string   `json:",omitempty"` // it did not come to its end
+	Each       []run    `json:",omitempty"`
+	First      []run    `json:",omitempty"` // of each job: memory is touched for the first time; not among Each
+	Machines   []string `json:",omitempty"`
 }
 
 // run is one message: until the last member has the data; until the master's call returns.
@@ -64,7 +68,13 @@ func add(cells []cell, c cell) []cell {
 		i = len(cells) - 1
 	} else {
 		c.Each = append(slices.Clone(cells[i].Each), c.Each...)
+		c.First = append(slices.Clone(cells[i].First), c.First...)
+		c.Machines = cells[i].Machines
+		if len(cells[i].Each) == 0 && cells[i].Runs > 0 {
+			c.Machines = nil // its means are replaced
+		}
 	}
+	c.Machines = machine.Add(c.Machines)
 	if c.Runs = len(c.Each); c.Runs > 0 {
 		c.Us, c.FreeUs = trimmed(c.Each, 0), trimmed(c.Each, 1)
 	}
@@ -283,13 +293,18 @@ func (o *options) more(cells []cell, args []string, impl, size, r string, n int)
 	for line := range strings.Lines(string(out)) {
 		var v run
 		c := cell{Impl: impl, Hosts: o.hosts}
+		line, first := strings.CutPrefix(line, "first ")
 		if n, _ := fmt.Sscanf(line, "%s %d %d %g %g", &c.How, &c.Bytes, &c.R, &v[0], &v[1]); n != 5 {
 			continue
 		}
 		if got[c.How] == nil {
 			got[c.How] = &c
 		}
-		got[c.How].Each = append(got[c.How].Each, v)
+		if first {
+			got[c.How].First = append(got[c.How].First, v)
+		} else {
+			got[c.How].Each = append(got[c.How].Each, v)
+		}
 	}
 	if len(got) == 0 {
 		c := cell{Impl: impl, Hosts: o.hosts, How: "bcast", Why: fmt.Sprint(err)}
@@ -303,7 +318,7 @@ func (o *options) more(cells []cell, args []string, impl, size, r string, n int)
 	for _, how := range slices.Sorted(maps.Keys(got)) {
 		cells = add(cells, *got[how])
 		c := got[how]
-		fmt.Printf("%s %s: %d bytes to %d, %d runs more %s\n", impl, how, c.Bytes, c.R, len(c.Each), c.Why)
+		fmt.Printf("%s %s: %d bytes to %d, %d runs more, the first of the job %v %s\n", impl, how, c.Bytes, c.R, len(c.Each), c.First, c.Why)
 	}
 	return cells
 }

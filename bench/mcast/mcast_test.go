@@ -11,8 +11,10 @@ func TestTableAndPlots(t *testing.T) {
 		{Impl: "mpich", How: "bcast", Bytes: 81920, R: 8, Why: "exit status 124"},
 		{Impl: "spx", How: "mcast", Bytes: 81920, R: 8, Hosts: 8, Runs: 50, Us: 800, FreeUs: 200}, {Impl: "spx", How: "mcast", Bytes: 81920, R: 16, Hosts: 8, Runs: 50, Us: 900, FreeUs: 210},
 	}
+	cells[0].First, cells[0].Machines = []run{{1500, 3}, {900, 3}}, []string{"a machine"}
 	text := table(cells)
-	for _, want := range []string{"| 8 | 80 (100) |", "| 16 | 21 |", "no end: exit status 124", "## 81920 bytes, one host", "## 81920 bytes, 8 hosts", "| 8 | 800 (50) |"} {
+	for _, want := range []string{"| 8 | 80 (100) |", "| 16 | 21 |", "no end: exit status 124", "## 81920 bytes, one host", "## 81920 bytes, 8 hosts", "| 8 | 800 (50) |",
+		"\nThe first of a job, the longest of so many jobs:\n\n", "| 8 | 1500 (2) |", "Measured on a machine; the machine of older figures was not noted."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

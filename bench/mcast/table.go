@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"libspx/bench/machine"
 	"libspx/bench/svg"
 )
 
@@ -23,13 +24,14 @@ var ways = []way{
 
 const head = `# Multicast to r of 256 ranks
 
-The experiment of the paper on dynamic multicast: a master sends to the ranks 0, 256/r, 2 * 256/r ... of 256 others, all of which wait, on a machine with 2 processors: one host, through shared memory; and hosts that are network
+The experiment of the paper on dynamic multicast: a master sends to the ranks 0, 256/r, 2 * 256/r ... of 256 others, all of which wait, on one machine: one host, through shared memory; and hosts that are network
 namespaces of it, through TCP, with as many of the ranks on each; the master is on the last one.
 Microseconds until the last member has the data: mean of the runs (their number in parentheses; 100 when all pieces of the experiment have run) that are left when a tenth is cut off at each end.
 *MPI_Bcast*: over a communicator of the master and the members that was made before. *New communicator*: MPI_Comm_create_group, MPI_Bcast, MPI_Comm_free, as a set that
 changes each time needs without multicast. The ways of one implementation take turns within one job. Between the hosts MPICH and Open MPI talk over TCP, too, and Open MPI is told to yield.
 The peers' idle processes poll, which libspx's do not where ranks outnumber processors: with MPICH's among 256 of them no message came through in a minute. So the peers have ranks for the master and the
-members alone, which is to their advantage: nobody else is there, and who waits is awake. Where one came to no end, it was not tried with more. ` + "`go run ./bench/mcast`" + `
+members alone, which is to their advantage: nobody else is there, and who waits is awake. Where one came to no end, it was not tried with more. ` + "`go run ./bench/mcast`" + ` MACHINES
+The first message of a job, for which each member touches memory that it has not used before, is not among them: where it was kept, a table of its own has the longest.
 `
 
 func find(cells []cell, impl, how string, bytes, r int) *cell {
@@ -63,9 +65,32 @@ func axis(cells []cell, of func(cell) int) []int {
 	return slices.Compact(all)
 }
 
+// machinesOf are those that the cells are from; "" is one that was not noted.
+func machinesOf(cells []cell) (list []string) {
+	for _, c := range cells {
+		list = append(list, c.Machines...)
+		if len(c.Machines) == 0 {
+			list = append(list, "")
+		}
+	}
+	return list
+}
+
+// first is the longest of the first runs of jobs.
+func first(c *cell) string {
+	if len(c.First) == 0 {
+		return "not kept"
+	}
+	longest := 0.0
+	for _, v := range c.First {
+		longest = max(longest, v[0])
+	}
+	return fmt.Sprintf("%.0f (%d)", longest, len(c.First))
+}
+
 func table(cells []cell) string {
 	var b strings.Builder
-	b.WriteString(head)
+	b.WriteString(strings.Replace(head, "MACHINES", machine.Sentence(machinesOf(cells)), 1))
 	for _, hosts := range axis(cells, func(c cell) int { return c.Hosts }) {
 		there := on(cells, hosts)
 		for _, bytes := range axis(there, func(c cell) int { return c.Bytes }) {
@@ -77,6 +102,10 @@ func table(cells []cell) string {
 			rows(&b, there, bytes, func(c *cell) string { return fmt.Sprintf("%.0f (%d)", c.Us, c.Runs) })
 			b.WriteString("\nUntil the master's call returns:\n\n")
 			rows(&b, there, bytes, func(c *cell) string { return fmt.Sprintf("%.0f", c.FreeUs) })
+			if slices.ContainsFunc(there, func(c cell) bool { return c.Bytes == bytes && len(c.First) > 0 }) {
+				b.WriteString("\nThe first of a job, the longest of so many jobs:\n\n")
+				rows(&b, there, bytes, first)
+			}
 		}
 	}
 	return b.String()

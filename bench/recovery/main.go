@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"libspx/bench/machine"
 )
 
 var cases = []struct{ name, title string }{
@@ -30,6 +32,7 @@ type sample struct {
 	Ranks      int
 	Ms         []float64 // of each recovery; none: it did not come to its end
 	Why        string    `json:",omitempty"`
+	Machine    string    `json:",omitempty"`
 }
 
 type options struct {
@@ -127,6 +130,7 @@ func (o *options) measure(r *runner, ranks []int, samples []sample) ([]sample, e
 					}
 					s := r.one(impl, n, which)
 					fmt.Printf("%-8s %3d ranks %-7s %v %s\n", impl, n, which, s.Ms, s.Why)
+					s.Machine = machine.Name()
 					samples = append(samples, s)
 				}
 			}

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"libspx/bench/machine"
 )
 
 const head = `# From death to the first barrier of the survivors
 
 Milliseconds from the last death until the last survivor has left its first barrier on the new communicator: median (worst) of those runs that came to their end, and how many did.
 Where two recoveries are made, both count. A run that takes more than 30 s hangs. ` + "`go run ./bench/recovery`" + `: one program (bench/recovery/programs/recovery.c), the implementations in turn on an
-idle machine. MPICH 5 ends the job when a process dies.
+idle machine. MPICH 5 ends the job when a process dies. MACHINES
 
 | ranks | who dies | libspx | came to its end | Open MPI 6 --with-ft ulfm | came to its end |
 |---|---|---|---|---|---|
@@ -18,7 +20,11 @@ idle machine. MPICH 5 ends the job when a process dies.
 
 func table(samples []sample) string {
 	var b strings.Builder
-	b.WriteString(head)
+	var machines []string
+	for _, s := range samples {
+		machines = append(machines, s.Machine)
+	}
+	b.WriteString(strings.Replace(head, "MACHINES", machine.Sentence(machines), 1))
 	var ranks []int
 	for _, s := range samples {
 		if !slices.Contains(ranks, s.Ranks) {
