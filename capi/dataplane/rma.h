@@ -176,9 +176,9 @@ SPX_HIDDEN bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size)
 typedef struct spx_accumulate {
   const void *origin;
   spx_type *origin_type;
-  void *result; /* NULL: MPI_Accumulate */
-  spx_type *result_type;
-  uint64_t addr; /* at the target */
+  void *result;          /* may be MPI_BOTTOM */
+  spx_type *result_type; /* NULL: MPI_Accumulate */
+  uint64_t addr;         /* at the target */
   spx_type *type;
   int64_t count;
   const spx_op *op;

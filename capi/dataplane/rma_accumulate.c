@@ -50,18 +50,18 @@ static int piece(spx_win *w, int target, const spx_accumulate *a, const spx_type
 {
   int predef = a->op->predef, err = MPI_SUCCESS;
   bool replace = predef == (int)(intptr_t)MPI_REPLACE, no_op = predef == (int)(intptr_t)MPI_NO_OP;
-  if (a->result || !(replace || no_op)) {
+  if (a->result_type || !(replace || no_op)) {
     err = spx_rma_move(w, target, false, a->addr, a->type, at, t, byte_type(), 0, m);
     if (err != MPI_SUCCESS) return err;
   }
   const char *in = o;
   if (!no_op) {
-    if (is_plain(a->origin_type) && !a->result)
+    if (is_plain(a->origin_type) && !a->result_type)
       in = (const char *)a->origin + at;
     else
       spx_pack(a->origin, 0, a->origin_type, at, at + m, o);
   }
-  if (a->result) spx_unpack(a->result, 0, a->result_type, at, at + m, t);
+  if (a->result_type) spx_unpack(a->result, 0, a->result_type, at, at + m, t);
   if (no_op) return MPI_SUCCESS;
   if (!replace) err = spx_rma_reduce(in, t, m / basic->size, basic, a->op);
   if (err != MPI_SUCCESS) return err;
@@ -72,7 +72,7 @@ static int piece(spx_win *w, int target, const spx_accumulate *a, const spx_type
 static int piece_direct(const spx_accumulate *a, const spx_type *basic, int64_t at, int64_t m)
 {
   char *mem = (char *)(uintptr_t)a->addr + at;
-  if (a->result) memcpy((char *)a->result + at, mem, (size_t)m);
+  if (a->result_type) memcpy((char *)a->result + at, mem, (size_t)m);
   if (a->op->predef == (int)(intptr_t)MPI_NO_OP) return MPI_SUCCESS;
   const char *o = (const char *)a->origin + at;
   if (a->op->predef == (int)(intptr_t)MPI_REPLACE) {
@@ -102,8 +102,9 @@ int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a)
   const spx_type *basic = spx_rma_element(a->type);
   bool no_op = a->op->predef == (int)(intptr_t)MPI_NO_OP;
   bool direct = (w->targets[target].here || target == w->rank) && is_plain(a->type) && !has_gaps(basic) &&
-                (no_op || is_plain(a->origin_type)) && (!a->result || is_plain(a->result_type));
-  if (direct && !(a->result && !no_op && a->result == a->origin)) return in_pieces(w, target, a, basic, NULL, STEP);
+                (no_op || is_plain(a->origin_type)) && (!a->result_type || is_plain(a->result_type));
+  if (direct && !(a->result_type && !no_op && a->result == a->origin))
+    return in_pieces(w, target, a, basic, NULL, STEP);
   _Alignas(64) char own[2 * STEP_SHORT];
   if (a->count * a->type->size <= STEP_SHORT) return in_pieces(w, target, a, basic, own, STEP_SHORT);
   char *room = spx_temp_get(2 * STEP);

@@ -529,7 +529,7 @@ static int64_t part_of_accumulate(const transfer *x, ask *a, int64_t at, uint32_
   const spx_type *t = spx_rma_element(acc->type);
   bool no_op = acc->op->predef == (int)(intptr_t)MPI_NO_OP, named = t->basic < SPX_B_COUNT_OF;
   int64_t runs, m = x->n - at < room ? x->n - at : room - room % t->size;
-  *a = (ask){.what = acc->result ? FETCH : ACCUMULATE, .op = acc->op->predef};
+  *a = (ask){.what = acc->result_type ? FETCH : ACCUMULATE, .op = acc->op->predef};
   a->element = named ? (int)t->basic : spx_basics[t->basic].value;
   a->index = named ? 0 : spx_basics[t->basic].index;
   m = spx_rma_describe(rows_of(a), most, &a->n, acc->addr, acc->type, at, m, &runs);
@@ -617,7 +617,7 @@ int spx_rma_far_move(spx_win *w, int target, bool put, uint64_t raddr, const spx
 int spx_rma_far_accumulate(spx_win *w, int target, const spx_accumulate *a)
 {
   transfer x = {
-      .part = part_of_accumulate, .take = a->result ? take_result : NULL, .n = a->count * a->type->size, .acc = a};
+      .part = part_of_accumulate, .take = a->result_type ? take_result : NULL, .n = a->count * a->type->size, .acc = a};
   return carry_out(w, target, &x);
 }
 
