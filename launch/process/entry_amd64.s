@@ -54,6 +54,21 @@ data:
 	JNE  begin
 	CMPQ limit<>(SB), R8
 	JCS  refuse
+	MOVQ $102, AX // getuid: root has no limit of processes
+	SYSCALL
+	TESTQ AX, AX
+	JEQ  begin
+	MOVQ $97, AX // getrlimit(RLIMIT_NPROC, &limit)
+	MOVQ $6, DI
+	LEAQ limit<>(SB), SI
+	SYSCALL
+	MOVQ ·tooFewThreads+0(SB), SI
+	MOVQ ·tooFewThreads+8(SB), DX
+	MOVQ ·neededThreads(SB), R8
+	TESTQ AX, AX
+	JNE  begin
+	CMPQ limit<>(SB), R8
+	JCS  refuse
 begin:
 	JMP  _rt0_amd64_linux(SB)
 refuse:

@@ -59,6 +59,22 @@ data:
 	MOVD ·tooLittleData+8(SB), R2
 	CMP  R5, R4
 	BLO  refuse
+	MOVD $174, R8 // getuid: root has no limit of processes
+	SVC
+	CBZ  R0, begin
+	MOVD $261, R8 // prlimit64(0, RLIMIT_NPROC, NULL, &limit)
+	MOVD ZR, R0
+	MOVD $6, R1
+	MOVD ZR, R2
+	MOVD $limit<>(SB), R3
+	SVC
+	CBNZ R0, begin
+	MOVD limit<>(SB), R4
+	MOVD ·neededThreads(SB), R5
+	MOVD ·tooFewThreads+0(SB), R1
+	MOVD ·tooFewThreads+8(SB), R2
+	CMP  R5, R4
+	BLO  refuse
 begin:
 	JMP  _rt0_arm64_linux(SB)
 refuse:

@@ -8,9 +8,12 @@ package process
 var (
 	neededAddresses uint64 = 1400 << 20
 	neededData      uint64 = 128 << 20
+	neededThreads   uint64 = 32 // of spxrun and its agent; the user's other processes count, too
 
 	tooFewAddresses = "spxrun: the limit on address space (ulimit -v) is too low: spxrun and its agents need 1433600 KiB, " +
 		"most of it reserved and never used; set it to that or more, or to unlimited\n"
 	tooLittleData = "spxrun: the limit on data (ulimit -d) is too low: spxrun and its agents need 131072 KiB, " +
 		"most of it reserved and never used; set it to that or more, or to unlimited\n"
+	tooFewThreads = "spxrun: the limit on processes (ulimit -u) is too low: spxrun and its agent need 32 threads, and each rank about 10; " +
+		"all that the user runs counts; raise it, or set it to unlimited\n"
 )

@@ -78,6 +78,7 @@ func TestFull(t *testing.T) {
 //	go test ./tests/broken -run TestLittleMemory
 func TestLittleMemory(t *testing.T) {
 	spxrun := filepath.Join(harness.Build(t), "bin/spxrun")
+	const asUser = `setpriv --reuid 54321 --regid 54321 --clear-groups bash -c 'ulimit -u 16; exec "$S" -n 2 true'`
 	for _, c := range []struct {
 		limit, command, says string
 		status               int
@@ -86,9 +87,13 @@ func TestLittleMemory(t *testing.T) {
 		{"-v 1200000", `"$S" -n 2 true`, "set it to that or more, or to unlimited", 1},
 		{"-v 1200000", `"$S" spx-host-agent`, "spxrun: the limit on address space (ulimit -v) is too low", 1},
 		{"-d 50000", `"$S" -n 2 true`, "spxrun: the limit on data (ulimit -d) is too low: spxrun and its agents need 131072 KiB", 1},
+		{"-n 256", asUser, "spxrun: the limit on processes (ulimit -u) is too low: spxrun and its agent need 32 threads", 1},
 		{"-v 1433600", `"$S" -n 2 true`, "", 0},
 		{"-d 131072", `"$S" -n 2 true`, "", 0},
 	} {
+		if c.command == asUser && os.Geteuid() != 0 {
+			continue
+		}
 		o := harness.Run(t, harness.Command{Args: []string{"sh", "-c", "ulimit " + c.limit + " && exec " + c.command}, Env: []string{"S=" + spxrun}, Limit: 60 * time.Second})
 		if o.Late || o.Status != c.status || !strings.Contains(o.Stderr, c.says) || strings.Contains(o.Stderr, "goroutine") || strings.Contains(o.Stderr, "runtime:") {
 			t.Errorf("ulimit %s; %s: status %d, late %v\n%s", c.limit, c.command, o.Status, o.Late, o.Text())
