@@ -30,7 +30,7 @@ Microseconds until the last member has the data: mean of the runs (their number 
 *MPI_Bcast*: over a communicator of the master and the members that was made before. *New communicator*: MPI_Comm_create_group, MPI_Bcast, MPI_Comm_free, as a set that
 changes each time needs without multicast. The ways of one implementation take turns within one job. Between the hosts MPICH and Open MPI talk over TCP, too, and Open MPI is told to yield.
 The peers' idle processes poll, which libspx's do not where ranks outnumber processors: with MPICH's among 256 of them no message came through in a minute. So the peers have ranks for the master and the
-members alone, which is to their advantage: nobody else is there, and who waits is awake. Where one came to no end, it was not tried with more. ` + "`go run ./bench/mcast`" + ` MACHINES
+members alone, which is to their advantage: no other process is there, and those that wait are awake. Where one came to no end, it was not tried with more. ` + "`go run ./bench/mcast`" + ` MACHINES
 The first message of a job, for which each member touches memory that it has not used before, is not among them: where it was kept, a table of its own has the longest.
 `
 

@@ -321,7 +321,7 @@ static int post(struct spx_win_far *f, int i)
                    &f->slot[i]);
 }
 
-/* Is the request from the process whose rank it says? Else nobody is to be answered. */
+/* Is the request from the process whose rank it says? Else there is no answer. */
 static bool is_origin(const spx_win *w, const spx_request *r)
 {
   if (r->error != MPI_SUCCESS) return true; /* it is not looked at */

@@ -78,7 +78,7 @@ static void withdraw(const spx_comm *c, spx_berth *e)
   if (!is_first_world(c)) __atomic_compare_exchange_n(&e->ctx, &was, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* A slot that nobody has posted in is 0, which is a tick of the first one of each rank, after 2^32 ticks. It gets one that comes in another. */
+/* A slot that was never posted in is 0, which is a tick of the first one of each rank, after 2^32 ticks. It gets one that comes in another. */
 static void clear_first(spx_cell *cell, spx_slip *slip)
 {
   cell->tick = 1;

@@ -93,7 +93,7 @@ static void close_inherited(void)
   unsetenv("SPX_VAULTS"); /* processes that this one starts have none */
 }
 
-/* Gives the file its size, which nobody can take back: a process that has it mapped would end by SIGBUS. */
+/* Gives the file its size, which cannot be taken back: a process that has it mapped would end by SIGBUS. */
 static bool sized(int fd, off_t bytes)
 {
   struct stat st;

@@ -162,7 +162,7 @@ type rank struct {
 	member   bool   // and does belong to it, or has
 	life     uint32 // of a system's part: which start of it, from 1
 	fate     fate
-	held     bool    // has ended, and is reaped when that was published: its pid is nobody else's before
+	held     bool    // has ended, and is reaped when that was published: its pid is not given to another process before
 	inside   *inside // the process that has called MPI_Init, if that is not the one of pid
 	cut      bool    // its wrapper was ended after it
 

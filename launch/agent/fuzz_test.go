@@ -10,7 +10,8 @@ import (
 	"libspx/ft/detect"
 )
 
-// Datagrams from anybody: what has not been sealed with the job's key for this host is nobody's, and what was is a message to a machine that stays sound.
+// Datagrams from any sender: one that was not sealed with the job's key for this host is dropped; any other is a message to a
+// machine that stays sound.
 func FuzzUnseal(f *testing.F) {
 	h := &heartbeat{self: 1, job: [16]byte{1, 2, 3}, key: [32]byte{9}}
 	f.Add(h.seal(1, []byte{5, 1, 1, 2}), false)

@@ -55,7 +55,7 @@ func between(t *testing.T, to netip.AddrPort, word, with, direction string) neti
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// Agents of a job that another launcher has started meet through somebody who changes what they say: it is never taken for theirs.
+// Agents of a job that another launcher has started meet through a relay that changes their messages: a changed message is never accepted.
 func TestMeetingThroughARelay(t *testing.T) {
 	long := strings.Repeat("x", 8000)
 	for _, direction := range []string{"", "up", "down"} {

@@ -61,7 +61,7 @@ func TestSendDoesNotWait(t *testing.T) {
 	if err := unix.Pipe2(pipe, unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "to send what nobody reads", func() {
+	within(t, "to send what is not read", func() {
 		for i := range n {
 			m := &Message{Kind: Lookup, Number: uint64(i), Text: text, FD: -1}
 			if i == n-1 {
@@ -189,7 +189,7 @@ func TestTakeWithoutDescriptors(t *testing.T) {
 	})
 }
 
-// Descriptors that nobody has asked for do not stay, and a message that announces much takes no memory before it comes.
+// Descriptors that were not asked for are closed, and a message that announces much takes no memory before it comes.
 func TestStrayDescriptors(t *testing.T) {
 	client, agent := served(t)
 	before := descriptors(t)

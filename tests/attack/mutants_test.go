@@ -154,7 +154,7 @@ func callWith(at string, b []byte) error {
 	return nil
 }
 
-// undisturbed is how often barriers are measured while nobody calls, before and after.
+// undisturbed is how often barriers are measured without callers, before and after.
 const undisturbed = 3
 
 // The ranks of a job are called with hellos that are nearly right: bits and parts of them are others, they end too soon, numbers are as large as can be, or only the proof is none. The job goes on
@@ -172,7 +172,7 @@ func TestMutants(t *testing.T) {
 		p, list, counters := s.begin(t)
 		p.exchange()
 		before := p.exchange()
-		slowest := func(from time.Duration) time.Duration { // that barriers take while nobody calls: other work may have the processors
+		slowest := func(from time.Duration) time.Duration { // that barriers take without callers: other work may have the processors
 			for range undisturbed {
 				from = max(from, p.exchange().barrier)
 			}

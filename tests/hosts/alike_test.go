@@ -37,7 +37,7 @@ func TestSameShortName(t *testing.T) {
 	check(t, b.ran("-host", "node1.a:2,node1.b:2", "-n", "4", program(t, "end"), "kill"), 137, nil, "on node1.b) was killed by signal 9")
 }
 
-// The ranks of all hosts have the same process numbers: nothing that is done to one of them by its number is done to another, and nobody takes it for a neighbour.
+// The ranks of all hosts have the same process numbers: nothing that is done to one of them by its number is done to another, and none is taken for a neighbour.
 func TestPidsCoincide(t *testing.T) {
 	b := newBed(t, 3)
 	if _, err := os.Stat("/proc/sys/kernel/ns_last_pid"); err != nil {

@@ -488,7 +488,7 @@ static int on(const char *dir, const char *host, char **words)
   }
 }
 
-/* Moves what can be read; 0: no more will come, or nobody takes it. */
+/* Moves what can be read; 0: no more will come, or it is not read. */
 static int move(int from, int to)
 {
   char text[65536];
