@@ -168,7 +168,8 @@ int main(int argc, char **argv)
     /* In the first message of the job each member touches its memory for the first time. */
     measure(argv[1], runs < 20 ? 1 : 2, atof(argv[4]));
     for (int w = 0; w < WAYS && me == master && k == 5; w++)
-      if (strstr(argv[1], ways[w].name)) printf("first %s %d %d %.1f %.1f\n", ways[w].name, bytes, r, last[w][0], release[w][0]);
+      if (strstr(argv[1], ways[w].name))
+        printf("first %s %d %d %.1f %.1f\n", ways[w].name, bytes, r, last[w][0], release[w][0]);
     int n = measure(argv[1], runs < MOST ? runs : MOST, atof(argv[4]));
     for (int w = 0; w < WAYS && me == master; w++)
       for (int i = 0; i < n && strstr(argv[1], ways[w].name); i++)

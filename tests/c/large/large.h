@@ -26,7 +26,8 @@ static inline char *large(int64_t n)
   char *p = mmap(NULL, (size_t)n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (fd < 0 || p == MAP_FAILED || ftruncate(fd, REPEAT)) MPI_Abort(MPI_COMM_WORLD, 3);
   for (int64_t at = 0; at < own_part(n); at += REPEAT)
-    if (mmap(p + at, (size_t)REPEAT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED)
+    if (mmap(p + at, (size_t)REPEAT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) ==
+        MAP_FAILED)
       MPI_Abort(MPI_COMM_WORLD, 4);
   if (mprotect(p + own_part(n), (size_t)(n - own_part(n)), PROT_READ | PROT_WRITE)) MPI_Abort(MPI_COMM_WORLD, 5);
   close(fd);
