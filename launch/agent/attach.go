@@ -262,11 +262,8 @@ func (a *agent) lostLead(err error) {
 	if a.done {
 		return
 	}
-	how := "is gone"
-	if errors.Is(err, errChanged) {
-		how = "is lost: " + err.Error()
-	}
-	a.say(fmt.Sprintf("the spxrun that led the system, at %s, %s; the processes of cluster %s are ended", a.attached.local.Join.Address, how, a.attached.local.Join.Cluster))
+	how := connectionEnd(err)
+	a.say(fmt.Sprintf("the spxrun that led the system, at %s, is lost: %s; the processes of cluster %s are ended", a.attached.local.Join.Address, how, a.attached.local.Join.Cluster))
 	a.step(job.FrontLost{})
 }
 

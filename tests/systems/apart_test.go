@@ -406,7 +406,7 @@ to = "b"
 		}
 		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it is there
 		a.ends(137)
-		b.ends(1, "the spxrun that led the system, at ", " is gone; the processes of cluster b are ended")
+		b.ends(1, "the spxrun that led the system, at ", " is lost: its agent has ended, or the connection with it is broken; the processes of cluster b are ended")
 	})
 }
 
