@@ -3,6 +3,8 @@ package main
 /*
 #include <stdlib.h>
 #include "spawn.h"
+static int is_revoked(const spx_comm *c) { return atomic_load(&c->revoked); }
+static int failures(const spx_comm *c) { return spx_comm_failures(c); }
 */
 import "C"
 
@@ -42,6 +44,11 @@ func self() service.Peer {
 // ask puts a question to the agent of a job and waits for the answer, while communication goes on. An error of the agent's is returned
 // with its class; class is that of an agent that cannot be reached. A limit of 0 is none.
 func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration) (*service.Message, error) {
+	return askFor(nil, job, m, class, limit)
+}
+
+// askFor is ask for all processes of a communicator, unless it is nil: there is no answer when one of them has failed, or it is revoked.
+func askFor(who *commObject, job uint64, m *service.Message, class mpierr.Class, limit time.Duration) (*service.Message, error) {
 	if job == world.me.Job {
 		if err := needAgent(class); err != nil {
 			return nil, err
@@ -55,11 +62,14 @@ func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration
 	if err := conn.Send(m); err != nil {
 		return nil, mpierr.New(class, "%v", err)
 	}
-	answer, err := await(conn, limit, m.Kind == service.Accept || m.Kind == service.Connect)
+	answer, err := await(conn, who, limit, m.Kind == service.Accept || m.Kind == service.Connect)
 	switch {
 	case err != nil:
 		return nil, mpierr.New(class, "%v", err)
 	case answer == nil:
+		if err := who.broken(); err != nil {
+			return nil, err
+		}
 		return nil, mpierr.New(class, "no answer within %v", limit)
 	case answer.Class != 0:
 		return answer, mpierr.New(mpierr.Class(answer.Class), "%s", answer.Text)
@@ -71,9 +81,21 @@ func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration
 // hold this process up.
 const hangUpAfter = 2 * time.Second
 
-// await receives the answer; nil when the time is over. If others count on who was told of them, withdraw says so: then the agent
+// broken is why nothing can be done by all processes of a communicator together; nil when it is nil.
+func (o *commObject) broken() error {
+	switch {
+	case o == nil:
+	case C.is_revoked(o.c) != 0:
+		return mpierr.New(errRevoked, "the communicator was revoked")
+	case C.failures(o.c) > 0:
+		return mpierr.New(errProcFailed, "a process of the communicator has failed; MPIX_Comm_get_failed tells which")
+	}
+	return nil
+}
+
+// await receives the answer; nil when the time is over, or who is broken. If others count on who was told of them, withdraw says so: then the agent
 // decides whether the answer or the end of the patience came first, so that both sides know the same.
-func await(conn *service.Conn, limit time.Duration, withdraw bool) (*service.Message, error) {
+func await(conn *service.Conn, who *commObject, limit time.Duration, withdraw bool) (*service.Message, error) {
 	var answer *service.Message
 	var err error
 	flag := (*C.uint32_t)(C.calloc(1, 4))
@@ -85,9 +107,9 @@ func await(conn *service.Conn, limit time.Duration, withdraw bool) (*service.Mes
 		C.spx_ring_self()
 		close(heard)
 	}()
-	inTime := heardWithin(flag, limit)
+	inTime := heardWithin(flag, who, limit)
 	if !inTime && withdraw && conn.Send(&service.Message{Kind: service.Withdraw, FD: -1}) == nil {
-		inTime = heardWithin(flag, hangUpAfter)
+		inTime = heardWithin(flag, nil, hangUpAfter)
 	}
 	if !inTime {
 		conn.Hang()
@@ -99,15 +121,19 @@ func await(conn *service.Conn, limit time.Duration, withdraw bool) (*service.Mes
 	return answer, err
 }
 
-// heardWithin waits until flag is set, while communication goes on; false when the time is over. A limit of 0 is none.
-func heardWithin(flag *C.uint32_t, limit time.Duration) bool {
+// heardWithin waits until flag is set, while communication goes on; false when the time is over, or who is broken. A limit of 0 is none.
+func heardWithin(flag *C.uint32_t, who *commObject, limit time.Duration) bool {
 	var deadline uint64
 	if limit > 0 {
 		var now unix.Timespec
 		unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
 		deadline = uint64(now.Nano() + int64(limit))
 	}
-	return C.spx_await(flag, C.uint64_t(deadline)) != 0
+	var c *C.spx_comm
+	if who != nil {
+		c = who.c
+	}
+	return C.spx_await(flag, c, C.uint64_t(deadline)) != 0
 }
 
 // needAgent starts an agent for a process that no launcher started, once.
@@ -142,7 +168,7 @@ func startAgent() error {
 	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(), Programs: []service.Program{ownProgram()}, FD: int(aloneSegment.File().Fd())}); err != nil {
 		return err
 	}
-	answer, err := await(conn, 0, false)
+	answer, err := await(conn, nil, 0, false)
 	if err == nil && answer.Class != 0 {
 		err = mpierr.New(mpierr.Other, "%s", answer.Text)
 	}

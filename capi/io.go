@@ -122,12 +122,8 @@ func fileOpen(c *call) error {
 	if old.Inter() {
 		return onNoFile(mpierr.New(mpierr.Comm, "comm is an intercommunicator; a file is opened by an intracommunicator"))
 	}
-	m, err := old.Dup(world.contexts)
-	if err != nil {
-		return onNoFile(err)
-	}
-	private, err := newComm(m, old)
-	if err != nil {
+	var private *commObject
+	if err := old.DupForAll(world.contexts, maker(old, &private)); err != nil {
 		return onNoFile(err)
 	}
 	f := &fileObject{comm: private, name: fileName(c.str(1)), mode: c.int(2), hints: info.New()}

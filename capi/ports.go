@@ -78,7 +78,7 @@ func (c *call) atPort(kind service.Kind) error {
 	var met *service.Message
 	var failure error
 	if local.Rank == root {
-		met, failure = waitAtPort(kind, c.str(0), c.info(1))
+		met, failure = waitAtPort(kind, local, c.str(0), c.info(1))
 	}
 	made, err := bridgeTo(local, root, met, failure)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *call) atPort(kind service.Kind) error {
 	return nil
 }
 
-func waitAtPort(kind service.Kind, name string, hints *info.Info) (*service.Message, error) {
+func waitAtPort(kind service.Kind, local *commObject, name string, hints *info.Info) (*service.Message, error) {
 	job, err := portJob(name)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func waitAtPort(kind service.Kind, name string, hints *info.Info) (*service.Mess
 	if err := needAgent(mpierr.Port); err != nil {
 		return nil, err
 	}
-	met, err := ask(job, &service.Message{Kind: kind, Text: name, Peer: self(), FD: -1}, mpierr.Port, limit)
+	met, err := askFor(local, job, &service.Message{Kind: kind, Text: name, Peer: self(), FD: -1}, mpierr.Port, limit)
 	if err == nil {
 		met.Text = name
 	}
@@ -142,10 +142,7 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 	}
 	if local.Rank == root && failure == nil {
 		ctx := comm.RendezvousContext(fmt.Sprintf("%s\x00%d", met.Text, met.Number))
-		var err error
-		if pair, shut, err = meeting(twoOf(world.me, met.Peer.ID), ctx); err != nil {
-			failure = err
-		}
+		pair, shut, failure = meeting(twoOf(world.me, met.Peer.ID), ctx)
 	}
 	made, err := bridge(local, root, pair, failure)
 	if pair != nil {

@@ -1,9 +1,19 @@
 package main
 
 /*
+#include "runtime.h"
 #include "spawn.h"
 static void have_met(void) { spx_proc_of(spx_me)->ft_flags |= SPX_FT_MET; }
-static int failures(spx_comm *c) { return spx_comm_failures(c); }
+static void look(void *none)
+{
+  (void)none;
+  spx_progress();
+}
+static int failures(spx_comm *c) // with those of which another process may have heard first
+{
+  spx_off_own_stack(look, NULL);
+  return spx_comm_failures(c);
+}
 */
 import "C"
 
@@ -115,52 +125,56 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 	ftLetGo()
 	var answer *service.Message
 	var meetingID uint64
-	var payload []byte
-	if parents.Rank == root {
-		meetingID = world.contexts.Take(1)
-		var o comm.Outcome
-		answer, o = startChildren(programs, meetingID)
-		payload = o.Encode()
-	}
-	payload, err := parents.Tell(root, payload, nil)
-	if err != nil {
-		return c.onComm(a.comm, err)
-	}
-	o, err := comm.DecodeOutcome(payload)
-	if err != nil || o.Failure != nil {
-		c.setCodes(a.codes, o, true)
-		return c.onComm(a.comm, cmp.Or(err, o.Failure))
-	}
-	var pair *commObject
+	var made *commObject
 	shut := func() {}
-	if parents.Rank == root {
-		pair, shut, err = meetChild(answer, meetingID)
-	}
-	made, err := bridge(parents, root, pair, err)
+	o, err := parents.Spawn(world.contexts, root, comm.Starter{
+		Start: func() (o comm.Outcome) {
+			meetingID = world.contexts.Take(1)
+			answer, o = startChildren(programs, meetingID)
+			return o
+		},
+		Meet: func() (*comm.Comm, error) {
+			pair, end, err := meetChild(answer, meetingID)
+			shut = end
+			return pair.core(), err
+		},
+	}, maker(parents, &made))
 	shut()
 	c.setCodes(a.codes, o, err != nil)
-	if err != nil {
-		if answer != nil {
-			ask(world.me.Job, &service.Message{Kind: service.SpawnResult, World: answer.World, FD: -1}, mpierr.Spawn, 0) //nolint:errcheck // they are gone then
-		}
-		return c.onComm(a.comm, notMet(parents, err))
+	if err == nil {
+		c.setComm(a.out, made)
+		return nil
 	}
-	c.setComm(a.out, made)
-	return nil
+	if o.Failure != nil {
+		return c.onComm(a.comm, o.Failure)
+	}
+	if answer != nil {
+		ask(world.me.Job, &service.Message{Kind: service.SpawnResult, World: answer.World, FD: -1}, mpierr.Spawn, 0) //nolint:errcheck // they are gone then
+	}
+	return c.onComm(a.comm, notMet(parents, err))
 }
 
 // bridge makes the intercommunicator with the group of the other process of pair, which the root has alone, and nil when there is none
-// because of failure. All processes of both groups have it when it returns, or none.
+// because of failure. All processes of both groups have it when it returns, or an error; whoever has it all the same finds it revoked.
 func bridge(local *commObject, root int, pair *commObject, failure error) (*commObject, error) {
-	m, err := comm.Bridge(world.contexts, local.Comm, root, pair.core(), failure)
 	var made *commObject
-	if err == nil {
-		made, err = newComm(m, local)
-	}
-	if err = comm.Settle(local.Comm, root, pair.core(), err); err != nil && made != nil {
-		C.spx_retire(C.SPX_K_COMM, &made.c.o)
-	}
+	err := comm.Join(world.contexts, local.Comm, root, pair.core(), failure, maker(local, &made))
 	return made, err
+}
+
+// maker builds a communicator like parent in *made.
+func maker(parent *commObject, made **commObject) comm.Maker {
+	return comm.Maker{
+		Build: func(m *comm.Made) (err error) {
+			*made, err = newComm(m, parent)
+			return err
+		},
+		GiveUp: func() {
+			(*made).revoke()
+			C.spx_retire(C.SPX_K_COMM, &(*made).c.o)
+			*made = nil
+		},
+	}
 }
 
 // startChildren has the agent start the processes.
@@ -254,8 +268,9 @@ func meetParents(s *startInfo) error {
 	var failure error
 	shut := func() {}
 	if w.Rank == 0 {
-		if pair, shut, failure = meeting(twoOf(world.me, root), ctx); failure != nil {
-			return failure
+		var end func()
+		if pair, end, failure = meeting(twoOf(world.me, root), ctx); failure == nil {
+			shut = end
 		}
 	}
 	o, err := bridge(w, 0, pair, failure)

@@ -66,6 +66,7 @@ typedef struct {
   uint64_t mcast_shelf;   /* bytes of copies of long multicasts on this host */
   uint64_t mcast_chain;   /* bytes: multicasts from this size on go from host to host */
   uint64_t mcast_fork;    /* bytes: those shorter than this for each host go from each host to two */
+  uint32_t die_after;     /* steps of creations until this process kills itself; 0: never */
   uint32_t wrap;          /* 1: counters begin just before their end (spx_count_from) */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;

@@ -1,6 +1,7 @@
 /* coll_inside.c - collectives that other functions of MPI need for themselves, on words of 8 bytes. They run over the caller's communicator,
  * whose plans are warm, between the user's own: all processes are in the same call. */
 #include "coll.h"
+#include "comm.h"
 #include "shim.h"
 
 static spx_type *words(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_INT64_T); }
@@ -8,6 +9,7 @@ static spx_type *words(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_INT64_
 static int run(spx_coll *c)
 {
   spx_plan *p;
+  spx_creation_step();
   int err = spx_coll_plan(c->comm, &c->key, &p);
   if (err != MPI_SUCCESS) return err;
   err = spx_plan_run(p, c);

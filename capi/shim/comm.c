@@ -2,6 +2,7 @@
 #include "check_coll.h"
 #include "comm.h"
 #include "stat.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -214,6 +215,11 @@ typedef struct {
   int64_t n, got;
 } link_message;
 
+void spx_creation_step(void)
+{
+  if (SPX_UNLIKELY(spx_set.die_after) && --spx_set.die_after == 0) raise(SIGKILL);
+}
+
 static void link_send(void *message)
 {
   link_message *m = message;
@@ -231,6 +237,7 @@ static void link_recv(void *message)
 int spx_link_send(spx_comm *c, int to, int tag, const void *data, int64_t n)
 {
   link_message m = {.c = c, .peer = to, .tag = tag, .data = (void *)(uintptr_t)data, .n = n};
+  spx_creation_step();
   spx_off_own_stack(link_send, &m);
   return m.err;
 }
@@ -238,6 +245,7 @@ int spx_link_send(spx_comm *c, int to, int tag, const void *data, int64_t n)
 int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t n, int64_t *got)
 {
   link_message m = {.c = c, .peer = from, .tag = tag, .data = buf, .n = n};
+  spx_creation_step();
   spx_off_own_stack(link_recv, &m);
   *got = m.got;
   return m.err;

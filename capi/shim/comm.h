@@ -48,6 +48,9 @@ SPX_HIDDEN extern MPI_Comm spx_parent;
 SPX_HIDDEN int spx_link_send(spx_comm *c, int to, int tag, const void *data, int64_t n);
 SPX_HIDDEN int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t n, int64_t *got);
 
+/* A step of a creation: where tests end this process (SPX_DIE_AFTER). */
+SPX_HIDDEN void spx_creation_step(void);
+
 /* A call-out of MPI_Comm_disconnect(a[0]; a[1]: its local group decides for both): waits until all processes of the communicator are
  * in it, or gone, and what was sent has left this process. */
 SPX_HIDDEN int64_t spx_comm_farewell(spx_word *a);

@@ -1,5 +1,6 @@
 /* io.c - the C side of MPI-IO: see io.h. */
 #include "io.h"
+#include "comm.h"
 #include "coll.h"
 #include "error.h"
 #include "runtime.h"
@@ -80,6 +81,7 @@ static void call_gather(void *arg)
 
 int spx_io_gather(spx_comm *c, const void *mine, void *all, int64_t bytes)
 {
+  spx_creation_step();
   gathered g = {.c = c, .mine = mine, .all = all, .bytes = bytes};
   spx_off_own_stack(call_gather, &g);
   return g.err;

@@ -5,8 +5,9 @@
 #include "comm.h"
 
 /* Called from Go: waits until *flag is not 0, which another thread sets before it calls spx_ring_self; communication goes on, and the
- * application's signals are let through. deadline_ns: of CLOCK_MONOTONIC, 0: none. True when the flag was set. */
-SPX_HIDDEN int spx_await(const uint32_t *flag, uint64_t deadline_ns);
+ * application's signals are let through. deadline_ns: of CLOCK_MONOTONIC, 0: none. It ends also when a process of who, unless that is NULL, has failed, or
+ * who is revoked. True when the flag was set. */
+SPX_HIDDEN int spx_await(const uint32_t *flag, const spx_comm *who, uint64_t deadline_ns);
 /* Starts the program at path under the name spx-agent with one argument, as no child of this process, in a session of its own, with
  * this descriptor as its 3. Returns 0 or an errno. */
 SPX_HIDDEN int spx_start_agent(const char *path, const char *argument, int fd);

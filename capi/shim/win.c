@@ -3,6 +3,7 @@
  * The processes make a communicator for the window, tell each other what they bring, and agree on what it needs of the memory
  * file: cells for locks always, mailboxes where the kernel does not let every process read every other, and the window's own
  * memory when MPI allocates it. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -75,20 +76,26 @@ static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
   return end;
 }
 
-/* Memory that the leader takes for all who share it, when what it had to spare is not enough: head gets an errno, the place, the size. */
-static int take_memory(spx_win *w, spx_comm *comm, uint64_t bytes, int64_t head[3])
+/* Each process goes through all rounds of a creation, also after a failure: those that have not seen it wait for nobody who has. */
+static int first_of(int err, int next) { return err != MPI_SUCCESS ? err : next; }
+
+/* Memory that the leader takes for all who share it, when what it had to spare is not enough: head gets an errno, the place, the size. A
+ * leader that has seen a failure takes none. */
+static int take_memory(spx_win *w, spx_comm *comm, uint64_t bytes, int64_t head[3], int64_t *all)
 {
-  int64_t mine[3] = {0, 0, 0}, *all = malloc((size_t)w->size * sizeof mine);
-  if (!all) return MPI_ERR_NO_MEM;
-  if (w->rank == w->leader) {
+  int64_t mine[3] = {head[0], head[1], head[2]};
+  if (w->rank == w->leader && !mine[0] && ((uint64_t)head[2] < bytes || w->elsewhere)) {
     uint64_t offset, got;
     mine[0] = spx_plot_take(bytes, &offset, &got);
     mine[1] = (int64_t)offset;
     mine[2] = (int64_t)got;
   }
   int err = spx_inside_gather(comm, mine, all, sizeof mine);
-  memcpy(head, all + 3 * w->leader, sizeof mine);
-  free(all);
+  if (err == MPI_SUCCESS) memcpy(head, all + 3 * w->leader, sizeof mine);
+  if (err != MPI_SUCCESS && w->rank == w->leader && !mine[0] && mine[1] != head[1]) { /* for destroy */
+    w->file_offset = (uint64_t)mine[1];
+    w->file_bytes = (uint64_t)mine[2];
+  }
   return err;
 }
 
@@ -103,27 +110,31 @@ static char *map_part(spx_win *w, const spx_comm *comm)
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Maps the window's memory, at all processes or at none. */
-static int get_memory(spx_win *w, spx_comm *comm, const share *first, uint64_t bytes)
+/* Maps the window's memory, at all processes or at none. err: what has failed before. */
+static int get_memory(spx_win *w, spx_comm *comm, const share *first, uint64_t bytes, int64_t *room, int err)
 {
-  int64_t head[3] = {0, first->plot, first->plot_bytes};
-  if ((uint64_t)head[2] < bytes || w->elsewhere) {
-    if (w->rank == 0 && head[2]) spx_plot_give((uint64_t)head[1], (uint64_t)head[2], NULL, 0);
-    int err = take_memory(w, comm, bytes, head);
-    if (err != MPI_SUCCESS) return err;
-  }
-  int64_t failed = head[0];
+  int64_t head[3] = {0, 0, 0};
+  if (err == MPI_SUCCESS) {
+    head[1] = first->plot;
+    head[2] = first->plot_bytes;
+  } else
+    head[0] = ECANCELED;
+  err = first_of(err, take_memory(w, comm, bytes, head, room));
+  int64_t failed = err != MPI_SUCCESS ? ECANCELED : head[0];
   if (!failed) {
     w->file_offset = (uint64_t)head[1];
     w->file_bytes = (uint64_t)head[2];
     w->used = bytes;
     w->map = map_part(w, comm);
-    failed = w->map == NULL;
+    failed = w->map == NULL ? ENOMEM : 0;
   }
-  int err = spx_inside_greatest(comm, &failed);
+  err = first_of(err, spx_inside_greatest(comm, &failed));
   if (err != MPI_SUCCESS || !failed) return err;
-  spx_detail("no memory for the %llu bytes of the window: %s", (unsigned long long)bytes,
-             strerror(head[0] ? (int)head[0] : 12));
+  if (failed == ECANCELED) {
+    spx_detail("another process cannot make the window: a process has failed");
+    return MPIX_ERR_PROC_FAILED;
+  }
+  spx_detail("no memory for the %llu bytes of the window: %s", (unsigned long long)bytes, strerror((int)failed));
   return MPI_ERR_NO_MEM;
 }
 
@@ -157,13 +168,13 @@ static int is_reached(const spx_win *w)
 
 /* Does the kernel keep any of us from reaching any of the others? Asked when all have been heard of: one that is not yet in MPI cannot be
  * reached either. */
-static int ask_for_mail(spx_win *w, spx_comm *comm)
+static int ask_for_mail(spx_win *w, spx_comm *comm, int err)
 {
   int64_t mail = 0;
-  if (!is_reached(w)) return MPI_SUCCESS;
-  for (int i = 0; i < w->size; i++)
+  if (!is_reached(w)) return err;
+  for (int i = 0; err == MPI_SUCCESS && i < w->size; i++)
     if (i != w->rank && is_near(w, i) && !spx_may_read(comm->peer[i])) mail = 1;
-  int err = spx_inside_greatest(comm, &mail);
+  err = first_of(err, spx_inside_greatest(comm, &mail));
   w->mail = mail != 0;
   w->boxed = mail || (w->size > 1 && w->size <= BOXES_MAX);
   return err;
@@ -185,40 +196,48 @@ static void prepare(spx_win *w, const spx_comm *comm, share *mine)
   if (!poor && w->rank == 0 && !w->elsewhere) mine->plot_bytes = (int64_t)spx_plot_spare((uint64_t *)&mine->plot);
 }
 
-/* The window is made by what all bring. */
-static int put_together(spx_win *w, spx_comm *comm, const share *all, uint64_t *at)
+static int is_rich(const spx_win *w, const share *all)
 {
   int64_t flags = 0;
   for (int i = 0; i < w->size; i++) flags |= all[i].flags;
-  if (flags & POOR) {
-    if (w->rank == 0 && all[0].plot_bytes) spx_plot_give((uint64_t)all[0].plot, (uint64_t)all[0].plot_bytes, NULL, 0);
-    spx_detail("no memory for a window");
-    return MPI_ERR_NO_MEM;
+  if (!(flags & POOR)) return MPI_SUCCESS;
+  spx_detail("no memory for a window");
+  return MPI_ERR_NO_MEM;
+}
+
+/* The window is made by what all bring; err: that could not be heard. */
+static int put_together(spx_win *w, spx_comm *comm, const share *all, uint64_t *at, int64_t *room, int err)
+{
+  if (err == MPI_SUCCESS) err = is_rich(w, all);
+  if (err == MPI_SUCCESS && w->rank != 0) spx_comm_set_ctx(w->comm, (uint64_t)all[0].ctx);
+  err = ask_for_mail(w, comm, err);
+  err = get_memory(w, comm, &all[0], err == MPI_SUCCESS ? lay_out(w, all, at) : 0, room, err);
+  if (err == MPI_SUCCESS) {
+    set_targets(w, all, at);
+    spx_win_control_set(w);
+    if (w->boxed) spx_rma_serve(w);
   }
-  if (w->rank != 0) spx_comm_set_ctx(w->comm, (uint64_t)all[0].ctx);
-  int err = ask_for_mail(w, comm);
-  if (err == MPI_SUCCESS) err = get_memory(w, comm, &all[0], lay_out(w, all, at));
-  if (err != MPI_SUCCESS) return err;
-  set_targets(w, all, at);
-  spx_win_control_set(w);
-  if (w->boxed) spx_rma_serve(w);
-  if (SPX_LIKELY(!w->elsewhere)) return MPI_SUCCESS;
-  int64_t failed = spx_rma_far_serve(w);
-  err = spx_inside_greatest(comm, &failed);
-  if (err == MPI_SUCCESS && failed) spx_detail("no memory for a window");
-  return err == MPI_SUCCESS ? (int)failed : err;
+  if (SPX_LIKELY(!w->elsewhere)) return err;
+  int64_t failed = err != MPI_SUCCESS ? err : spx_rma_far_serve(w);
+  err = first_of(err, spx_inside_greatest(comm, &failed));
+  if (err == MPI_SUCCESS && failed)
+    spx_detail(failed == MPI_ERR_NO_MEM ? "no memory for a window" : "another process cannot make the window");
+  return first_of(err, (int)failed);
 }
 
 static int set_up(spx_win *w, spx_comm *comm, share *mine)
 {
-  share *all = malloc((size_t)w->size * (sizeof *all + sizeof(uint64_t)));
+  share *all = malloc((size_t)w->size * (sizeof *all + 4 * sizeof(uint64_t)));
   if (!all) {
     spx_detail("no memory for a window");
     return MPI_ERR_NO_MEM;
   }
+  uint64_t *at = (uint64_t *)(all + w->size);
   prepare(w, comm, mine);
   int err = spx_inside_gather(comm, mine, all, sizeof *mine);
-  if (err == MPI_SUCCESS) err = put_together(w, comm, all, (uint64_t *)(all + w->size));
+  err = put_together(w, comm, all, at, (int64_t *)(at + w->size), err);
+  if (mine->plot_bytes && w->file_offset != (uint64_t)mine->plot)
+    spx_plot_give((uint64_t)mine->plot, (uint64_t)mine->plot_bytes, NULL, 0);
   free(all);
   return err;
 }
@@ -390,11 +409,11 @@ int64_t spx_win_go(spx_word *a)
 {
   spx_win *w = spx_win_of((MPI_Win)a[0].p);
   int err = farewell(w);
-  if ((w->boxed || w->far) &&
-      err == MPI_SUCCESS) { /* nobody is asked for anything, nor looks at its mailbox, when the memory goes */
+  if (w->boxed || w->far) { /* nobody is asked for anything, nor looks at its mailbox, when the memory goes */
     if (w->boxed) spx_rma_serve_end(w);
     w->boxed = 0;
-    err = farewell(w);
+    int again = farewell(w);
+    if (err == MPI_SUCCESS) err = again;
   }
   destroy(w, err == MPI_SUCCESS); /* also when a member has failed: there is nothing more to be done with it */
   return err;
