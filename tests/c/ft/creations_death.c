@@ -89,13 +89,14 @@ static int port(void)
   MPI_Info info;
   MPI_Info_create(&info);
   MPI_Info_set(info, "timeout", "1"); /* the other side may have given up before it came to the port */
-  int rc = rank % 2 ? MPI_Comm_connect(port_name, info, 0, half, &made) : MPI_Comm_accept(port_name, info, 0, half, &made);
+  int rc =
+      rank % 2 ? MPI_Comm_connect(port_name, info, 0, half, &made) : MPI_Comm_accept(port_name, info, 0, half, &made);
   MPI_Info_free(&info);
   drop(rc, made);
   return class_of(rc) == MPI_ERR_PORT ? MPI_SUCCESS : rc;
 }
 
-static int dup(void)
+static int duplicate(void)
 {
   MPI_Comm made = MPI_COMM_NULL;
   int rc = MPI_Comm_dup(all, &made);
@@ -160,15 +161,13 @@ static int inter(void)
 {
   MPI_Comm made = MPI_COMM_NULL, merged = MPI_COMM_NULL;
   int rc = MPI_Intercomm_create(half, 0, all, 1 - rank % 2, 7, &made);
-  if (rc != MPI_SUCCESS) return rc;
-  MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-  /* Some may have failed, and do not come to the next: all decide together whether they do. */
-  int ok = 1;
-  MPIX_Comm_failure_ack(made);
-  if (MPIX_Comm_agree(made, &ok) == MPI_SUCCESS) rc = MPI_Intercomm_merge(made, rank % 2, &merged);
-  drop(rc, merged);
-  drop(MPI_SUCCESS, made);
-  return rc;
+  if (rc == MPI_SUCCESS) MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+  int ok = rc == MPI_SUCCESS; /* some may have failed, and do not come to the next */
+  MPIX_Comm_agree(all, &ok);
+  int merge = ok ? MPI_Intercomm_merge(made, rank % 2, &merged) : rc;
+  drop(merge, merged);
+  drop(rc, made);
+  return ok ? merge : rc;
 }
 
 static int intergroups(void)
@@ -215,10 +214,20 @@ static int file(void)
 static const struct {
   const char *name;
   int (*call)(void);
-} kinds[] = {{"spawn", spawn},   {"multiple", multiple}, {"port", port},           {"dup", dup},
-             {"idup", idup},     {"split", split},       {"create", create},       {"group", group},
-             {"fromgroup", fromgroup}, {"inter", inter}, {"intergroups", intergroups}, {"window", window},
-             {"allocate", allocate},   {"file", file}};
+} kinds[] = {{"spawn", spawn},
+             {"multiple", multiple},
+             {"port", port},
+             {"dup", duplicate},
+             {"idup", idup},
+             {"split", split},
+             {"create", create},
+             {"group", group},
+             {"fromgroup", fromgroup},
+             {"inter", inter},
+             {"intergroups", intergroups},
+             {"window", window},
+             {"allocate", allocate},
+             {"file", file}};
 
 static int make(const char *kind)
 {
