@@ -237,7 +237,7 @@ apps: build ## HPCC and NetPIPE, built with our mpicc, with their own checks
 	@cd $(ROOT) && SPX_APPS=1 $(GO) test -count=1 -v -timeout 1800s ./tests/apps
 
 .PHONY: libraries
-libraries: build ## HDF5, PnetCDF, FFTW, PETSc, built with our mpicc, with their own parallel tests: LIBS="hdf5 fftw"
+libraries: build ## HDF5, PnetCDF, FFTW, PETSc, OpenCoarrays, PT-Scotch ..., built with our mpicc, with their own parallel tests: LIBS="hdf5 fftw"
 	@$(ROOT)/scripts/deps libraries
 	@cd $(ROOT) && SPX_LIBRARIES="$(if $(LIBS),$(LIBS),all)" $(GO) test -count=1 -v -timeout 7200s ./tests/libraries
 

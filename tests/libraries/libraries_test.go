@@ -1,5 +1,5 @@
 // Package libraries builds libraries that users of MPI build upon with our mpicc, from Debian's source packages, and runs the
-// parallel tests that come with them: HDF5, PnetCDF, FFTW, PETSc, mpi4py. Sources are fetched when a test runs, built once into
+// parallel tests that come with them: HDF5, PnetCDF, FFTW, PETSc, and those of programs_test.go. Sources are fetched when a test runs, built once into
 // the cache that harness.Cache names, and never part of the repository. `make libraries` runs them, `make libraries LIBS="hdf5 fftw"` some; `go test`
 // alone skips them, since they fetch and take long. It must not loosen a library's own verdicts.
 package libraries
@@ -89,14 +89,14 @@ func (l library) ready(t *testing.T) string {
 	return dir
 }
 
-// compilers makes, in a folder, programs with the names of our wrappers that call those of the build in hand, and returns the path in which they
+// compilers makes, in a folder, programs with the names of our wrappers and launchers that call those of the build in hand, and returns the path in which they
 // come first: libraries keep the place of their compiler, and outlive builds.
 func compilers(t *testing.T, folder string) (path string) {
 	t.Helper()
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"mpicc", "mpicxx", "mpif77", "mpif90", "mpifort"} {
+	for _, name := range []string{"mpicc", "mpicxx", "mpif77", "mpif90", "mpifort", "mpiexec", "spxrun"} {
 		file := filepath.Join(folder, name)
 		if _, err := os.Stat(file); err == nil {
 			continue

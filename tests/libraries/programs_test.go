@@ -1,0 +1,208 @@
+package libraries
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+// suite is a program with the parallel tests that come with it.
+type suite struct {
+	library
+	title string
+	tests []check
+}
+
+// check is a command that runs tests and prints a line for each that passed.
+type check struct {
+	what   string // words for the table of results
+	dir    string // below the program's folder
+	args   []string
+	env    []string
+	passed string // regular expression of such a line
+	count  int    // of them
+	bad    string // regular expression that must not match, beside the exit status
+}
+
+// cmake returns the steps of a build in bld by our wrappers, which FindMPI takes as they are.
+func cmake(targets []string, options ...string) [][]string {
+	return [][]string{
+		append([]string{"cmake", "-S", ".", "-B", "bld"}, options...),
+		append([]string{"make", "-C", "bld", "-j2"}, targets...),
+	}
+}
+
+var wrappers = []string{"CC=mpicc", "CXX=mpicxx", "FC=mpifort"}
+
+// ctest runs those of CTest's tests whose names match.
+func ctest(what, names string, count int) check {
+	return check{
+		what: what, dir: "bld", args: []string{"ctest", "--timeout", "300", "-R", names},
+		passed: `(?m)^ *\d+/\d+ Test .* Passed `, count: count,
+	}
+}
+
+// automake runs a `make check` of Automake.
+func automake(what, dir string, count int, variables ...string) check {
+	return check{
+		what: what, dir: dir, args: append([]string{"make", "check"}, variables...),
+		passed: `(?m)^PASS: `, count: count, bad: `(?m)^(FAIL|ERROR|XPASS): .*$`,
+	}
+}
+
+var suites = []suite{
+	{
+		title: "OpenCoarrays",
+		library: library{
+			name: "open-coarrays", pkg: "open-coarrays", version: "2.10.2+ds-4",
+			folder: "open-coarrays-2.10.2+ds", env: wrappers, steps: cmake(nil),
+		},
+		tests: []check{ctest("ctest: coarrays of gfortran by one-sided calls, 1 to 8 images", ".", 84)},
+	},
+	{
+		title: "ARMCI-MPI",
+		library: library{
+			name: "armci-mpi", pkg: "armci-mpi", version: "0.4-6", folder: "armci-mpi-0.4",
+			steps: [][]string{
+				{"./autogen.sh"},
+				{"./configure", "CC=mpicc", "--disable-shared"},
+				{"make", "-j2", "all", "checkprogs"},
+			},
+		},
+		tests: []check{automake("make check on 4 ranks: one-sided calls", "", 43,
+			"MPIEXEC=spxrun -n 4")},
+	},
+	{
+		title: "PT-Scotch",
+		library: library{
+			name: "scotch", pkg: "scotch", version: "7.0.3-2", folder: "scotch-7.0.3",
+			steps: [][]string{
+				{"cp", "src/Make.inc/Makefile.inc.x86-64_pc_linux2", "src/Makefile.inc"},
+				{"sed", "-i", "s/-O3/-O1/", "src/Makefile.inc"},
+				{"make", "-C", "src", "-j2", "ptscotch", "CCD=mpicc"},
+			},
+		},
+		tests: []check{{
+			what: "make ptcheck on 3 and 4 ranks: partitioning and ordering of graphs",
+			dir:  "src/check", args: []string{"make", "-k", "ptcheck", "EXECPPROG=spxrun"},
+			passed: `(?m)^spxrun `, count: 24, bad: `\*\*\*|ERROR`,
+		}},
+	},
+	{
+		title: "p4est",
+		library: library{
+			name: "p4est", pkg: "p4est", version: "2.2-3", folder: "p4est-2.2",
+			steps: [][]string{
+				{"sh", "-c", "echo 2.2 | tee .tarball-version >sc/.tarball-version; ./bootstrap"},
+				{"./configure", "--enable-mpi", "--disable-shared", "--without-blas",
+					"CC=mpicc", "F77=mpif77", "CFLAGS=-O1"},
+				{"make", "-j2"},
+				{"make", "-j2", "check", "TESTS="},
+			},
+		},
+		tests: []check{automake("make check on 4 ranks, of sc and of p4est: forests of octrees", "", 72,
+			"LOG_COMPILER=spxrun", "AM_LOG_FLAGS=-n 4")},
+	},
+	{
+		title: "MrBayes",
+		library: library{
+			name: "mrbayes", pkg: "mrbayes", version: "3.2.7a-6", folder: "MrBayes-3.2.7a",
+			steps: [][]string{
+				{"./configure", "--with-mpi", "--without-beagle", "--disable-avx", "--disable-fma",
+					"--without-readline", "CC=mpicc", "MPICC=mpicc", "CFLAGS=-O1"},
+				{"make", "-j2"},
+			},
+		},
+		tests: []check{{
+			what: "primates.nex, 2 runs of 4 coupled chains on 4 ranks, until they agree",
+			dir:  "examples", args: []string{"sh", "-c", mrbayes},
+			passed: `Analysis stopped because convergence diagnostic hit stop value`, count: 1,
+		}},
+	},
+	{
+		title: "ExaML",
+		library: library{
+			name: "examl", pkg: "examl", version: "3.0.22-3", folder: "ExaML-3.0.22",
+			steps: [][]string{
+				{"make", "-C", "examl", "-j2", "-f", "Makefile.SSE3.gcc"},
+				{"make", "-C", "parser", "-f", "Makefile.SSE3.gcc"},
+			},
+		},
+		tests: []check{{
+			what: "likelihood of a tree of its testData on 1 and 4 ranks",
+			dir:  "testData", args: []string{"sh", "-c", examl},
+			passed: `Likelihood tree 0: -16205\.67`, count: 2,
+		}},
+	},
+	{
+		title: "PhyML",
+		library: library{
+			name: "phyml", pkg: "phyml", version: "3:3.3.20220408-3", folder: "phyml-3.3.20220408",
+			steps: [][]string{
+				{"autoreconf", "-fi"},
+				{"./configure", "--enable-phyml-mpi", "CC=mpicc", "CFLAGS=-O0"},
+				{"make", "-j2"},
+			},
+		},
+		tests: []check{{
+			what: "8 bootstraps of examples/nucleic on 4 ranks",
+			dir:  "examples", args: []string{"sh", "-c", phyml},
+			passed: `(?m)^\(.*\);$|Log-likelihood: \s*-5432\.6`, count: 9,
+		}},
+	},
+}
+
+const mrbayes = `printf 'begin mrbayes; set autoclose=yes nowarn=yes seed=11 swapseed=12;
+execute primates.nex; lset nst=6 rates=gamma;
+mcmc ngen=200000 samplefreq=100 printfreq=1000 diagnfreq=1000 nruns=2 nchains=4
+stoprule=yes stopval=0.03; end;' >own.nex && rm -f primates.nex.* && spxrun -n 4 ../src/mb own.nex`
+
+const examl = `rm -f *.own* && ../parser/parse-examl -s 49 -q 49.model -m DNA -n own >/dev/null &&
+for n in 1 4; do
+spxrun -n $n ../examl/examl -s own.binary -t 49.tree -m GAMMA -n own$n -f e || exit 1
+done`
+
+const phyml = `rm -f nucleic_phyml_* && spxrun -n 4 ../src/phyml-mpi -i nucleic -d nt -b 8 \
+-o lr -m HKY85 --r_seed 1 --no_memory_check &&
+cat nucleic_phyml_boot_trees.txt nucleic_phyml_stats.txt`
+
+// The programs' own tests, as they come and without CMA.
+func TestPrograms(t *testing.T) {
+	for _, s := range suites {
+		t.Run(s.name, func(t *testing.T) {
+			need(t, s.name)
+			dir := s.ready(t)
+			path := "PATH=" + filepath.Join(filepath.Dir(dir), "bin") + ":" + os.Getenv("PATH")
+			for _, way := range ways {
+				for _, c := range s.tests {
+					t.Run(way.name+"/"+c.what, func(t *testing.T) {
+						c.env = append(append([]string{path}, way.env...), c.env...)
+						s.check(t, c, dir, way.name)
+					})
+				}
+			}
+		})
+	}
+}
+
+func (s suite) check(t *testing.T, c check, dir, way string) {
+	t.Helper()
+	start := time.Now()
+	tool := harness.Tool{Dir: filepath.Join(dir, c.dir), Env: c.env, Limit: 15 * time.Minute}
+	out, ok := tool.Run(t, c.args...)
+	passed := len(regexp.MustCompile(c.passed).FindAllString(out, -1))
+	var wrong []string
+	if c.bad != "" {
+		wrong = regexp.MustCompile(c.bad).FindAllString(out, -1)
+	}
+	if !ok || passed != c.count || len(wrong) > 0 {
+		t.Errorf("%q: success %v, %d of %d tests passed, %q\n%s", c.args, ok, passed, c.count, wrong,
+			out[max(0, len(out)-6000):])
+	}
+	result(t, s.title, s.version, c.what+", "+way, fmt.Sprintf("%d tests", passed), time.Since(start))
+}
