@@ -174,6 +174,7 @@ func (p program) run(t *testing.T, set string, made *objects) {
 	}
 	o := harness.Start(t, harness.Command{Args: []string{program}, Limit: p.limit, Dir: t.TempDir(), Env: []string{
 		"ASAN_OPTIONS=detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS=print_stacktrace=1", "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"}})
+	t.Logf("%.2f s of processors", o.Busy.Seconds())
 	if o.Late || o.Status != 0 {
 		why := fmt.Sprintf("exit status %d", o.Status)
 		if o.Late {

@@ -14,6 +14,7 @@
 
 #define LONG (32 << 20)
 #define WARM (4 << 20)
+#define MORE (256 << 20) /* more than sockets hold: the message is not over for its sender before its receiver has read */
 
 static int rank, size;
 static unsigned char *out, *in;
@@ -85,9 +86,9 @@ static int class_of(int err)
 }
 
 /* Until a message that goes, or comes, has used a further stream. */
-static void await_part(MPI_Request *r, counter further)
+static void await_part(MPI_Request *r, counter further, const unsigned char *last)
 {
-  for (int done = 0; !done && (rank == 0 ? value(further) == 0 : !*(volatile unsigned char *)&in[LONG - 1]);)
+  for (int done = 0; !done && (rank == 0 ? value(further) == 0 : !*(const volatile unsigned char *)last);)
     if (MPI_Test(r, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done) {
       printf("rank %d: the message was over before anything could happen to it\n", rank);
       MPI_Abort(MPI_COMM_WORLD, 1);
@@ -97,15 +98,15 @@ static void await_part(MPI_Request *r, counter further)
 static void killed(int victim)
 {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  fill(0, 1, 7, LONG);
-  memset(in, 0, LONG);
+  unsigned char *all = calloc(1, MORE);
+  if (rank == 0) memset(all, 1, MORE);
   MPI_Barrier(MPI_COMM_WORLD);
   counter further = count("spx_bytes_further");
   MPI_Request r;
-  int err = rank == 0 ? MPI_Isend(out, LONG, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &r)
-                      : MPI_Irecv(in, LONG, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &r);
+  int err = rank == 0 ? MPI_Isend(all, MORE, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &r)
+                      : MPI_Irecv(all, MORE, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &r);
   if (rank == victim) {
-    await_part(&r, further);
+    await_part(&r, further, &all[MORE - 1]);
     raise(SIGKILL);
   }
   if (err == MPI_SUCCESS) err = MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -117,15 +118,16 @@ static void revoked(void)
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  fill(0, 1, 7, LONG);
+  unsigned char *most = calloc(1, MORE);
+  if (rank == 0) memset(most, 1, MORE);
   counter further = count("spx_bytes_further");
   MPI_Request r;
   if (rank == 0) {
-    MPI_Isend(out, LONG, MPI_BYTE, 1, 1, comm, &r);
-    await_part(&r, further);
+    MPI_Isend(most, MORE, MPI_BYTE, 1, 1, comm, &r);
+    await_part(&r, further, &most[MORE - 1]);
     MPIX_Comm_revoke(comm);
   } else
-    MPI_Irecv(in, LONG, MPI_BYTE, 0, 1, comm, &r);
+    MPI_Irecv(most, MORE, MPI_BYTE, 0, 1, comm, &r);
   int is = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE)) == MPIX_ERR_REVOKED, good = 1, all;
   for (int round = 0; round < 6; round++) good &= exchange(!rank, !rank, round, WARM);
   is &= good;
