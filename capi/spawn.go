@@ -4,16 +4,6 @@ package main
 #include "runtime.h"
 #include "spawn.h"
 static void have_met(void) { spx_proc_of(spx_me)->ft_flags |= SPX_FT_MET; }
-static void look(void *none)
-{
-  (void)none;
-  spx_progress();
-}
-static int failures(spx_comm *c) // with those of which another process may have heard first
-{
-  spx_off_own_stack(look, NULL);
-  return spx_comm_failures(c);
-}
 */
 import "C"
 
@@ -136,7 +126,11 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 		Meet: func() (*comm.Comm, error) {
 			pair, end, err := meetChild(answer, meetingID)
 			shut = end
-			return pair.core(), err
+			if err != nil {
+				return nil, notMet(err)
+			}
+			pair.OfPair = notMet
+			return pair.core(), nil
 		},
 	}, maker(parents, &made))
 	shut()
@@ -151,7 +145,7 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 	if answer != nil {
 		ask(world.me.Job, &service.Message{Kind: service.SpawnResult, World: answer.World, FD: -1}, mpierr.Spawn, 0) //nolint:errcheck // they are gone then
 	}
-	return c.onComm(a.comm, notMet(parents, err))
+	return c.onComm(a.comm, err)
 }
 
 // bridge makes the intercommunicator with the group of the other process of pair, which the root has alone, and nil when there is none
@@ -195,9 +189,10 @@ func startChildren(programs func() ([]service.Program, error), meetingID uint64)
 	return answer, o
 }
 
-// notMet is the error of a spawn whose children were started, but have not come.
-func notMet(parents *commObject, err error) error {
-	if class := mpierr.ClassOf(err); class == errRevoked || class == errProcFailed && C.failures(parents.c) > 0 {
+// notMet is what an error means that a child has caused, or its absence. Whether it was a child or a parent that failed is known where the error
+// arises alone: other parents are told of it, perhaps before their agent tells them who has died.
+func notMet(err error) error {
+	if mpierr.ClassOf(err) == mpierr.Spawn {
 		return err
 	}
 	return mpierr.New(mpierr.Spawn, "the processes were started, but have ended before MPI_Init was complete in all of them: %v", err)

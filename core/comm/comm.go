@@ -193,6 +193,10 @@ type Comm struct {
 	// context LocalCtx.
 	LocalLink Link
 
+	// OfPair, in the communicator of two leaders (Bridge, Settle), is what an error means that the other one, or its group, has
+	// caused; nil: what it says.
+	OfPair func(error) error
+
 	local, remote *Table // the same unless it is an intercommunicator
 	seq           atomic.Uint32
 }

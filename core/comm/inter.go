@@ -51,9 +51,19 @@ func Bridge(ids *Contexts, local *Comm, leader int, pair *Comm, failure error) (
 	_, failure = t.gather(nil, failure)
 	var payload []byte
 	if t.me == 0 && pair != nil {
+		own := failure
 		payload, failure = meet(ids, local, pair.Link, 1-pair.Rank, 1, pair.Rank == 0, failure)
+		failure = pair.caused(own, failure)
 	}
 	return local.across(t, payload, failure)
+}
+
+// caused is the error of an exchange over the pair c, to which this side has come with the error own.
+func (c *Comm) caused(own, err error) error {
+	if own == nil && err != nil && c.OfPair != nil {
+		return c.OfPair(err)
+	}
+	return err
 }
 
 // Settle ends what Bridge has begun, whatever came of it: when it returns without an error, every process on both sides has called it
@@ -62,7 +72,9 @@ func Settle(local *Comm, leader int, pair *Comm, failure error) error {
 	t := local.localTree(local.nextTag(), leader)
 	_, failure = t.gather(nil, failure)
 	if t.me == 0 && pair != nil {
+		own := failure
 		_, failure = swap(pair.Link, 1-pair.Rank, 2, pair.Rank == 0, nil, failure)
+		failure = pair.caused(own, failure)
 	}
 	_, failure = t.bcast(nil, failure)
 	return failure

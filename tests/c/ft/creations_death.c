@@ -317,9 +317,16 @@ int main(int argc, char **argv)
     prepare();
     int dies = rank == victim % size;
     if (dies) arm((unsigned)step);
-    int class = class_of(make(argv[1]));
+    int rc = make(argv[1]), class = class_of(rc);
     if (dies) raise(SIGKILL); /* there are no more steps */
-    CHECK(class == MPI_SUCCESS || class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_REVOKED);
+    int fair = class == MPI_SUCCESS || class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_REVOKED;
+    if (!fair) {
+      char why[MPI_MAX_ERROR_STRING];
+      int n;
+      MPI_Error_string(rc, why, &n);
+      fprintf(stderr, "rank %d, step %d: %s\n", rank, step, why);
+    }
+    CHECK(fair);
     go_on();
   }
   if (rank == 0) wait_for_children();

@@ -60,10 +60,18 @@ int main(int argc, char **argv)
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MUST(MPI_Barrier(MPI_COMM_WORLD));
   if (me > 0) {
-    if (is_victim(argc, argv, me)) die_soon(atoi(argv[1]));
+    MUST(MPI_Send(NULL, 0, MPI_BYTE, 0, 6, MPI_COMM_WORLD));
+    if (is_victim(argc, argv, me)) {
+      MUST(MPI_Recv(NULL, 0, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+      die_soon(atoi(argv[1]));
+    }
     receive(b);
     if (is_victim(argc, argv, me)) MPI_Recv(&go, 1, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* until then */
   } else {
+    for (int r = 1; r < size; r++) /* all have left the barrier: some may still need what others have sent in it */
+      MUST(MPI_Recv(NULL, 0, MPI_BYTE, r, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    for (int r = 1; r < size; r++)
+      if (is_victim(argc, argv, r)) MUST(MPI_Send(NULL, 0, MPI_BYTE, r, 7, MPI_COMM_WORLD));
     range[0][1] = size - 1;
     MUST(MPIX_Rankset_range_incl(MPI_COMM_WORLD, 1, range, &set));
     for (int i = 0; i < TOTAL; i++) {
