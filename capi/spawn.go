@@ -189,8 +189,8 @@ func startChildren(programs func() ([]service.Program, error), meetingID uint64)
 	return answer, o
 }
 
-// notMet is what an error means that a child has caused, or its absence. Whether it was a child or a parent that failed is known where the error
-// arises alone: other parents are told of it, perhaps before their agent tells them who has died.
+// notMet is the error of a spawn to which the children did not come, by what the root has seen of them. The root decides whether a child or a
+// parent has failed: other parents may hear of the error before their agent tells them who has died.
 func notMet(err error) error {
 	if mpierr.ClassOf(err) == mpierr.Spawn {
 		return err

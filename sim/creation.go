@@ -217,7 +217,7 @@ func (p *maker) create(ids *comm.Contexts, local *comm.Comm, first bool) error {
 		return comm.Join(ids, local, lead, pair, nil, p.maker())
 	}
 	if w.Kind == "merge" {
-		p.steps = -1 << 20 // nobody dies before
+		p.steps = -1 << 20 // no process dies before
 	}
 	m, err := comm.InterCreate(ids, local, lead, pair, 1-pairRank(pair), 5, nil)
 	if err != nil || w.Kind == "inter" {
@@ -243,8 +243,8 @@ func (p *maker) child(ids *comm.Contexts, local *comm.Comm) error {
 	return comm.Join(ids, local, 0, pair, nil, p.maker())
 }
 
-// RunCreation runs a creation. The error is the first rule that was broken: somebody waits for ever, has an error of another class, or has what was to
-// be made while a living process has not, and nobody has told.
+// RunCreation runs a creation. The error is the first rule that was broken: a process waits for ever, has an error of another class, or has what was to
+// be made while a living process has not, and none has told it.
 func RunCreation(c Creation) error {
 	w := &creation{Creation: c, rnd: rand.New(rand.NewSource(c.Seed)), queues: map[route][][]byte{}, yield: make(chan struct{})}
 	for i := range c.Ranks + c.Others {
@@ -314,7 +314,7 @@ func (w *creation) check() error {
 	}
 	whole := w.Kind == "spawn" || w.Kind == "join" || w.Kind == "private"
 	if whole && have >= 0 && lack >= 0 && !told {
-		return fmt.Errorf("process %d has it, process %d has not, and nobody has told", have, lack)
+		return fmt.Errorf("process %d has it, process %d has not, and none has told it", have, lack)
 	}
 	return nil
 }

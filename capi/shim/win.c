@@ -76,7 +76,7 @@ static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
   return end;
 }
 
-/* Each process goes through all rounds of a creation, also after a failure: those that have not seen it wait for nobody who has. */
+/* Each process goes through all rounds of a creation, also after a failure: then none that has not seen it waits for one that has. */
 static int first_of(int err, int next) { return err != MPI_SUCCESS ? err : next; }
 
 /* Memory that the leader takes for all who share it, when what it had to spare is not enough: head gets an errno, the place, the size. A
@@ -409,7 +409,7 @@ int64_t spx_win_go(spx_word *a)
 {
   spx_win *w = spx_win_of((MPI_Win)a[0].p);
   int err = farewell(w);
-  if (w->boxed || w->far) { /* nobody is asked for anything, nor looks at its mailbox, when the memory goes */
+  if (w->boxed || w->far) { /* no process is asked for anything, nor looks at its mailbox, when the memory goes */
     if (w->boxed) spx_rma_serve_end(w);
     w->boxed = 0;
     int again = farewell(w);

@@ -1,7 +1,7 @@
 package comm
 
 // How two groups that have not known each other get an intercommunicator (MPI-5.0, 11.8 to 11.10), whoever dies meanwhile. Every living process goes
-// through every round, with its error in place of the data: then nobody waits for one that lives and has given up, and the numbers of
+// through every round, with its error in place of the data: then none waits for one that lives and has given up, and the numbers of
 // collective creations stay the same at all of them. Only the last round, in which the leader tells that all have the
 // intercommunicator, may end differently at different processes: who is not told gives it up for all (Maker.GiveUp).
 
@@ -12,7 +12,7 @@ type Maker struct {
 }
 
 // Join makes an intercommunicator as Bridge does, and returns without an error when all on both sides have it. Collective like Bridge. pair is nil at
-// the leader when there is nobody to meet because of failure.
+// the leader that has failed to meet the other one.
 func Join(ids *Contexts, local *Comm, leader int, pair *Comm, failure error, by Maker) error {
 	m, err := Bridge(ids, local, leader, pair, failure)
 	built := err == nil
@@ -53,7 +53,7 @@ func (c *Comm) Spawn(ids *Contexts, root int, by Starter, maker Maker) (Outcome,
 	return o, Join(ids, c, root, pair, err, maker)
 }
 
-// DupForAll is Dup for a communicator of the library's own, over which its processes go on at once: nobody shall wait there for one that has failed to
+// DupForAll is Dup for a communicator of the library's own, over which its processes go on at once: none of them shall wait there for one that has failed to
 // get it. Collective over c, an intracommunicator.
 func (c *Comm) DupForAll(ids *Contexts, by Maker) error {
 	m, err := c.Dup(ids)

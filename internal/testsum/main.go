@@ -222,7 +222,7 @@ func (s *summary) end(took, busy time.Duration) {
 		busy.Round(time.Second), s.orphans().Round(time.Second), s.line())
 }
 
-// longest names what took most of the time: some packages, and some of their tests. Two packages run at a time, on two processors.
+// longest names what took most of the time: some packages, and some of their tests. atOnce says how many packages run at a time.
 func (s *summary) longest() string {
 	slices.SortStableFunc(s.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
 	lines, left := [2]string{"the longest:", "  of which:"}, [2]int{12, 12}

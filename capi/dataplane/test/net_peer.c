@@ -9,7 +9,7 @@
 #include "../net_conn.h"
 
 enum { PROCS = 4, BAD = 1, NEAR = 2, GOOD = 3 };
-enum { SHELF, SHELF_FAR, LONG, ACK, DONE, CTS, CANCELLED, DATA, CREDIT, STRANGER, PIECES, CASES };
+enum { STAGED, STAGED_FAR, LONG, ACK, DONE, CTS, CANCELLED, DATA, CREDIT, STRANGER, PIECES, CASES };
 
 static spx_comm *world;
 static int ends[PROCS];
@@ -139,7 +139,7 @@ static void one(int which)
     in_pieces();
     _exit(0);
   }
-  int from = which <= SHELF_FAR ? NEAR : which == LONG ? BAD : GOOD;
+  int from = which <= STAGED_FAR ? NEAR : which == LONG ? BAD : GOOD;
   if (which <= LONG || which == DATA)
     CHECK(spx_irecv(buf, sizeof buf, job_bytes, from, 5, world, SPX_CTX_P2P, 0, &r) == 0);
   if (which == ACK || which == CANCELLED) {
@@ -158,8 +158,8 @@ static void one(int which)
   spx_rec_cts cts = {.index = id.index, .gen = id.gen, .rx_index = 1, .rx_gen = 1, .bytes = sizeof buf};
   uint64_t credit = (uint64_t)1 << 40;
   switch (which) {
-  case SHELF: say_mcast(NEAR, (uint64_t)1 << 40, (uint64_t)1 << 45, sizeof buf, NEAR); break;
-  case SHELF_FAR: say_mcast(NEAR, (spx_segment->total_bytes + 4095) / 4096 * 4096, 0, 100, SPX_NO_PEER); break;
+  case STAGED: say_mcast(NEAR, (uint64_t)1 << 40, (uint64_t)1 << 45, sizeof buf, NEAR); break;
+  case STAGED_FAR: say_mcast(NEAR, (spx_segment->total_bytes + 4095) / 4096 * 4096, 0, 100, SPX_NO_PEER); break;
   case LONG: say_mcast(BAD, 0, 0, UINT64_MAX - 8, SPX_NO_PEER); break;
   case ACK: say(BAD, SPX_REC_ACK, 0, 0, 0, &id, sizeof id); break;
   case DONE: say(BAD, SPX_REC_DONE, 0, 0, 0, &id, sizeof id); break;

@@ -252,7 +252,7 @@ static void go_on(void)
   MPI_Comm_rank(all, &rank);
 }
 
-/* What is not yet the creation: nobody dies in it. */
+/* What is not yet the creation: no process dies in it. */
 static void prepare(void)
 {
   MPI_Comm_split(all, rank % 2, rank, &half);
