@@ -126,11 +126,16 @@ func (g *gathering) takeLocal() {
 }
 
 func (g *gathering) hear(conn *service.Conn) {
+	var held service.Held
+	defer func() { held.Close() }()
 	for {
 		m, err := conn.Receive()
 		if err != nil {
 			g.post(said{conn, nil})
 			return
+		}
+		if held.Take(m) {
+			continue
 		}
 		if !g.post(said{conn, m}) && m.Kind == service.Join { // the job has begun
 			answer := refuse(mpierr.Other, "all ranks are there: a program that a process of the job starts is not in the job; unset PMI_FD, or PMIX_RANK, in its environment to run it alone")

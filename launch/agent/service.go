@@ -94,10 +94,15 @@ func (a *agent) placeOfJob() []string {
 
 // hear reads what comes over a connection, and tells when it has gone.
 func (a *agent) hear(conn *service.Conn) {
+	var held service.Held
+	defer func() { held.Close() }()
 	for {
 		m, err := conn.Receive()
 		if err != nil {
 			break
+		}
+		if held.Take(m) {
+			continue
 		}
 		if m.FD >= 0 && m.Kind != service.Enter { // no other question has one
 			unix.Close(m.FD)

@@ -136,19 +136,59 @@ func (c *Conn) Peer() (pid, uid int, err error) {
 	return int(who.Pid), int(who.Uid), nil
 }
 
-// DieWithPeer has the kernel kill this process when the other side of the connection is gone, or says anything more. The connection must stay open.
+// DieWithPeer has the kernel kill this process when the agent at the other side ends, or closes the connection. The connection must stay open.
+//
+// A pipe tells, into which nothing is ever written: the agent holds its other end. On the connection itself the kernel may still be about to report
+// an answer that was read long ago, when its sender was not run for a while between the two steps of sending it.
 func (c *Conn) DieWithPeer() error {
-	if _, err := unix.FcntlInt(uintptr(c.fd), unix.F_SETOWN, os.Getpid()); err != nil {
-		return err
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return fmt.Errorf("pipe: %w", err)
 	}
-	if _, err := unix.FcntlInt(uintptr(c.fd), unix.F_SETSIG, int(unix.SIGKILL)); err != nil {
-		return err
+	err := c.Send(&Message{Kind: Hold, FD: ends[1]})
+	unix.Close(ends[1])
+	for _, set := range [][2]int{{unix.F_SETOWN, os.Getpid()}, {unix.F_SETSIG, int(unix.SIGKILL)}, {unix.F_SETFL, unix.O_ASYNC}} {
+		if err == nil {
+			_, err = unix.FcntlInt(uintptr(ends[0]), set[0], set[1])
+		}
 	}
-	if _, err := unix.FcntlInt(uintptr(c.fd), unix.F_SETFL, unix.O_ASYNC|unix.O_RDWR); err != nil {
-		return err
-	}
-	if c.Gone() { // before
+	if c.Gone() || err == nil && hungUp(ends[0]) { // before
 		return unix.Kill(os.Getpid(), unix.SIGKILL)
 	}
-	return nil
+	if err != nil {
+		unix.Close(ends[0])
+		return err
+	}
+	return nil // ends[0] stays open for as long as this process lives
+}
+
+func hungUp(fd int) bool {
+	poll := []unix.PollFd{{Fd: int32(fd)}}
+	n, err := unix.Poll(poll, 0)
+	return err == nil && n > 0
+}
+
+// Held is the descriptor that has come over a connection of the agent's with Hold, and one more: 0 when there is none.
+type Held int
+
+// Take keeps the descriptor of a message, if that is what it is for. A connection has one; others are closed.
+func (h *Held) Take(m *Message) bool {
+	if m.Kind != Hold {
+		return false
+	}
+	switch {
+	case m.FD < 0:
+	case *h == 0:
+		*h = Held(m.FD + 1)
+	default:
+		unix.Close(m.FD)
+	}
+	return true
+}
+
+// Close lets go of it, which ends the process that has asked for that.
+func (h Held) Close() {
+	if h > 0 {
+		unix.Close(int(h) - 1)
+	}
 }

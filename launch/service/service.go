@@ -67,8 +67,11 @@ const (
 	Layout   // of such a process, to its own agent: what the system is like now; the answer: Text (a layout)
 
 	// To its own agent, from a process in MPI_Init that is not the one which the agent has started: Number (of its entry), a pidfd of itself; the answer, when
-	// the agent watches it. The connection stays open as long as the process lives, which ends with the agent.
+	// the agent watches it. The connection stays open as long as the process lives, which ends with the agent (Hold).
 	Enter
+
+	// A descriptor that the agent holds until the connection has gone: its end tells the process that of the agent (Conn.DieWithPeer). There is no answer
+	Hold
 )
 
 // What an answer to Say means (Number). A refusal of Settle has SaidAgain for those of a host that need not say why: one of them does.
