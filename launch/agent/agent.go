@@ -56,6 +56,7 @@ type agent struct {
 	conn  *control.Conn
 	host  string
 	began time.Time
+	kills process.OOMKills // those that are known, or were there before the job
 
 	ranks    []rank
 	files    []string      // of the programs
@@ -252,7 +253,7 @@ func vacate(n int) {
 }
 
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
-	a := &agent{spec: spec, conn: conn, began: time.Now(), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}}
+	a := &agent{spec: spec, conn: conn, began: time.Now(), kills: process.ReadOOMKills("/"), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}}
 	a.ports.open()
 	a.host, _ = os.Hostname()
 	process.Ignore(process.Signals(spec.Ignored))

@@ -88,6 +88,9 @@ func (a *agent) ended(i int) {
 	}
 	a.dropInside(i)
 	wait := waitOf(status)
+	if wait.Signal == job.SIGKILL {
+		wait.Memory = a.lackOfMemory()
+	}
 	if r.cut { // by this agent
 		wait = job.Wait{Unknown: true}
 	}
@@ -199,6 +202,21 @@ func waitOf(s syscall.WaitStatus) job.Wait {
 		return job.Wait{Signal: int(s.Signal()), Core: s.CoreDump()}
 	}
 	return job.Wait{Code: s.ExitStatus()}
+}
+
+// lackOfMemory tells whether the kernel has ended one more process for lack of memory. Each accounts for one process that SIGKILL has ended.
+func (a *agent) lackOfMemory() job.Memory {
+	now, before := process.ReadOOMKills("/"), &a.kills
+	switch {
+	case now.Group > before.Group:
+		before.Group++
+		before.Host++
+		return job.MemoryUsedUp
+	case now.Host > before.Host:
+		before.Host++
+		return job.MemoryPerhaps
+	}
+	return job.MemoryUnknown
 }
 
 func owner(state uint32) job.Owner {

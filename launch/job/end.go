@@ -171,7 +171,7 @@ func (m *Machine) describe(e Ended) string {
 	if e.Wait.Unknown {
 		b.WriteString("has ended")
 	} else if e.Wait.Signal != 0 {
-		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal, signalName(e.Wait.Signal))
+		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal, signalName(e.Wait.Signal)+lack[e.Wait.Memory])
 		if e.Wait.Core {
 			b.WriteString(", core dumped,")
 		}
@@ -191,6 +191,12 @@ func (m *Machine) describe(e Ended) string {
 		b.WriteString(" before MPI_Init")
 	}
 	return strings.TrimSuffix(b.String(), ",")
+}
+
+// lack follows the name of SIGKILL.
+var lack = map[Memory]string{
+	MemoryPerhaps: ", perhaps by the kernel because memory was used up: see dmesg",
+	MemoryUsedUp:  ", by the kernel because memory was used up, the host's or what its control group may have",
 }
 
 // others names processes that have ended as well: what stands behind the first one.

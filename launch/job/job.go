@@ -68,7 +68,17 @@ type Wait struct {
 	Signal  int
 	Core    bool
 	Unknown bool
+	Memory  Memory // of one that SIGKILL has ended
 }
+
+// Memory is what the kernel's counts say of a process that SIGKILL has ended.
+type Memory int
+
+const (
+	MemoryUnknown Memory = iota // nothing points to a lack of memory
+	MemoryPerhaps               // meanwhile a process of this host has been ended for lack of memory
+	MemoryUsedUp                // ... one of this job's control group
+)
 
 // Status is the exit status that a shell shows for w.
 func (w Wait) Status() int {

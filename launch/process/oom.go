@@ -3,7 +3,9 @@ package process
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // When memory is used up the kernel ends the process with the highest score, which grows with what it uses. A rank is to be ended before its agent, without
@@ -26,4 +28,55 @@ func expose(pid int) {
 	}
 	raised := strconv.Itoa(min(own+oomAbove, oomMost))
 	os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(raised), 0) //nolint:errcheck // it may have ended
+}
+
+// OOMKills counts the processes that the kernel has ended because memory was used up.
+type OOMKills struct {
+	Group int64 // those of this process's control group, in which its children are as a rule
+	Host  int64 // all of the host, whose control groups are among them
+}
+
+// ReadOOMKills reads the kernel's counts below root ("/"); one that cannot be read is 0.
+func ReadOOMKills(root string) (k OOMKills) {
+	k.Host = oomKill(filepath.Join(root, "proc/vmstat"))
+	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return k
+	}
+	for line := range strings.Lines(string(groups)) {
+		part := strings.SplitN(strings.TrimSpace(line), ":", 3) // number:controllers:path
+		if len(part) != 3 {
+			continue
+		}
+		switch part[1] {
+		case "":
+			k.Group += groupKills(filepath.Join(root, "sys/fs/cgroup"), part[2], "memory.events")
+		case "memory":
+			k.Group += groupKills(filepath.Join(root, "sys/fs/cgroup/memory"), part[2], "memory.oom_control")
+		}
+	}
+	return k
+}
+
+// groupKills is the count of a group; within a container its path may not be visible, but then the top is that group.
+func groupKills(mount, path, file string) int64 {
+	if n := oomKill(filepath.Join(mount, path, file)); n > 0 {
+		return n
+	}
+	return oomKill(filepath.Join(mount, file))
+}
+
+// oomKill is the number of the line "oom_kill N".
+func oomKill(path string) int64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if number, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64) //nolint:errcheck // 0 then
+			return n
+		}
+	}
+	return 0
 }

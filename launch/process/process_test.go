@@ -171,3 +171,37 @@ func TestEndDescendants(t *testing.T) {
 	}
 	unix.Close(pidfd)
 }
+
+func TestOOMKills(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  OOMKills
+	}{
+		"v2": {map[string]string{
+			"proc/vmstat": "pgfault 7\noom_kill 5\n", "proc/self/cgroup": "0::/a/b\n",
+			"sys/fs/cgroup/a/b/memory.events": "low 0\noom 4\noom_kill 3\noom_group_kill 1\n", "sys/fs/cgroup/memory.events": "oom_kill 9\n",
+		}, OOMKills{3, 5}},
+		"v1": {map[string]string{
+			"proc/self/cgroup":                          "4:memory:/a\n3:cpu,cpuacct:/x\n0::/y\n",
+			"sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+		}, OOMKills{2, 0}},
+		"container": {map[string]string{
+			"proc/self/cgroup": "0::/docker/1234\n", "sys/fs/cgroup/memory.events": "oom_kill 1\n",
+		}, OOMKills{1, 0}},
+		"none": {nil, OOMKills{}},
+	} {
+		root := t.TempDir()
+		for path, text := range c.files {
+			path = filepath.Join(root, path)
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := ReadOOMKills(root); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

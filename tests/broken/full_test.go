@@ -1,9 +1,11 @@
 package broken
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,4 +101,54 @@ func TestLittleMemory(t *testing.T) {
 			t.Errorf("ulimit %s; %s: status %d, late %v\n%s", c.limit, c.command, o.Status, o.Late, o.Text())
 		}
 	}
+}
+
+// A control group's limit on memory: the kernel ends the rank that goes beyond it, and the message says why.
+//
+//	go test ./tests/broken -run TestGroupOfLittleMemory
+func TestGroupOfLittleMemory(t *testing.T) {
+	group := littleGroup(t, 400<<20)
+	eater := harness.Compile(t, "broken/eater", []string{filepath.Join(harness.Root(), "tests/broken/programs/eater.c")})
+	run := `echo $$ >"$G/cgroup.procs" && exec "$S" --on-death continue -n 3 "$P"`
+	o := harness.Run(t, harness.Command{
+		Args: []string{"sh", "-c", run}, Limit: 60 * time.Second,
+		Env: []string{"G=" + group, "S=" + filepath.Join(harness.Build(t), "bin/spxrun"), "P=" + eater},
+	})
+	said := "rank 1 (pid "
+	why := "was killed by signal 9 (SIGKILL, by the kernel because memory was used up"
+	if o.Late || !strings.Contains(o.Stderr, said) || !strings.Contains(o.Stderr, why) || strings.Count(o.Stdout, "lives") != 2 {
+		t.Errorf("status %d, late %v\n%s", o.Status, o.Late, o.Text())
+	}
+}
+
+// littleGroup makes a control group with that limit on memory, where this process may: in the hierarchy of version 2 or 1.
+func littleGroup(t *testing.T, bytes int) string {
+	t.Helper()
+	for _, c := range []struct{ top, limit, swap string }{
+		{"/sys/fs/cgroup", "memory.max", "memory.swap.max"},
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.swappiness"},
+	} {
+		if _, err := os.Stat(filepath.Join(c.top, "cgroup.procs")); err != nil {
+			continue // no group of that kind
+		}
+		group, err := os.MkdirTemp(c.top, "spx-test-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { os.Remove(group) })
+		set := func(file, value string) error {
+			f, err := os.OpenFile(filepath.Join(group, file), os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString(value)
+			return errors.Join(err, f.Close())
+		}
+		set(c.swap, "0") //nolint:errcheck // there may be no swapping
+		if set(c.limit, strconv.Itoa(bytes)) == nil {
+			return group
+		}
+	}
+	t.Skip("no control group with a limit on memory can be made (root, and a memory controller)")
+	return ""
 }
