@@ -17,7 +17,8 @@ int main(int argc, char **argv)
     memset(more, 1, PIECE);
   }
   if (rank == 1) return 3;
-  if (MPI_Recv(&mark, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS) printf("rank %d lives\n", rank);
+  if (MPI_Recv(&mark, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    printf("rank %d lives\n", rank);
   MPI_Finalize();
   return 0;
 }
