@@ -231,15 +231,18 @@ conformance: build ## MPICH's own tests: DIRS="attr pt2pt" LINES="pt2pt/sendrecv
 	@$(ROOT)/scripts/deps conformance test
 	@cd $(ROOT) && $(GO) run ./tests/conformance -dirs "$(DIRS)" -lines "$(LINES)" -repeat $${REPEAT:-1} -cma=$${CMA:-1} -hosts $${HOSTS:-0} -transports "$(TRANSPORTS)" -resume=$${RESUME:-0}
 
+# The sources of others are built with nothing of what this make was given: LIBS means something else to configure.
+OTHERS := env -u LIBS -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES
+
 .PHONY: apps
 apps: build ## HPCC and NetPIPE, built with our mpicc, with their own checks
 	@$(ROOT)/scripts/deps apps
-	@cd $(ROOT) && SPX_APPS=1 $(GO) test -count=1 -v -timeout 1800s ./tests/apps
+	@cd $(ROOT) && $(OTHERS) SPX_APPS=1 $(GO) test -count=1 -v -timeout 1800s ./tests/apps
 
 .PHONY: libraries
 libraries: build ## HDF5, PnetCDF, FFTW, PETSc, OpenCoarrays, PT-Scotch ..., built with our mpicc, with their own parallel tests: LIBS="hdf5 fftw"
 	@$(ROOT)/scripts/deps libraries
-	@cd $(ROOT) && SPX_LIBRARIES="$(if $(LIBS),$(LIBS),all)" $(GO) test -count=1 -v -timeout 7200s ./tests/libraries
+	@cd $(ROOT) && $(OTHERS) SPX_LIBRARIES="$(if $(LIBS),$(LIBS),all)" $(GO) test -count=1 -v -timeout 7200s ./tests/libraries
 
 .PHONY: test-deb
 test-deb: build ## the Debian packages in a clean root (debootstrap, as root): hello world in C and Fortran there
