@@ -24,6 +24,7 @@ import (
 type library struct {
 	name, pkg, version string
 	folder             string              // that the tarball unpacks into
+	bare               bool                // the tarball has no folder of its own
 	steps              [][]string          // commands in the build folder, one after the other
 	apart              bool                // it is built in a folder of its own beside the sources
 	env                []string            // of the commands
@@ -124,7 +125,12 @@ func lock(t *testing.T, path string) (unlock func()) {
 // unpack lays out fresh sources, and the folder to build in.
 func (l library) unpack(t *testing.T, all, dir string) {
 	t.Helper()
-	harness.Unpack(t, harness.Source(t, l.pkg, l.version), all, l.folder)
+	source := harness.Source(t, l.pkg, l.version)
+	if l.bare {
+		harness.Unpack(t, source, filepath.Join(all, l.folder), "")
+	} else {
+		harness.Unpack(t, source, all, l.folder)
+	}
 	l.edit(t, filepath.Join(all, l.folder))
 	if !l.apart {
 		return
