@@ -58,25 +58,29 @@ func TestSignalsEnd(t *testing.T) {
 	}
 }
 
-// A second SIGINT does not wait for ranks that will not end. The best of some tries counts: other work may have the processors for long, but who waits for the ranks does so every time.
+// A second SIGINT does not wait for ranks that will not end: the job ends sooner than after one, by most of what spxrun waits for them. Both are tried by
+// turns, and the best of each counts: other work may have the processors for long.
 func TestSecondInterrupt(t *testing.T) {
-	best := jobs.GraceSignal
-	for try := 0; try < 5 && best > jobs.GraceSignal-time.Second/2; try++ {
-		best = min(best, twoInterrupts(t))
+	one, two := time.Hour, time.Hour
+	for range 5 {
+		one, two = min(one, interrupts(t, false)), min(two, interrupts(t, true))
+		if one-two > jobs.GraceSignal*2/3 {
+			return
+		}
 	}
-	if best > jobs.GraceSignal-time.Second/2 {
-		t.Errorf("it took %v", best)
-	}
+	t.Errorf("%v after one, %v after two", one, two)
 }
 
-// twoInterrupts is how long it takes from the first to the end.
-func twoInterrupts(t *testing.T) time.Duration {
+// interrupts is how long it takes from the first to the end.
+func interrupts(t *testing.T, again bool) time.Duration {
 	dir := t.TempDir()
 	r := prepare(t, "-n", "2", "sh", "-c", "trap 'echo no' INT; "+sleeper(dir)+"; wait; wait; wait; sleep 1000").start()
 	pids(t, dir, 2)
 	begin := time.Now()
 	r.cmd.Process.Signal(syscall.SIGINT)
-	time.AfterFunc(200*time.Millisecond, func() { r.cmd.Process.Signal(syscall.SIGINT) })
+	if again {
+		time.AfterFunc(200*time.Millisecond, func() { r.cmd.Process.Signal(syscall.SIGINT) })
+	}
 	if status := r.wait(); status != 130 {
 		t.Errorf("status %d", status)
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"libspx/tests/harness"
 )
 
 // Where the parts of a hello are (package net/tcp).
@@ -213,7 +215,7 @@ func TestMutants(t *testing.T) {
 		}
 		t.Logf("%d calls in %v, counted: %v; barrier at most %v before and after, %v as a rule in %d exchanges meanwhile, at most %v; descriptors %d, %d, %d; KiB %d, %d, %d", n, took.Round(time.Millisecond),
 			want.refused, quiet, usual, rounds, barriers[len(barriers)-1], before.descriptors, worst.descriptors, after.descriptors, before.memory, worst.memory, after.memory)
-		if most := 100 * time.Millisecond; usual > quiet+most {
+		if most := harness.Patience(100 * time.Millisecond); usual > quiet+most {
 			t.Errorf("a barrier takes %v, at most %v before and after: at most %v more is a slow job and not a stopped one", usual, quiet, most)
 		}
 		if worst.descriptors > before.descriptors+3*atOnce || after.descriptors > before.descriptors+4 {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -201,6 +202,11 @@ func Patience(limit time.Duration) time.Duration {
 	fmt.Sscan(string(text), &load) //nolint:errcheck // no load is known then
 	crowd := min(max(load/float64(runtime.NumCPU()), 1), 4)
 	return max(limit, min(time.Duration(float64(limit)*crowd), 5*time.Minute))
+}
+
+// Seconds is Patience for the --timeout of a job that is to end by itself, as spxrun reads it.
+func Seconds(limit time.Duration) string {
+	return strconv.Itoa(int(Patience(limit).Seconds()))
 }
 
 // Start is Run for a command that needs nothing of the build.

@@ -163,9 +163,9 @@ func (b *bed) deserted(t *testing.T, hosts ...int) {
 	}
 }
 
-// One host of eight is unplugged. Beside other load the time is the best of three.
+// One host of eight is unplugged. Beside other load the time is the best of three, and what follows the silence may take longer.
 func TestUnplugged(t *testing.T) {
-	var best time.Duration
+	var best, most time.Duration
 	for range 3 {
 		b := newBed(t, 8)
 		r := b.start(t, 8)
@@ -179,11 +179,12 @@ func TestUnplugged(t *testing.T) {
 		if best == 0 || took < best {
 			best = took
 		}
-		if best <= beatLimit+goal {
+		most = beatLimit + harness.Patience(goal)
+		if best <= most {
 			return
 		}
 	}
-	t.Errorf("from the host's last word to the barrier without it: %v at best, want %v", best, beatLimit+goal)
+	t.Errorf("from the host's last word to the barrier without it: %v at best, want %v", best, most)
 }
 
 // A network is cut in two: the side with more hosts goes on, on the other one nothing is left, although it is not reached.

@@ -48,7 +48,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			}
 			began := time.Now()
 			o := harness.Run(t, harness.Command{
-				Args:  []string{on.script, "on", on.name(0), filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", "50", "--rsh", on.script + " rsh", "--system", "faults.toml"},
+				Args:  []string{on.script, "on", on.name(0), filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", harness.Seconds(50 * time.Second), "--rsh", on.script + " rsh", "--system", "faults.toml"},
 				Dir:   dir,
 				Env:   []string{"SPX_HEARTBEAT_LIMIT=" + limit},
 				Limit: time.Minute,

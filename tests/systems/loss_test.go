@@ -108,7 +108,7 @@ func TestDeathAcrossNetworks(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	o := harness.Run(t, harness.Command{Args: []string{script, "on", host(2), filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", "30", "--rsh", script + " rsh", "--system", file},
+	o := harness.Run(t, harness.Command{Args: []string{script, "on", host(2), filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", harness.Seconds(30 * time.Second), "--rsh", script + " rsh", "--system", file},
 		Env: []string{"SPX_SPIN=0", fmt.Sprintf("SPX_HEARTBEAT_LIMIT=%d", silence)}, Limit: 40 * time.Second})
 	at := map[string][]int64{}
 	for line := range strings.Lines(o.Stdout) {

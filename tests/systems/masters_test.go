@@ -52,7 +52,7 @@ hosts = ["%1"]
 args = ["--route", "spread", "--to", "all"]
 `))
 	build := harness.Build(t)
-	cmd := exec.Command(script, "on", host(1), filepath.Join(build, "bin/spxrun"), "--timeout", "50", "--rsh", script+" rsh", "-l", "--system", s.file)
+	cmd := exec.Command(script, "on", host(1), filepath.Join(build, "bin/spxrun"), "--timeout", harness.Seconds(50*time.Second), "--rsh", script+" rsh", "-l", "--system", s.file)
 	cmd.Env = append(os.Environ(), "SPX_SPIN=0")
 	r := s.launch("all", cmd)
 	s.await("b")
@@ -67,7 +67,7 @@ args = ["--route", "spread", "--to", "all"]
 			if json.Unmarshal(text, &about) == nil && about.System != nil && is(about.System) {
 				return time.Since(began)
 			}
-			if time.Since(began) > limit {
+			if limit := harness.Patience(limit); time.Since(began) > limit {
 				t.Fatalf("%s: not within %v: %s", what, limit, text)
 			}
 		}

@@ -54,7 +54,7 @@ func ruleOver(t *testing.T, on *testHosts, text string) *ruled {
 	}
 	build := harness.Build(t)
 	r := &ruled{mark: harness.Mark(t), started: map[string]int{}, status: []string{filepath.Join(build, "bin/spxctl"), "system", "status", name}}
-	words := []string{filepath.Join(build, "bin/spxrun"), "--timeout", "100", "--system", s.file}
+	words := []string{filepath.Join(build, "bin/spxrun"), "--timeout", harness.Seconds(100 * time.Second), "--system", s.file}
 	if on != nil {
 		here := []string{on.script, "on", on.name(0)}
 		words = append(slices.Concat(here, words), "--rsh", on.script+" rsh")
@@ -75,8 +75,8 @@ func (r *ruled) await(t *testing.T, what string, is func(*service.System) bool) 
 		if json.Unmarshal(text, &about) == nil && about.System != nil && is(about.System) {
 			return about.System, time.Since(began)
 		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("%s: not within a minute: %s", what, text)
+		if limit := harness.Patience(time.Minute); time.Since(began) > limit {
+			t.Fatalf("%s: not within %v: %s", what, limit, text)
 		}
 	}
 }

@@ -75,14 +75,14 @@ func TestRadar(t *testing.T) {
 		return times
 	}
 	before := built()
-	in(t, dir, spxrun, "--timeout", "40", "--system", "radar.toml")
+	in(t, dir, spxrun, "--timeout", harness.Seconds(40*time.Second), "--system", "radar.toml")
 	same(t, dir, "report.txt", "expected.txt")
 	same(t, dir, "radar.png", "expected.png")
-	in(t, dir, spxrun, "--timeout", "40", "--system", "wide.toml")
+	in(t, dir, spxrun, "--timeout", harness.Seconds(40*time.Second), "--system", "wide.toml")
 	same(t, dir, "report.txt", "expected.txt")
 	same(t, dir, "radar.png", "expected.png")
 	same(t, dir, "faint.txt", "expected-faint.txt")
-	in(t, dir, spxrun, "--timeout", "40", "--system", "standby.toml")
+	in(t, dir, spxrun, "--timeout", harness.Seconds(40*time.Second), "--system", "standby.toml")
 	same(t, dir, "report.txt", "expected.txt")
 	same(t, dir, "radar.png", "expected.png")
 	same(t, dir, "faint.png", "expected-faint.png")

@@ -18,7 +18,7 @@ func file(t *testing.T, text string, options ...string) harness.Outcome {
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", "40"}, options...)
+	args := append([]string{filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", harness.Seconds(40 * time.Second)}, options...)
 	o := harness.Run(t, harness.Command{Args: append(args, "--system", name), Limit: 50 * time.Second})
 	if o.Late {
 		t.Errorf("the system has not ended\n%s", o.Text())

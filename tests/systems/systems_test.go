@@ -34,7 +34,7 @@ type system struct {
 func (s system) command(t *testing.T) []string {
 	t.Helper()
 	l := &layout.Layout{Version: 1, System: "test", Links: s.links}
-	args := []string{filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", "40"}
+	args := []string{filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", harness.Seconds(40 * time.Second)}
 	next := 0
 	var programs []string
 	for _, p := range s.parts {
