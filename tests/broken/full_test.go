@@ -79,7 +79,7 @@ func TestFull(t *testing.T) {
 //
 //	go test ./tests/broken -run TestLittleMemory
 func TestLittleMemory(t *testing.T) {
-	spxrun := filepath.Join(harness.Build(t), "bin/spxrun")
+	spxrun := forAll(t, filepath.Join(harness.Build(t), "bin/spxrun"))
 	const asUser = `setpriv --reuid 54321 --regid 54321 --clear-groups bash -c 'ulimit -u 16; exec "$S" -n 2 true'`
 	for _, c := range []struct {
 		limit, command, says string
@@ -101,6 +101,25 @@ func TestLittleMemory(t *testing.T) {
 			t.Errorf("ulimit %s; %s: status %d, late %v\n%s", c.limit, c.command, o.Status, o.Late, o.Text())
 		}
 	}
+}
+
+// forAll copies a program to where every user finds it: the build may be in somebody's home.
+func forAll(t *testing.T, program string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "spx-broken-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // as far as it goes
+	copied := filepath.Join(dir, filepath.Base(program))
+	text, err := os.ReadFile(program)
+	if err == nil {
+		err = errors.Join(os.WriteFile(copied, text, 0o755), os.Chmod(copied, 0o755), os.Chmod(dir, 0o755))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return copied
 }
 
 // A control group's limit on memory: the kernel ends the rank that goes beyond it, and the message says why.

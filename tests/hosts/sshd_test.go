@@ -96,10 +96,20 @@ func (s *secured) serve(n int) {
 	for from.Scan() {
 		if strings.HasPrefix(from.Text(), "Server listening on") {
 			s.servers = append(s.servers, s.Pids(n)...)
-			go func() {
-				for from.Scan() { // it must not wait for a reader
+			rest := make(chan string, 1)
+			go func() { // it must not wait for a reader
+				var all strings.Builder
+				for from.Scan() {
+					fmt.Fprintln(&all, from.Text())
 				}
+				rest <- all.String()
 			}()
+			s.t.Cleanup(func() {
+				cmd.Process.Kill() //nolint:errcheck // it has ended then
+				if text := <-rest; s.t.Failed() {
+					s.t.Logf("the ssh server of host %d said\n%s", n, text)
+				}
+			})
 			return
 		}
 	}

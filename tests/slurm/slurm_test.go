@@ -117,7 +117,7 @@ func TestSlurm(t *testing.T) {
 	t.Run("HPCC", func(t *testing.T) { c.hpcc(t, "salloc", "-Q", "-N", "2", "--ntasks-per-node=2", run) })
 	// Several processes that do not find each other: told, never taken for as many programs of one process.
 	t.Run("srun without PMI", func(t *testing.T) {
-		o := c.step(t, nil, "-N", "2", "--mpi=none", where)
+		o := c.step(t, harness.Mark(t), nil, "-N", "2", "--mpi=none", where)
 		if o.Status == 0 || !strings.Contains(o.Stderr, "one of 2, but gives them no way to find each other") || strings.Contains(o.Stdout, "of 1 on") {
 			t.Error(o.Text())
 		}
@@ -156,14 +156,13 @@ func (c *cluster) spawn(t *testing.T, mpi string) {
 func (c *cluster) srun(t *testing.T, kind string, words ...string) harness.Outcome {
 	t.Helper()
 	mark := harness.Mark(t)
-	o := c.step(t, []string{mark}, append([]string{"--mpi=" + kind, "-N", "2"}, words...)...)
-	harness.NothingLeft(t, mark, 20*time.Second)
-	return o
+	return c.step(t, mark, nil, append([]string{"--mpi=" + kind, "-N", "2"}, words...)...)
 }
 
 // step runs srun, whose tasks write into a file each. What comes by way of Slurm's own connections is not complete: on a busy
 // machine slurmstepd 22.05 often drops what tasks write just before they end, also of programs that know nothing of MPI.
-func (c *cluster) step(t *testing.T, env []string, words ...string) harness.Outcome {
+// It sees that no process with mark stays: children that were spawned are no tasks, and may write when srun has ended.
+func (c *cluster) step(t *testing.T, mark string, env []string, words ...string) harness.Outcome {
 	t.Helper()
 	dir, err := os.MkdirTemp(c.dir, "step-")
 	if err == nil {
@@ -173,8 +172,9 @@ func (c *cluster) step(t *testing.T, env []string, words ...string) harness.Outc
 		t.Fatal(err)
 	}
 	cmd := c.on(append([]string{"srun", "-Q", "-o", dir + "/%t.out", "-e", dir + "/%t.err"}, words...)...)
-	cmd.Env = append(cmd.Env, env...)
+	cmd.Env = append(append(cmd.Env, mark), env...)
 	o := harness.Run(t, cmd)
+	harness.NothingLeft(t, mark, 20*time.Second)
 	o.Stdout += written(t, dir+"/*.out")
 	o.Stderr += written(t, dir+"/*.err")
 	return o
@@ -225,7 +225,7 @@ func TestPMIx(t *testing.T) {
 	})
 	t.Run("once", func(t *testing.T) { c.once(t, "pmix") })
 	t.Run("alone", func(t *testing.T) {
-		if o := c.step(t, nil, "--mpi=pmix", "-n", "1", program(t, "tests/c/spawn", "basic")); o.Status != 0 {
+		if o := c.step(t, harness.Mark(t), nil, "--mpi=pmix", "-n", "1", program(t, "tests/c/spawn", "basic")); o.Status != 0 {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
 		}
 	})
@@ -321,7 +321,7 @@ func TestSrun(t *testing.T) {
 	})
 	t.Run("missing", func(t *testing.T) {
 		wait := harness.Compile(t, "slurm/wait", []string{filepath.Join(harness.Root(), "tests/hydra/testdata/wait.c")})
-		if o := c.step(t, []string{"SPX_JOIN_TIMEOUT=2"}, "--mpi=pmi2", "-N", "2", "-n", "4", wait, "early"); o.Status != 137 || !strings.Contains(o.Stderr, "of 4 processes, ranks 1 on host "+c.name+"1 have not called MPI_Init within 2s") {
+		if o := c.step(t, harness.Mark(t), []string{"SPX_JOIN_TIMEOUT=2"}, "--mpi=pmi2", "-N", "2", "-n", "4", wait, "early"); o.Status != 137 || !strings.Contains(o.Stderr, "of 4 processes, ranks 1 on host "+c.name+"1 have not called MPI_Init within 2s") {
 			t.Errorf("exit status %d\n%s", o.Status, o.Text())
 		}
 	})
