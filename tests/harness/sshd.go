@@ -29,14 +29,16 @@ func OpenSSH(t testing.TB) (client, server string) {
 }
 
 // SSHDScript is a shell's script that becomes server, with the file config, in a mount namespace of its own. There it has the account and the folder that its package makes when it is
-// installed, and root's home is home: what a shell reads first in the system's may take seconds. Beside config a file for the accounts is made.
+// installed, and root's home is home: what a shell reads first in the system's may take seconds. Beside config a folder is made, a copy of /etc with these accounts: were /etc/passwd
+// alone another file there, it would be the system's again as soon as a package that is installed meanwhile adds a user, since the kernel drops a mount on a file that is replaced.
 func SSHDScript(server, config, home string) []string {
-	accounts := config + ".passwd"
+	etc := config + ".etc"
 	return []string{
 		"set -e",
-		`sed 's|^\(root:[^:]*:[^:]*:[^:]*:[^:]*:\)[^:]*|\1` + home + `|' /etc/passwd >` + accounts,
-		"grep -q ^sshd: " + accounts + " || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>" + accounts,
-		"mount --bind " + accounts + " /etc/passwd", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd",
+		"cp -a /etc " + etc + " || test -s " + etc + "/passwd", // others may come and go meanwhile
+		`sed 's|^\(root:[^:]*:[^:]*:[^:]*:[^:]*:\)[^:]*|\1` + home + `|' /etc/passwd >` + etc + "/passwd",
+		"grep -q ^sshd: " + etc + "/passwd || echo sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin >>" + etc + "/passwd",
+		"mount --bind " + etc + " /etc", "mount -t tmpfs none /run", "mkdir -m 755 /run/sshd",
 		"exec " + server + " -D -e -f " + config,
 	}
 }
