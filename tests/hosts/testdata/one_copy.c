@@ -43,6 +43,7 @@ static int other_hosts(void)
 /* All processes together have sent each message once to each of the other hosts. */
 static void check_all(unsigned long long before, int hosts)
 {
+  MUST(MPI_Barrier(MPI_COMM_WORLD)); /* all have received: nothing is still to be passed on */
   unsigned long long mine = streamed() - before, all;
   MUST(MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD));
   if (all != (unsigned long long)hosts * ROUNDS * BYTES) fprintf(stderr, "%llu bytes in all, %d hosts\n", all, hosts);
@@ -63,11 +64,12 @@ int main(int argc, char **argv)
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   char *b = calloc(ROUNDS, BYTES);
   int range[1][3] = {{1, size - 1, 1}}, hosts = other_hosts();
+  unsigned long long before = streamed(); /* who passes pieces on may do so as soon as the master begins */
+  MUST(MPI_Barrier(MPI_COMM_WORLD));
   if (me == 0) {
     MPIX_Rankset set;
     MPI_Request r[ROUNDS];
     MUST(MPIX_Rankset_range_incl(MPI_COMM_WORLD, 1, range, &set));
-    unsigned long long before = streamed();
     for (int i = 0; i < ROUNDS; i++) {
       for (int k = 0; k < BYTES; k += 4099) b[i * BYTES + k] = (char)(k / 4099 + i);
       MUST(MPIX_Imcast(b + i * BYTES, BYTES, MPI_BYTE, set, 1, MPI_COMM_WORLD, &r[i]));
@@ -82,7 +84,6 @@ int main(int argc, char **argv)
     MUST(MPIX_Rankset_free(&set));
     check_all(before, hosts);
   } else {
-    unsigned long long before = streamed();
     MUST(MPI_Barrier(MPI_COMM_WORLD)); /* all is sent, and nothing received yet */
     for (int i = 0; i < ROUNDS; i++) {
       int n = me == 1 && i == 2 ? 5000 : BYTES;
