@@ -38,7 +38,7 @@ type OOMKills struct {
 
 // ReadOOMKills reads the kernel's counts below root ("/"); one that cannot be read is 0.
 func ReadOOMKills(root string) (k OOMKills) {
-	k.Host = oomKill(filepath.Join(root, "proc/vmstat"))
+	k.Host, _ = oomKill(filepath.Join(root, "proc/vmstat"))
 	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
 		return k
@@ -58,25 +58,27 @@ func ReadOOMKills(root string) (k OOMKills) {
 	return k
 }
 
-// groupKills is the count of a group; within a container its path may not be visible, but then the top is that group.
+// groupKills is the count of a group. Within a container its path may not be visible, and then the top is that group; where it is
+// visible, the top counts other groups' processes.
 func groupKills(mount, path, file string) int64 {
-	if n := oomKill(filepath.Join(mount, path, file)); n > 0 {
-		return n
+	n, ok := oomKill(filepath.Join(mount, path, file))
+	if !ok {
+		n, _ = oomKill(filepath.Join(mount, file))
 	}
-	return oomKill(filepath.Join(mount, file))
+	return n
 }
 
-// oomKill is the number of the line "oom_kill N".
-func oomKill(path string) int64 {
+// oomKill is the number of the line "oom_kill N" of a file, if it has one.
+func oomKill(path string) (n int64, ok bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	for line := range strings.Lines(string(text)) {
 		if number, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64) //nolint:errcheck // 0 then
-			return n
+			n, err = strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+			return n, err == nil
 		}
 	}
-	return 0
+	return 0, false
 }

@@ -188,6 +188,10 @@ func TestOOMKills(t *testing.T) {
 		"container": {map[string]string{
 			"proc/self/cgroup": "0::/docker/1234\n", "sys/fs/cgroup/memory.events": "oom_kill 1\n",
 		}, OOMKills{1, 0}},
+		"another group's": {map[string]string{
+			"proc/self/cgroup": "4:memory:/a\n", "sys/fs/cgroup/memory/memory.oom_control": "oom_kill 6\n",
+			"sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill 0\n",
+		}, OOMKills{}},
 		"none": {nil, OOMKills{}},
 	} {
 		root := t.TempDir()

@@ -106,8 +106,14 @@ func (s *secured) serve(n int) {
 			}()
 			s.t.Cleanup(func() {
 				cmd.Process.Kill() //nolint:errcheck // it has ended then
-				if text := <-rest; s.t.Failed() {
+				if !s.t.Failed() {
+					return
+				}
+				select {
+				case text := <-rest:
 					s.t.Logf("the ssh server of host %d said\n%s", n, text)
+				case <-time.After(5 * time.Second):
+					s.t.Logf("the ssh server of host %d has not ended", n)
 				}
 			})
 			return
