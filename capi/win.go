@@ -94,7 +94,7 @@ func winFree(c *call) error {
 		return c.callOut(coInternal, uintptr(C.win_go_function()), []uint64{uint64(handle)}, func(code int64) error {
 			*h = C.SPX_HANDLE_WIN_NULL
 			if code != 0 {
-				return mpierr.New(mpierr.Class(code), "a process of the window has failed; the window is freed all the same")
+				return mpierr.New(mpierr.Class(code), "a process of the window has failed, or has not got the window; it is freed all the same")
 			}
 			return nil
 		})

@@ -154,6 +154,13 @@ SPX_HIDDEN void spx_win_drop_lock(spx_win *w, int target, int rank);
  * bytes [lat, lat + m) of that of ltype at lbuf. An MPI error class, with a detail text. */
 SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
                             void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
+/* Some process has not got the window, or has freed it without the others, since another one died then: nobody waits for either. */
+static inline bool spx_rma_given_up(const spx_win *w)
+{
+  return SPX_UNLIKELY(atomic_load_explicit(&w->comm->revoked, memory_order_relaxed) != 0);
+}
+#define SPX_RMA_GIVEN_UP                                                                                               \
+  "a process died while the window was made or freed, and not all others have it: free it, and make another one"
 /* Who is dead, or has no memory there: the detail text, and the class. */
 SPX_HIDDEN int spx_rma_lost(const spx_win *w, int target);
 SPX_HIDDEN int spx_rma_no_memory(int target, uint64_t addr);

@@ -400,6 +400,7 @@ static int outcome(int target, int err, int told)
 {
   if (err == MPI_SUCCESS) err = told;
   if (err == MPIX_ERR_PROC_FAILED) spx_detail("rank %d of the window has failed", target);
+  if (err == MPIX_ERR_REVOKED) spx_detail(SPX_RMA_GIVEN_UP);
   if (err == MPI_ERR_NO_MEM) spx_detail("rank %d of the window has no memory left", target);
   if (err == MPI_ERR_OTHER)
     spx_detail("rank %d of the window does not understand this process: is libspx of the same version on all hosts?",

@@ -66,13 +66,14 @@ static bool pending(const mailbox *b)
   return s == MAIL_ASKED || s == MAIL_TAKEN;
 }
 
-/* Waits until the box is not being read or written by its owner. False: the owner is dead. */
+/* Waits until the box is not being read or written by its owner. False: the owner is dead, or the window is not there for all. */
 static bool await_answer(const spx_win *w, int target, const mailbox *b)
 {
   for (;;) {
     uint32_t ticket = spx_ticket();
     if (!pending(b)) return true;
     if (spx_ndead && spx_proc_dead(w->targets[target].proc)) return false;
+    if (spx_rma_given_up(w)) return false;
     spx_wait_event(ticket, 0);
   }
 }

@@ -34,14 +34,14 @@ static int allocates(int flavor) { return flavor == MPI_WIN_FLAVOR_ALLOCATE || f
 
 /* ---- a communicator of the window's own ------------------------------------------------------------------------ */
 
-/* It has the processes of comm, and the engine does not know it. Errors on it come back to us. */
+/* It has the processes of comm, and the engine does not know it before it is revoked. Errors on it come back to us. */
 static int own_comm(spx_win *w, const spx_comm *comm)
 {
   w->comm = (spx_comm *)spx_new(SPX_K_COMM);
   if (!w->comm) return MPI_ERR_NO_MEM;
   uint32_t *ranks = spx_ranks_share(comm->local);
   w->comm->session = comm->session;
-  w->comm->flags |= comm->flags & SPX_C_FAR;
+  w->comm->flags |= (comm->flags & SPX_C_FAR) | SPX_C_TWIN;
   spx_ref(&spx_errors_return.o);
   w->comm->errh = &spx_errors_return;
   return spx_comm_fill(w->comm, comm->rank, comm->size, comm->size, 0, ranks, ranks);
@@ -74,6 +74,23 @@ static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
     end += apart ? PAGES(all[i].size) : (uint64_t)all[i].size;
   }
   return end;
+}
+
+/* The window has the context that rank 0 has brought. */
+static void name(spx_win *w, uint64_t ctx)
+{
+  spx_comm_set_ctx(w->comm, ctx);
+  spx_ctrl_expected(); /* others may have given the window up before this process knows of it */
+}
+
+/* Other processes may use the window, and this one has it no more, or never had, since somebody has died: none of them is to wait for this one.
+ * What they call next on the window that needs all, or this process, fails. */
+static void give_up(spx_win *w, int err)
+{
+  if (err != MPIX_ERR_PROC_FAILED && err != MPIX_ERR_REVOKED) return;
+  uint32_t fn = spx_fn;
+  if (w->comm && w->comm->ctx) PMPIX_Comm_revoke((MPI_Comm)(uintptr_t)w->comm->o.handle);
+  spx_fn = fn;
 }
 
 /* Each process goes through all rounds of a creation, also after a failure: then none that has not seen it waits for one that has. */
@@ -190,7 +207,7 @@ static void prepare(spx_win *w, const spx_comm *comm, share *mine)
   if (!poor && w->rank == 0) {
     mine->ctx = (int64_t)spx_comm_context();
     poor = mine->ctx == 0;
-    spx_comm_set_ctx(w->comm, (uint64_t)mine->ctx);
+    name(w, (uint64_t)mine->ctx);
   }
   if (poor) mine->flags |= POOR;
   if (!poor && w->rank == 0 && !w->elsewhere) mine->plot_bytes = (int64_t)spx_plot_spare((uint64_t *)&mine->plot);
@@ -209,7 +226,7 @@ static int is_rich(const spx_win *w, const share *all)
 static int put_together(spx_win *w, spx_comm *comm, const share *all, uint64_t *at, int64_t *room, int err)
 {
   if (err == MPI_SUCCESS) err = is_rich(w, all);
-  if (err == MPI_SUCCESS && w->rank != 0) spx_comm_set_ctx(w->comm, (uint64_t)all[0].ctx);
+  if (err == MPI_SUCCESS && w->rank != 0) name(w, (uint64_t)all[0].ctx);
   err = ask_for_mail(w, comm, err);
   err = get_memory(w, comm, &all[0], err == MPI_SUCCESS ? lay_out(w, all, at) : 0, room, err);
   if (err == MPI_SUCCESS) {
@@ -334,6 +351,7 @@ static int make(int flavor, void *base, MPI_Aint size, int64_t unit, MPI_Info in
   if (err != MPI_SUCCESS) {
     char text[512];
     strncpy(text, spx_detail_text(), sizeof text - 1)[sizeof text - 1] = 0;
+    give_up(w, err); /* the last round of a creation may end differently at different processes */
     destroy(w, 0);
     return fail(comm, err, "%s", text);
   }
@@ -415,6 +433,7 @@ int64_t spx_win_go(spx_word *a)
     int again = farewell(w);
     if (err == MPI_SUCCESS) err = again;
   }
+  give_up(w, err);                /* the dead has not told who was there */
   destroy(w, err == MPI_SUCCESS); /* also when a member has failed: there is nothing more to be done with it */
   return err;
 }
@@ -432,5 +451,6 @@ int spx_c_Win_free(MPI_Win *win)
   err = (int)spx_win_go(&handle);
   *win = MPI_WIN_NULL;
   if (err == MPI_SUCCESS) return err;
-  return spx_raise(0, NULL, err, FN, "a process of the window has failed; the window is freed all the same");
+  return spx_raise(0, NULL, err, FN,
+                   "a process of the window has failed, or has not got the window; it is freed all the same");
 }

@@ -10,7 +10,10 @@ enum { PATIENT = 32 }; /* flushes in vain before the processor is given away */
 
 static int fail_sync(const spx_win *w, const char *why) { return SPX_WIN_FAIL(w, MPI_ERR_RMA_SYNC, "%s", why); }
 
-static int fail(const spx_win *w, int err) { return SPX_WIN_FAIL(w, err, "%s", spx_detail_text()); }
+static int fail(const spx_win *w, int err)
+{
+  return SPX_WIN_FAIL(w, err, "%s", spx_rma_given_up(w) ? SPX_RMA_GIVEN_UP : spx_detail_text());
+}
 
 static int bad_assert(const spx_win *w, int assert, int allowed)
 {

@@ -338,10 +338,10 @@ func (b *bed) programs(t *testing.T, names ...string) {
 }
 
 // oneHost are lines, by their arguments, that suppose one host: ulfm apart, that processes of a job part for good (on several hosts all stay
-// connected: docs/dynamic-processes.md, "Connected, and not any more"); ports, a socket between ranks that is a local one; alltoallv_lengths, the words of
+// connected: docs/dynamic-processes.md, "Connected, and not any more"); ports, a socket between ranks that is a local one, as that of creations_death's join; alltoallv_lengths, the words of
 // the way through shared memory; routes, settings that are refused. Of 100,000 random multicasts one host is enough; waits calls spxctl on the host of rank 2; computes has a window that all map; full, a device that rank 0 mounts for all;
 // wrapped looks for a process by its pid, which says nothing on another host (TestWrappedRanks has that for hosts).
-var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "io/full": "", "mcast/computes": "", "mcast/random": "6000 0|34000 0", "mcast/waits": "", "net/routes": "", "ft/wrapped": "killed|forked|inside|abort"}
+var oneHost = map[string]string{"spawn/ulfm": "apart", "spawn/ports": "", "coll/alltoallv_lengths": "both", "io/full": "", "ft/creations_death": "join 3", "mcast/computes": "", "mcast/random": "6000 0|34000 0", "mcast/waits": "", "net/routes": "", "ft/wrapped": "killed|forked|inside|abort"}
 
 // nameOf is "coll/every" for .../tests/c/coll/every.c.
 func nameOf(file string) string {
