@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,10 +65,14 @@ type heartbeat struct {
 	key      [32]byte
 	peers    []netip.AddrPort
 	began    time.Time
+	lookedAt time.Time // by its thread alone
 	limit    time.Duration
 	tell     func(any)
 	machine  *detect.Machine
 
+	thread  atomic.Int64  // that of the heartbeats, by its number
+	before  atomic.Int64  // for how long it had waited for a processor, half of the limit ago or more, in nanoseconds
+	latest  atomic.Int64  // the same, since
 	longest atomic.Int64  // silence so far, in microseconds
 	strange atomic.Uint64 // datagrams that no host of the job has sent to this one
 	dropped atomic.Uint64 // those that the kernel has dropped: such as it sees to be none of the job's, and such as found no room
@@ -193,6 +199,7 @@ func (h *heartbeat) run() {
 	hurryBeat()
 	fds := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}, {Fd: int32(h.bell), Events: unix.POLLIN}}
 	for {
+		h.look()
 		unix.Poll(fds, h.timeout()) //nolint:errcheck // the loop looks again
 		h.receive()
 		h.mu.Lock()
@@ -218,6 +225,35 @@ func (h *heartbeat) run() {
 		h.longest.Store(int64(h.machine.Longest()))
 		h.again.Store(h.machine.Again())
 	}
+}
+
+// look notes, twice in the limit, for how long this thread has waited for a processor so far.
+func (h *heartbeat) look() {
+	if now := time.Now(); now.Sub(h.lookedAt) >= h.limit/2 {
+		h.lookedAt = now
+		h.before.Store(h.latest.Load())
+		h.latest.Store(int64(waitedFor(unix.Gettid())))
+		h.thread.Store(int64(unix.Gettid()))
+	}
+}
+
+// kept tells of the time, of that before a silence was noticed, in which the thread could have run and had no processor, if that explains the silence.
+func (h *heartbeat) kept() string {
+	if waited := waitedFor(int(h.thread.Load())) - time.Duration(h.before.Load()); waited >= h.limit/2 {
+		return fmt.Sprintf("; the heartbeats of this host have waited %v for a processor meanwhile: it is overloaded", waited.Round(time.Millisecond))
+	}
+	return ""
+}
+
+// waitedFor is for how long a thread of this process could have run and had no processor; 0: the kernel does not say.
+func waitedFor(thread int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", thread))
+	words := strings.Fields(string(text)) // nanoseconds that it ran, that it waited, and turns
+	if err != nil || len(words) < 2 {
+		return 0
+	}
+	ns, _ := strconv.ParseInt(words[1], 10, 64)
+	return time.Duration(ns)
 }
 
 func (h *heartbeat) timeout() int {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -274,4 +275,57 @@ func TestFloodOfDatagrams(t *testing.T) {
 			t.Logf("host %d: of %d datagrams to both, %d are counted as nobody's, %d as said again; silence at most %v", i, sent, strange, again, time.Duration(list[i].longest.Load())*time.Microsecond)
 		}
 	}
+}
+
+// A host that has been given up because it was overloaded says so, and one that was not says nothing of the kind.
+func TestKept(t *testing.T) {
+	one := unix.CPUSet{}
+	one.Set(firstProcessor(t))
+	stop := make(chan struct{})
+	for range 3 {
+		go func() {
+			runtime.LockOSThread()         // and ends with it, as it stays on that processor
+			unix.SchedSetaffinity(0, &one) //nolint:errcheck // then it does not wait, and the test fails
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	h := &heartbeat{limit: time.Hour}
+	said, busy := make(chan string, 2), 0
+	go func() {
+		runtime.LockOSThread()
+		unix.SchedSetaffinity(0, &one) //nolint:errcheck // likewise
+		h.look()
+		said <- h.kept()
+		for h.limit = 40 * time.Millisecond; waitedFor(unix.Gettid()) < h.limit; busy++ {
+		}
+		said <- h.kept()
+	}()
+	if text := <-said; text != "" {
+		t.Errorf("before: %q", text)
+	}
+	if text := <-said; !strings.Contains(text, "it is overloaded") {
+		t.Errorf("after: %q", text)
+	}
+	close(stop)
+}
+
+// firstProcessor is one that this process may use.
+func firstProcessor(t *testing.T) int {
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for i := range len(all) * 64 {
+		if all.IsSet(i) {
+			return i
+		}
+	}
+	t.Fatal("no processor")
+	return 0
 }

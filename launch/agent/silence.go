@@ -112,7 +112,7 @@ func (a *agent) fence(f fenced) {
 		return
 	}
 	a.fenced = true
-	text := a.fencedFor(f.why)
+	text := a.fencedFor(f.why) + a.beating.kept()
 	atMost(fencedLimit, func() {
 		fmt.Fprintf(os.Stderr, "libspx: host %s: %s; its processes are ended\n", a.host, text)
 	})
