@@ -30,7 +30,7 @@ type event struct {
 func main() {
 	verbose := flag.Bool("v", false, "print every test as it ends")
 	keep := flag.String("o", "", "file that gets the last line too")
-	timeout := flag.Duration("timeout", 20*time.Minute, "time limit of one package")
+	timeout := flag.Duration("timeout", time.Hour, "time limit of one package, for a machine that is slow: each test has a limit of its own")
 	flag.Parse()
 	if file := os.Getenv(accounts); file != "" && flag.NArg() > 0 && strings.HasSuffix(flag.Arg(0), ".test") {
 		os.Exit(account(file, flag.Args()))
@@ -250,12 +250,13 @@ func short(pkg string) string {
 	return "./" + strings.TrimPrefix(strings.TrimPrefix(pkg, "libspx"), "/")
 }
 
-// skipReason is the text of t.Skip: the first indented line that names a source position.
-var skipText = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: (.*)$`)
+// skipReason is the text of t.Skip: what a test says last, from the indented line that names a source position on.
+var skipText = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: (.*(?:\n {8,}.*)*)$`)
 
 func skipReason(text string) string {
-	if m := skipText.FindStringSubmatch(text); m != nil {
-		return m[1]
+	all := skipText.FindAllStringSubmatch(text, -1)
+	if len(all) == 0 {
+		return "no reason given"
 	}
-	return "no reason given"
+	return strings.Join(strings.Fields(all[len(all)-1][1]), " ")
 }

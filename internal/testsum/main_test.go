@@ -102,3 +102,14 @@ exit 3
 		t.Errorf("accounts %q: without what the loop of 300,000 took", text)
 	}
 }
+
+func TestSkipReason(t *testing.T) {
+	for text, want := range map[string]string{
+		"=== RUN   TestFar\n    bed.go:50: LINKS_SEED=17\n    bed.go:53: hosts cannot be made here: exit status 1\n        open /dev/net/tun:\n          no such file\n--- SKIP: TestFar (0.10s)\n": "hosts cannot be made here: exit status 1 open /dev/net/tun: no such file",
+		"=== RUN   TestFar\n--- SKIP: TestFar (0.10s)\n": "no reason given",
+	} {
+		if got := skipReason(text); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -168,6 +168,11 @@ for i in null zero full random urandom tty; do
   : >"$root/dev/$i"
   mount --bind "/dev/$i" "$root/dev/$i"
 done
+if [ -e /dev/net/tun ]; then # which comes with the first that opens it
+  mkdir "$root/dev/net"
+  : >"$root/dev/net/tun"
+  mount --bind /dev/net/tun "$root/dev/net/tun"
+fi
 mount -t devpts -o newinstance,ptmxmode=666,mode=620,gid=5 devpts "$root/dev/pts"
 mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 mount -t mqueue mqueue "$root/dev/mqueue"
