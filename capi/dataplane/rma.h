@@ -154,7 +154,7 @@ SPX_HIDDEN void spx_win_drop_lock(spx_win *w, int target, int rank);
  * bytes [lat, lat + m) of that of ltype at lbuf. An MPI error class, with a detail text. */
 SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
                             void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
-/* Some process has not got the window, or has freed it without the others, since another one died then: nobody waits for either. */
+/* A process died while the window was made or freed, so that not all others have it: no process waits for those that do not. */
 static inline bool spx_rma_given_up(const spx_win *w)
 {
   return SPX_UNLIKELY(atomic_load_explicit(&w->comm->revoked, memory_order_relaxed) != 0);

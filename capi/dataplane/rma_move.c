@@ -34,12 +34,12 @@ int spx_rma_lost(const spx_win *w, int target)
   uint32_t proc = w->targets[target].proc;
   for (;;) {
     uint32_t ticket = spx_ticket();
+    if (spx_proc_dead(proc) || __atomic_load_n(&spx_proc_of(proc)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED)
+      break;
     if (spx_rma_given_up(w)) {
       spx_detail(SPX_RMA_GIVEN_UP);
       return MPIX_ERR_REVOKED;
     }
-    if (spx_proc_dead(proc) || __atomic_load_n(&spx_proc_of(proc)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED)
-      break;
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     spx_wait_event(ticket, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + 1000000);

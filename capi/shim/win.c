@@ -83,7 +83,7 @@ static void name(spx_win *w, uint64_t ctx)
   spx_ctrl_expected(); /* others may have given the window up before this process knows of it */
 }
 
-/* Other processes may use the window, and this one has it no more, or never had, since somebody has died: none of them is to wait for this one.
+/* Other processes may use the window, which this one has freed or never had, since a process has died: none of them is to wait for this one.
  * What they call next on the window that needs all, or this process, fails. */
 static void give_up(spx_win *w, int err)
 {

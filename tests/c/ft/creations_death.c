@@ -80,7 +80,7 @@ static void arm(unsigned steps)
   if (MPI_T_cvar_handle_alloc(i, NULL, &h, &n) != MPI_SUCCESS || MPI_T_cvar_write(h, &steps) != MPI_SUCCESS) abort();
 }
 
-/* Or towards the end of the time that it takes when nobody dies. */
+/* Or towards the end of the time that it takes when no process dies. */
 static void arm_timed(double seconds)
 {
   long us = (long)(seconds * 1e6 * (0.7 + rand() % 100 * 0.0035));
@@ -388,7 +388,7 @@ static int make(const char *kind)
   abort();
 }
 
-/* How long a creation takes in which nobody dies. */
+/* How long a creation takes in which no process dies. */
 static double time_of(const char *kind)
 {
   int rc = MPI_SUCCESS;
