@@ -13,7 +13,7 @@ import (
 type Setting struct {
 	Name  string // of the environment variable
 	Area  string // what it is about: the category of MPI_T
-	Type  string // count, bytes, switch, choice, text: a setting of libspx; job: set by spxrun; tests: read by tests and tools alone
+	Type  string // count, bytes, switch, choice (in the table: what may be chosen beside auto, as a|b), text: a setting of libspx; job: set by spxrun; tests: read by tests and tools alone
 	Field string // member of spx_settings that holds the value while MPI runs, or empty
 	// what holds when nothing is set: it begins with a number (K, M, G), which is the preset where nothing else is said, or with auto, which is 0
 	Preset      string
@@ -30,6 +30,9 @@ func LoadSettings() ([]*Setting, error) {
 	var out []*Setting
 	err := rows("settings.tsv", 11, func(f []string) error {
 		s := &Setting{Name: f[0], Area: f[1], Type: f[2], Field: f[3], Preset: f[4], Min: f[5], Max: f[6], Scope: f[7], Level: f[8], When: f[9], Description: f[10]}
+		if all := strings.Split(s.Type, "|"); len(all) > 1 {
+			s.Type, s.Choices = "choice", all
+		}
 		if err := s.check(); err != nil {
 			return fmt.Errorf("settings.tsv: %s: %w", s.Name, err)
 		}

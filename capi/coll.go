@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -89,10 +90,10 @@ func planCollective(c *call) error {
 		SizeClass: int(key.size_class),
 		Commute:   key.commute != 0,
 		CPUs:      processors(),
-		Wired:     C.spx_segment != nil && C.spx_segment.flags&C.SPX_SEG_TCP != 0,
 		Force:     forced(coll.Kind(key.kind)),
 	}
 	near := knownLevels(comm)
+	a.Wired = C.spx_segment != nil && C.spx_segment.flags&C.SPX_SEG_TCP != 0 && !near.foreign
 	a.Levels, a.Switched, a.Near, a.Several = near.levels, near.switched, near.relayed, near.several
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
@@ -140,6 +141,7 @@ type nearness struct {
 	levels   [][]int32
 	switched bool
 	several  bool    // coll.Args.Several
+	foreign  bool    // some are of several jobs
 	relayed  []int32 // coll.Args.Near
 }
 
@@ -167,6 +169,9 @@ func nearnessOf(comm *C.spx_comm) nearness {
 // the processes of a world are told alike when they start, so they count where all ranks are of one.
 func levelsOf(comm *C.spx_comm) nearness {
 	n := int(comm.size)
+	if isForeign(comm) {
+		return nearness{several: true, foreign: true}
+	}
 	if comm.flags&C.SPX_C_INTER != 0 || n < 2 {
 		return nearness{}
 	}
@@ -175,9 +180,6 @@ func levelsOf(comm *C.spx_comm) nearness {
 	first := C.spx_proc_of(*comm.local)
 	for rank, proc := range unsafe.Slice(comm.local, n) {
 		p := C.spx_proc_of(C.uint32_t(proc))
-		if p.home_job != 0 { // of another job, where hosts have other numbers; but only those of one host are connected with each other
-			return nearness{}
-		}
 		hosts[rank], nodes[rank], caches[rank] = uint32(p.host), uint32(p.node), uint32(p.cache)
 		switches[rank] = uint32(netState.policy.switchOf(int(p.host)))
 		several = several || hosts[rank] != hosts[0]
@@ -194,6 +196,14 @@ func levelsOf(comm *C.spx_comm) nearness {
 		return nearness{levels: coll.Levels(nodes, caches)}
 	}
 	return nearness{}
+}
+
+// isForeign reports whether a communicator has processes of several jobs; all of them say the same. Jobs number hosts differently, may use other processors of a host, and one may talk over
+// the network within it where the other does not: nothing of that counts then.
+func isForeign(comm *C.spx_comm) bool {
+	guest := func(proc C.uint32_t) bool { return C.spx_proc_of(proc).home_job != 0 }
+	return slices.ContainsFunc(unsafe.Slice(comm.local, int(comm.size)), guest) ||
+		comm.flags&C.SPX_C_INTER != 0 && slices.ContainsFunc(unsafe.Slice(comm.peer, int(comm.remote_size)), guest)
 }
 
 func planType(t *[4]C.int64_t, contig C.uint8_t) coll.Type {

@@ -217,9 +217,9 @@ func (f *fileObject) openHere(mode int) error {
 		"one would write back what it has kept of another's data; mount it with locks: %v", f.name, err)
 }
 
-// onHosts reports whether processes of the file are reached over the network.
+// onHosts reports whether processes of the file share no memory with others; all of them say the same.
 func (f *fileObject) onHosts() bool {
-	return slices.ContainsFunc(unsafe.Slice((*uint32)(unsafe.Pointer(f.comm.c.peer)), f.peers().Size()), func(p uint32) bool { return bool(C.spx_net_peer(C.uint32_t(p))) })
+	return slices.ContainsFunc(unsafe.Slice((*uint32)(unsafe.Pointer(f.comm.c.peer)), f.peers().Size()), func(p uint32) bool { return !bool(C.spx_is_near(C.uint32_t(p))) })
 }
 
 // begin sets the pointers that a file begins with.

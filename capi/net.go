@@ -14,11 +14,13 @@ static uint32_t net_word(uint32_t i, int what)
 import "C"
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -38,18 +40,21 @@ import (
 
 // Connections with the processes that are reached over the network: made here, by goroutines that wait for nobody's MPI calls, and handed to
 // the data plane (dataplane/net.c), which writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at
-// the same time, the call of the end with the lower number counts.
+// the same time, the call of the end with the lower number counts (between jobs, where each has its own: of the lower identity).
 
 // A pairState says how far the connection of a pair is. Never do both ends think that a connection is theirs and mean different ones: who answers Taken has the
 // connection when the caller confirms; a caller with the lower number answers no call between its own and its end; and who waits for a confirmation does not call.
 type pairState struct {
-	made      bool // handed over: nothing is called or answered any more
-	wanted    bool // a goroutine calls until there is a connection
-	calling   bool // a call of its is under way
-	answering bool // a call was answered Taken, and is not confirmed yet
+	made      bool          // handed over: nothing is called or answered any more
+	wanted    bool          // a goroutine calls until there is a connection
+	waits     chan struct{} // that goroutine waits for a slot; closed when there is a connection
+	calling   bool          // a call of its is under way
+	answering bool          // a call was answered Taken, and is not confirmed yet
 }
 
-var netState struct {
+var netState netEngine
+
+type netEngine struct {
 	id       tcp.Identity
 	server   tcp.Server
 	listener net.Listener
@@ -58,8 +63,12 @@ var netState struct {
 
 	policy policy
 
-	mu    sync.Mutex
-	pairs map[tcp.Process]*pairState
+	slots slots
+
+	mu     sync.Mutex
+	pairs  map[tcp.Process]*pairState
+	kept   []bool                       // by process, where messages are relayed: a neighbour
+	abroad map[tcp.Process]acquaintance // of processes of other jobs
 }
 
 func init() {
@@ -84,7 +93,7 @@ func startNet(info *startInfo) (err error) {
 		C.spx_net_sealed = true
 	}
 	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp, Short: noDescriptors, Refused: (*tcp.Refusals)(unsafe.Pointer(&C.spx_refused)),
-		DecideFurther: decideFurther, AdoptFurther: furtherConfirmed}
+		DecideFurther: decideFurther, AdoptFurther: furtherConfirmed, Other: identityAbroad}
 	if s.listener, err = inheritedListener(); err != nil {
 		return fail(C.MPI_ERR_OTHER, "%v", err)
 	}
@@ -168,11 +177,23 @@ func decide(from tcp.Process) tcp.Verdict {
 		return tcp.Gone
 	}
 	p := pairWith(from)
-	if p.made || p.answering || p.calling && s.id.Self.Number < from.Number {
+	if p.made || p.answering || p.calling && !yields(from) {
 		return tcp.Elsewhere
 	}
 	p.answering = true
-	return tcp.Taken
+	s.mu.Unlock()
+	got := s.slots.answer(from)
+	s.mu.Lock()
+	if got && !p.made { // no call of this process's was taken meanwhile
+		C.spx_net_coming(C.uint32_t(from.Number), 1)
+		return tcp.Taken
+	}
+	p.answering = false
+	if got {
+		s.slots.give()
+		return tcp.Elsewhere
+	}
+	return tcp.Full
 }
 
 // confirmed: from uses the connection that it was told is taken.
@@ -180,15 +201,27 @@ func confirmed(c net.Conn, from tcp.Process) {
 	netState.mu.Lock()
 	p := pairWith(from)
 	p.made, p.answering = true, false
+	if p.waits != nil {
+		close(p.waits)
+		p.waits = nil
+	}
 	netState.mu.Unlock()
 	handOver(c, from)
+	comes(from)
 }
 
-// givenUp: it does not.
-func givenUp(from tcp.Process) {
-	netState.mu.Lock()
-	defer netState.mu.Unlock()
-	pairWith(from).answering = false
+// comes: the connection with p that spx_net_coming was told of is with the data plane, or is none.
+func comes(p tcp.Process) { C.spx_net_coming(C.uint32_t(p.Number), -1) }
+
+// givenUp: it does not, and the socket is closed.
+func givenUp(from tcp.Process, stream uint16) {
+	if stream == 0 {
+		netState.mu.Lock()
+		pairWith(from).answering = false
+		netState.mu.Unlock()
+		comes(from)
+	}
+	netState.slots.give()
 }
 
 // decideFurther answers a call of from for a further stream of the pair: there is a connection, or was one.
@@ -196,7 +229,7 @@ func decideFurther(from tcp.Process, _ uint16) tcp.Verdict {
 	switch {
 	case from.Number >= uint32(C.spx_map.nprocs) || isGone(from):
 		return tcp.Gone
-	case !bool(C.spx_net_takes_further()):
+	case !bool(C.spx_net_takes_further()) || !netState.slots.try():
 		return tcp.Elsewhere
 	}
 	return tcp.Taken
@@ -209,6 +242,7 @@ func furtherConfirmed(c net.Conn, from tcp.Process, _ uint16) { handFurther(c, f
 func handFurther(c net.Conn, p tcp.Process, out bool) {
 	fd, err := socketOf(c, p)
 	if err != nil {
+		netState.slots.give()
 		fd = -1
 	}
 	C.spx_net_adopt_further(C.int(fd), C.uint32_t(p.Number), C.uint32_t(p.Life), C.bool(out))
@@ -217,14 +251,15 @@ func handFurther(c net.Conn, p tcp.Process, out bool) {
 // callFurther makes one more stream to a process that the data plane has a connection with. When it cannot be made, all goes over those that there are: the data plane
 // asks again after a while.
 func callFurther(p tcp.Process) {
-	id := netState.id
-	id.Stream = 1
-	c, verdict, err := tcp.Dial(addressOf(p.Number).String(), &id, p)
-	if err != nil || verdict != tcp.Taken {
-		C.spx_net_adopt_further(-1, C.uint32_t(p.Number), C.uint32_t(p.Life), true)
-		return
+	if id, to, err := identityFor(p, 1); err == nil && netState.slots.try() {
+		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), id, to)
+		if err == nil && verdict == tcp.Taken {
+			handFurther(c, p, true)
+			return
+		}
+		netState.slots.give()
 	}
-	handFurther(c, p, true)
+	C.spx_net_adopt_further(-1, C.uint32_t(p.Number), C.uint32_t(p.Life), true)
 }
 
 // forgetPair: the connection of a pair has ended, or could not be used.
@@ -239,6 +274,7 @@ func handOver(c net.Conn, p tcp.Process) bool {
 	fd, err := socketOf(c, p)
 	if err != nil {
 		forgetPair(p)
+		netState.slots.give()
 		complain(fmt.Sprintf("connections: %v", err), fmt.Sprintf("the connection with %v: %v", describe(p), err))
 		return false
 	}
@@ -356,6 +392,16 @@ func heed(want *os.File) {
 			go carryLent()
 			continue
 		}
+		if word >= C.SPX_NET_SHUT {
+			if !netState.id.TLS { // else the socket is not the data plane's, and open still
+				netState.slots.give()
+			}
+			continue
+		}
+		if word >= C.SPX_NET_MOST {
+			netState.slots.limit(p.Number)
+			continue
+		}
 		if word >= C.SPX_NET_LOST {
 			go lostWith(p, syscall.Errno((word-C.SPX_NET_LOST)/C.SPX_NET_CLOSED))
 			continue
@@ -397,6 +443,12 @@ func carryLent() {
 	}
 }
 
+// fullPause is how long a process that had no connection to spare is left alone, at most, more or less.
+const fullPause = 16 * time.Millisecond
+
+// errGaveWay: a call was given up for one that has called this process.
+var errGaveWay = errors.New("a call gave way to another one")
+
 // complainAfter is how long a process may be out of reach before its user is told.
 const complainAfter = 10 * time.Second
 
@@ -411,9 +463,20 @@ func callUntil(p tcp.Process) {
 	for mayCall(p) {
 		c, verdict, err := callOnce(p)
 		if err == nil && verdict == tcp.Taken {
-			if handOver(c, p) || !beginCalling(p) {
+			handed := handOver(c, p)
+			comes(p)
+			if handed || !beginCalling(p) {
 				return
 			}
+		}
+		full := err == nil && verdict == tcp.Full || errors.Is(err, errGaveWay)
+		if full && endCalling(p) {
+			C.spx_net_declined(C.uint32_t(p.Number), C.uint32_t(p.Life))
+			return
+		}
+		if full { // those who are in each other's way do not call again at the same time
+			err, pause = nil, min(pause, fullPause)
+			pause = pause/2 + rand.N(pause)
 		}
 		if err != nil && (why == nil || !tcp.IsTimeout(err)) {
 			why = err
@@ -447,11 +510,19 @@ func lostWith(p tcp.Process, why syscall.Errno) {
 		if isGone(p) {
 			return
 		}
-		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), &netState.id, p)
+		ctx, over, ok := netState.slots.call(p, stop, nil)
+		if !ok {
+			return
+		}
+		c, verdict, err := dial(ctx, p)
 		if err == nil && verdict == tcp.Taken {
 			c.Close()
 		}
+		gaveWay := err != nil && ctx.Err() != nil
+		over()
+		netState.slots.give()
 		switch {
+		case gaveWay:
 		case err == nil && verdict == tcp.Gone: // this process counts as dead there
 			return
 		case err == nil && !isGone(p):
@@ -518,21 +589,37 @@ func mayCall(p tcp.Process) bool {
 	return pair.wanted
 }
 
-// callOnce is one try. A connection that it returns is the pair's, and ends the calling.
-func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
+// endCalling ends the calling of a process that has no connection to spare, where messages go through others then.
+func endCalling(p tcp.Process) bool {
 	s := &netState
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	pair := pairWith(p)
-	if pair.made || pair.answering {
-		s.mu.Unlock()
+	if pair.made || pair.answering || s.policy.few == 0 || isAbroad(p.Number) || int(p.Number) >= len(s.kept) || s.kept[p.Number] {
+		return false
+	}
+	pair.wanted = false
+	return true
+}
+
+// callOnce is one try. A connection that it returns is the pair's, and ends the calling; it is to be handed over.
+func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
+	s := &netState
+	ctx, over, ok := slotToCall(p)
+	if !ok {
 		return nil, tcp.Elsewhere, nil
 	}
-	pair.calling = true
-	s.mu.Unlock()
-	c, verdict, err = tcp.Dial(addressOf(p.Number).String(), &s.id, p)
+	c, verdict, err = dial(ctx, p)
 	if isShort(err) {
 		noDescriptors(err)
-		c, verdict, err = tcp.Dial(addressOf(p.Number).String(), &s.id, p)
+		c, verdict, err = dial(ctx, p)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = errGaveWay
+	}
+	over()
+	if err != nil || verdict != tcp.Taken {
+		s.slots.give()
 	}
 	if errors.Is(err, tcp.ErrKey) { // who answers is none of the job
 		s.server.Refused.Key.Add(1)
@@ -542,11 +629,51 @@ func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	pair := pairWith(p)
 	pair.calling = false
 	if err == nil && verdict == tcp.Taken {
 		pair.made, pair.wanted = true, false
+	} else {
+		comes(p)
 	}
 	return c, verdict, err
+}
+
+// dial calls a process of this job, or of another one.
+func dial(ctx context.Context, p tcp.Process) (net.Conn, tcp.Verdict, error) {
+	id, to, err := identityFor(p, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	return tcp.DialContext(ctx, addressOf(p.Number).String(), id, to)
+}
+
+// slotToCall waits for a slot for a call of p, and takes it. False: there is a connection, or one comes.
+func slotToCall(p tcp.Process) (ctx context.Context, over func(), ok bool) {
+	s := &netState
+	s.mu.Lock()
+	pair := pairWith(p)
+	if pair.made || pair.answering {
+		s.mu.Unlock()
+		return nil, nil, false
+	}
+	there := make(chan struct{})
+	pair.waits = there
+	s.mu.Unlock()
+	if ctx, over, ok = s.slots.call(p, s.stop, there); !ok {
+		return nil, nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pair.waits = nil
+	if pair.made || pair.answering {
+		over()
+		s.slots.give()
+		return nil, nil, false
+	}
+	pair.calling = true
+	C.spx_net_coming(C.uint32_t(p.Number), 1)
+	return ctx, over, true
 }
 
 // isShort: there are no descriptors left, of this process or on this host.
@@ -625,6 +752,9 @@ func hostName() string {
 }
 
 func describe(p tcp.Process) string {
+	if home := uint64(procOf(p.Number).home_job); home != 0 {
+		return fmt.Sprintf("rank %d of world %d of job %016x", procOf(p.Number).world_rank, procOf(p.Number).world_id, home)
+	}
 	return fmt.Sprintf("rank %d of world %d (process %d)", procOf(p.Number).world_rank, procOf(p.Number).world_id, p.Number)
 }
 

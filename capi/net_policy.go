@@ -29,6 +29,8 @@ type policy struct {
 	relays bool
 	random int // neighbours by chance; 0: by the topology
 	cache  int
+	few    int    // neighbours in conn.Few, because there may be far fewer connections than there are processes; 0: there need not be
+	most   uint64 // connections; with few
 
 	groups   int   // of processes, as if they were on so many switches; 0: switches says
 	switches []int // of each host
@@ -48,7 +50,27 @@ func readPolicy() error {
 	if err := p.parseTopology(text); err != nil {
 		return fail(C.MPI_ERR_ARG, "SPX_TOPOLOGY=%s: %v", text, err)
 	}
+	p.spare(uint64(C.spx_segment.world_size))
 	return nil
+}
+
+// spare has messages relayed where the user allows a process fewer connections than the job has processes, so that not each message of those who talk with all of them needs one that is made for it.
+// What does not follow from settings and the size of the job, alike for all, changes nothing: the number of descriptors, processes that are started later.
+func (p *policy) spare(procs uint64) {
+	most, set := connectionsAllowed()
+	usable := most - uint64(keptForAnswers(most))
+	if !set || p.all || p.relays || usable < conn.LeastFew || procs <= usable+1 {
+		return
+	}
+	p.few, p.most = conn.Degree(int(min(usable, procs))), most
+	p.relays, p.cache = true, int(usable)-p.few
+}
+
+// connectionsAllowed is SPX_CONNECTIONS_MAX, if it is set.
+func connectionsAllowed() (most uint64, set bool) {
+	const unset = 1 << 24
+	most = uint64(C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, unset, unset))
+	return most, most != unset
 }
 
 // startPolicy hands the policy over, and the first table.
@@ -66,7 +88,8 @@ func startPolicy() {
 		raiseDescriptors(procs)
 		most = connectionsMax()
 	}
-	C.spx_net_policy(C.bool(p.all || p.relays), C.bool(p.relays), C.uint32_t(p.cache), C.uint32_t(most))
+	most, netState.server.Answering = netState.slots.start(netState.id.Self.Number, most)
+	C.spx_net_policy(C.spx_net_ways{heeds: C.bool(p.all || p.relays), relays: C.bool(p.relays), spares: C.bool(p.few > 0), cache: C.uint32_t(p.cache), most: C.uint32_t(most)})
 	reroute()
 }
 
@@ -77,6 +100,8 @@ func (p *policy) String() string {
 	switch {
 	case p.all:
 		how = "all"
+	case p.few > 0:
+		return fmt.Sprintf("SPX_CONNECTIONS=demand SPX_CONNECTIONS_MAX=%d", p.most)
 	case p.random > 0:
 		return fmt.Sprintf("SPX_CONNECTIONS=random:%d:%d", p.random, p.cache)
 	case p.relays:
@@ -191,7 +216,7 @@ func (p *policy) switchOf(host int) int {
 
 // relayed numbers the switches of processes by which plan connects them, for all of a world the same; nil where it does not, or may not do so at all of them.
 func (p *policy) relayed(procs []C.uint32_t) []int32 {
-	if !p.relays || p.random > 0 || p.groups == 0 && len(p.switches) == 0 {
+	if !p.relays || p.random > 0 || p.few > 0 || p.groups == 0 && len(p.switches) == 0 {
 		return nil
 	}
 	first, several := procOf(uint32(procs[0])), C.spx_segment.flags&C.SPX_SEG_TCP != 0
@@ -237,6 +262,9 @@ func (p *policy) plan() *conn.Plan {
 			host[i] = i
 		}
 	}
+	if p.few > 0 {
+		return conn.Few(p.few, host, gone)
+	}
 	if p.random > 0 {
 		return conn.Random(n, p.random, gone)
 	}
@@ -260,7 +288,7 @@ func reroute() {
 	s := &netState
 	if s.policy.all {
 		for i := s.id.Self.Number + 1; i < uint32(C.spx_segment.nprocs); i++ {
-			if p := (tcp.Process{Number: i, Life: lifeOf(i)}); bool(C.spx_net_peer(C.uint32_t(i))) && !isGone(p) {
+			if p := (tcp.Process{Number: i, Life: lifeOf(i)}); bool(C.spx_net_peer(C.uint32_t(i))) && !isAbroad(i) && !isGone(p) {
 				go callUntil(p)
 			}
 		}
@@ -274,15 +302,19 @@ func reroute() {
 		return // the old table still leads everywhere, or by connections of their own
 	}
 	t.n = C.uint32_t(len(routes))
+	kept := make([]bool, len(routes))
 	to := unsafe.Slice((*C.spx_route)(unsafe.Add(unsafe.Pointer(t), unsafe.Sizeof(C.spx_routes{}))), len(routes))
 	for i, r := range routes {
 		to[i].n = C.uint8_t(len(r.Ways))
-		if r.Kept {
+		if kept[i] = r.Kept; r.Kept {
 			to[i].kept = 1
 		}
 		for k, w := range r.Ways {
 			to[i].via[k], to[i].needs[k] = C.uint32_t(w.Via), C.uint8_t(w.Needs)
 		}
 	}
+	s.mu.Lock()
+	s.kept = kept
+	s.mu.Unlock()
 	C.spx_net_route(t)
 }

@@ -103,6 +103,7 @@ func (s *sealedConn) carry() {
 	both.Wait()
 	s.tls.Close()
 	s.local.Close()
+	netState.slots.give()
 	sealedConns.mu.Lock()
 	delete(sealedConns.all, s)
 	sealedConns.mu.Unlock()

@@ -51,16 +51,22 @@ func processIndex(id ident.ProcID) (uint32, error) {
 	world.mu.RLock()
 	k, ok := world.index[id]
 	world.mu.RUnlock()
-	if ok && isThere(id, k) {
+	if ok && isThere(id, k) && hasMet(id, k) {
 		return k, nil
 	}
 	for i := range uint32(C.spx_segment.nprocs) {
-		if isThere(id, i) && (id.Job == world.me.Job || C.spx_peer_is_far(C.uint32_t(i)) != 0) {
+		if isThere(id, i) && hasMet(id, i) {
 			remember(id, i)
 			return i, nil
 		}
 	}
 	return 0, mpierr.New(mpierr.Intern, "process %v is not known on this host", id)
+}
+
+// hasMet: the process with number i is of this job, or knows this process. One of another job that is reached over the network may have ended as far as this job could tell, and have another
+// number when the two jobs are connected again.
+func hasMet(id ident.ProcID, i uint32) bool {
+	return id.Job == world.me.Job || C.spx_peer_is_far(C.uint32_t(i)) != 0 && !(isAbroad(i) && hasEnded(i))
 }
 
 // remember keeps the number of a process. The table is cleaned when it has grown: processes come and go.
@@ -128,6 +134,9 @@ func meetFar(ids []ident.ProcID) error {
 	meetings.Lock()
 	defer meetings.Unlock()
 	ftLetGo()
+	if overNetwork() {
+		return meetAbroad(ids)
+	}
 	C.spx_files_sweep()
 	var peers []service.Peer
 	for _, id := range ids {

@@ -7,6 +7,11 @@ package main
 import "C"
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,9 +40,15 @@ func portJob(name string) (uint64, error) {
 	number, _, second := strings.Cut(rest, ":")
 	job, err := strconv.ParseUint(number, 16, 64)
 	if !ok || !second || err != nil || len(number) != 16 {
-		return 0, mpierr.New(mpierr.Port, "%.80q is not the name of a port; MPI_Open_port makes them", name)
+		return 0, mpierr.New(mpierr.Port, "%.80q is not the name of a port; MPI_Open_port makes them", portName(name))
 	}
 	return job, nil
+}
+
+// portName is the name of a port as it is printed: what follows admits to it (launch/agent/ways.go).
+func portName(name string) string {
+	shown, _, _ := strings.Cut(name, "#")
+	return shown
 }
 
 //spx:body MPI_Open_port
@@ -55,7 +66,7 @@ func closePort(c *call) error {
 	name := c.str(0)
 	job, err := portJob(name)
 	if err == nil && job != world.me.Job {
-		err = mpierr.New(mpierr.Port, "port %s was opened by another job", name)
+		err = mpierr.New(mpierr.Port, "port %s was opened by another job", portName(name))
 	}
 	if err == nil {
 		_, err = ask(job, &service.Message{Kind: service.ClosePort, Text: name, FD: -1}, mpierr.Port, 0)
@@ -94,7 +105,7 @@ func waitAtPort(kind service.Kind, local *commObject, name string, hints *info.I
 		return nil, err
 	}
 	if kind == service.Accept && job != world.me.Job {
-		return nil, mpierr.New(mpierr.Port, "port %s was opened by another job; only processes of that can accept at it", name)
+		return nil, mpierr.New(mpierr.Port, "port %s was opened by another job; only processes of that can accept at it", portName(name))
 	}
 	limit, err := patience(kind, hints)
 	if err != nil {
@@ -103,7 +114,15 @@ func waitAtPort(kind service.Kind, local *commObject, name string, hints *info.I
 	if err := needAgent(mpierr.Port); err != nil {
 		return nil, err
 	}
-	met, err := askFor(local, job, &service.Message{Kind: kind, Text: name, Peer: self(), FD: -1}, mpierr.Port, limit)
+	if job != world.me.Job {
+		if err := mayGoAbroad(name); err != nil {
+			return nil, err
+		}
+	}
+	if overNetwork() {
+		job = world.me.Job // whose agent asks that of the other
+	}
+	met, err := askFor(local, job, &service.Message{Kind: kind, Text: name, Name: sealing(), Peer: self(), FD: -1}, mpierr.Port, limit)
 	if err == nil {
 		met.Text = name
 	}
@@ -151,9 +170,10 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 	return made, err
 }
 
-// joinWire is what the two processes of MPI_Comm_join send each other: a word that tells the protocol, who they are, and a number.
-const joinWord = "spxjoin1"
-const joinWire = len(joinWord) + ident.WireSize + 8
+// What the two processes of MPI_Comm_join send each other: a word that tells the protocol, who they are, a number, whether they are reached over the network, and a public key.
+const joinWord = "spxjoin2"
+const joinWire = len(joinWord) + ident.WireSize + 8 + 1 + joinKey
+const joinKey = 32
 
 //spx:body MPI_Comm_join
 func commJoin(c *call) error {
@@ -183,7 +203,12 @@ func introduce(fd int) (*service.Message, error) {
 	if _, err := unix.Getrandom(nonce[:], 0); err != nil {
 		return nil, mpierr.New(mpierr.Other, "no random number for the connection (getrandom): %v", err)
 	}
+	private, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, mpierr.New(mpierr.Other, "no key for the connection: %v", err)
+	}
 	out := append(ident.Append([]byte(joinWord), world.me), nonce[:]...)
+	out = append(append(out, overWhat()), private.PublicKey().Bytes()...)
 	in := make([]byte, joinWire)
 	if err := exchange(fd, out, in); err != nil {
 		return nil, mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
@@ -195,8 +220,97 @@ func introduce(fd int) (*service.Message, error) {
 	if id == world.me {
 		return nil, mpierr.New(mpierr.Arg, "fd %d leads to this process itself", fd)
 	}
-	theirs := binary.LittleEndian.Uint64(in[joinWire-8:])
+	rest := in[len(joinWord)+ident.WireSize:]
+	theirs := binary.LittleEndian.Uint64(rest)
+	if id.Job != world.me.Job && (rest[8] != 0 || overNetwork()) {
+		return joinAbroad(fd, id, private, rest[8] != 0, rest[9:])
+	}
 	return &service.Message{Text: "join", Number: theirs ^ binary.LittleEndian.Uint64(nonce[:]), Peer: service.Peer{ID: id}}, nil
+}
+
+// overWhat says how this process's job is connected with others: 1 over the network, 0 in memory.
+func overWhat() byte {
+	if overNetwork() {
+		return 1
+	}
+	return 0
+}
+
+// joinLimit is for how long the process that keeps the port waits for the other one, which may have died.
+const joinLimit = time.Minute
+
+// joinAbroad has two processes of different jobs meet at a port, which one of them opens for this and whose name it sends the other one: sealed by a key that
+// only the two ends of the socket know, since who has the name can connect.
+func joinAbroad(fd int, id ident.ProcID, private *ecdh.PrivateKey, theyToo bool, public []byte) (*service.Message, error) {
+	if !theyToo || !overNetwork() {
+		return nil, mpierr.New(mpierr.UnsupportedOperation, "one of the two jobs is reached over the network, and the other one in memory alone; start that with --more-hosts")
+	}
+	if err := mayGoAbroad(portPrefix + "@"); err != nil {
+		return nil, err
+	}
+	box, err := joinSeal(private, public)
+	if err != nil {
+		return nil, mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
+	}
+	if ident.Compare(world.me, id) < 0 {
+		return keepJoin(fd, box)
+	}
+	sealed := make([]byte, C.MPI_MAX_PORT_NAME+box.Overhead())
+	if err := exchange(fd, nil, sealed); err != nil {
+		return nil, mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
+	}
+	text, err := box.Open(nil, make([]byte, box.NonceSize()), sealed, nil)
+	name := strings.TrimRight(string(text), "\x00")
+	if err != nil || name == "" {
+		return nil, mpierr.New(mpierr.Other, "fd %d: the other side has no port at which the two could meet", fd)
+	}
+	return meetToJoin(service.Connect, name)
+}
+
+// joinSeal is the seal of one message, by the key that the two ends have agreed on.
+func joinSeal(private *ecdh.PrivateKey, public []byte) (cipher.AEAD, error) {
+	theirs, err := ecdh.X25519().NewPublicKey(public)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := private.ECDH(theirs)
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(append([]byte(joinWord), secret...))
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// keepJoin opens the port, and waits there for the other one.
+func keepJoin(fd int, box cipher.AEAD) (*service.Message, error) {
+	var name string
+	answer, failure := ask(world.me.Job, &service.Message{Kind: service.OpenPort, Peer: self(), FD: -1}, mpierr.Other, 0)
+	if failure == nil {
+		name = answer.Text
+		defer ask(world.me.Job, &service.Message{Kind: service.ClosePort, Text: name, FD: -1}, mpierr.Other, 0) //nolint:errcheck // it ends with the job
+	}
+	text := make([]byte, C.MPI_MAX_PORT_NAME)
+	copy(text, name)
+	sealed := box.Seal(nil, make([]byte, box.NonceSize()), text, nil) // the key is for this message alone
+	if err := exchange(fd, sealed, nil); err != nil && failure == nil {
+		failure = mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	return meetToJoin(service.Accept, name)
+}
+
+func meetToJoin(kind service.Kind, name string) (*service.Message, error) {
+	met, err := ask(world.me.Job, &service.Message{Kind: kind, Text: name, Name: sealing(), Peer: self(), FD: -1}, mpierr.Other, joinLimit)
+	if err == nil {
+		met.Text = name
+	}
+	return met, err
 }
 
 // exchange writes out and reads in, whether fd blocks or not.

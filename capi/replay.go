@@ -12,7 +12,7 @@ import (
 	"libspx/core/comm"
 )
 
-// Transparent takeover: which processes are the parties of a system (dataplane/replay_core.h).
+// Messages that are kept, and transparent takeover: which processes are the parties of a system (dataplane/replay_core.h).
 
 // parties lists the processes of a layout: the ranks of its clusters, one cluster after another, and its I/O processes.
 type parties struct {
@@ -27,7 +27,7 @@ func partiesOf(l *layout.Layout) (p parties) {
 		p.first = append(p.first, C.uint32_t(len(p.procs)))
 		for _, proc := range c.Procs {
 			p.procs = append(p.procs, C.uint32_t(proc))
-			p.heals = append(p.heals, C.bool(c.Replays))
+			p.heals = append(p.heals, C.bool((c.Replays || c.Heals) && !c.Gone))
 		}
 	}
 	p.iops = len(p.procs)
@@ -39,7 +39,7 @@ func partiesOf(l *layout.Layout) (p parties) {
 }
 
 func replays(l *layout.Layout) bool {
-	return slices.ContainsFunc(l.Clusters, func(c layout.Cluster) bool { return c.Replays })
+	return l.Kept || slices.ContainsFunc(l.Clusters, func(c layout.Cluster) bool { return c.Replays })
 }
 
 // startReplay begins with it, in a system in which some cluster has it. system.mu is held.
@@ -51,7 +51,8 @@ func startReplay() error {
 	p := partiesOf(l)
 	own := system.role != layout.IO && l.Clusters[system.index].Replays
 	standby := system.role == layout.Standby
-	setup := C.spx_replay_setup{parties: C.uint32_t(len(p.procs)), iops: C.uint32_t(p.iops), ctx: C.uint64_t(comm.ReplayContext(world.origin))}
+	setup := C.spx_replay_setup{parties: C.uint32_t(len(p.procs)), iops: C.uint32_t(p.iops), ctx: C.uint64_t(comm.ReplayContext(world.origin)),
+		whole: C.bool(slices.ContainsFunc(l.Clusters, func(c layout.Cluster) bool { return c.Replays }))}
 	first := C.uint32_t(0)
 	switch role, index, rank := l.Find(int(world.proc)); {
 	case role == layout.IO:
@@ -62,10 +63,7 @@ func startReplay() error {
 	default:
 		first = p.first[index]
 	}
-	if standby && !own {
-		return nil // it takes part when it is told what has been lost: no message of its rank is kept
-	}
-	if code := C.spx_vault_begin(&setup, &p.procs[0], &p.heals[0], C.bool(own), C.bool(standby), first, &p.first[0], C.uint32_t(len(p.first))); code != 0 {
+	if code := C.spx_vault_begin(&setup, &p.procs[0], &p.heals[0], C.bool(own), C.bool(standby), first); code != 0 {
 		return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
 	}
 	return nil
@@ -73,7 +71,9 @@ func startReplay() error {
 
 // followReplay tells which processes are the parties now. A layout has the same ones in all its versions, or those that came later take no part.
 func followReplay(l *layout.Layout) {
-	for i, proc := range partiesOf(l).procs {
+	p := partiesOf(l)
+	for i, proc := range p.procs {
 		C.spx_vault_moved(C.uint32_t(i), proc)
+		C.spx_replay_heals(C.uint32_t(i), p.heals[i])
 	}
 }

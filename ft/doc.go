@@ -10,6 +10,7 @@
 //   - agree: uniform agreement among the living members of a communicator; it carries MPIX_Comm_agree and MPIX_Comm_shrink
 //   - revoke: reliable broadcast of a revocation, MPIX_Comm_revoke
 //   - detect: which hosts are silent, who goes on then, and who has to end; its members are hosts, and its shell is launch/agent
+//   - replica: one sequence of entries at several hosts, so that none of them is special (Raft)
 //
 // Failure knowledge is certain: the kernel's word (a pidfd) from a live agent, or a fenced host. A machine never has to
 // take a death back. Messages between two living processes are delivered once and in order; what a process sent before it died may or

@@ -37,6 +37,8 @@ int MPISP_Forward(const MPI_Status *status);
 int MPISP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request);
 /* States how many messages, and bytes, this I/O process holds that it has received and not sent on: what the policies least-loaded and shortest-queue go by. */
 int MPISP_Held(int messages, MPI_Count bytes);
+/* Says that this process works, and will communicate again within so many milliseconds, or call this again: until then it is not taken for hanging, though messages wait for it; when it has done neither by then, it hangs, and what the system file says is done ([failure] hang). It ends with the next call that communicates; 0 takes it back. Local; without a system of clusters it does nothing. */
+int MPISP_Alive(int milliseconds);
 
 #ifdef __cplusplus
 }

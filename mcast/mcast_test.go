@@ -372,6 +372,16 @@ func TestCasesForC(t *testing.T) {
 		}
 		b.WriteString("{0, 0}}},\n")
 	}
+	b.WriteString("};\nstatic const part_case parts[] = {\n")
+	for n := 1; n <= 13; n++ {
+		for me := range n {
+			fmt.Fprintf(&b, "    {%d, %d, {", n, me)
+			for i := range n {
+				fmt.Fprintf(&b, "{%d, %d, %d}, ", RingFrom(me, i, n), DoublingFrom(me, i, n), Cut(81921+n, n, i))
+			}
+			fmt.Fprintf(&b, "{0, 0, %d}}},\n", Cut(81921+n, n, n))
+		}
+	}
 	b.WriteString("};\n")
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {

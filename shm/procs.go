@@ -75,7 +75,7 @@ func (s *Segment) SetNear(i int, n Near) {
 // descriptors and rings. The bell counts on.
 func (s *Segment) clear(i int, life uint32) error {
 	p, g := s.proc(i), &s.geo
-	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus, procOffSleeping, procOffTxBlocked, procOffOwnerState, procOffFtFlags,
+	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus, procOffSleeping, procOffTxBlocked, procOffHangs, procOffPromises, procOffOwnerState, procOffFtFlags,
 		procOffCall, procOffThreadLevel, procOffSelfPid, procOffPidSpace, procOffCmaNonceAddr, procOffCmaNonceAddr + 4, procOffCmaNonce, procOffCmaNonce + 4} {
 		s.put32(p+off, 0)
 	}
@@ -166,7 +166,16 @@ func (s *Segment) sameWorld(a, b int) bool {
 // one has done so, they are not: neither can have left MPI_Comm_disconnect before both were in it.
 func (s *Segment) tied(a, b int) bool {
 	x, y := s.mem[s.geo.heldOff+a*s.geo.heldStride+b], s.mem[s.geo.heldOff+b*s.geo.heldStride+a]
+	if s.abroad(a) || s.abroad(b) { // which says here what it holds of no process
+		return x == cTieHeld || y == cTieHeld
+	}
 	return x == cTieHeld && y != cTieNone || y == cTieHeld && x != cTieNone
+}
+
+// abroad: process i is a guest that does not have this file.
+func (s *Segment) abroad(i int) bool {
+	_, listens := s.Address(i)
+	return listens && s.get64(s.proc(i)+procOffHomeJob) != 0
 }
 
 // Connected lists the processes that live and are connected with process i, itself first: of its world, or by communicators,

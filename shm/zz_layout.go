@@ -4,7 +4,7 @@ package shm
 
 const (
 	cSegMagic        = 0x3131786773787073
-	cSegVersion      = 0x5
+	cSegVersion      = 0x6
 	cLine            = 0x40
 	cChanBytes       = 0x100
 	cRingsPerProc    = 0x40
@@ -119,6 +119,10 @@ const (
 	procOffTxBlocked       = 72
 	procOffSelfPid         = 76
 	procOffPidSpace        = 80
+	procOffHangs           = 84
+	procOffPromises        = 88
+	procOffPromiseMs       = 96
+	procOffPromisedAt      = 104
 	procOffOwnerState      = 128
 	procOffFtFlags         = 132
 	procOffCall            = 136
@@ -238,8 +242,9 @@ const (
 	countersOffNetDirect         = 240
 	countersOffNetStreams        = 248
 	countersOffNetFurther        = 256
-	countersOffNetBursts         = 264
-	countersBytes                = 272
+	countersOffGlances           = 264
+	countersOffNetBursts         = 272
+	countersBytes                = 280
 )
 
 // Offsets in spx_diag_entry.

@@ -197,7 +197,7 @@ func (r *jobRun) fence(a *hostAgent, within Time) {
 // mayRun is how long a host that was just given up may still run, if it does not stand still: not at all, unless host 0 got no answer to what it told
 // it last.
 func (r *jobRun) mayRun(a *hostAgent) Time {
-	return max(a.ticked+silence-2*period-r.Now, 0) + fenceMax
+	return max(a.ticked+Time(a.watch.Limit())-2*period-r.Now, 0) + fenceMax
 }
 
 // toldWithin is how long a host may still run that was given up, and gets every datagram: it is told at once, or when it does not stand still any more.

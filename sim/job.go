@@ -183,8 +183,12 @@ func (r *jobRun) fate(what uint64, a, b int) uint64 {
 	if r.job.Rounds {
 		return 0
 	}
-	x := r.job.Seed
-	for _, v := range []uint64{what, uint64(a), uint64(b)} {
+	return mix(r.job.Seed, what, uint64(a), uint64(b))
+}
+
+// mix is a random number that follows from a seed and some others.
+func mix(x uint64, numbers ...uint64) uint64 {
+	for _, v := range numbers {
 		x = (x ^ v) + 0x9e3779b97f4a7c15
 		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 		x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -102,21 +102,42 @@ func TestDeathAtEveryStep(t *testing.T) {
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			job, err := ParseJob(d.Input)
-			if err != nil {
-				return err.Error() + "\n"
-			}
-			if d.Cmd != "run" {
+			var trace []string
+			var err error
+			switch d.Cmd {
+			case "run":
+				trace, err = traceJob(d.Input)
+			case "sequence":
+				trace, err = traceSequence(d.Input)
+			default:
 				d.Fatalf(t, "no command is called %s", d.Cmd)
 			}
-			job.Trace = true
-			out, err := RunJob(job)
 			if err != nil {
 				t.Error(err)
 			}
-			return strings.Join(out.Trace, "\n") + "\n"
+			return strings.Join(trace, "\n") + "\n"
 		})
 	})
+}
+
+func traceJob(text string) ([]string, error) {
+	job, err := ParseJob(text)
+	if err != nil {
+		return []string{err.Error()}, nil
+	}
+	job.Trace = true
+	out, err := RunJob(job)
+	return out.Trace, err
+}
+
+func traceSequence(text string) ([]string, error) {
+	s, err := ParseSequence(text)
+	if err != nil {
+		return []string{err.Error()}, nil
+	}
+	s.Trace = true
+	out, err := RunSequence(s)
+	return out.Trace, err
 }
 
 // A schedule is the same after it has been written and read, and a run is a function of it.

@@ -44,40 +44,52 @@ func (j Job) Text() string {
 		b.WriteString("\n")
 	}
 	for _, f := range j.Faults {
-		when := fmt.Sprint("at ", f.At)
-		if f.Step > 0 {
-			when = fmt.Sprint("step ", f.Step)
-		}
-		who := fmt.Sprint(" ", f.Who)
-		switch f.Kind {
-		case Cut:
-			who = " " + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Hosts), " ", ","), "[]")
-		case KillLauncher:
-			who = ""
-		}
-		fmt.Fprintf(&b, "%s %s%s", when, f.Kind, who)
-		if f.For > 0 {
-			fmt.Fprintf(&b, " for %d", f.For)
-		}
-		b.WriteString("\n")
+		b.WriteString(f.text())
 	}
 	return b.String()
+}
+
+// text is the line of something that happens.
+func (f *Fault) text() string {
+	when := fmt.Sprint("at ", f.At)
+	if f.Step > 0 {
+		when = fmt.Sprint("step ", f.Step)
+	}
+	who := fmt.Sprint(" ", f.Who)
+	switch f.Kind {
+	case Cut:
+		who = " " + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Hosts), " ", ","), "[]")
+	case KillLauncher:
+		who = ""
+	}
+	if f.For > 0 {
+		who += fmt.Sprintf(" for %d", f.For)
+	}
+	return fmt.Sprintf("%s %s%s\n", when, f.Kind, who)
 }
 
 // ParseJob reads a schedule. The error names the line.
 func ParseJob(text string) (Job, error) {
 	j := Job{Hosts: 1, Ranks: 1, Seed: 1}
+	if err := parseLines(text, j.parse); err != nil {
+		return j, err
+	}
+	return j, j.valid()
+}
+
+// parseLines reads the words of each line.
+func parseLines(text string, parse func(words []string) error) error {
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
 		}
-		if err := j.parse(words); err != nil {
-			return j, fmt.Errorf("line %d, %q: %w", i+1, line, err)
+		if err := parse(words); err != nil {
+			return fmt.Errorf("line %d, %q: %w", i+1, line, err)
 		}
 	}
-	return j, j.valid()
+	return nil
 }
 
 func (j *Job) parse(words []string) (err error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"libspx/net/topo"
 )
@@ -19,7 +20,10 @@ type Network struct {
 	Loss   float64 // part of the packets of echoes that are lost, and come retransmitTime later; and of throughputs that are up to a half too small for it
 	Error  float64 // relative standard deviation of a measured throughput
 	NIC    float64 // throughput of a host
-	Link   func(a, b int) float64
+
+	Busy func(r *rand.Rand, a, b int) float64 // microseconds that an echo takes longer because its hosts do other work; nil: they do not
+	Left func(r *rand.Rand) float64           // part of a throughput that other work leaves; nil: all
+	Link func(a, b int) float64
 
 	next [][]int
 	path map[[2]int][]int
@@ -41,10 +45,9 @@ func (n *Network) route(a, b int) []int {
 	return p
 }
 
-// Ping returns the least and the second least of some echoes between two hosts in nanoseconds, and how long they took together.
-func (n *Network) Ping(r *rand.Rand, a, b, echoes int) (least, second int64, took float64) {
+// Ping returns the shortest of some echoes between two hosts in nanoseconds, and how long they took together.
+func (n *Network) Ping(r *rand.Rand, a, b, echoes int) (shortest []int64, took float64) {
 	base := n.Host + 2*n.Switch*float64(len(n.route(a, b)))
-	x, y := math.Inf(1), math.Inf(1)
 	for range echoes {
 		t := base + n.Noise*r.ExpFloat64()
 		if r.Float64() < n.Late {
@@ -53,15 +56,14 @@ func (n *Network) Ping(r *rand.Rand, a, b, echoes int) (least, second int64, too
 		if n.Loss > 0 && r.Float64() < n.Loss {
 			t += float64(retransmitTime)
 		}
-		took += t
-		switch {
-		case t < x:
-			x, y = t, x
-		case t < y:
-			y = t
+		if n.Busy != nil {
+			t += n.Busy(r, a, b)
 		}
+		took += t
+		shortest = append(shortest, int64(1000*t))
 	}
-	return int64(1000 * x), int64(1000 * y), took
+	slices.Sort(shortest)
+	return shortest[:min(len(shortest), topo.Shortest)], took
 }
 
 // Rates returns what flows get that run at once: each as much as the others on its narrowest link (max-min fairness).
@@ -117,9 +119,10 @@ func (n *Network) Rates(flows [][2]int) []float64 {
 
 // Inference is what a run of topo.Machine came to and cost.
 type Inference struct {
-	Tree *topo.Tree
-	Cost topo.Cost
-	Took Time
+	Tree  *topo.Tree
+	Doubt topo.Doubt
+	Cost  topo.Cost
+	Took  Time
 }
 
 // retransmitTime is how long a sender waits until it takes a packet for lost: the least that Linux has.
@@ -138,12 +141,12 @@ func (n *Network) Infer(cfg topo.Config, seed uint64, late, leave []int) (Infere
 	var act func(out topo.Output)
 	act = func(out topo.Output) {
 		for _, p := range out.Pings {
-			least, second, took := n.Ping(w.Rand, p.A, p.B, p.Echoes)
+			shortest, took := n.Ping(w.Rand, p.A, p.B, p.Echoes)
 			w.After(Time(took)+1, func() {
 				if absent[p.A] || absent[p.B] {
 					act(m.Failed(p.ID))
 				} else {
-					act(m.Pinged(p.ID, least, second))
+					act(m.Pinged(p.ID, shortest))
 				}
 			})
 		}
@@ -162,7 +165,7 @@ func (n *Network) Infer(cfg topo.Config, seed uint64, late, leave []int) (Infere
 			absent[h] = true
 			act(m.Leave(h))
 		default:
-			result = Inference{out.Done, m.Cost, w.Now}
+			result = Inference{out.Done, out.Doubt, m.Cost, w.Now}
 		}
 	}
 	act(m.Start())
@@ -189,6 +192,9 @@ func (n *Network) measure(r *rand.Rand, paths [][][2]int) []float64 {
 			i++
 		}
 		sums[p] *= 1 + n.Error*r.NormFloat64()
+		if n.Left != nil {
+			sums[p] *= n.Left(r)
+		}
 		if n.Loss > 0 && r.Float64() < n.Loss {
 			sums[p] *= 0.5 + r.Float64()/2
 		}

@@ -7,13 +7,14 @@ import "libspx/ft/detect"
 
 // Times of the detector: shorter than in a real job, so that a schedule is short.
 const (
-	period  = Time(50)
-	silence = Time(300)
-	before  = Time(200) // the agents have heard each other when the job begins, at time 0
+	period      = Time(50)
+	silence     = Time(300)
+	mostSilence = 3 * silence // up to which the limit follows the silences that were seen
+	before      = Time(200)   // the agents have heard each other when the job begins, at time 0
 )
 
 // QuietPeriods is the number of the detector's periods in a run in which nothing happens.
-const QuietPeriods = int((before + 4*silence) / period)
+const QuietPeriods = int((before + 4*mostSilence) / period)
 
 // quietAt is when the beats end.
 func (j *Job) quietAt() Time {
@@ -21,7 +22,7 @@ func (j *Job) quietAt() Time {
 	for _, f := range j.Faults {
 		last = max(last, f.At+f.For)
 	}
-	return last + 4*silence
+	return last + 4*mostSilence
 }
 
 // startWatches lets the agents begin to beat.
@@ -31,7 +32,7 @@ func (r *jobRun) startWatches() {
 	}
 	r.Now = -before
 	for _, a := range r.agents {
-		cfg := detect.Config{Self: a.host, Hosts: len(r.agents), Period: detect.Time(period), Limit: detect.Time(silence)}
+		cfg := detect.Config{Self: a.host, Hosts: len(r.agents), Period: detect.Time(period), Limit: detect.Time(silence), Most: detect.Time(mostSilence)}
 		a.watch = detect.New(cfg, r.clock())
 		a.wake = r.job.quietAt()
 		r.beat(a, detect.Output{})
@@ -67,7 +68,7 @@ func (r *jobRun) beat(a *hostAgent, out detect.Output) {
 		r.giveIn(a)
 	}
 	for _, h := range out.Lost {
-		if since := r.Now - r.agents[h].word; since < silence {
+		if since := r.Now - r.agents[h].word; since < Time(a.watch.Limit()) {
 			r.violated("host %d is given up after a silence of %d us", h, since)
 		}
 		r.lose(h)

@@ -66,6 +66,7 @@ func outputs(t *api.Tables, b *bodies) map[string][]byte {
 	out["capi/shim/zz_trace.c"], out["capi/shim/zz_trace.h"] = traces(t)
 	out["capi/shim/zz_functions.h"] = functionsHeader(t)
 	out["capi/shim/zz_functions.c"] = functionsNames(t)
+	out["launch/inspect/zz_calls.go"] = callNames(t)
 	out["capi/shim/zz_bodies.h"] = bodiesHeader(t)
 	out["capi/zz_dispatch.go"] = dispatch(t, b)
 	out["capi/zz_export.map"] = exportMap(t)

@@ -159,24 +159,32 @@ static bool on_eager_sync(uint32_t peer, const spx_rec *rec)
   return true;
 }
 
-bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, const uint8_t *data)
+/* A message of that head, with so many bytes of it here, that no receive has matched; NULL: no memory. */
+static spx_unex *unmatched(uint32_t peer, const spx_frame_head *h, uint32_t number, spx_rec_kind kind, uint64_t here)
 {
-  spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
-  if (r) {
-    found(r, h->src, h->tag, peer, h->bytes, (uint32_t)h->n, false);
-    spx_receive_whole(r, data, h->bytes);
-    spx_complete(r, r->error);
-    return true;
-  }
-  spx_unex *e = spx_unex_new(h->bytes);
-  if (!e) return false;
+  spx_unex *e = spx_unex_new(here);
+  if (!e) return NULL;
   e->ctx = spx_inlet(h->ctx, h->src);
   e->src = h->src;
   e->tag = h->tag;
   e->proc = peer;
-  e->seq = (uint32_t)h->n;
-  e->kind = SPX_REC_EAGER;
-  e->bytes = h->bytes;
+  e->seq = number;
+  e->kind = (uint16_t)kind;
+  e->bytes = here;
+  return e;
+}
+
+bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, const uint8_t *data)
+{
+  spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
+  if (r) {
+    found(r, h->src, h->tag, peer, h->bytes, number, false);
+    spx_receive_whole(r, data, h->bytes);
+    spx_complete(r, r->error);
+    return true;
+  }
+  spx_unex *e = unmatched(peer, h, number, SPX_REC_EAGER, h->bytes);
+  if (!e) return false;
   memcpy(e->data, data, h->bytes);
   spx_stat.unexpected_bytes += h->bytes;
   spx_unex_add(e);
@@ -188,6 +196,25 @@ static void fetch(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint3
   found(r, src, tag, peer, rts->bytes, number, false);
   accept(r, rts->bytes);
   spx_fetch(r, peer, rts);
+}
+
+void spx_fetch_frame(spx_request *r, uint32_t peer, const spx_frame_head *h, uint32_t number, const spx_rec_rts *rts)
+{
+  fetch(r, h->src, h->tag, peer, number, rts);
+}
+
+spx_unex *spx_keep_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, const spx_rec_rts *rts)
+{
+  spx_unex *e = unmatched(peer, h, number, SPX_REC_RTS, 0);
+  if (!e) return NULL;
+  e->bytes = rts->bytes;
+  e->index = rts->index;
+  e->gen = rts->gen;
+  e->addr = rts->addr;
+  e->type = rts->type;
+  e->word = true;
+  spx_unex_add(e);
+  return e;
 }
 
 static bool on_rts(uint32_t peer, const spx_rec *rec)
@@ -280,6 +307,7 @@ static void take_announced(spx_request *r, const spx_unex *e)
 
 void spx_take(spx_request *r, spx_unex *e)
 {
+  if (SPX_UNLIKELY(e->word)) spx_replay_taken(e, r);
   if (e->kind == SPX_REC_RTS || e->kind == SPX_REC_MCAST_RTS)
     take_announced(r, e);
   else {
@@ -301,6 +329,7 @@ void spx_take(spx_request *r, spx_unex *e)
 
 void spx_unex_drop(spx_unex *e)
 {
+  if (SPX_UNLIKELY(e->word)) spx_replay_dropped(e);
   spx_unex_remove(e);
   give_back(e);
   spx_unex_free(e);
@@ -333,6 +362,10 @@ static void on_matched(uint32_t peer, const spx_rec *rec, uint32_t kind) /* ACK 
     return;
   }
   if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r); /* the receiver did not wait for the stream */
+  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
+    spx_replay_fetched(r);
+    return;
+  }
   spx_id_drop(r);
   r->state = SPX_S_NONE;
   spx_complete(r, MPI_SUCCESS);

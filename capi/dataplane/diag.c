@@ -86,12 +86,24 @@ static void put_members(spx_diag_wait *w, const spx_comm *c)
       if (c->local[i] != spx_me) add_member(w, c->local[i]);
 }
 
+/* The communicator that the program has named: not the one of I/O processes behind it. */
+static const spx_comm *named(const spx_comm *c)
+{
+  if (!c->stands_for) return c;
+  const spx_comm *of = (const spx_comm *)spx_get(SPX_K_COMM, (const void *)(uintptr_t)c->stands_for);
+  return of ? of : c;
+}
+
+/* Sends on it go to MPISP_CLUSTER_OUT, whichever I/O process that is. */
+static bool leads_out(const spx_comm *c) { return c && c->stands_for && !spx_io_process && spx_is_origin(c->rank); }
+
 static void put_comm(spx_diag_wait *w, const spx_comm *c)
 {
+  const spx_comm *n = named(c);
   w->ctx = c->ctx;
-  w->comm_rank = c->rank;
-  w->comm_size = c->remote_size;
-  put_text(w->comm, sizeof w->comm, c->name);
+  w->comm_rank = n->rank;
+  w->comm_size = n->remote_size;
+  put_text(w->comm, sizeof w->comm, n->name);
 }
 
 static void put_coll(spx_diag_wait *w, const spx_coll *c, int32_t tag)
@@ -182,6 +194,11 @@ static void put_request(spx_diag_wait *w, const spx_request *r)
     w->what = r->kind == SPX_R_SEND ? SPX_WAITS_SEND : SPX_WAITS_RECV;
     put_comm(w, r->comm);
     put_peer(w, r->comm, r->want_src, r->want_tag);
+    if (leads_out(
+            r->comm)) { /* the number of an I/O process says nothing to the program, and it may be another one by now */
+      w->peer_rank = MPISP_CLUSTER_OUT;
+      w->peer = r->peer;
+    }
     if (r->kind == SPX_R_RECV && r->state != SPX_S_POSTED) w->peer = r->peer; /* its message has come, in part */
     put_type(w, r->count, r->type);
   } else if (r->kind == SPX_R_MCAST)
@@ -253,7 +270,8 @@ static void put_entry(listing *l, uint32_t kind, uint32_t peer, int rank, int ta
   *e = (spx_diag_entry){.kind = kind, .peer = peer, .rank = rank, .tag = tag, .ctx = ctx, .bytes = bytes};
   if (!c && spx_world && ctx == spx_world->ctx) c = spx_world;
   if (!c && spx_self && ctx == spx_self->ctx) c = spx_self;
-  if (c) put_text(e->comm, sizeof e->comm, c->name);
+  if (leads_out(c)) e->rank = MPISP_CLUSTER_OUT;
+  if (c) put_text(e->comm, sizeof e->comm, named(c)->name);
 }
 
 static uint64_t comm_of(uint64_t ctx) { return ctx / SPX_CTX_STEP * SPX_CTX_STEP; }

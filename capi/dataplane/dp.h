@@ -62,12 +62,14 @@ typedef struct {
   uint32_t spin;          /* empty polls before yielding, when processors are not outnumbered */
   uint32_t spin_busy;     /* the same while others want the processors */
   uint32_t yield;         /* yields before parking */
-  uint64_t credit;        /* bytes of records a pair may have in unexpected memory */
-  uint64_t mcast_shelf;   /* bytes of copies of long multicasts on this host */
-  uint64_t mcast_chain;   /* bytes: multicasts from this size on go from host to host */
-  uint64_t mcast_fork;    /* bytes: those shorter than this for each host go from each host to two */
-  uint32_t die_after;     /* steps of creations until this process kills itself; 0: never */
-  uint32_t wrap;          /* 1: counters begin just before their end (spx_count_from) */
+  uint64_t kept_max;    /* bytes kept for other clusters: with more of them, a send is complete when it was accepted */
+  uint64_t credit;      /* bytes of records a pair may have in unexpected memory */
+  uint64_t mcast_shelf; /* bytes of copies of long multicasts on this host */
+  uint64_t mcast_chain; /* bytes: multicasts from this size on go from host to host */
+  uint64_t mcast_parts; /* bytes: those that are as long for each host go in parts */
+  uint64_t mcast_fork;  /* bytes: those shorter than this for each host go from each host to two */
+  uint32_t die_after;   /* steps of creations until this process kills itself; 0: never */
+  uint32_t wrap;        /* 1: counters begin just before their end (spx_count_from) */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 
@@ -283,6 +285,8 @@ SPX_HIDDEN bool spx_tx_waiting(void); /* something waits for room */
 SPX_HIDDEN void spx_tx_stream(uint32_t peer, spx_request *r);
 /* Takes r out of the queues of its pair: 1 when it was there. */
 SPX_HIDDEN int spx_tx_unqueue(uint32_t peer, spx_request *r);
+SPX_HIDDEN spx_request *
+spx_tx_queued(uint32_t peer); /* the first send that waits for room, of which nothing is on its way; or NULL */
 /* The pair's receiver is dead: forgets what waits (requests are completed by the caller). */
 SPX_HIDDEN void spx_tx_kill(uint32_t peer);
 
@@ -389,6 +393,7 @@ typedef struct spx_unex {
   uint32_t index, gen; /* the sender's descriptor */
   uint64_t addr, type;
   spx_request *self; /* our own send that waits, or NULL */
+  bool word, held;   /* of a message that is kept (replay_long.c); a matching probe has taken it out */
   uint8_t data[];
 } spx_unex;
 SPX_HIDDEN extern uint64_t spx_unex_count, spx_posted_count;
@@ -438,7 +443,9 @@ enum {
   SPX_RF_PASS = 256u /* half of a message that is handed on while it comes: pass.c */,
   SPX_RF_PARTS = 512u /* send: asked for in parts */,
   SPX_RF_MATCHED = 1024u /* receive: of a message that a probe had matched */,
-  SPX_RF_FURTHER = 2048u /* the data may go over further streams: net_streams.c */
+  SPX_RF_FURTHER = 2048u /* the data may go over further streams: net_streams.c */,
+  SPX_RF_KEPT = 4096u /* send: announced, and complete when it was accepted where it goes: replay_long.c */,
+  SPX_RF_WORD = 8192u /* receive: of such a message */
 };
 /* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an error. */
 SPX_HIDDEN bool spx_send_try(spx_request *r);
@@ -465,6 +472,8 @@ SPX_HIDDEN bool spx_id_shared(uint32_t index); /* it has a word in the memory fi
 SPX_HIDDEN void spx_each_id(void (*fn)(spx_request *, void *), void *arg);
 /* Fetches the message of an RTS into the matched receive r: by get, or asks for DATA. */
 SPX_HIDDEN void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
+/* What is to be said of the send r, of n bytes, to who fetches it (p2p.c): it has a name then. false: no memory. */
+SPX_HIDDEN bool spx_announce(spx_request *r, uint64_t n, spx_rec_rts *rts);
 /* The same, but the sender is asked for DATA only if its memory can not be read. */
 SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
 SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask);
@@ -523,13 +532,19 @@ SPX_HIDDEN void spx_idle_attach(void);
 /* One step of waiting after an empty round: spin, yield or park. bell: read before the caller tested its condition. */
 typedef struct {
   uint32_t empty;       /* rounds */
+  uint32_t spent;       /* what they count: idle.h */
   bool looks;           /* the thread is counted among those that look for messages: wait.c */
   uint32_t visits;      /* of waiting threads, when this one last thought of sleeping */
-  uint64_t looked;      /* ns: the last look at the clock */
+  uint64_t looked;      /* ns: the last look at the clock; 0: none since something happened */
   uint64_t since;       /* ns: when it first thought of sleeping; 0: it has not */
   spx_request *request; /* what is waited for; NULL: any event */
 } spx_idle;
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
+static inline void spx_idle_again(spx_idle *w) /* something has happened */
+{
+  w->empty = w->spent = 0;
+  w->looked = 0;
+}
 SPX_HIDDEN bool spx_idle_parks(const spx_idle *w); /* the next step will park */
 /* What has to be done with no lock held: the failure hook, requests freed before they were complete. */
 enum {
@@ -600,6 +615,7 @@ enum {
   SPX_S_DATA,   /* receive: DATA */
   SPX_S_ASKED,  /* receive: the first DATA, or to get the message itself */
   SPX_S_PARKED, /* send to other clusters: an I/O process */
+  SPX_S_KEPT,   /* the same: to be accepted where it goes (replay.c) */
   SPX_S_EAGER,  /* send: complete; r->seq names the record (for MPI_Cancel) */
   SPX_S_RECALL  /* send: was complete, MPI_Cancel has asked the receiver to forget it */
 };

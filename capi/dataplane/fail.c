@@ -64,6 +64,7 @@ typedef struct {
 static bool is_doomed(const spx_request *r, const doom *d)
 {
   if (d->c) return r->comm == d->c && r->ctx_kind != SPX_CTX_FT;
+  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) return false; /* it goes by another one */
   if (SPX_UNLIKELY(spx_replay_on) && r->kind == SPX_R_RECV && spx_replayed(r->comm, r->ctx_kind))
     return false; /* another process takes that place */
   return r->peer == d->peer;
@@ -87,6 +88,13 @@ static void doom_posted(spx_request *r, void *arg)
 static void doom_id(spx_request *r, void *arg)
 {
   const doom *d = arg;
+  if (SPX_UNLIKELY(r->flags & (SPX_RF_KEPT | SPX_RF_WORD)) && !d->c && r->peer == d->peer) {
+    if (r->flags & SPX_RF_KEPT)
+      spx_replay_detach(r);
+    else if (!spx_replay_broken(r))
+      spx_complete(r, d->error);
+    return;
+  }
   if (!is_doomed(r, d)) return;
   if (r->kind == SPX_R_MCAST) {
     spx_mcast_fail(r, d->error);
@@ -117,6 +125,23 @@ static void doom_queues(uint32_t peer, const doom *d)
     spx_id_drop(r);
     finish(r, d);
   }
+}
+
+static void end_in_vain(spx_request *r, void *arg)
+{
+  const doom *d = arg;
+  if (r->kind != SPX_R_SEND || !is_doomed(r, d)) return;
+  bool was_complete = r->state == SPX_S_RECALL;
+  spx_id_drop(r);
+  r->state = SPX_S_NONE;
+  spx_complete(r, was_complete ? MPI_SUCCESS : d->error);
+}
+
+void spx_sends_in_vain(uint32_t peer)
+{
+  doom d = {.peer = peer, .error = MPIX_ERR_PROC_FAILED};
+  doom_queues(peer, &d);
+  spx_each_id(end_in_vain, &d);
 }
 
 static void bury(uint32_t i)
@@ -178,6 +203,7 @@ void spx_comm_revoked(spx_comm *c)
   spx_each_posted(doom_posted, &d);
   spx_each_id(doom_id, &d);
   spx_each_unexpected(doom_self, &d);
+  spx_replay_revoked(c);
   for (uint32_t i = 0; i < spx_map.nprocs; i++) doom_queues(i, &d);
   spx_mcast_relay_revoked(c->ctx);
   spx_acks_revoked(c->ctx);

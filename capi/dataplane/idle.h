@@ -11,13 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SPX_IDLE_LOOK 64u     /* empty polls between looks at the clock */
-#define SPX_IDLE_AWAY 500000u /* ns: who was away for so long has lost its processor to a time slice */
+#define SPX_IDLE_LOOK       64u     /* empty polls between looks at the clock */
+#define SPX_IDLE_LOOK_CALLS 4u      /* the same where each makes system calls */
+#define SPX_IDLE_AWAY       500000u /* ns: who was away for so long has lost its processor to a time slice */
 #define SPX_IDLE_BUSY                                                                                                  \
   10000000u /* ns: how long processors count as busy, at first; twice as long each time that it was not long enough */
 #define SPX_IDLE_BUSIEST 160000000u /* ns: at most */
 #define SPX_IDLE_DOUBTS  6u         /* halvings, at most */
 #define SPX_IDLE_REGRET  100000u    /* ns: a sleep so short should have been polling */
+#define SPX_IDLE_CALL    32u        /* rounds through memory that take as long as one system call, about */
+#define SPX_IDLE_SAMPLE  16u        /* yields of which it is counted how many have handed the processor over */
 
 typedef enum { SPX_IDLE_POLL, SPX_IDLE_YIELD, SPX_IDLE_PARK } spx_idle_act;
 
@@ -27,7 +30,8 @@ typedef struct {
   uint32_t spin_least;  /* bounds of what is left of them */
   uint32_t yield_least;
   uint32_t doubt;                /* both are halved so often: recent polling was in vain */
-  bool busy;                     /* others want our processors */
+  bool busy;                     /* others want our processors, and keep them for a time slice */
+  bool shared;                   /* others want them: yields hand them over, and come back soon */
   uint64_t busy_until, busy_for; /* ns */
   uint32_t spin_now, yield_now;
 } spx_pace;
@@ -35,8 +39,8 @@ typedef struct {
 static inline void spx_pace_settle(spx_pace *p)
 {
   uint32_t spin = p->spin >> p->doubt, yield = p->yield >> p->doubt;
-  if (spin < p->spin_least || p->busy) spin = p->spin_least;
-  if (yield < p->yield_least) yield = p->yield_least;
+  if (spin < p->spin_least || p->busy || p->shared) spin = p->spin_least;
+  if (yield < p->yield_least || p->shared) yield = p->yield_least;
   p->spin_now = spin;
   p->yield_now = p->busy ? 0 : yield;
 }
@@ -53,11 +57,30 @@ static inline void spx_pace_init(spx_pace *p, uint32_t spin, uint32_t spin_busy,
   spx_pace_settle(p);
 }
 
-/* What to do in the empty round number empty since something happened. */
-static inline spx_idle_act spx_pace_act(const spx_pace *p, uint32_t empty)
+/* What is spent, in rounds through memory and then in yields, after one more empty round that has made so many system calls. */
+static inline uint32_t spx_pace_spend(const spx_pace *p, uint32_t spent, uint32_t calls)
 {
-  if (empty <= p->spin_now) return SPX_IDLE_POLL;
-  return empty - p->spin_now <= p->yield_now ? SPX_IDLE_YIELD : SPX_IDLE_PARK;
+  if (calls == 0) return spent + 1;
+  if (spent > p->spin_now) return spent + 1 + calls < spent ? UINT32_MAX : spent + 1 + calls;
+  uint64_t after = (uint64_t)spent + 1 + (uint64_t)SPX_IDLE_CALL * calls;
+  return after <= p->spin_now ? (uint32_t)after : p->spin_now + 1; /* not a part of what is for yields */
+}
+
+/* What to do when so much is spent since something happened (spx_pace_spend). */
+static inline spx_idle_act spx_pace_act(const spx_pace *p, uint32_t spent)
+{
+  if (spent <= p->spin_now) return SPX_IDLE_POLL;
+  return spent - p->spin_now <= p->yield_now ? SPX_IDLE_YIELD : SPX_IDLE_PARK;
+}
+
+/* Of SPX_IDLE_SAMPLE yields so many have handed the processor over. Where a host has more processors than ranks it went to a process of
+ * another job or host, as where containers share processors: as a rule that waits like this one, and all of them yield in circles. */
+static inline void spx_pace_yielded(spx_pace *p, uint32_t handed_over)
+{
+  bool shared = handed_over >= SPX_IDLE_SAMPLE / 2;
+  if (shared == p->shared) return;
+  p->shared = shared;
+  spx_pace_settle(p);
 }
 
 /* ns of polling or of one yield are over, at the time now. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SPX_SEG_MAGIC      0x3131786773787073ull /* "spxsgx11" */
-#define SPX_SEG_VERSION    5
+#define SPX_SEG_VERSION    6
 #define SPX_LINE           64
 #define SPX_CHAN_BYTES     256 /* control line + 3 cells of one line: the channel that always exists for a pair */
 #define SPX_RINGS_PER_PROC 64  /* outgoing rings a process may have at once */
@@ -129,7 +129,10 @@ typedef struct spx_proc {
   uint32_t tx_blocked; /* 1 while parked with messages queued for want of room: whoever makes room wakes it */
   uint32_t self_pid;   /* the owner's pid as it sees itself, and the inode of its pid namespace (0: not known): */
   uint32_t pid_space;  /* a pid means the same process in that namespace alone (spx_pid_of) */
-  uint8_t pad1[44];
+  uint32_t hangs; /* the agent writes: an I/O process that does not run; another one of its link is chosen meanwhile */
+  uint32_t promises;                /* how often it has said how long it may be silent (MPISP_Alive), */
+  uint64_t promise_ms, promised_at; /* for how long, and spx_stat_moves as it did; 0 ms: it takes that back */
+  uint8_t pad1[16];
   /* line 2: the owner writes */
   uint32_t owner_state;
   uint32_t ft_flags;
@@ -250,6 +253,7 @@ typedef struct spx_counters {
   uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
   uint64_t net_direct;                         /* bytes written to sockets straight from the buffers of messages */
   uint64_t net_streams, net_further;           /* further streams made; bytes of messages written to such */
+  uint64_t glances;                            /* looks for messages in calls that do not wait */
   uint64_t net_bursts; /* times that the system began to keep short messages until those before were acknowledged */
 } spx_counters;
 

@@ -226,6 +226,7 @@ spx_unex *spx_unex_new(uint64_t payload)
   e->self = NULL;
   e->addr = e->type = 0;
   e->cost = 0;
+  e->word = e->held = false;
   return e;
 }
 

@@ -538,10 +538,16 @@ static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const 
   spx_mcast_tree t = spx_mcast_tree_of(members, n, host_of(spx_me), host_of, switches ? switch_of : NULL, 0);
   spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &k);
   if (!first) return t.n;
-  if (spx_mcast_hosts(first, k, host_of) >= (double)r->bytes / (double)spx_set.mcast_fork) h.flags |= SPX_MCAST_FORK;
+  uint8_t *more = malloc(len + k * sizeof(spx_mcast_item));
+  if (more) {
+    memcpy(more, data, len);
+    len = spx_chain_way(o->inner, &h, first, k, switches != NULL, more, len);
+    data = more;
+  }
   h.number = first->number;
   o->head = inner->head = first->proc;
   put(first->proc, h, first + 1, k - 1, data, len);
+  free(more);
   return t.n;
 }
 
@@ -786,6 +792,7 @@ void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void
 void spx_mcast_bury(uint32_t peer)
 {
   spx_shelf_bury(peer);
+  spx_mcast_relay_bury(peer);
   spx_mcast_forget(peer);
   spx_acks_bury(peer);
   if (!out) return;

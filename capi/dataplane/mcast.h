@@ -42,6 +42,12 @@ SPX_HIDDEN uint32_t spx_mcast_halve(spx_member *m, uint32_t n, uint32_t home, sp
                                     spx_mcast_place *sw);
 /* The number of hosts that members are on; more, if ranks were dealt out to hosts in turn. */
 SPX_HIDDEN uint32_t spx_mcast_hosts(const spx_member *m, uint32_t n, spx_mcast_place *host);
+/* The members that get a message for their hosts: the first one of each, in ascending order, into to. Returns how many. */
+SPX_HIDDEN uint32_t spx_mcast_leads(const spx_member *m, uint32_t n, spx_mcast_place *host, spx_member *to);
+/* Where part i of n begins of a message of so many bytes; n: where it ends. */
+SPX_HIDDEN uint64_t spx_mcast_cut(uint64_t bytes, uint32_t n, uint32_t i);
+/* From which of n hosts, each of which gets one part from the master, the host `me` gets part i: all from the one before it in a ring, or in log2(n) steps, twice as many in each. me: its own part. */
+SPX_HIDDEN uint32_t spx_mcast_part_from(bool doubling, uint32_t me, uint32_t i, uint32_t n);
 
 /* ---- what travels --------------------------------------------------------------------------------------------------- */
 /* In front of a message; then come the set of those that the receiver hands it on to, and the data. */
@@ -65,10 +71,17 @@ enum {
       8, /* the data come from the process that the announcement names, and go on to the next host as they come */
   SPX_MCAST_THERE =
       16, /* no message: this one is in the receiver's channel from its host's relay, and before what follows here */
-  SPX_MCAST_FORK = 32 /* with SPX_MCAST_CHAIN: each host hands on to two */
+  SPX_MCAST_FORK = 32, /* with SPX_MCAST_CHAIN: each host hands on to two */
+  /* With SPX_MCAST_CHAIN: each host gets one part of the data from the master, and the others from other hosts (spx_mcast_part_from); a set of the members that do behind the place of the data
+   * says who these are. */
+  SPX_MCAST_RING = 64,
+  SPX_MCAST_DOUBLING = 128
 };
-#define SPX_MCAST_ALONG (SPX_MCAST_CHAIN | SPX_MCAST_FORK)
-#define SPX_MCAST_FLAGS 63
+#define SPX_MCAST_PARTS (SPX_MCAST_RING | SPX_MCAST_DOUBLING)
+#define SPX_MCAST_ALONG (SPX_MCAST_CHAIN | SPX_MCAST_FORK | SPX_MCAST_PARTS)
+#define SPX_MCAST_FLAGS 255
+/* The tag of an spx_rec_ask: send me this; there is nothing (more) here of what you want; it is, or will be, here, and you will get it. */
+enum { SPX_ASK_FOR, SPX_ASK_NONE, SPX_ASK_HERE };
 /* Where the data of an announced message are: at the master and, for processes of its host, on its shelf; or for the processes of another host on the shelf
  * of one of them. */
 typedef struct {
@@ -76,7 +89,8 @@ typedef struct {
   uint64_t shelf, room; /* the master's shelf in the memory file, 0: they are not on it; its bytes */
   uint64_t at;          /* of the block in it */
   uint32_t keeper;      /* whose shelf it is; SPX_NO_PEER: the master's */
-  uint32_t source;      /* SPX_MCAST_CHAIN: who has the data, or will have them */
+  uint32_t
+      source; /* SPX_MCAST_CHAIN: who has the data, or will have them; SPX_MCAST_PARTS: who has sent the announcement */
 } spx_mcast_rts;
 
 /* A multicast at its master. */
@@ -137,6 +151,8 @@ SPX_HIDDEN void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint3
 /* ---- mcast_arrive.c ------------------------------------------------------------------------------------------------- */
 /* A record of kind SPX_REC_MCAST; false: no memory, leave it where it is. */
 SPX_HIDDEN bool spx_mcast_arrived(uint32_t peer, const struct spx_rec *rec);
+/* Has the message of that number of this master not come yet? */
+SPX_HIDDEN bool spx_mcast_awaits(uint32_t master, uint32_t number);
 /* A receive has taken a message of n bytes that master has sent with its data. */
 SPX_HIDDEN void spx_mcast_matched(uint32_t master, uint64_t n);
 /* This process is about to leave: others get from it, or from the masters whom it tells, what they would get from members that have left. To be
@@ -168,15 +184,23 @@ SPX_HIDDEN void spx_acks_detach(void);
 /* ---- mcast_source.c ------------------------------------------------------------------------------------------------- */
 /* Data of a message, which come and are sent to those who have asked for them, as they come. */
 typedef struct spx_hop spx_hop;
+/* A part of them, from byte `at` to byte `end`, which come in this order; those before `there` have. */
+typedef struct {
+  uint64_t at, there, end;
+} spx_span;
 typedef struct {
   const void *data;
-  uint64_t bytes, there;
-  spx_hop *hops;   /* who is being served */
-  uint32_t served; /* how many have been */
+  uint64_t bytes, there; /* there: from the first byte on, without a gap */
+  const spx_span *spans; /* all of them, in order; NULL: there is one */
+  uint32_t parts;        /* into how many those who ask cut them; 0: one */
+  spx_hop *hops;         /* who is being served */
+  uint32_t served;       /* how many have been */
 } spx_source;
 /* peer asks for the bytes from `from` to `to`, or to the end, for the receive that it names; false: no memory. */
 SPX_HIDDEN bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t from,
                                uint64_t to);
+/* It has not asked for more at once than it can need. */
+SPX_HIDDEN bool spx_source_may_ask(const spx_source *s, uint32_t peer);
 /* Sends what can be sent; the number of things that moved. */
 SPX_HIDDEN int spx_source_pump(spx_source *s);
 /* Nothing will come any more: who has asked gets what has. */
@@ -185,10 +209,19 @@ SPX_HIDDEN void spx_source_cut(spx_source *s);
 SPX_HIDDEN void spx_source_end(spx_source *s);
 
 /* ---- mcast_relay.c -------------------------------------------------------------------------------------------------- */
+/* SPX_MCAST_PARTS: who gets a message for the hosts. */
+typedef struct {
+  const spx_member *m;
+  uint32_t n;
+  const void *set; /* in their wire form */
+  uint32_t bytes;
+} spx_mcast_leads_list;
 /* An announced message that n members are to be handed. Perhaps this process gets the data for all on its host, and hands it on to
  * those when they are there: `where` then says where this process finds them. Returns how many members are left for others to look after, the first ones. */
 SPX_HIDDEN uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where,
-                                    spx_gathering *g);
+                                    const spx_mcast_leads_list *leads, spx_gathering *g);
+/* The announcement of a message has come: who had asked for its data before is answered. */
+SPX_HIDDEN void spx_mcast_answer_early(uint32_t master, const spx_mcast_rts *where);
 /* Tells process `to` something of n members, whose order changes, in records of a few. */
 SPX_HIDDEN void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_member *m, uint32_t n);
 /* This process relays no message of a chain: those behind it get it as if there were none, and the one before need not wait for this one. */
@@ -202,6 +235,8 @@ SPX_HIDDEN void spx_mcast_on_ask(uint32_t peer, const struct spx_rec *rec);
 SPX_HIDDEN void spx_mcast_on_have(uint32_t peer, const struct spx_rec *rec);
 /* The communicator is revoked: their masters may not have them any more. */
 SPX_HIDDEN void spx_mcast_relay_revoked(uint64_t ctx);
+/* Process peer is dead. */
+SPX_HIDDEN void spx_mcast_relay_bury(uint32_t peer);
 /* Gives up what is being relayed. Who can wait waits until spx_mcast_relaying is 0, for others need it. */
 SPX_HIDDEN void spx_mcast_relay_detach(void);
 

@@ -32,6 +32,7 @@ typedef struct {
 
 static incoming *in;
 static spx_member *members; /* of the message that has come */
+static spx_member *leads;   /* and, if it goes in parts, who gets it for the hosts */
 
 static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
 uint32_t spx_mcast_first(void) { return (uint32_t)spx_count_from(32, 4); }
@@ -43,7 +44,8 @@ static bool prepare(void)
   uint32_t n = spx_map.nprocs;
   if (!in) in = calloc(n, sizeof *in);
   if (!members) members = malloc(n * sizeof *members);
-  return in && members && spx_mcast_prepare();
+  if (!leads) leads = malloc(n * sizeof *leads);
+  return in && members && leads && spx_mcast_prepare();
 }
 
 static void forget_early(incoming *from)
@@ -71,8 +73,9 @@ void spx_mcast_forget_all(void)
   }
   free(in);
   free(members);
+  free(leads);
   in = NULL;
-  members = NULL;
+  members = leads = NULL;
 }
 
 static void acknowledge(uint32_t master, int32_t word)
@@ -156,15 +159,31 @@ static bool may_be(uint32_t peer, uint32_t master, const spx_mcast_head *h, cons
   return !spx_shelf_has(master, where) || spx_shelf_sound(where);
 }
 
+/* Does a set stand behind the place of the data where it has to, and nowhere else? */
+static bool has_leads(const spx_mcast_head *h, const uint8_t *set, uint32_t bytes, spx_mcast_leads_list *who)
+{
+  *who = (spx_mcast_leads_list){.m = leads, .set = set};
+  if (!(h->flags & SPX_MCAST_PARTS)) return bytes == 0;
+  if (!(h->flags & SPX_MCAST_CHAIN) || (h->flags & SPX_MCAST_PARTS) == SPX_MCAST_PARTS) return false;
+  int64_t n = spx_mcast_decode(set, bytes, spx_segment->nprocs, leads);
+  if (n <= 0) return false;
+  for (int64_t i = 0; i < n; i++)
+    if (leads[i].proc == h->master) return false;
+  who->n = (uint32_t)n;
+  who->bytes = bytes;
+  return true;
+}
+
 /* Is this a message? Its master and the number of others that it is to be handed on to, in members. *old: it is of an earlier process with the
  * master's number. */
-static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h, uint32_t *n, bool *old)
+static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h, uint32_t *n, bool *old,
+                       spx_mcast_leads_list *who)
 {
   if (len < sizeof *h) return false;
   memcpy(h, data, sizeof *h);
   if (h->set > len - sizeof *h || h->number == 0 || h->flags & ~SPX_MCAST_FLAGS) return false;
   uint32_t rest = len - (uint32_t)sizeof *h - h->set;
-  if ((h->flags & SPX_MCAST_ANNOUNCED) && rest != sizeof(spx_mcast_rts)) return false;
+  if ((h->flags & SPX_MCAST_ANNOUNCED) && rest < sizeof(spx_mcast_rts)) return false;
   if ((h->flags & SPX_MCAST_ACKED) && rest < sizeof(spx_mcast_name)) return false;
   if (h->flags & SPX_MCAST_ALONG && !(h->flags & SPX_MCAST_ANNOUNCED)) return false;
   int64_t k = spx_mcast_decode(data + sizeof *h, h->set, spx_segment->nprocs, members);
@@ -174,9 +193,12 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
   if (direct) h->master = peer;
   for (uint32_t i = 0; i < *n; i++)
     if (members[i].proc == spx_me || members[i].proc == h->master) return false;
+  *who = (spx_mcast_leads_list){0};
   if (h->flags & SPX_MCAST_ANNOUNCED) {
     spx_mcast_rts where;
-    memcpy(&where, data + sizeof *h + h->set, sizeof where);
+    const uint8_t *at = data + sizeof *h + h->set;
+    memcpy(&where, at, sizeof where);
+    if (!has_leads(h, at + sizeof where, rest - (uint32_t)sizeof where, who)) return false;
     if (!may_be(peer, h->master, h, &where)) return false;
   }
   *old = !direct && h->epoch != (uint16_t)life_of(h->master);
@@ -238,6 +260,13 @@ static spx_gathering *gather(uint32_t peer, const spx_mcast_head *h, const uint8
   return spx_acks_begin(peer, h, name, twice, fetched, n);
 }
 
+bool spx_mcast_awaits(uint32_t master, uint32_t number)
+{
+  if (!prepare()) return false;
+  const incoming *from = from_master(master);
+  return is_before(from->number, number) && number - from->number <= AHEAD && !is_held(from, number);
+}
+
 /* False: leave it where it is, and come again. */
 static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
 {
@@ -246,7 +275,8 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   uint8_t own[sizeof h + sizeof where]; /* the message as this process is to find it */
   uint32_t n;
   bool old;
-  if (!understand(peer, data, len, &h, &n, &old)) {
+  spx_mcast_leads_list who;
+  if (!understand(peer, data, len, &h, &n, &old, &who)) {
     spx_refuse(peer, "a multicast that can be none");
     return true;
   }
@@ -260,10 +290,14 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   if (h.flags & SPX_MCAST_THERE) /* read what follows when it has come: it is in another channel */
     return !is_before(from->number, h.number) || is_held(from, h.number) || spx_proc_dead(h.master);
   bool twice = !is_before(from->number, h.number) || is_held(from, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
-  if (announced) memcpy(&where, data + skip, sizeof where);
+  if (announced) {
+    memcpy(&where, data + skip, sizeof where);
+    len -= who.bytes;
+  }
   spx_gathering *g = h.flags & SPX_MCAST_ACKED ? gather(peer, &h, data + skip, twice, n) : NULL;
-  if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where, g);
+  if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where, &who, g);
   if (twice && h.flags & SPX_MCAST_CHAIN) spx_mcast_leave_chain(&h, &where);
+  if (announced) spx_mcast_answer_early(h.master, &where);
   if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip, g);
   if (g) spx_acks_settle();
   if (twice) { /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not have it */

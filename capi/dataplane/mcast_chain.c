@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include "mcast_op.h"
 #include "plan_run.h"
+#include "settings.h"
+
+#define FEW 4u /* hosts: fewer are not worth parts */
 
 /* The caller of the multicast s may go on. */
 static void let_caller_go(spx_request *s)
@@ -106,14 +109,48 @@ spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t
   return s;
 }
 
+static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
+
+/* From each host to two, or in parts, as SPX_MCAST_WAY says. Which is the fastest was measured (docs/decisions/multicast.md): parts, where they are so long that it does not matter how many
+ * there are. They cross from switch to switch again and again. */
+static uint16_t way_to(const spx_request *s, uint32_t hosts, bool switched)
+{
+  enum { AUTO, CHAIN, FORK, RING, DOUBLING };
+  uint64_t way = spx_setting_value(SPX_SET_MCAST_WAY);
+  double each = (double)s->bytes / hosts;
+  if (way == AUTO) {
+    bool parts = hosts >= FEW && !switched && each >= (double)spx_set.mcast_parts;
+    way = parts ? DOUBLING : each <= (double)spx_set.mcast_fork ? FORK : CHAIN;
+  }
+  if (way == CHAIN || hosts < 2) return 0;
+  return (uint16_t)(SPX_MCAST_FORK | (way == RING ? SPX_MCAST_RING : way == DOUBLING ? SPX_MCAST_DOUBLING : 0));
+}
+
+uint32_t spx_chain_way(spx_request *s, spx_mcast_head *h, const spx_member *m, uint32_t n, bool switched,
+                       uint8_t *announcement, uint32_t len)
+{
+  spx_member *leads = malloc(n * sizeof *leads);
+  if (!leads) return len; /* a chain, then */
+  uint32_t hosts = spx_mcast_leads(m, n, host_of, leads);
+  h->flags |= way_to(s, hosts, switched);
+  if (h->flags & SPX_MCAST_PARTS) {
+    len += spx_mcast_encode(announcement + len, leads, hosts);
+    ((spx_mcast_op *)s->priv)->source.parts = hosts;
+  }
+  free(leads);
+  return len;
+}
+
 void spx_mcast_asked_from(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_ask a;
   memcpy(&a, rec->data, sizeof a);
-  spx_request *r = rec->tag == 0 ? spx_id_find(a.index, a.gen) : NULL;
+  spx_request *r = rec->tag == SPX_ASK_FOR ? spx_id_find(a.index, a.gen) : NULL;
   spx_mcast_op *o = r && r->kind == SPX_R_MCAST && spx_mcast_has(r, peer) ? r->priv : NULL;
-  if (o && spx_chain_is(o) && spx_source_ask(&o->source, peer, a.rx_index, a.rx_gen, a.from, UINT64_MAX)) return;
-  if (rec->tag == 0) spx_tx_put(peer, SPX_REC_MCAST_ASK, 0, 1, 0, &a, sizeof a); /* there are none */
+  if (o && spx_chain_is(o) && spx_source_may_ask(&o->source, peer) &&
+      spx_source_ask(&o->source, peer, a.rx_index, a.rx_gen, a.from, rec->ctx))
+    return;
+  if (rec->tag == SPX_ASK_FOR) spx_tx_put(peer, SPX_REC_MCAST_ASK, rec->ctx, SPX_ASK_NONE, 0, &a, sizeof a);
 }
 
 static void count_one(uint32_t proc, void *n)

@@ -40,6 +40,10 @@ SPX_HIDDEN bool spx_chain_pays(const spx_request *r, const spx_member *members, 
 /* The inner one of r, with its first bytes on the shelf; NULL: there is no room. */
 SPX_HIDDEN spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t n,
                                         void (*release)(spx_request *), spx_mcast_rts *where);
+/* How the inner one s goes on to the hosts of n members, in the flags of h; switched: their switches are known. Behind the announcement, of len bytes, which has room for a set of them, come those that get parts. Returns
+ * the bytes of all of it. */
+SPX_HIDDEN uint32_t spx_chain_way(spx_request *s, spx_mcast_head *h, const spx_member *m, uint32_t n, bool switched,
+                                  uint8_t *announcement, uint32_t len);
 /* The inner one s is over. */
 SPX_HIDDEN void spx_chain_end(spx_request *s);
 #endif

@@ -26,23 +26,45 @@
 #define ITEMS                                                                                                          \
   6u /* of a set in one record; through memory one, which fits into a line: two lines may never fit into the smallest channel */
 
+/* Of the data, what comes from one process. */
+typedef struct {
+  spx_request *r; /* from byte base on; NULL: there is nothing to come */
+  uint64_t base;
+  uint32_t from, lead; /* the process; which of the leads it is, NO_LEAD: the master, or the only one before this one */
+} share;
+#define NO_LEAD UINT32_MAX
+
 typedef struct relay {
   struct relay *next;
   spx_poller poller;
-  spx_request *r; /* the data come by it: those from byte `base` on */
-  uint64_t base;
+  share *shares;  /* one for each part */
+  spx_span *span; /* and where it is in the data */
   spx_block *block;
-  spx_source source; /* of the next host */
+  spx_source source; /* of the next hosts */
   spx_mcast_head h;
   spx_mcast_rts where;
-  uint32_t from; /* whose data they are */
+  uint32_t up; /* from whom the announcement came, who is told */
   uint32_t behind
       [2]; /* who have been handed the message next and have yet to say who has it; SPX_NO_PEER: nobody, or it has */
   bool chain, whole, again, revoked; /* again: the message has come again */
+  uint32_t lead, leads;              /* in parts: which of so many this one is */
+  spx_member *lead_of;
+  uint8_t *word; /* of each: HERE, TOLD */
   uint32_t n, mine,
       room; /* members that have the data, or can get them here; the first `mine` are those of this host */
   spx_member members[];
 } relay;
+enum { HERE = 1, TOLD = 2 }; /* it has said that this one gets data from it; this one has told it that */
+
+/* Who asks for a message that has not come yet. A member may ask for many parts, but not without end. */
+typedef struct early {
+  struct early *next;
+  uint32_t peer;
+  uint64_t to;
+  spx_rec_ask ask;
+} early;
+#define EARLY_MOST 1024u
+static early *earlies;
 
 uint32_t spx_mcast_relaying;
 static relay *all;
@@ -67,47 +89,165 @@ bool spx_mcast_relays(uint32_t master, uint32_t number)
 
 /* ---- getting the data ------------------------------------------------------------------------------------------------ */
 
-/* A receive of the data that are not there yet. */
-static spx_request *receive(relay *x)
+static uint32_t parts_of(const relay *x) { return x->source.parts; }
+static bool is_over(const share *s) { return !s->r || spx_is_done(s->r); }
+static bool has_failed(const share *s) { return s->r && spx_is_done(s->r) && s->r->error != MPI_SUCCESS; }
+static bool is_doubling(const relay *x) { return x->h.flags & SPX_MCAST_DOUBLING; }
+
+/* Nothing is to come for it any more. */
+static void cancel(const share *s, int error)
+{
+  if (is_over(s)) return;
+  spx_id_drop(s->r);
+  s->r->state = SPX_S_NONE;
+  spx_complete(s->r, error);
+}
+
+static void cancel_all(const relay *x, int error)
+{
+  for (uint32_t i = 0; i < parts_of(x); i++) cancel(&x->shares[i], error);
+}
+
+static void retire_all(relay *x)
+{
+  for (uint32_t i = 0; i < parts_of(x); i++)
+    if (x->shares[i].r) spx_retire(SPX_K_REQ, &x->shares[i].r->o);
+}
+
+/* A receive of the data of part i that are not there yet. */
+static spx_request *receive(relay *x, uint32_t i)
 {
   spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
+  share *s = &x->shares[i];
   if (!r) return NULL;
-  x->base = x->source.there;
+  s->base = x->span[i].there;
   r->kind = SPX_R_RECV;
   r->flags = SPX_RF_INTERNAL | SPX_RF_ACTIVE;
   r->src = r->want_src = MPI_ANY_SOURCE;
   r->tag = r->want_tag = MPI_ANY_TAG;
-  r->buf = (char *)spx_shelf_room(x->block) + x->base;
-  r->count = r->bytes = (int64_t)(x->source.bytes - x->base);
+  r->buf = (char *)spx_shelf_room(x->block) + s->base;
+  r->count = r->bytes = (int64_t)(x->span[i].end - s->base);
   r->full = (uint64_t)r->bytes;
   r->type = spx_byte_type();
-  r->peer = x->from;
+  r->peer = s->from;
   return r;
 }
 
 /* May be complete at once, with an error. */
-static bool fetch(relay *x)
+static bool fetch(relay *x, uint32_t i)
 {
+  share *s = &x->shares[i];
   spx_rec_ask a = {
-      .master = x->h.master, .index = x->where.rts.index, .gen = x->where.rts.gen, .from = x->source.there};
-  if (!(x->r = receive(x))) return false;
+      .master = x->h.master, .index = x->where.rts.index, .gen = x->where.rts.gen, .from = x->span[i].there};
+  if (!(s->r = receive(x, i))) return false;
+  if (s->lead != NO_LEAD) a.number = x->lead_of[s->lead].number;
   if (!x->chain)
-    spx_fetch_now(x->r, x->from, &x->where.rts);
-  else if (spx_proc_left(x->from))
-    spx_complete(x->r, MPIX_ERR_PROC_FAILED);
-  else if (!spx_id_new(x->r, &a.rx_index, &a.rx_gen))
-    spx_complete(x->r, MPI_ERR_NO_MEM);
+    spx_fetch_now(s->r, s->from, &x->where.rts);
+  else if (spx_proc_left(s->from))
+    spx_complete(s->r, MPIX_ERR_PROC_FAILED);
+  else if (!spx_id_new(s->r, &a.rx_index, &a.rx_gen))
+    spx_complete(s->r, MPI_ERR_NO_MEM);
   else {
-    x->r->state = SPX_S_DATA;
-    spx_tx_put(x->from, SPX_REC_MCAST_ASK, 0, 0, 0, &a, sizeof a);
+    s->r->state = SPX_S_DATA;
+    spx_tx_put(s->from, SPX_REC_MCAST_ASK, x->span[i].end, SPX_ASK_FOR, 0, &a, sizeof a);
   }
   return true;
 }
 
-/* There are no data for peer. */
+static void answer_ask(uint32_t peer, int32_t what, uint32_t master, const spx_mcast_rts *where)
+{
+  spx_rec_ask a = {.master = master, .index = where->rts.index, .gen = where->rts.gen};
+  if (!spx_proc_left(peer)) spx_tx_put(peer, SPX_REC_MCAST_ASK, 0, what, 0, &a, sizeof a);
+}
+
 static void refuse(uint32_t peer, const spx_rec_ask *a)
 {
-  if (!spx_proc_left(peer)) spx_tx_put(peer, SPX_REC_MCAST_ASK, 0, 1, 0, a, sizeof *a);
+  spx_mcast_rts where = {.rts = {.index = a->index, .gen = a->gen}};
+  answer_ask(peer, SPX_ASK_NONE, a->master, &where);
+}
+
+/* Which of the leads a process is; NO_LEAD: none. */
+static uint32_t lead_is(const relay *x, uint32_t proc)
+{
+  uint32_t lo = 0, hi = x->leads;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (x->lead_of[mid].proc < proc)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo < x->leads && x->lead_of[lo].proc == proc ? lo : NO_LEAD;
+}
+
+/* Is lead k to get these bytes from this process? */
+static bool is_to_get(const relay *x, uint32_t k, uint64_t from, uint64_t to)
+{
+  uint32_t i = 0;
+  while (i + 1 < x->leads && x->span[i].end <= from) i++;
+  return k != x->lead && from >= x->span[i].at && to <= x->span[i].end &&
+         spx_mcast_part_from(is_doubling(x), k, i, x->leads) == x->lead;
+}
+
+static void answer(relay *x, uint32_t peer, const spx_rec_ask *a, uint64_t to)
+{
+  uint32_t k = lead_is(x, peer);
+  bool may = x->chain && !x->revoked, parts = x->leads > 0;
+  may = may && (parts ? k != NO_LEAD && is_to_get(x, k, a->from, to) : x->behind[0] == peer || x->behind[1] == peer);
+  may = may && spx_source_may_ask(&x->source, peer);
+  if (!may || !spx_source_ask(&x->source, peer, a->rx_index, a->rx_gen, a->from, to)) {
+    refuse(peer, a);
+    return;
+  }
+  if (!parts || x->word[k] & TOLD) return;
+  x->word[k] |= TOLD;
+  answer_ask(peer, SPX_ASK_HERE, x->h.master, &x->where);
+}
+
+/* A part of a message that has yet to come; false: it has come, or will not. */
+static bool keep_early(uint32_t peer, const spx_rec_ask *a, uint64_t to)
+{
+  uint32_t n = 0;
+  if (a->number == 0 || a->master >= spx_segment->nprocs || spx_proc_left(a->master)) return false;
+  if (!spx_mcast_awaits(a->master, a->number)) return false;
+  for (const early *e = earlies; e; e = e->next) n += e->peer == peer;
+  early *e = n < EARLY_MOST ? malloc(sizeof *e) : NULL;
+  if (!e) return false;
+  *e = (early){.next = earlies, .peer = peer, .to = to, .ask = *a};
+  earlies = e;
+  return true;
+}
+
+void spx_mcast_answer_early(uint32_t master, const spx_mcast_rts *where)
+{
+  relay *x = earlies ? find(master, where->rts.index, where->rts.gen) : NULL;
+  for (early **p = &earlies; *p;) {
+    early *e = *p;
+    if (e->ask.master != master || e->ask.index != where->rts.index || e->ask.gen != where->rts.gen) {
+      p = &e->next;
+      continue;
+    }
+    *p = e->next;
+    if (x)
+      answer(x, e->peer, &e->ask, e->to);
+    else
+      refuse(e->peer, &e->ask);
+    free(e);
+  }
+}
+
+void spx_mcast_relay_bury(uint32_t peer)
+{
+  for (early **p = &earlies; *p;) {
+    early *e = *p;
+    if (e->peer != peer && e->ask.master != peer) {
+      p = &e->next;
+      continue;
+    }
+    *p = e->next;
+    if (e->peer != peer) refuse(e->peer, &e->ask);
+    free(e);
+  }
 }
 
 void spx_mcast_on_ask(uint32_t peer, const spx_rec *rec)
@@ -120,14 +260,17 @@ void spx_mcast_on_ask(uint32_t peer, const spx_rec *rec)
     return;
   }
   relay *x = find(a.master, a.index, a.gen);
-  if (rec->tag == 0) {
-    bool may = x && x->chain && !x->revoked && (x->behind[0] == peer || x->behind[1] == peer);
-    if (!may || !spx_source_ask(&x->source, peer, a.rx_index, a.rx_gen, a.from, UINT64_MAX)) refuse(peer, &a);
-  } else if (x && x->from == peer && !spx_is_done(x->r)) {
-    spx_id_drop(x->r);
-    x->r->state = SPX_S_NONE;
-    spx_complete(x->r, peer == x->h.master ? MPIX_ERR_REVOKED : MPIX_ERR_PROC_FAILED);
+  if (rec->tag == SPX_ASK_FOR) {
+    if (x)
+      answer(x, peer, &a, rec->ctx);
+    else if (!keep_early(peer, &a, rec->ctx))
+      refuse(peer, &a);
+    return;
   }
+  for (uint32_t i = 0; x && rec->tag == SPX_ASK_NONE && i < parts_of(x); i++)
+    if (x->shares[i].from == peer) cancel(&x->shares[i], peer == x->h.master ? MPIX_ERR_REVOKED : MPIX_ERR_PROC_FAILED);
+  uint32_t k = x && rec->tag == SPX_ASK_HERE ? lead_is(x, peer) : NO_LEAD;
+  if (k != NO_LEAD) x->word[k] |= HERE;
 }
 
 /* ---- telling who has them ------------------------------------------------------------------------------------------- */
@@ -165,7 +308,7 @@ void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_mem
 static void tell(relay *x)
 {
   spx_rec_have have = {x->h.master, x->where.rts.index, x->where.rts.gen, 0};
-  spx_mcast_tell(x->chain && !spx_proc_left(x->from) ? x->from : x->h.master, &have, SPX_MCAST_DATA, x->members, x->n);
+  spx_mcast_tell(x->chain && !spx_proc_left(x->up) ? x->up : x->h.master, &have, SPX_MCAST_DATA, x->members, x->n);
 }
 
 /* Where peer stands among those behind; NULL: it is none of them, or has said who has the message. */
@@ -223,24 +366,41 @@ static void end(relay *x, int error)
   *p = x->next;
   spx_poller_del(&x->poller);
   spx_source_end(&x->source);
+  cancel_all(x, error);
   if (error == MPI_SUCCESS)
     spx_shelf_close(x->block, true);
   else
     spx_shelf_lost(x->block, error);
   if (!x->revoked && !(x->h.flags & SPX_MCAST_ACKED)) tell(x); /* else they will speak themselves */
-  spx_retire(SPX_K_REQ, &x->r->o);
+  retire_all(x);
   free(x);
   spx_mcast_relaying--;
 }
 
-/* More has come: for the next host, and for this process itself, which may read already. */
+/* More has come: for the next hosts, and for this process itself, which may read already. */
 static bool took_more(relay *x)
 {
-  uint64_t there = x->base + (x->chain ? x->r->aux[1] : 0);
-  if (spx_is_done(x->r) && x->r->error == MPI_SUCCESS) there = x->source.bytes;
-  if (there == x->source.there) return false;
-  x->source.there = there;
-  spx_shelf_came(x->block, there);
+  bool moved = false;
+  for (uint32_t i = 0; i < parts_of(x); i++) {
+    const share *s = &x->shares[i];
+    if (!s->r) continue;
+    uint64_t there = s->base + (x->chain ? s->r->aux[1] : 0);
+    if (spx_is_done(s->r) && s->r->error == MPI_SUCCESS) there = x->span[i].end;
+    moved = moved || there != x->span[i].there;
+    x->span[i].there = there;
+  }
+  uint32_t i = 0;
+  while (i + 1 < parts_of(x) && x->span[i].there == x->span[i].end) i++;
+  if (x->span[i].there == x->source.there) return moved;
+  x->source.there = x->span[i].there;
+  spx_shelf_came(x->block, x->source.there);
+  return true;
+}
+
+static bool is_all_there(const relay *x)
+{
+  for (uint32_t i = 0; i < parts_of(x); i++)
+    if (x->span[i].there < x->span[i].end || !is_over(&x->shares[i])) return false;
   return true;
 }
 
@@ -263,26 +423,65 @@ static bool waits_for_room(const relay *x)
   return false;
 }
 
-/* The data do not come from where they should: from the master then, if they came from another process. False: they do not come. */
-static bool turn_to_master(relay *x)
+/* Part i does not come from where it should: from the master then, if it came from another process. False: it does not come. */
+static bool turn_to_master(relay *x, uint32_t i)
 {
-  if (!x->chain || x->revoked || x->from == x->h.master || spx_proc_left(x->h.master)) return false;
-  spx_retire(SPX_K_REQ, &x->r->o);
-  x->from = x->h.master;
-  if (!fetch(x)) spx_fatal(MPI_ERR_NO_MEM, "no memory to fetch a multicast of process %u", x->h.master);
+  share *s = &x->shares[i];
+  if (!x->chain || x->revoked || s->from == x->h.master || spx_proc_left(x->h.master)) return false;
+  spx_retire(SPX_K_REQ, &s->r->o);
+  if (s->from == x->up && x->leads == 0) x->up = x->h.master;
+  s->from = x->h.master;
+  s->lead = NO_LEAD;
+  if (!fetch(x, i)) spx_fatal(MPI_ERR_NO_MEM, "no memory to fetch a multicast of process %u", x->h.master);
   return true;
 }
 
-/* The data will never be here: what is being sent of them is not cut short, and who has asked is told. False: that takes time. */
-static bool given_up(relay *x)
+/* Who has left answers nothing any more; and who has not said that it has the message may be long in coming to it, and all would wait for its part. So when nothing else is to come, one part of such a host
+ * is asked for at the master, then the next, until there is a word of it. */
+static bool do_without_the_silent(relay *x)
 {
-  spx_rec_ask a = {.master = x->h.master, .index = x->where.rts.index, .gen = x->where.rts.gen};
+  uint32_t silent = NO_LEAD;
+  bool comes = false;
+  for (uint32_t i = 0; i < parts_of(x); i++) {
+    const share *s = &x->shares[i];
+    if (is_over(s)) continue;
+    bool other = s->lead != NO_LEAD;
+    if (other && spx_proc_left(s->from))
+      cancel(s, MPIX_ERR_PROC_FAILED);
+    else if (other && !(x->word[s->lead] & HERE))
+      silent = silent == NO_LEAD ? i : silent;
+    else
+      comes = true;
+  }
+  if (comes || silent == NO_LEAD || x->revoked || spx_proc_left(x->h.master)) return false;
+  cancel(&x->shares[silent], MPIX_ERR_PROC_FAILED);
+  return true;
+}
+
+/* The error of a part that will never come; MPI_SUCCESS: there is none. */
+static int failure(relay *x, bool *moved)
+{
+  for (uint32_t i = 0; i < parts_of(x); i++) {
+    if (!has_failed(&x->shares[i])) continue;
+    if (!turn_to_master(x, i)) return x->shares[i].r->error;
+    *moved = true;
+  }
+  return MPI_SUCCESS;
+}
+
+/* The data will never be here: what is being sent of them is not cut short, and who has asked is told. False: that takes time. */
+static bool given_up(relay *x, int error)
+{
   if (x->source.hops && !x->revoked) return false;
   for (int k = 0; k < 2; k++)
-    if (x->behind[k] != SPX_NO_PEER && !x->revoked) refuse(x->behind[k], &a);
+    if (x->behind[k] != SPX_NO_PEER && !x->revoked && x->leads == 0)
+      answer_ask(x->behind[k], SPX_ASK_NONE, x->h.master, &x->where);
+  for (uint32_t k = 0; k < x->leads && !x->revoked; k++)
+    if (k != x->lead && spx_mcast_part_from(is_doubling(x), k, x->lead, x->leads) == x->lead)
+      answer_ask(x->lead_of[k].proc, SPX_ASK_NONE, x->h.master, &x->where);
   x->n = x->mine < x->n ? x->n - x->mine : 0; /* those of the hosts behind that have them all the same */
   memmove(x->members, x->members + x->mine, x->n * sizeof *x->members);
-  end(x, x->r->error);
+  end(x, error);
   return true;
 }
 
@@ -290,13 +489,15 @@ static int go_on(spx_poller *p)
 {
   relay *x = (relay *)((char *)p - offsetof(relay, poller));
   bool moved = took_more(x);
-  if (spx_is_done(x->r) && x->r->error != MPI_SUCCESS) {
-    if (turn_to_master(x)) return 1;
+  if (x->leads > 0 && !x->whole) moved = do_without_the_silent(x) || moved;
+  int error = x->whole ? MPI_SUCCESS : failure(x, &moved);
+  if (error != MPI_SUCCESS) {
+    cancel_all(x, error);
     spx_source_cut(&x->source);
     spx_source_pump(&x->source);
-    return given_up(x);
+    return given_up(x, error);
   }
-  if (spx_is_done(x->r) && !x->whole) hand_on(x);
+  if (!x->whole && is_all_there(x)) hand_on(x);
   moved = spx_source_pump(&x->source) || moved;
   for (int k = 0; k < 2; k++)
     if (x->behind[k] != SPX_NO_PEER && (x->revoked || spx_proc_left(x->behind[k]))) x->behind[k] = SPX_NO_PEER;
@@ -307,9 +508,59 @@ static int go_on(spx_poller *p)
 
 /* ---- beginning ------------------------------------------------------------------------------------------------------ */
 
-static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n, uint32_t room, spx_mcast_rts *where)
+/* The parts of the data, and from whom each comes. */
+static void share_out(relay *x, const spx_mcast_leads_list *leads)
 {
-  relay *x = malloc(sizeof *x + room * sizeof *mine);
+  uint32_t parts = parts_of(x);
+  uint64_t bytes = x->source.bytes;
+  x->leads = leads->n;
+  memcpy(x->lead_of, leads->m, leads->n * sizeof *leads->m);
+  x->lead = lead_is(x, spx_me);
+  if (parts ==
+      1) { /* the others do not know of this process: it gets all from the master, and they get nothing from it */
+    bool from_up = x->chain && !(x->h.flags & SPX_MCAST_PARTS);
+    x->leads = 0;
+    x->span[0] = (spx_span){.end = bytes};
+    x->shares[0] = (share){.from = from_up ? x->up : x->h.master, .lead = NO_LEAD};
+    return;
+  }
+  for (uint32_t i = 0; i < parts; i++) {
+    uint32_t k = spx_mcast_part_from(is_doubling(x), x->lead, i, parts);
+    uint64_t at = spx_mcast_cut(bytes, parts, i);
+    x->span[i] = (spx_span){at, at, spx_mcast_cut(bytes, parts, i + 1)};
+    x->shares[i] = (share){.from = k == x->lead ? x->h.master : x->lead_of[k].proc, .lead = k == x->lead ? NO_LEAD : k};
+  }
+}
+
+/* Asks for all parts, its own first; false: the message is not relayed here. */
+static bool fetch_all(relay *x)
+{
+  uint32_t parts = parts_of(x), first = x->leads ? x->lead : 0;
+  for (uint32_t k = 0; k < parts; k++) {
+    uint32_t i = (first + k) % parts;
+    if (x->span[i].at == x->span[i].end && x->leads) continue;
+    bool asked = fetch(x, i), last = x->leads == 0 || x->shares[i].from == x->h.master;
+    if (asked && !(has_failed(&x->shares[i]) && last)) continue; /* else the master has it */
+    cancel_all(x, MPI_ERR_OTHER);
+    return false;
+  }
+  return true;
+}
+
+static bool is_lead(const spx_mcast_leads_list *leads, uint32_t proc)
+{
+  uint32_t k = 0;
+  while (k < leads->n && leads->m[k].proc != proc) k++;
+  return k < leads->n;
+}
+
+static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n, uint32_t room, spx_mcast_rts *where,
+                    const spx_mcast_leads_list *leads)
+{
+  uint32_t parts = h->flags & SPX_MCAST_PARTS && leads->n > 1 && is_lead(leads, spx_me) ? leads->n : 1;
+  size_t head = (sizeof(relay) + room * sizeof *mine + 7) / 8 * 8;
+  char *memory = malloc(head + parts * (sizeof(share) + sizeof(spx_span)) + leads->n * (sizeof *leads->m + 1));
+  relay *x = (relay *)memory;
   if (!x) return NULL;
   *x = (relay){.poller.poll = go_on,
                .h = *h,
@@ -319,16 +570,23 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
                .room = room,
                .behind = {SPX_NO_PEER, SPX_NO_PEER}};
   memcpy(x->members, mine, n * sizeof *mine);
+  x->span = (spx_span *)(memory + head);
+  x->shares = (share *)(x->span + parts);
+  x->lead_of = (spx_member *)(x->shares + parts);
+  x->word = (uint8_t *)(x->lead_of + leads->n);
+  memset(x->word, 0, leads->n);
   x->chain = h->flags & SPX_MCAST_CHAIN;
-  x->from = x->chain ? where->source : h->master;
+  x->up = x->chain ? where->source : h->master;
   x->where.keeper = x->where.source = spx_me;
   if (!(x->block = spx_shelf_take(where->rts.bytes, mine, n, true, &x->where))) {
     free(x);
     return NULL;
   }
-  x->source = (spx_source){.data = spx_shelf_room(x->block), .bytes = where->rts.bytes};
+  x->source =
+      (spx_source){.data = spx_shelf_room(x->block), .bytes = where->rts.bytes, .spans = x->span, .parts = parts};
+  share_out(x, leads);
   spx_mcast_relaying++;
-  if (fetch(x) && !(spx_is_done(x->r) && x->r->error != MPI_SUCCESS)) {
+  if (fetch_all(x)) {
     *where = x->where;
     spx_poller_add(&x->poller);
     x->next = all;
@@ -336,7 +594,7 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
   }
   spx_shelf_drop(x->block);
   spx_mcast_relaying--;
-  if (x->r) spx_retire(SPX_K_REQ, &x->r->o);
+  retire_all(x);
   free(x);
   return NULL;
 }
@@ -356,7 +614,8 @@ static bool wanted(const spx_mcast_head *h, uint32_t mine, const spx_mcast_rts *
          !spx_shelf_has(h->master, where) && where->rts.bytes > spx_set.eager_max;
 }
 
-uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where, spx_gathering *g)
+uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where,
+                         const spx_mcast_leads_list *leads, spx_gathering *g)
 {
   uint32_t mine = 0, k = 0, m = 0;
   bool chain = h->flags & SPX_MCAST_CHAIN;
@@ -370,19 +629,23 @@ uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx
     else
       rest[k++] = members[i];
   spx_mcast_rts before = *where;
-  if (own && rest && (x = begin(h, own, mine, n + 1, where))) {
+  uint8_t *further = malloc(sizeof before + leads->bytes);
+  if (own && rest && further && (x = begin(h, own, mine, n + 1, where, leads))) {
     memcpy(members, rest, k * sizeof *rest);
     n = k;
     for (uint32_t i = 0; i < m; i++) spx_acks_behind(g, own[i].proc);
     if (chain) {
       before.source = spx_me;
-      spx_mcast_hand_along(*h, members, n, &before, sizeof before, x->behind);
+      memcpy(further, &before, sizeof before);
+      if (leads->bytes) memcpy(further + sizeof before, leads->set, leads->bytes);
+      spx_mcast_hand_along(*h, members, n, further, (uint32_t)sizeof before + leads->bytes, x->behind);
       n = 0;
     }
   }
   if (!x && chain) spx_mcast_leave_chain(h, &before);
   free(own);
   free(rest);
+  free(further);
   return n;
 }
 
@@ -391,10 +654,7 @@ void spx_mcast_relay_revoked(uint64_t ctx)
   for (relay *x = all; x; x = x->next) {
     if (x->h.ctx - ctx >= SPX_CTX_STEP) continue;
     x->revoked = true;
-    if (spx_is_done(x->r)) continue;
-    spx_id_drop(x->r);
-    x->r->state = SPX_S_NONE;
-    spx_complete(x->r, MPIX_ERR_REVOKED);
+    cancel_all(x, MPIX_ERR_REVOKED);
   }
 }
 
@@ -405,9 +665,15 @@ void spx_mcast_relay_detach(void)
     all = x->next;
     spx_poller_del(&x->poller);
     spx_source_end(&x->source);
-    if (!spx_is_done(x->r)) spx_id_drop(x->r);
-    spx_retire(SPX_K_REQ, &x->r->o);
+    for (uint32_t i = 0; i < parts_of(x); i++)
+      if (!is_over(&x->shares[i])) spx_id_drop(x->shares[i].r);
+    retire_all(x);
     free(x);
     spx_mcast_relaying--;
+  }
+  while (earlies) {
+    early *e = earlies;
+    earlies = e->next;
+    free(e);
   }
 }

@@ -23,6 +23,13 @@ struct spx_hop {
   spx_request *s;
 };
 
+bool spx_source_may_ask(const spx_source *s, uint32_t peer)
+{
+  uint32_t n = 0;
+  for (const spx_hop *h = s->hops; h; h = h->next) n += h->peer == peer;
+  return n <= s->parts + 1;
+}
+
 bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t from, uint64_t to)
 {
   if (to > s->bytes) to = s->bytes;
@@ -37,12 +44,22 @@ bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, uint32_t rx
   return true;
 }
 
-static void send_piece(const spx_source *s, spx_hop *h)
+/* Up to which byte they are there without a gap from byte `at` on. */
+static uint64_t reach(const spx_source *s, uint64_t at)
+{
+  if (!s->spans || s->there > at) return s->there;
+  uint32_t i = 0;
+  while (i + 1 < s->parts && s->spans[i].end <= at) i++;
+  while (i + 1 < s->parts && s->spans[i].there == s->spans[i].end) i++;
+  return s->spans[i].there;
+}
+
+static void send_piece(const spx_source *s, spx_hop *h, uint64_t there)
 {
   spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
   if (!r || ((spx_txs[h->peer].slow & SPX_TX_NEW) && spx_tx_init(h->peer) != MPI_SUCCESS))
     spx_fatal(MPI_ERR_NO_MEM, "no memory to send process %u the data of a multicast", h->peer);
-  h->end = s->there < h->to ? s->there : h->to;
+  h->end = there < h->to ? there : h->to;
   r->kind = SPX_R_SEND;
   r->flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL;
   r->buf = (void *)(uintptr_t)s->data;
@@ -68,24 +85,36 @@ static bool sent(spx_hop *h)
   return fine;
 }
 
+/* What is on its way to h stays there. */
+static void recall(spx_hop *h)
+{
+  if (!h->s) return;
+  if (!spx_is_done(h->s)) spx_tx_unqueue(h->peer, h->s);
+  spx_retire(SPX_K_REQ, &h->s->o);
+  h->s = NULL;
+}
+
 int spx_source_pump(spx_source *s)
 {
   int moved = 0;
   for (spx_hop **p = &s->hops; *p;) {
     spx_hop *h = *p;
     uint64_t before = h->at;
-    bool over = false;
+    bool left = spx_proc_left(h->peer), over = left; /* it may have got them from another one */
+    if (left && h->s && spx_is_done(h->s)) sent(h);
+    if (left) recall(h);
     while (!over && (!h->s || spx_is_done(h->s))) {
-      over = !sent(h) || h->at >= h->to || spx_proc_left(h->peer);
-      if (over || h->at >= s->there || (s->there - h->at < piece(s->bytes) && s->there < h->to)) break;
-      send_piece(s, h);
+      over = !sent(h) || h->at >= h->to;
+      uint64_t there = over ? h->at : reach(s, h->at);
+      if (h->at >= there || (there - h->at < piece(s->bytes) && there < h->to)) break;
+      send_piece(s, h, there);
     }
     moved += over || h->at != before;
     if (!over) {
       p = &h->next;
       continue;
     }
-    s->served += h->at >= h->to;
+    s->served += left || h->at >= h->to;
     *p = h->next;
     free(h);
   }
@@ -94,9 +123,11 @@ int spx_source_pump(spx_source *s)
 
 void spx_source_cut(spx_source *s)
 {
+  for (spx_hop *h = s->hops; h; h = h->next) {
+    uint64_t there = reach(s, h->at);
+    if (h->to > there) h->to = there > h->at ? there : h->at;
+  }
   s->bytes = s->there;
-  for (spx_hop *h = s->hops; h; h = h->next)
-    if (h->to > s->there) h->to = s->there;
 }
 
 void spx_source_end(spx_source *s)
@@ -104,10 +135,7 @@ void spx_source_end(spx_source *s)
   while (s->hops) {
     spx_hop *h = s->hops;
     s->hops = h->next;
-    if (h->s) {
-      if (!spx_is_done(h->s)) spx_tx_unqueue(h->peer, h->s);
-      spx_retire(SPX_K_REQ, &h->s->o);
-    }
+    recall(h);
     free(h);
   }
 }

@@ -165,6 +165,34 @@ uint32_t spx_mcast_hosts(const spx_member *m, uint32_t n, spx_mcast_place *host)
   return hosts;
 }
 
+uint32_t spx_mcast_leads(const spx_member *m, uint32_t n, spx_mcast_place *host, spx_member *to)
+{
+  uint32_t k = 0;
+  memcpy(to, m, n * sizeof *to);
+  sort_host = host;
+  sort_sw = NULL;
+  if (n) qsort(to, n, sizeof *to, by_host);
+  for (uint32_t i = 0; i < n; i++)
+    if (i == 0 || host(to[i].proc) != host(to[k - 1].proc)) to[k++] = to[i];
+  if (k) qsort(to, k, sizeof *to, by_number);
+  return k;
+}
+
+uint64_t spx_mcast_cut(uint64_t bytes, uint32_t n, uint32_t i)
+{
+  enum { LINE = 64 };
+  return i < n ? bytes / LINE * i / n * LINE : bytes;
+}
+
+uint32_t spx_mcast_part_from(bool doubling, uint32_t me, uint32_t i, uint32_t n)
+{
+  uint32_t ahead = i < me ? i + n - me : i - me, step = 1;
+  if (ahead == 0) return me;
+  if (!doubling) return me ? me - 1 : n - 1;
+  while (step <= ahead / 2) step *= 2;
+  return step < n - me ? me + step : step - (n - me);
+}
+
 uint32_t spx_mcast_halve(spx_member *m, uint32_t n, uint32_t home, spx_mcast_place *host, spx_mcast_place *sw)
 {
   sort_host = host;

@@ -40,7 +40,7 @@ struct spx_arrival {
   uint32_t peer, life;
   uint8_t kind;
 };
-enum { FIRST, FURTHER_IN, FURTHER_OUT };
+enum { FIRST, FURTHER_IN, FURTHER_OUT, DECLINED };
 
 bool spx_net_on, spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
@@ -59,7 +59,8 @@ static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair
 bool spx_net_peer(uint32_t i)
 {
   const spx_proc *p = spx_proc_of(i);
-  if (!spx_net_on || i == spx_me || p->home_job != 0) return false;
+  if (!spx_net_on || i == spx_me) return false;
+  if (p->home_job != 0) return p->port != 0; /* else it is met through a memory file */
   return (spx_segment->flags & SPX_SEG_TCP) || p->host != spx_segment->host;
 }
 
@@ -93,6 +94,18 @@ int spx_net_watch(int fd, uint32_t events, int op, uint64_t what)
   return epoll_ctl(epoll, op, fd, &e);
 }
 
+/* By process: connections that are being made. It stays: the engine counts as long as a call of its is under way. */
+static _Atomic uint32_t *coming;
+static uint32_t n_coming;
+
+static bool know_coming(void)
+{
+  if (n_coming >= spx_map.nprocs) return true;
+  coming = calloc(spx_map.nprocs, sizeof *coming);
+  n_coming = coming ? spx_map.nprocs : 0;
+  return coming != NULL;
+}
+
 int spx_net_attach(void)
 {
   spx_net_on = spx_segment->flags & (SPX_SEG_TCP | SPX_SEG_HOSTS);
@@ -102,7 +115,7 @@ int spx_net_attach(void)
   epoll = epoll_create1(EPOLL_CLOEXEC);
   bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int err = 0;
-  if (!spx_net.conns || !spx_net.open_ones || spx_net_relay_attach() != 0)
+  if (!spx_net.conns || !spx_net.open_ones || !know_coming() || spx_net_relay_attach() != 0)
     err = ENOMEM;
   else if (epoll < 0 || bell_fd < 0 || spx_net_watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
     err = errno;
@@ -161,7 +174,7 @@ void spx_net_disconnect(spx_conn *c)
 {
   spx_net_recall(c);
   if (c->fd < 0) return;
-  close(c->fd); /* epoll forgets it by itself */
+  spx_net_shut(c->fd); /* epoll forgets it by itself */
   c->fd = -1;
   spx_net.open_ones[c->at] = spx_net.open_ones[--spx_net.n_open];
   spx_net.open_ones[c->at]->at = c->at;
@@ -213,6 +226,12 @@ void spx_net_tell(uint32_t word, uint32_t life)
   while (rc < 0 && errno == EINTR);
 }
 
+void spx_net_shut(int fd)
+{
+  close(fd);
+  spx_net_tell(SPX_NET_SHUT, 0);
+}
+
 void spx_net_news(void)
 {
   if (spx_net_on && spx_net.heeds) spx_net_tell(SPX_NET_NEWS, 0);
@@ -238,7 +257,7 @@ static void arrive(int fd, uint32_t peer, uint32_t life, uint8_t kind)
     free(old);
   }
   if (!a) {
-    if (fd >= 0) close(fd);
+    if (fd >= 0) spx_net_shut(fd);
     return;
   }
   *a = (spx_arrival){.fd = fd, .peer = peer, .life = life, .kind = kind};
@@ -259,6 +278,8 @@ void spx_net_adopt_further(int fd, uint32_t peer, uint32_t life, bool out)
 {
   arrive(fd, peer, life, out ? FURTHER_OUT : FURTHER_IN);
 }
+
+void spx_net_declined(uint32_t peer, uint32_t life) { arrive(-1, peer, life, DECLINED); }
 
 bool spx_net_takes_further(void)
 {
@@ -329,7 +350,7 @@ static bool join_further(const spx_arrival *a)
   if (c && c->life == a->life)
     spx_further_join(c, a->fd, a->kind == FURTHER_OUT);
   else if (a->fd >= 0)
-    close(a->fd);
+    spx_net_shut(a->fd);
   return true;
 }
 
@@ -343,7 +364,7 @@ static bool join(const spx_arrival *a)
   c = known ? spx_net_conn(a->peer) : NULL;
   if (c) spx_net_recall(c);
   if (!c || c->fd >= 0 || spx_proc_dead(a->peer) || spx_net_watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
-    close(a->fd);
+    spx_net_shut(a->fd);
     return true;
   }
   fcntl(a->fd, F_SETFL, fcntl(a->fd, F_GETFL) | O_NONBLOCK);
@@ -358,13 +379,31 @@ static bool join(const spx_arrival *a)
   spx_stat.net_open = spx_net.n_open;
   spx_burst_join(c);
   uint8_t text[sizeof c->greeting];
-  if (spx_net.relays) {
+  if (spx_net.relays && spx_proc_of(c->peer)->home_job == 0) { /* the processes of another job do not wait for one */
     spx_net_greeting(c, text);
     if (send(c->fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof text) unheard(c, errno);
   }
   spx_net_push(c);
   spx_net_trim(c);
   return true;
+}
+
+/* The engine has given up calling: it may be asked again after a while, and what waits goes through others. */
+static bool join_none(const spx_arrival *a)
+{
+  spx_conn *c = is_known(a) ? spx_net.conns[a->peer] : NULL;
+  if (!c || c->life != a->life || c->fd >= 0) return true;
+  c->asked = false;
+  spx_net_pause_shortcuts(spx_now_ns());
+  spx_net_pump(c);
+  return true;
+}
+
+/* Takes one. False: it is for later. */
+static bool join_any(const spx_arrival *a)
+{
+  if (a->kind == FIRST) return join(a);
+  return a->kind == DECLINED ? join_none(a) : join_further(a);
 }
 
 static int take_arrivals(void)
@@ -376,7 +415,7 @@ static int take_arrivals(void)
   early = NULL;
   for (spx_arrival *a = list, *next; a; a = next) {
     next = a->next;
-    if (a->kind == FIRST ? join(a) : join_further(a)) {
+    if (join_any(a)) {
       put(&used, a);
       n++;
     } else {
@@ -415,7 +454,7 @@ static void look_round(void)
 static void ask(spx_conn *c)
 {
   spx_net_want(c);
-  if (!c->asked || spx_net.hurry) return;
+  if (!c->asked || spx_net.hurry || spx_net_full()) return; /* others have to be closed first, which polls do */
   for (uint64_t end = spx_now_ns() + FIRST_NS, now; c->fd < 0;) {
     uint32_t seen = __atomic_load_n(&arrived, __ATOMIC_SEQ_CST);
     take_arrivals();
@@ -446,13 +485,14 @@ int spx_net_tx_init(uint32_t peer)
   tx->proc = &c->bell;
   tx->ring = 0; /* needs none */
   tx->file = &spx_own;
-  tx->epoch = spx_own.epoch;
+  tx->epoch = spx_epoch_at(peer);
   tx->head = tx->tail = tx->sent = tx->matched = spx_position_first();
   tx->seq = spx_first_record();
   c->out_chan.tail = c->out_chan.matched = spx_position_word(tx->epoch, tx->head);
   c->flushed = c->sent = 0;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
-  if (!spx_net.relays || spx_net_kept(peer)) ask(c);
+  bool room = spx_net_has_room() && spx_now_ns() >= spx_net.next_shortcut;
+  if (!spx_net.relays || spx_net_kept(peer) || room) ask(c);
   return MPI_SUCCESS;
 }
 
@@ -649,10 +689,24 @@ void spx_net_rx_init(uint32_t peer)
   rx->seq = spx_first_record();
 }
 
+void spx_net_coming(uint32_t peer, int change)
+{
+  if (peer < n_coming) atomic_fetch_add(&coming[peer], (uint32_t)change);
+}
+
+/* In this order: a connection is among the arrivals before it comes no more. */
 bool spx_net_silent(uint32_t peer)
 {
-  const spx_conn *c = spx_net.conns ? spx_net.conns[peer] : NULL;
-  return !c || c->fd < 0;
+  if (!spx_net.conns) return true;
+  if (peer < n_coming && atomic_load(&coming[peer])) return false;
+  spx_lock();
+  if (spx_net_arrivals_wait()) take_arrivals();
+  const spx_conn *c = spx_net.conns[peer];
+  bool silent = !c || c->fd < 0;
+  for (const spx_arrival *a = early; a; a = a->next)
+    if (a->kind == FIRST && a->peer == peer && is_known(a)) silent = false;
+  spx_unlock();
+  return silent;
 }
 
 void spx_net_bury(uint32_t peer)
@@ -717,6 +771,8 @@ static void poll_many(int *n)
   }
 }
 
+uint32_t spx_net_calls;
+
 int spx_net_poll(void)
 {
   static uint32_t turns; /* now and then the others are read, too */
@@ -729,6 +785,7 @@ int spx_net_poll(void)
   spx_net_gather(1);
   if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL))
     n = take_arrivals() + meet_early();
+  spx_net_calls = spx_net.n_open > FEW || spx_n_further ? 1 : spx_net.n_open;
   if (spx_net.n_open > FEW || spx_n_further)
     poll_many(&n);
   else if (spx_net.n_open)
@@ -736,6 +793,7 @@ int spx_net_poll(void)
   spx_net.served = NULL;
   look_round();
   spx_net_pressed();
+  spx_net_make_room();
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
   if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_net_relay_poll();
   spx_net_gather(-1);

@@ -42,6 +42,7 @@ SPX_HIDDEN void spx_net_forget(uint32_t peer);
 
 /* Reads and writes what can be read and written now; the number of things that moved. */
 SPX_HIDDEN int spx_net_poll(void);
+SPX_HIDDEN extern uint32_t spx_net_calls; /* system calls that it makes when there is nothing to be read */
 /* Sleeps until a socket is ready, or somebody rings, for at most ns, unless the bell is not value any more. True when the time
  * is over. Called without the lock. */
 SPX_HIDDEN bool spx_net_sleep(uint32_t value, uint64_t ns);
@@ -72,19 +73,31 @@ SPX_HIDDEN bool spx_net_takes_further(void);
 
 /* Which way leads to a process, as the engine has decided. */
 #define SPX_ROUTE_WAYS 4
+#define SPX_ROUTE_HOPS 8 /* that a frame takes, at most: net/conn.Hops */
 typedef struct {
   uint8_t kept;                  /* a connection of its own is kept */
   uint8_t n;                     /* else: neighbours through which it is reached, the best first */
-  uint8_t needs[SPX_ROUTE_WAYS]; /* hops from the neighbour on, less one: 1 or 2 */
+  uint8_t needs[SPX_ROUTE_WAYS]; /* hops from the neighbour on, fewer than SPX_ROUTE_HOPS */
   uint32_t via[SPX_ROUTE_WAYS];
 } spx_route;
 typedef struct {
   uint32_t n;
   spx_route to[];
 } spx_routes;
-/* heeds: the engine wants to hear of processes that come or go. relays: messages go through others where no connection is kept; cache: connections beside those, at most; most: of all, 0: no limit.
- * Before spx_net_start. */
-SPX_HIDDEN void spx_net_policy(bool heeds, bool relays, uint32_t cache, uint32_t most);
+/* Which connections there are. */
+typedef struct {
+  bool heeds;  /* the engine wants to hear of processes that come or go */
+  bool relays; /* messages go through others where no connection is kept */
+  bool spares; /* relays: only where there is no room for a connection. Else there is one from the first message on */
+  uint32_t cache; /* relays: connections beside those that are kept, at most */
+  uint32_t most;  /* of all; 0: no limit */
+} spx_net_ways;
+/* Before spx_net_start. */
+SPX_HIDDEN void spx_net_policy(spx_net_ways ways);
+/* The process that was to be called for a connection of its own has none to spare: messages go through others, where they do so. Any thread. */
+SPX_HIDDEN void spx_net_declined(uint32_t peer, uint32_t life);
+/* So many connections are there or being made, and so many that are wanted wait until others are closed. Any thread. */
+SPX_HIDDEN void spx_net_slots(uint32_t used, uint32_t wanted);
 /* A new table, from malloc: the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_route(spx_routes *r);
 /* Processes have come or gone: the engine is told. */
@@ -100,6 +113,8 @@ SPX_HIDDEN void spx_net_on_close(uint32_t peer, const struct spx_rec *rec);
 SPX_HIDDEN void spx_refuse(uint32_t peer, const char *why);
 /* What was wrong with what a connection brought that ended for it last, as a noun; "": nothing was. */
 SPX_HIDDEN extern const char *spx_refusal;
-/* There is no connection to process peer: all that it has sent over one has been read. */
+/* There is no connection to process peer, nor is one being made: all that it has sent over one has been read. */
 SPX_HIDDEN bool spx_net_silent(uint32_t peer);
+/* Of the engine: a connection with process peer is made (1), of which that process may know, and has left what it sent there, before it is here; it is handed over, or is none (-1). */
+SPX_HIDDEN void spx_net_coming(uint32_t peer, int change);
 #endif

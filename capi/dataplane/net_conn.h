@@ -121,9 +121,10 @@ typedef struct {
   uint64_t next_shortcut, pause; /* ns: none is asked for before; how long that was */
   uint64_t trip;                 /* ns: from a question how far a receiver is to its answer, smoothed */
   bool heeds;                    /* the engine makes other connections when processes come or go */
-  bool relays;                   /* SPX_CONNECTIONS=topology or random: messages go through others */
+  bool relays;                   /* messages go through others where there is no connection */
+  bool spares;                   /* relays: a pair has a connection from its first message on, where there is room */
   uint32_t cache;                /* connections beside those that are kept */
-  uint32_t most;                 /* connections at all; 0: no limit */
+  uint32_t most;                 /* connections and further streams at all; 0: no limit */
   uint32_t most_before;          /* while descriptors are short: what it was before; 0: they are not */
   uint64_t pressed_at;           /* when they were short last, or the limit was raised again */
 } spx_net_state;
@@ -132,6 +133,10 @@ SPX_HIDDEN extern spx_net_state spx_net;
 /* What the engine is told through the pipe: a word with the number of a process, or 0, and above it one of these. A connection that is lost has 1 << 24 times an
  * errno more, or 0 where the other end's side has closed it. The life of the process follows: its number may be another's before the engine reads this. */
 enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24, SPX_NET_LOST = 3 << 24 };
+/* A socket is closed that the engine has handed over; whose is not said. */
+#define SPX_NET_SHUT (190u << 24)
+/* There are descriptors for so many connections. */
+#define SPX_NET_MOST (189u << 24)
 /* One more further stream to the process is wanted. */
 #define SPX_NET_STREAM (192u << 24)
 /* Something was lent (net_lend.c). */
@@ -143,6 +148,8 @@ SPX_HIDDEN void spx_net_arrives(spx_arrival *a);
 SPX_HIDDEN bool spx_net_arrivals_wait(void);
 SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */
 SPX_HIDDEN void spx_net_tell(uint32_t word, uint32_t life);
+/* Closes a socket that the engine has handed over, and tells it. */
+SPX_HIDDEN void spx_net_shut(int fd);
 SPX_HIDDEN void spx_net_push(spx_conn *c);
 /* The connection, or another stream of the pair, has broken: errno, or 0 where the other end has closed it. */
 SPX_HIDDEN void spx_net_lost(spx_conn *c, int why);
@@ -213,6 +220,16 @@ SPX_HIDDEN void spx_net_want(spx_conn *c);
 SPX_HIDDEN void spx_net_press(void);
 /* The next poll does it. */
 SPX_HIDDEN void spx_net_pressed(void);
+/* Connections are wanted that there is no room for: the ones not used for the longest time are closed, one by one. */
+SPX_HIDDEN void spx_net_make_room(void);
+/* There is no room for another one. */
+SPX_HIDDEN bool spx_net_full(void);
+/* Messages go through others only where there is no room, and there is some. */
+static inline bool spx_net_has_room(void) { return spx_net.spares && !spx_net_full(); }
+/* A connection beside those that are kept was asked for in vain, or has not lasted: none is asked for soon. */
+SPX_HIDDEN void spx_net_pause_shortcuts(uint64_t now);
+/* Connections are wanted that there is no room for. */
+SPX_HIDDEN bool spx_net_sought(void);
 /* Where there are more than allowed: closes those, beside c, that were not used for the longest time. */
 SPX_HIDDEN void spx_net_trim(const spx_conn *c);
 /* A connection is closed for another one. */

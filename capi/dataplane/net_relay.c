@@ -1,9 +1,9 @@
-/* net_relay.c - messages that go through other processes: SPX_CONNECTIONS=topology:K. Seen from the rest, such a pair has a buffer to
+/* net_relay.c - messages that go through other processes: SPX_CONNECTIONS=topology:K, or far fewer connections than processes. Seen from the rest, such a pair has a buffer to
  * write records to, and one that they come from, like one with a connection.
  *
  * What waits in the buffer is cut into frames: VIA records of the pair with a neighbour, a process that shares memory with this one
  * or that it keeps a connection with. A neighbour sends them on. The engine decides which neighbours are kept and which way leads where
- * (net/conn in Go) and hands over a table; here is what follows from it for each frame. A frame takes at most three hops.
+ * (net/conn in Go) and hands over a table; here is what follows from it for each frame. A frame takes at most SPX_ROUTE_HOPS hops, and three in a topology.
  *
  * - Nothing is lost, doubled or reordered. A frame says where in the pair's stream its bytes belong. The receiver takes what comes next,
  *   drops what it has, and says from where on it wants to have the rest again. The sender keeps all that was not acknowledged, asks for an
@@ -31,13 +31,13 @@
 #define STUCK_TRIPS   8
 #define MOST_STUCK_NS 2000000000
 #define LATE_NS       1000000000 /* a neighbour that cannot be connected with for so long is passed by */
-#define CLASSES       3          /* hops that a frame takes, at most: it may take 0, 1 or 2 after one */
+#define CLASSES       SPX_ROUTE_HOPS
 
 enum { VIA_ACK = 1 /* ctx: position up to which the receiver has all */, VIA_ASK = 2, VIA_AGAIN = 4, VIA_CREDIT = 8 };
 
 typedef struct frame {
   struct frame *next;
-  uint32_t from, cost;
+  uint32_t from, cost; /* SPX_NET_NOBODY: a process that had a number which another one has now */
   int32_t tag, src;
   uint64_t ctx;
   uint32_t len;
@@ -57,12 +57,13 @@ static uint64_t n_held; /* frames in queues of hops */
 static spx_routes *_Atomic new_routes;
 static spx_routes *routes;
 
-void spx_net_policy(bool heeds, bool relays, uint32_t cache, uint32_t most)
+void spx_net_policy(spx_net_ways ways)
 {
-  spx_net.heeds = heeds;
-  spx_net.relays = relays;
-  spx_net.cache = cache;
-  spx_net.most = most;
+  spx_net.heeds = ways.heeds;
+  spx_net.relays = ways.relays;
+  spx_net.spares = ways.spares;
+  spx_net.cache = ways.cache;
+  spx_net.most = ways.most;
 }
 
 void spx_net_route(spx_routes *r)
@@ -83,8 +84,8 @@ static void take_routes(void)
 
 static const spx_route *route(uint32_t peer)
 {
-  static const spx_route direct = {.kept = 1}; /* of processes that the table does not know yet */
-  return routes && peer < routes->n ? &routes->to[peer] : &direct;
+  static const spx_route direct = {.kept = 1}; /* of processes that the table does not know yet, and of other jobs */
+  return routes && peer < routes->n && spx_proc_of(peer)->home_job == 0 ? &routes->to[peer] : &direct;
 }
 
 bool spx_net_kept(uint32_t peer)
@@ -132,7 +133,15 @@ void spx_net_relay_detach(void)
   spx_net = (spx_net_state){.want_fd = -1};
 }
 
-void spx_net_relay_forget(uint32_t peer) { new_hop(&hops[peer]); }
+void spx_net_relay_forget(uint32_t peer)
+{
+  new_hop(&hops[peer]);
+  if (n_held == 0) return;
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) /* the buffers that its frames still have are not the next one's */
+    for (int k = 0; k < CLASSES; k++)
+      for (frame *f = hops[i].first[k]; f; f = f->next)
+        if (f->from == peer) f->from = SPX_NET_NOBODY;
+}
 
 /* ---- processes for which something waits ------------------------------------------------------------------------- */
 
@@ -154,7 +163,16 @@ void spx_net_not_busy(spx_conn *c)
 
 /* ---- frames -------------------------------------------------------------------------------------------------------- */
 
-static int32_t tag_of(uint32_t dst, uint32_t left, uint32_t flags) { return (int32_t)(dst | left << 24 | flags << 26); }
+/* The form of a frame's tag: whom it is for, how many hops it may take after this one, what it says beside its bytes. */
+#define TAG_LEFT  24
+#define TAG_FLAGS 27
+#define TAG_DST   ((1u << TAG_LEFT) - 1)
+_Static_assert(CLASSES <= 1 << (TAG_FLAGS - TAG_LEFT), "the hops that are left have their place in a frame's tag");
+
+static int32_t tag_of(uint32_t dst, uint32_t left, uint32_t flags)
+{
+  return (int32_t)(dst | left << TAG_LEFT | flags << TAG_FLAGS);
+}
 
 static uint16_t life_of(uint32_t i) { return (uint16_t)spx_proc_of(i)->incarnation; }
 
@@ -172,14 +190,30 @@ static bool usable(uint32_t i, uint64_t now)
   return !c || (!c->over && (c->fd >= 0 || !c->asked || now - c->asked_at < LATE_NS));
 }
 
-/* Into the memory of a process of this host: pieces, if it has no ring. */
-static bool to_memory(uint32_t next, uint64_t ctx, int32_t tag, int32_t src, const uint8_t *data, uint32_t len)
+/* The longest frame that goes to a neighbour in one record: one of this host that has no ring gets pieces. */
+static uint32_t piece_for(uint32_t next, uint32_t len)
 {
   spx_tx *tx = &spx_txs[next];
-  if (tx->pend) return false;
-  uint32_t piece = SPX_REC_INLINE, most = (uint32_t)spx_segment->ring_bytes / 4 - SPX_REC_HEADER;
-  if (len > piece && (tx->ring >= 0 || spx_tx_open_ring(tx))) piece = most;
-  uint32_t position = (uint32_t)ctx, flags = (uint32_t)tag >> 26;
+  if (tx->conn) return len;
+  if (len > SPX_REC_INLINE && (tx->ring >= 0 || spx_tx_open_ring(tx)))
+    return (uint32_t)spx_segment->ring_bytes / 4 - SPX_REC_HEADER;
+  return SPX_REC_INLINE;
+}
+
+/* What a frame takes of a relay's buffers: each piece is a frame of its own there, and is given back as one. */
+static uint32_t cost_of(uint32_t len, uint32_t piece)
+{
+  uint32_t cost = 0;
+  for (; len > piece; len -= piece) cost += SPX_REC_BYTES(piece);
+  return cost + SPX_REC_BYTES(len);
+}
+
+/* Into the memory of a process of this host. */
+static bool to_memory(uint32_t next, uint64_t ctx, int32_t tag, int32_t src, const uint8_t *data, uint32_t len,
+                      uint32_t piece)
+{
+  if (spx_txs[next].pend) return false;
+  uint32_t position = (uint32_t)ctx, flags = (uint32_t)tag >> TAG_FLAGS;
   do {
     uint32_t n = len < piece ? len : piece;
     spx_tx_put(next, SPX_REC_VIA, (ctx & ~(uint64_t)UINT32_MAX) | position, tag, src, data, n);
@@ -201,25 +235,29 @@ bool spx_net_ready(uint32_t peer)
   return there;
 }
 
-/* Gives a frame to a neighbour, from which it needs so many hops. False: it has to wait. */
-static bool give(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint32_t flags, int32_t src,
-                 const uint8_t *data, uint32_t len)
+/* Gives a frame to a neighbour that is ready, from which it needs so many hops. False: it has to wait. */
+static bool give_ready(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint32_t flags, int32_t src,
+                       const uint8_t *data, uint32_t len)
 {
   hop *h = &hops[next];
-  spx_tx *tx = &spx_txs[next];
-  uint32_t cost = SPX_REC_BYTES(len);
   int32_t tag = tag_of(dst, needs, flags);
-  if (!spx_net_ready(next)) return false;
   if (flags & VIA_ACK) { /* holds no buffer */
     spx_tx_put(next, SPX_REC_VIA, ctx, tag, src, NULL, 0);
     return true;
   }
+  uint32_t piece = piece_for(next, len), cost = cost_of(len, piece);
   if (needs > 0 && h->credit[needs] < cost) return false;
-  if (!(tx->conn ? spx_tx_write(next, SPX_REC_VIA, ctx, tag, src, data, len)
-                 : to_memory(next, ctx, tag, src, data, len)))
+  if (!(spx_txs[next].conn ? spx_tx_write(next, SPX_REC_VIA, ctx, tag, src, data, len)
+                           : to_memory(next, ctx, tag, src, data, len, piece)))
     return false;
   if (needs > 0) h->credit[needs] -= cost;
   return true;
+}
+
+static bool give(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint32_t flags, int32_t src,
+                 const uint8_t *data, uint32_t len)
+{
+  return spx_net_ready(next) && give_ready(next, needs, ctx, dst, flags, src, data, len);
 }
 
 /* The neighbour, of those that need at most left hops after it, through which dst is reached; -1: none. */
@@ -300,6 +338,10 @@ void spx_net_pump(spx_conn *c)
     spx_net_want(c);
     return;
   }
+  if (spx_net.spares && c->frames == 0 && c->asked && spx_now_ns() - c->asked_at < STUCK_NS) {
+    spx_net_busy(c); /* its connection is being made */
+    return;
+  }
   c->pumping = true;
   while (c->sent < tx->pos) {
     uint64_t now = spx_now_ns();
@@ -322,7 +364,8 @@ void spx_net_pump(spx_conn *c)
     spx_net.clock++;
     for (uint32_t i = 0; i <= n / SPX_NET_SHORTCUT_BYTES; i++)
       c->used_at[c->frames++ % SPX_NET_SHORTCUT_AFTER] = spx_net.clock;
-    if (c->frames >= SPX_NET_SHORTCUT_AFTER && spx_net.cache && now >= spx_net.next_shortcut) spx_net_want(c);
+    bool worth = c->frames >= SPX_NET_SHORTCUT_AFTER && spx_net.cache;
+    if ((worth || spx_net_has_room()) && now >= spx_net.next_shortcut) spx_net_want(c);
   }
   if (c->flushed < tx->pos) spx_net_busy(c);
   c->pumping = false;
@@ -424,6 +467,7 @@ static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t le
       return true;
     }
   }
+  if (!counts) return true;                 /* it took no buffer, and is asked for again */
   if (hops[from].held + cost > HELD_MOST) { /* it does not heed what it was given */
     spx_refuse(from, "more frames than there are buffers for");
     return true;
@@ -450,7 +494,8 @@ static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t le
 
 bool spx_net_via(uint32_t from, const spx_rec *rec)
 {
-  uint32_t tag = (uint32_t)rec->tag, dst = tag & 0xffffff, left = tag >> 24 & 3, flags = tag >> 26;
+  uint32_t tag = (uint32_t)rec->tag, dst = tag & TAG_DST, flags = tag >> TAG_FLAGS;
+  uint32_t left = tag >> TAG_LEFT & ((1u << (TAG_FLAGS - TAG_LEFT)) - 1);
   uint32_t src = (uint32_t)rec->src;
   if (!hops) return true;
   bool sound = left < CLASSES && dst < spx_map.nprocs && src < spx_map.nprocs && flags < 2 * VIA_CREDIT &&
@@ -529,27 +574,57 @@ static int send_held(void)
   uint64_t now = spx_now_ns();
   for (uint32_t i = 0; n_held > 0 && i < spx_segment->nprocs; i++)
     for (uint32_t k = 0; k < CLASSES; k++)
-      for (frame *f; (f = hops[i].first[k]); n++) {
+      while (hops[i].first[k]) {
+        bool ready = spx_net_ready(i); /* it may be another one by now: none of what waits is for that */
+        frame *f = hops[i].first[k];
+        if (!f) break;
         if (usable(i, now)) {
-          if (!give(i, k, f->ctx, (uint32_t)f->tag & 0xffffff, (uint32_t)f->tag >> 26, f->src, f->data, f->len)) break;
+          if (!ready || !give_ready(i, k, f->ctx, (uint32_t)f->tag & TAG_DST, (uint32_t)f->tag >> TAG_FLAGS, f->src,
+                                    f->data, f->len))
+            break;
           spx_stat.net_forwarded++;
           spx_stat.net_forwarded_bytes += f->len;
         }
         hops[i].first[k] = f->next;
-        hops[f->from].held -= f->cost < hops[f->from].held ? f->cost : hops[f->from].held;
         n_held--;
-        repay(f->from, f->class, f->cost);
+        n++;
+        if (f->from != SPX_NET_NOBODY) {
+          hops[f->from].held -= f->cost < hops[f->from].held ? f->cost : hops[f->from].held;
+          repay(f->from, f->class, f->cost);
+        }
         free(f);
       }
   return n;
 }
 
+/* The time at which something counts as having happened, when this process has not looked from last until now: a usual pause of that counts. */
+static uint64_t shifted(uint64_t at, uint64_t last, uint64_t now)
+{
+  uint64_t latest = now - ASK_NS;
+  if (at <= last) return at + (latest - last);
+  return at > latest ? at : latest;
+}
+
+/* Time in which this process did not look, as its program computed, tells nothing of others: what has come meanwhile was read a moment ago. Each look counts for a usual pause, so that who
+ * looks seldom still asks, and asks again. */
+static void not_looked(uint64_t last, uint64_t now)
+{
+  for (uint32_t i = 0; i < spx_net.n_busy; i++) {
+    spx_conn *c = spx_net.busy[i];
+    c->progress = shifted(c->progress, last, now);
+    c->asked_ack = shifted(c->asked_ack, last, now);
+  }
+}
+
 int spx_net_relay_poll(void)
 {
+  static uint64_t last; /* time that something was looked after */
   take_routes();
   int n = n_held ? send_held() : 0;
   if (spx_net.n_busy == 0 && !spx_net.many) return n;
   uint64_t now = spx_now_ns();
+  if (SPX_UNLIKELY(now - last >= ASK_NS)) not_looked(last, now);
+  last = now;
   bool all = now >= next_look;
   if (all) next_look = now + ASK_NS / 10;
   if (all && spx_net.many) spx_net_trim(NULL);
@@ -566,7 +641,10 @@ int spx_net_relay_poll(void)
   return n;
 }
 
-uint64_t spx_net_relay_sleep(void) { return spx_net.n_busy || n_held || spx_net.many ? ASK_NS / 10 : UINT64_MAX; }
+uint64_t spx_net_relay_sleep(void)
+{
+  return spx_net.n_busy || n_held || spx_net.many || spx_net_sought() ? ASK_NS / 10 : UINT64_MAX;
+}
 
 /* A relay that leaves waits a moment for those it has frames of, and for their next relays: what they have sent they still have. */
 uint64_t spx_net_relay_unsent(void)

@@ -78,7 +78,7 @@ static void close_one(spx_further *s)
   while (*p != s) p = &(*p)->next;
   *p = s->next;
   if (s->out) s->c->further.n_out--;
-  close(s->fd);
+  spx_net_shut(s->fd);
   s->fd = -1;
   s->next = ended;
   ended = s;
@@ -228,7 +228,7 @@ static uint64_t free_of(const spx_conn *c, const spx_request *r)
 bool spx_further_room(void)
 {
   uint32_t most = spx_net.most ? spx_net.most : 256;
-  return spx_set.streams != 1 && !spx_net.relays && !spx_net_sealed && !spx_net.most_before &&
+  return spx_set.streams != 1 && !spx_net_sealed && !spx_net.most_before && !spx_net_full() &&
          spx_net.n_open + spx_n_further < most / 2;
 }
 
@@ -510,7 +510,7 @@ void spx_further_join(spx_conn *c, int fd, bool out)
   spx_further *s = fd < 0 || c->over ? NULL : malloc(sizeof *s);
   if (!s || spx_net_watch(fd, EPOLLIN, EPOLL_CTL_ADD, SPX_FURTHER_BIT | (uintptr_t)s) != 0) {
     free(s);
-    if (fd >= 0) close(fd);
+    if (fd >= 0) spx_net_shut(fd);
     f->not_before = spx_now_ns() + AGAIN_NS;
     return;
   }

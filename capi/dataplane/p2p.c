@@ -156,20 +156,27 @@ static bool name_of(spx_request *r, uint32_t *index, uint32_t *gen)
   return true;
 }
 
+bool spx_announce(spx_request *r, uint64_t n, spx_rec_rts *rts)
+{
+  *rts = (spx_rec_rts){.bytes = spx_into_apart(&spx_txs[r->peer].into) ? n | SPX_RTS_APART : n};
+  if (!name_of(r, &rts->index, &rts->gen)) return false;
+  bool contiguous = r->type->flags & SPX_T_CONTIG;
+  if (spx_id_shared(rts->index) && !(r->flags & SPX_RF_PASS) && (contiguous || spx_has_long_runs(r))) {
+    rts->addr = (uint64_t)(uintptr_t)r->buf;
+    rts->type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
+  }
+  return true;
+}
+
 /* Announces a message; the receiver comes for it. */
 static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
 {
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec) return false;
-  spx_rec_rts rts = {.bytes = spx_into_apart(&tx->into) ? n | SPX_RTS_APART : n};
-  if (!name_of(r, &rts.index, &rts.gen)) {
+  spx_rec_rts rts;
+  if (!spx_announce(r, n, &rts)) {
     spx_complete(r, MPI_ERR_NO_MEM);
     return true;
-  }
-  bool contiguous = r->type->flags & SPX_T_CONTIG;
-  if (spx_id_shared(rts.index) && !(r->flags & SPX_RF_PASS) && (contiguous || spx_has_long_runs(r))) {
-    rts.addr = (uint64_t)(uintptr_t)r->buf;
-    rts.type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
   }
   rec->ctx = r->ctx;
   rec->tag = r->want_tag;
@@ -499,6 +506,7 @@ static spx_unex *find_sent(const spx_request *r)
 
 static void cancel_send(spx_request *r)
 {
+  if (r->flags & SPX_RF_KEPT) return; /* it may be with others already */
   spx_request *sender = sender_of(r);
   if (sender && sender->state == SPX_S_QUEUED) {
     if (spx_tx_unqueue(sender->peer, sender)) {

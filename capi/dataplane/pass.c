@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include "dp.h"
 #include "plan_run.h"
+#include "replay.h"
 
 #define ROOM_FIRST (512u << 10) /* as long as that is enough it stays in the caches */
 #define ROOM_LEAST (64u << 10)
@@ -146,6 +147,21 @@ bool spx_pass_asked(spx_request *out, const spx_rec_cts *cts)
   return true;
 }
 
+void spx_pass_again(spx_request *out)
+{
+  spx_pass *p = out->priv;
+  if (p->whole || p->spoilt || p->in->error != MPI_SUCCESS || gone(p) == 0) return;
+  spx_request *in = p->in;
+  spx_id_drop(in);
+  atomic_store_explicit(&in->done, 0, memory_order_relaxed);
+  in->aux[1] = out->aux[1] = 0;
+  p->asked = p->seen = 0;
+  if (spx_rxs[p->from].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
+    spx_complete(in, spx_rxs[p->from].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
+  else
+    in->state = SPX_S_DATA;
+}
+
 static void take_back(spx_pass *p)
 {
   spx_request *out = p->out;
@@ -169,12 +185,17 @@ static void take_back(spx_pass *p)
     spoil(out);
     break;
   case SPX_S_PAUSED: spoil(out); break;
+  case SPX_S_KEPT: /* its receiver is dead, and has no successor yet */
+    spx_id_drop(out);
+    spx_complete(out, MPIX_ERR_PROC_FAILED);
+    break;
   default: break;
   }
 }
 
 void spx_receive_spoilt(spx_request *r)
 {
+  if (SPX_UNLIKELY(r->flags & SPX_RF_WORD)) spx_replay_unsent(r);
   spx_id_drop(r);
   r->state = SPX_S_NONE;
   if (r->flags & (SPX_RF_PASS | SPX_RF_MATCHED)) {
@@ -204,6 +225,7 @@ static void end(spx_pass *p)
   *at = p->next;
   if (!*at) last = at;
   if (!first) spx_poller_del(&poller);
+  spx_replay_withdraw(p->out);
   spx_request_free(p->in);
   spx_request_free(p->out);
   free(p->room);
@@ -222,6 +244,16 @@ static void start_out(spx_pass *p)
   to->rank = rank;
 }
 
+/* Of a message that is kept: its receiver has it already, by an I/O process that has died since, or takes nothing more. Its sender is told so, and answers no more. */
+static void abandon(spx_pass *p)
+{
+  spx_request *in = p->in;
+  spx_replay_unsent(in);
+  spx_id_drop(in);
+  in->state = SPX_S_NONE;
+  spx_complete(in, MPI_SUCCESS);
+}
+
 /* What can be done for one message. */
 static int carry_on(spx_pass *p)
 {
@@ -234,6 +266,7 @@ static int carry_on(spx_pass *p)
       spx_complete(p->out, MPI_SUCCESS);
   } else if (spx_is_done(p->in) && p->in->error != MPI_SUCCESS && !spx_is_done(p->out))
     take_back(p);
+  if (spx_is_done(p->out) && !spx_is_done(p->in) && p->in->flags & SPX_RF_WORD) abandon(p);
   if (!spx_is_done(p->out) && !p->spoilt) moved += spx_stream_resume(p->out);
   moved += ask(p);
   if (!spx_is_done(p->in) || !spx_is_done(p->out)) return moved;
@@ -281,6 +314,7 @@ static void begin(spx_pass *p, spx_unex *e, spx_comm *from, int dest)
   out->src = out->want_src = dest;
   out->tag = out->want_tag = e->tag;
   out->peer = out->comm->peer[dest];
+  if (spx_is_origin(e->src)) spx_origin_number = e->seq;
   if (!first) spx_poller_add(&poller);
   *last = p;
   last = &p->next;
@@ -297,6 +331,7 @@ static void begin(spx_pass *p, spx_unex *e, spx_comm *from, int dest)
     spx_complete(in, spx_rxs[e->proc].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
   else
     in->state = SPX_S_DATA;
+  if (e->word) spx_replay_taken(e, in);
   spx_unex_free(e);
   start_out(p);
   carry_on(p);

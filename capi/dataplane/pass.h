@@ -18,6 +18,8 @@ SPX_HIDDEN void spx_pass_store(const spx_request *r, uint64_t at, uint64_t n, co
 SPX_HIDDEN uint64_t spx_pass_there(const spx_request *r);
 /* The receiver of the send half asks for its data. True: it was told that there are none. */
 SPX_HIDDEN bool spx_pass_asked(spx_request *out, const spx_rec_cts *cts);
+/* The receiver of the send half has died, and another process takes its place: all of the message is asked for once more. */
+SPX_HIDDEN void spx_pass_again(spx_request *out);
 /* What r is receiving was never sent: it waits for another message, or fails if it was meant for this one alone. */
 SPX_HIDDEN void spx_receive_spoilt(spx_request *r);
 

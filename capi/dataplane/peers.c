@@ -19,8 +19,9 @@
 spx_file spx_own = {.fd = -1};
 
 typedef struct {
-  spx_file *file; /* NULL: our own, under the same number */
-  uint32_t there;
+  spx_file *file;   /* NULL: our own, under the same number */
+  uint32_t there;   /* its number in file; abroad: the incarnation of ours in its job */
+  bool abroad;      /* of another job, and reached over the network */
   uint32_t life;    /* incarnation of the number that file and there are of */
   uint32_t refs;    /* communicators, counted once for each rank of theirs */
   uint32_t parting; /* of these, in MPI_Comm_disconnect */
@@ -61,6 +62,13 @@ spx_proc *spx_home(uint32_t peer)
   return spx_file_proc(f, there);
 }
 
+bool spx_is_near(uint32_t i)
+{
+  uint32_t there;
+  if (i == spx_me) return true;
+  return !spx_net_peer(i) && !((spx_segment->flags | spx_head(spx_place(i, &there))->flags) & SPX_SEG_TCP);
+}
+
 pid_t spx_pid_of(uint32_t peer)
 {
   const spx_proc *p = spx_home(peer), *me = spx_proc_of(spx_me);
@@ -70,7 +78,13 @@ pid_t spx_pid_of(uint32_t peer)
 
 static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
 
-int spx_peer_is_far(uint32_t i) { return peers[i].file && peers[i].life == life_of(i); }
+int spx_peer_is_far(uint32_t i) { return (peers[i].file || peers[i].abroad) && peers[i].life == life_of(i); }
+
+uint16_t spx_epoch_at(uint32_t i)
+{
+  const peer_state *s = &peers[i];
+  return s->abroad && s->life == life_of(i) ? (uint16_t)s->there : spx_own.epoch;
+}
 
 /* ---- holding ------------------------------------------------------------------------------------------------- */
 
@@ -134,7 +148,10 @@ void spx_peer_hold(uint32_t i)
   bool first = s->refs++ == 0 && !s->held;
   if (i != spx_me && (first || is_another(i))) {
     s->held = true;
-    if (s->file && s->life != life_of(i)) s->file = NULL;
+    if (s->life != life_of(i)) {
+      s->file = NULL;
+      s->abroad = false;
+    }
     mark_all(i, SPX_TIE_HELD);
     spx_peer_meet(i);
   }
@@ -282,7 +299,21 @@ void spx_peer_place(uint32_t i, uint64_t job, uint32_t there)
   peers[i].file = file_of(job);
   peers[i].there = there;
   peers[i].life = life_of(i);
+  peers[i].abroad = false;
   rehome(i);
+  spx_unlock();
+}
+
+void spx_peer_abroad(uint32_t i, uint32_t life, uint32_t our_life)
+{
+  spx_lock();
+  peer_state *s = &peers[i];
+  if (!(s->abroad && s->life == life)) {
+    s->file = NULL;
+    s->there = our_life;
+    s->life = life;
+    s->abroad = true;
+  }
   spx_unlock();
 }
 

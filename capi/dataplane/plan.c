@@ -500,7 +500,7 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
   spx_idle w = {0};
   spx_turn_begin();
   for (uint32_t at = 0; !spx_run_advance(run); at = run->pc) {
-    if (run->pc != at) w.empty = 0, w.since = 0;
+    if (run->pc != at) w.since = 0, spx_idle_again(&w);
     spx_diag_now.fn = spx_fn;
     spx_diag_now.run = run;
     if (run->blocked)

@@ -569,7 +569,7 @@ void spx_share_idle(spx_run *run, spx_idle *w)
   spx_lock();
   uint32_t bell = load(&spx_proc_of(spx_me)->bell);
   if (spx_poll(w->empty % LOOKS == 0 || spx_crowded))
-    w->empty = 0;
+    spx_idle_again(w);
   else if (!spx_idle_parks(w))
     spx_idle_step(w, bell);
   else {

@@ -32,6 +32,7 @@ static void report(spx_unex *e, MPI_Status *st, void **matched)
     spx_status_set(st, e->src, e->tag, SPX_KEEP_ERROR, (int64_t)e->bytes, 0);
   if (!matched) return;
   spx_unex_remove(e);
+  e->held = true;
   *matched = e;
 }
 

@@ -36,7 +36,7 @@ typedef enum {
   SPX_REC_CREDIT,     /* over the network: what the control line of a channel says of what was matched (8 bytes) */
   SPX_REC_MCAST,      /* a multicast, or a piece of one (tag: bytes that follow in later pieces): mcast.h */
   SPX_REC_MCAST_ACK, /* all multicasts up to number tag have come; the credit for them (8 bytes). src 1: the last word */
-  SPX_REC_MCAST_ASK, /* spx_rec_ask: send me the data of a long multicast from a byte on, as DATA; tag 1, the answer: there are none */
+  SPX_REC_MCAST_ASK, /* spx_rec_ask: send me these bytes of a long multicast, as DATA; or an answer to that (tag: SPX_ASK_*, mcast.h) */
   SPX_REC_MCAST_HAVE, /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host (src: SPX_MCAST_DATA, or what else is said). tag 1: more follows */
   SPX_REC_VIA,        /* bytes of the stream of another pair, which go through others: net_relay.c */
   SPX_REC_CLOSE,      /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
@@ -83,9 +83,10 @@ typedef struct {
 } spx_rec_cancel;
 /* A multicast is named by its master and its descriptor there. */
 typedef struct {
-  uint32_t master, index, gen, rx_index, rx_gen, pad;
+  uint32_t master, index, gen, rx_index, rx_gen;
+  uint32_t number; /* of the message for the receiver of this, who may not have heard of it yet; 0: it has */
   uint64_t from;
-} spx_rec_ask;
+} spx_rec_ask; /* one line: up to which byte stands in the record's ctx */
 typedef struct {
   uint32_t master, index, gen, pad;
 } spx_rec_have;

@@ -2,6 +2,7 @@
 #include "replay.h"
 #include <stdlib.h>
 #include "dp.h"
+#include "diag.h"
 #include "pass.h"
 
 enum {
@@ -9,13 +10,15 @@ enum {
   TAG_ACK = 2,
   COMING_MOST = 64,  /* frames that are taken in at once; others wait where they are, and in the end at their senders */
   WAITING_MOST = 64, /* messages that nobody has asked for: with more, one is let in at a time */
-  LOOK_EVERY = 64,   /* polls, between looks for parties that have left */
-  KEPT_MOST = 64 << 20 /* bytes: with more kept, calls wait until some were accepted */
+  LOOK_EVERY =
+      64, /* polls, between looks for parties that have left: where nothing has told of one, as an end on another host may */
+  KEPT_MOST = 64 << 20 /* bytes: with more kept, calls of ranks that are taken over transparently wait */
 };
 
 bool spx_replay_on;
 spx_core spx_replay_core;
 int spx_replay_hold;
+uint64_t spx_replay_lost;
 void (*spx_replay_due)(void);
 
 typedef struct flight { /* a frame or acknowledgement of ours, until its memory is free */
@@ -27,7 +30,7 @@ typedef struct flight { /* a frame or acknowledgement of ours, until its memory 
 typedef struct coming { /* one that comes */
   struct coming *next;
   spx_request *r;
-  uint32_t from;
+  uint32_t from, proc, life;
   int tag;
   uint64_t bytes;
   uint8_t data[];
@@ -42,20 +45,25 @@ static struct {
   spx_comm *wire; /* rank: party */
   spx_type *byte;
   uint32_t iops;
-  uint32_t (*origin)(int cluster, int rank);
   int (*kind)(uint32_t fn);
   int (*choose)(int tag);
   uint32_t (*lane)(int iop, int tag);
   bool *heals;
   bool *away;      /* by party: an I/O process that has died, and was seen to */
+  bool asks;       /* the program has looked for a message since one was let in */
   bool busy;       /* in spx_replay_poll: what it calls polls as well */
+  bool own;        /* this process's rank is taken over transparently */
+  bool whole;      /* nothing is announced: some rank is taken over transparently */
   bool observes;   /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
   detour *detours; /* by lane modulo the number of I/O processes */
   flight *flights;
   coming *first, **last;
   uint32_t ncoming, polls;
+  uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */
+  bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
   uint32_t *life, *past;   /* incarnations: by party, its process's; by process, the last whose place another has */
+  uint32_t *broken;        /* by process: that of one which has died while a message was on its way here */
 } x;
 
 /* ---- going ------------------------------------------------------------------------------------------------------- */
@@ -87,6 +95,7 @@ static void transmit(void *arg, spx_kept *m)
 {
   (void)arg;
   if (!is_reachable(m->to)) return; /* it goes to whoever takes that place */
+  if (m->head.announced && m->waits) spx_replay_word_goes(m, x.wire->peer[m->to]);
   flight *f = new_flight(0);
   f->m = m;
   m->busy++;
@@ -120,19 +129,40 @@ static int land(void)
   return n;
 }
 
+/* A message of a process that keeps much already is complete when it was accepted, and so is a synchronous one. */
+static bool is_held_back(const spx_request *r)
+{
+  return !x.own && (r->mode == SPX_M_SYNC || spx_replay_core.kept_bytes > spx_set.kept_max);
+}
+
+/* It is on its way, or there, whatever this process does now. What is not, as a long one, is complete when it was accepted. */
+static bool has_gone(const spx_kept *m) { return x.flights && x.flights->m == m && spx_is_done(x.flights->r); }
+
+static void settled(void *arg, void *waits, bool accepted)
+{
+  (void)arg;
+  spx_replay_settled(waits, accepted);
+}
+
 bool spx_replay_send(spx_request *r)
 {
   uint32_t to = spx_replay_party(r->peer);
   if (to == UINT32_MAX) return false;
-  uint64_t n = spx_capacity(r), of = spx_io_process ? spx_origin_number : 0;
-  bool leaving = spx_io_process ? of != 0 : to >= x.iops;
+  uint64_t n = spx_capacity(r);
+  bool leaving = !spx_io_process && to >= x.iops;
   if (leaving && spx_due & SPX_DUE_TAKEOVER) spx_replay_reroute(); /* what was sent before this goes first */
-  uint32_t lane = leaving && !spx_io_process ? x.lane((int)(to - x.iops), r->want_tag) : 0;
-  spx_kept *m =
-      spx_core_message(&spx_replay_core, to, leaving, lane, r->ctx, r->want_tag, r->as, n,
-                       leaving && spx_io_process ? x.origin(spx_origin_cluster(r->as), spx_origin_rank(r->as)) : 0, of);
+  uint32_t lane = leaving ? x.lane((int)(to - x.iops), r->want_tag) : 0;
+  bool announced = !x.whole && spx_replay_announces(r, n);
+  spx_kept *m = spx_core_message(&spx_replay_core, to, leaving, lane, r->ctx, r->want_tag, r->as,
+                                 announced ? sizeof(spx_rec_rts) : n, spx_io_process ? spx_origin_number : 0);
   if (!m) {
     spx_complete(r, MPI_ERR_NO_MEM);
+    return true;
+  }
+  if (announced) {
+    r->bytes = (int64_t)n;
+    spx_count_sent(r->comm, n);
+    spx_replay_word(r, m);
     return true;
   }
   if (r->flags & SPX_RF_PASS)
@@ -141,7 +171,16 @@ bool spx_replay_send(spx_request *r)
     spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, m->data);
   r->bytes = (int64_t)n;
   spx_count_sent(r->comm, n);
-  spx_core_send(&spx_replay_core, m);
+  bool held = is_held_back(r);
+  if (x.own) {
+    spx_core_send(&spx_replay_core, m);
+  } else {
+    m->waits = r;
+    r->state = SPX_S_KEPT;
+    spx_core_send(&spx_replay_core, m);
+    if (held || !has_gone(m)) return true;
+    m->waits = NULL;
+  }
   r->state = SPX_S_EAGER;
   spx_complete(r, MPI_SUCCESS);
   return true;
@@ -158,6 +197,7 @@ static void place(uint32_t party, uint32_t proc)
   if (life == 0 || life <= x.past[proc] || (before == proc && life == x.life[party])) return;
   x.past[before] = x.life[party];
   x.life[party] = life;
+  x.changed = true;
   x.wire->peer[party] = proc;
   x.party[proc] = party + 1;
   x.away[party] = false;
@@ -166,17 +206,26 @@ static void place(uint32_t party, uint32_t proc)
 
 /* ---- coming ------------------------------------------------------------------------------------------------------ */
 
+/* Else it stays where it is: its sender has credit for so much, and what is more is announced only. */
+static bool has_room(void)
+{
+  const spx_core *c = &spx_replay_core;
+  if (x.ncoming >= COMING_MOST) return false;
+  return x.own || (x.ncoming + c->waiting < COMING_MOST && c->waiting_bytes <= spx_set.kept_max);
+}
+
 static bool take_one(void)
 {
-  spx_unex *e = x.ncoming < COMING_MOST ? spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, MPI_ANY_TAG) : NULL;
+  spx_unex *e = has_room() ? spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, MPI_ANY_TAG) : NULL;
   if (!e) return false;
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
+    x.broken[e->proc] = life_of(e->proc);
     spx_unex_drop(e);
     return true;
   }
   coming *a = malloc(sizeof *a + e->bytes);
   if (!a) return false;
-  *a = (coming){.from = (uint32_t)e->src, .tag = e->tag, .bytes = e->bytes};
+  *a = (coming){.from = (uint32_t)e->src, .proc = e->proc, .life = life_of(e->proc), .tag = e->tag, .bytes = e->bytes};
   /* Who sends as a party is that one: what is accepted is acknowledged to nobody else. */
   if (a->from < spx_replay_core.parties && !spx_proc_dead(e->proc)) place(a->from, e->proc);
   spx_unex_remove(e);
@@ -188,16 +237,27 @@ static bool take_one(void)
   return true;
 }
 
+/* Of a process whose place another one has. */
+static bool is_before(const coming *a)
+{
+  return a->from < spx_replay_core.parties && (x.wire->peer[a->from] != a->proc || x.life[a->from] != a->life);
+}
+
 static void handle(coming *a)
 {
   spx_frame_head h;
-  if (a->r->error != MPI_SUCCESS) return; /* its sender has died in the middle of it */
-  if (a->tag == TAG_ACK)
+  if (a->r->error != MPI_SUCCESS) /* its sender has died in the middle of it */
+    x.broken[a->proc] = a->life;
+  else if (a->tag == TAG_ACK && is_before(a))
+    ; /* who has its place was sent them again, and is to say that it has them */
+  else if (a->tag == TAG_ACK)
     spx_core_acked(&spx_replay_core, a->from, (const spx_frame_ack *)(void *)a->data,
                    (uint32_t)(a->bytes / sizeof(spx_frame_ack)));
-  else if (a->bytes >= sizeof h) {
+  else if (a->bytes >= sizeof h && x.broken[a->proc] != a->life) { /* else one before it is missing: all come again */
     memcpy(&h, a->data, sizeof h);
-    if (h.bytes != a->bytes - sizeof h || !spx_core_arrived(&spx_replay_core, &h, a->data + sizeof h))
+    if (h.bytes != a->bytes - sizeof h || !spx_replay_sound(&h, a->data + sizeof h) || (h.announced && x.whole))
+      spx_fatal(MPI_ERR_INTERN, "process %u has sent a message whose head is none", a->proc);
+    if (!spx_core_arrived(&spx_replay_core, &h, a->data + sizeof h))
       spx_fatal(MPI_ERR_NO_MEM, "no memory for a message that has come");
   }
 }
@@ -218,39 +278,97 @@ static int take_in(void)
   return n;
 }
 
-static bool deliver(void *arg, const spx_frame_head *head, const uint8_t *data)
+static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token, const uint8_t *data)
 {
   (void)arg;
-  return spx_deliver_frame(x.wire->peer[head->from], head, data);
+  spx_frame_head h = *head;
+  /* Of another cluster: for MPI_COMM_WORLD, be it a newer one than when it was sent. */
+  if (!spx_io_process && spx_is_origin(h.src)) h.ctx = spx_world->ctx + SPX_CTX_P2P;
+  uint32_t peer = x.wire->peer[h.from];
+  return h.announced ? spx_replay_announced(&h, peer, number, token, data) : spx_deliver_frame(peer, &h, number, data);
+}
+
+static void again(void *arg, const spx_frame_head *head, uint32_t token, const uint8_t *data)
+{
+  (void)arg;
+  spx_replay_again(head, x.wire->peer[head->from], token, data);
+}
+
+/* The program looks for a message: what has come for it may stand behind others that it does not ask for. */
+static bool is_asked(void) { return x.own || x.asks || spx_posted_count || spx_diag_now.probe.comm; }
+
+/* One more, behind n others: what the program does not ask for is bounded. */
+static bool may_let_in(int n)
+{
+  const spx_came *m = spx_replay_core.ready;
+  if (n == 0 && is_asked()) return true;
+  return spx_unex_count < WAITING_MOST && (x.own || !m || spx_unex_count == 0 || m->head.bytes <= spx_set.eager_max);
 }
 
 static int let_in(bool inside)
 {
   int n = 0;
-  while ((n == 0 || spx_unex_count < WAITING_MOST) && spx_core_may_accept(&spx_replay_core, inside) &&
-         spx_core_accept(&spx_replay_core))
-    n++;
+  while (may_let_in(n) && spx_core_may_accept(&spx_replay_core, inside) && spx_core_accept(&spx_replay_core)) n++;
+  if (n) x.asks = false;
   return n;
 }
 
-/* Who has left after MPI_Finalize, or is dead and not replaced, accepts nothing more. */
-static void look_for_left(void)
+/* Who has left after MPI_Finalize, or is dead and not replaced, accepts nothing more; nor does an I/O process that is dead, when there is no other way. */
+static int look_for_left(void)
 {
+  int n = 0;
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
     if (!spx_replay_core.first[p] || p == spx_replay_core.me || !spx_proc_left(proc)) continue;
+    bool gone = p < x.iops ? !x.heals[p] : !spx_io_process && x.choose(SPX_NO_TAG) < 0;
     bool dead = spx_proc_dead(proc);
-    if (!dead || (p < x.iops && !x.heals[p])) spx_core_left(&spx_replay_core, p);
+    if (dead && !gone) continue;
+    uint64_t before = spx_replay_core.lost;
+    spx_core_left(&spx_replay_core, p);
+    n++;
+    spx_replay_lost += dead ? spx_replay_core.lost - before : 0;
+    if (spx_replay_lost) spx_due |= SPX_DUE_TAKEOVER; /* that is said */
   }
+  return n;
+}
+
+/* A rank has not come so far, or is dead and to be replaced. */
+static bool is_any_awaited(void)
+{
+  for (uint32_t p = 0; p < x.iops; p++) {
+    uint32_t proc = x.wire->peer[p];
+    if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && spx_proc_dead(proc))) return true;
+  }
+  return false;
+}
+
+/* Nothing of ours is under way. */
+static bool is_quiet(void)
+{
+  return !x.own && !x.flights && !x.first && !spx_unex_count && !spx_replay_core.kept_bytes && !spx_replay_core.ready &&
+         !spx_replay_core.owed && !spx_replay_has_words();
+}
+
+/* A process that sleeps does not poll again until something wakes it: what that tells of is looked at now. */
+static bool is_look_due(void)
+{
+  uint32_t bell = __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE);
+  if (++x.polls % LOOK_EVERY && bell == x.bell && !x.changed) return false;
+  x.bell = bell;
+  x.changed = false;
+  return true;
 }
 
 int spx_replay_poll(void)
 {
-  if (x.busy) return 0;
+  if (x.busy || is_quiet()) return 0;
   x.busy = true;
   int n = land() + take_in();
   if (!spx_replay_hold && !x.observes) n += let_in(true);
-  if (++x.polls % LOOK_EVERY == 0) look_for_left();
+  if (is_look_due()) {
+    n += look_for_left();
+    n += spx_replay_look_for_lost();
+  }
   spx_core_tell(&spx_replay_core);
   x.busy = false;
   return n;
@@ -293,7 +411,10 @@ void spx_replay_enter(uint32_t fn)
   progress_outside();
   wait_for_room();
   x.observes = kind & SPX_REPLAY_OBSERVES && !spx_io_process;
-  if (kind & SPX_REPLAY_ASKS && spx_io_process) spx_core_asked(&spx_replay_core, false);
+  if (kind & SPX_REPLAY_ASKS && spx_io_process) {
+    spx_core_asked(&spx_replay_core, false);
+    x.asks = true;
+  }
   spx_unlock();
 }
 
@@ -317,7 +438,7 @@ uint32_t spx_replay_party(uint32_t proc) { return proc < x.nprocs ? x.party[proc
 
 int spx_replay_begin(const spx_replay_setup *s)
 {
-  spx_core_io io = {transmit, acknowledge, deliver, s->room ? s->room : no_room, failed, NULL};
+  spx_core_io io = {transmit, acknowledge, deliver, again, settled, s->room ? s->room : no_room, failed, NULL};
   x.nprocs = spx_map.nprocs;
   x.party = calloc(x.nprocs, sizeof *x.party);
   x.heals = calloc(s->parties, sizeof *x.heals);
@@ -325,7 +446,8 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.life = calloc(s->parties, sizeof *x.life);
   x.detours = calloc(s->parties - s->iops + 1, sizeof *x.detours);
   x.past = calloc(x.nprocs, sizeof *x.past);
-  if (!x.party || !x.heals || !x.away || !x.life || !x.detours || !x.past) return MPI_ERR_NO_MEM;
+  x.broken = calloc(x.nprocs, sizeof *x.broken);
+  if (!x.party || !x.heals || !x.away || !x.life || !x.detours || !x.past || !x.broken) return MPI_ERR_NO_MEM;
   memcpy(x.heals, s->heals, s->parties * sizeof *x.heals);
   for (uint32_t p = 0; p < s->parties; p++) {
     if (s->procs[p] >= x.nprocs) continue;
@@ -333,14 +455,17 @@ int spx_replay_begin(const spx_replay_setup *s)
     x.life[p] = life_of(s->procs[p]);
   }
   x.wire = s->wire;
-  x.origin = s->origin;
   x.kind = s->kind;
   x.choose = s->choose;
   x.lane = s->lane;
   x.byte = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   x.iops = s->iops;
   x.last = &x.first;
-  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, s->me >= s->iops, s->vault)) return MPI_ERR_NO_MEM;
+  x.own = s->vault != NULL;
+  x.whole = s->whole;
+  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, spx_proc_of(spx_me)->serial + 1, s->me >= s->iops,
+                      s->vault))
+    return MPI_ERR_NO_MEM;
   spx_harm = 1; /* no short path past us */
   spx_replay_on = true;
   return MPI_SUCCESS;
@@ -350,6 +475,7 @@ void spx_replay_end(void)
 {
   if (!spx_replay_on) return;
   spx_replay_on = false;
+  spx_replay_words_end();
   land();
   while (x.flights) { /* copies of what was accepted: their memory stays, since somebody may read it yet */
     flight *f = x.flights;
@@ -364,6 +490,7 @@ void spx_replay_end(void)
   free(x.life);
   free(x.detours);
   free(x.past);
+  free(x.broken);
   memset(&x, 0, sizeof x);
 }
 
@@ -372,7 +499,9 @@ void spx_replay_place(uint32_t party, uint32_t proc)
   if (!spx_replay_on || party >= spx_replay_core.parties) return;
   spx_lock();
   place(party, proc);
+  bool changed = x.changed;
   spx_unlock();
+  if (changed) spx_ring_self();
 }
 
 /* Of one lane all goes by the same. Lanes that are tags are chosen for by tag, again if need be. */
@@ -394,9 +523,19 @@ void spx_replay_reroute(void)
     if (!spx_proc_dead(x.wire->peer[p]) || (x.away[p] && !spx_replay_core.first[p])) continue;
     memset(x.detours, 0, iops * sizeof *x.detours);
     x.away[p] = true;
+    x.changed = true;
     spx_core_reroute(&spx_replay_core, p, other_iop, x.detours);
   }
   spx_unlock();
+}
+
+/* A synchronous one says that its receiver has begun. */
+static bool may_go_on(const void *waits) { return ((const spx_request *)waits)->mode != SPX_M_SYNC; }
+
+int spx_replay_excuse(uint32_t proc)
+{
+  uint32_t party = spx_replay_party(proc);
+  return party == UINT32_MAX ? 0 : spx_core_excuse(&spx_replay_core, party, may_go_on);
 }
 
 bool spx_replay_awaited(uint32_t proc)
@@ -405,13 +544,42 @@ bool spx_replay_awaited(uint32_t proc)
   return p < x.iops && x.heals[p] && spx_proc_dead(proc);
 }
 
+bool spx_replay_is_relay(uint32_t proc)
+{
+  uint32_t party = spx_replay_party(proc);
+  return party != UINT32_MAX && party >= x.iops;
+}
+
+bool spx_replay_is_gone(uint32_t party, uint32_t life)
+{
+  uint32_t proc = x.wire->peer[party];
+  return proc >= x.nprocs || spx_proc_left(proc) || spx_proc_of(proc)->serial + 1 != life;
+}
+
+void spx_replay_heals(uint32_t party, bool heals)
+{
+  if (!spx_replay_on || party >= spx_replay_core.parties || x.heals[party] == heals) return;
+  spx_lock();
+  x.heals[party] = heals;
+  x.changed = true;
+  spx_unlock();
+  spx_ring_self();
+}
+
+bool spx_replay_coming(void)
+{
+  return x.first || spx_replay_core.ready || spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, MPI_ANY_TAG);
+}
+
 bool spx_replay_idle(void)
 {
   spx_lock();
   look_for_left();
   if (spx_io_process) spx_core_asked(&spx_replay_core, true);
   spx_core_tell(&spx_replay_core);
-  bool idle = !x.first && spx_core_idle(&spx_replay_core);
+  bool idle = spx_core_idle(&spx_replay_core) && !(x.own && x.first);
+  /* Who is awaited accepts nothing yet: I/O processes have it, and wait. */
+  if (!x.own && !spx_io_process && !x.flights && is_any_awaited()) idle = true;
   spx_unlock();
   return idle;
 }

@@ -2,6 +2,7 @@
  * of their own, and enter matching as if their sender had sent them here, at moments that can be repeated. docs/systems.md. */
 #ifndef SPX_REPLAY_H
 #define SPX_REPLAY_H
+#include "record.h"
 #include "replay_core.h"
 #include "spx.h"
 
@@ -12,18 +13,21 @@ SPX_HIDDEN extern spx_core spx_replay_core;
 /* A function tells what has come without waiting for it; it asks for a message; it has nothing to do with messages, and does not count as a call. */
 enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4 };
 
+#define SPX_NO_TAG (-1)
+
 typedef struct spx_replay_setup {
   uint32_t parties, iops; /* from which number on they are I/O processes */
   uint32_t me;            /* this process's */
   const uint32_t *procs;  /* by party: its process */
   const bool *heals;      /* by party: who dies there is replaced */
+  bool whole;             /* some rank is taken over transparently: messages are not announced */
   uint64_t ctx;
-  spx_comm *wire;                            /* all parties, by number, in that context */
-  uint32_t (*origin)(int cluster, int rank); /* the party of a rank of a cluster */
-  int (*kind)(uint32_t fn);                  /* of a function: SPX_REPLAY_* */
-  int (*choose)(int tag);                    /* the number of an I/O process for a message; -1: there is none */
-  uint32_t (*lane)(int iop, int tag);        /* messages that are to keep their order have the same one */
-  spx_vault *vault;                          /* NULL: what this process receives need not outlive it */
+  spx_comm *wire;           /* all parties, by number, in that context */
+  int (*kind)(uint32_t fn); /* of a function: SPX_REPLAY_* */
+  /* the number of an I/O process for a message; -1: there is none. SPX_NO_TAG: not negative if there is one, or will be */
+  int (*choose)(int tag);
+  uint32_t (*lane)(int iop, int tag);                   /* messages that are to keep their order have the same one */
+  spx_vault *vault;                                     /* NULL: what this process receives need not outlive it */
   bool (*room)(void *arg, uint64_t at, uint64_t bytes); /* of the vault */
 } spx_replay_setup;
 /* An MPI error code: memory. */
@@ -43,6 +47,14 @@ SPX_HIDDEN bool spx_replay_send(spx_request *r);
 SPX_HIDDEN int spx_replay_poll(void);
 /* The program has called a function of MPI. */
 SPX_HIDDEN void spx_replay_enter(uint32_t fn);
+/* Whether who dies as a party is replaced, from now on. */
+SPX_HIDDEN void spx_replay_heals(uint32_t party, bool heals);
+/* Something has come that is not delivered yet. */
+SPX_HIDDEN bool spx_replay_coming(void);
+/* Messages that were kept and are lost by deaths, which has not been said yet. */
+SPX_HIDDEN extern uint64_t spx_replay_lost;
+/* I/O process proc hangs: sends whose messages are kept for it, and copied, are complete; the messages go to it when it goes on, or by another one when it has died. The number of those sends. */
+SPX_HIDDEN int spx_replay_excuse(uint32_t proc);
 /* A process that is dead, and whose place another one takes. */
 SPX_HIDDEN bool spx_replay_awaited(uint32_t proc);
 /* All that this process has sent has been accepted. */
@@ -52,8 +64,50 @@ SPX_HIDDEN extern int spx_replay_hold;
 /* What carry out takes to another process, or drops (shim/replay.c). Called with no lock held. */
 SPX_HIDDEN extern void (*spx_replay_due)(void);
 
+/* ---- replay_long.c ---- */
+struct spx_unex;
+/* The send r, of n bytes, is announced. */
+SPX_HIDDEN bool spx_replay_announces(const spx_request *r, uint64_t n);
+/* It goes as m, whose bytes are its word. */
+SPX_HIDDEN void spx_replay_word(spx_request *r, spx_kept *m);
+/* Its word is on its way to a process. */
+SPX_HIDDEN void spx_replay_word_goes(spx_kept *m, uint32_t peer);
+SPX_HIDDEN void spx_replay_detach(spx_request *r);
+SPX_HIDDEN void spx_replay_asked(spx_request *r, const spx_rec_cts *cts);
+/* All of it is with who has asked for it. */
+SPX_HIDDEN void spx_replay_fetched(spx_request *r);
+SPX_HIDDEN void spx_replay_settled(spx_request *r, bool accepted);
+/* It was not sent after all, or is no message of these. */
+SPX_HIDDEN void spx_replay_withdraw(spx_request *r);
+/* Is what has come a word, if its head says so? */
+SPX_HIDDEN bool spx_replay_sound(const spx_frame_head *h, const uint8_t *data);
+/* A word enters matching, or comes again. false: no memory. */
+SPX_HIDDEN bool spx_replay_announced(const spx_frame_head *h, uint32_t peer, uint32_t number, uint32_t token,
+                                     const uint8_t *data);
+SPX_HIDDEN void spx_replay_again(const spx_frame_head *h, uint32_t peer, uint32_t token, const uint8_t *data);
+/* The receive r has matched e, which is a word; e is dropped; r ends, or the process that has its bytes has: true when it does not end by that. */
+SPX_HIDDEN void spx_replay_taken(const struct spx_unex *e, spx_request *r);
+SPX_HIDDEN void spx_replay_dropped(const struct spx_unex *e);
+SPX_HIDDEN bool spx_replay_ends(spx_request *r, int error);
+SPX_HIDDEN bool spx_replay_broken(spx_request *r);
+/* What r receives was never sent. */
+SPX_HIDDEN void spx_replay_unsent(const spx_request *r);
+SPX_HIDDEN void spx_replay_revoked(const spx_comm *c);
+/* Words whose sender is gone, with who had handed them on. */
+SPX_HIDDEN int spx_replay_look_for_lost(void);
+SPX_HIDDEN bool spx_replay_has_words(void);
+SPX_HIDDEN void spx_replay_words_end(void);
+/* The process is an I/O process; the process is gone that has begun with this life as a party. */
+SPX_HIDDEN bool spx_replay_is_relay(uint32_t proc);
+SPX_HIDDEN bool spx_replay_is_gone(uint32_t party, uint32_t life);
+/* deliver.c: the same for a receive, and without one. NULL: no memory. */
+SPX_HIDDEN void spx_fetch_frame(spx_request *r, uint32_t peer, const spx_frame_head *h, uint32_t number,
+                                const spx_rec_rts *rts);
+SPX_HIDDEN struct spx_unex *spx_keep_frame(uint32_t peer, const spx_frame_head *h, uint32_t number,
+                                           const spx_rec_rts *rts);
+
 /* deliver.c: a message enters matching. number: what spx_origin_number is when it is received. false: no memory. */
-SPX_HIDDEN bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, const uint8_t *data);
+SPX_HIDDEN bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, const uint8_t *data);
 
 /* This kind of message travels so. */
 static inline bool spx_replayed(const spx_comm *c, uint32_t ctx_kind)

@@ -40,9 +40,34 @@ static void forget_to(spx_seen *s, uint64_t low)
   s->count -= i;
 }
 
+/* What has come of a stream's life; NULL: no memory. */
+static spx_seen *seen_of(spx_core *c, uint32_t stream, uint32_t life)
+{
+  spx_seen *first = &c->seen[stream], *s = first;
+  if (!first->life) first->life = life;
+  while (s && s->life != life) s = s->others;
+  if (s) return s;
+  s = malloc(sizeof *s);
+  if (!s) return NULL;
+  *s = *first; /* the newest is asked for most often */
+  *first = (spx_seen){.others = s, .life = life};
+  return first;
+}
+
+static void free_seen(spx_seen *s)
+{
+  for (spx_seen *o = s->others, *next; o; o = next) {
+    next = o->others;
+    free(o->list);
+    free(o);
+  }
+  free(s->list);
+}
+
 static bool note_seen(spx_core *c, const spx_frame_head *h)
 {
-  spx_seen *s = &c->seen[h->stream];
+  spx_seen *s = seen_of(c, h->stream, h->life);
+  if (!s) return false;
   if (!leaves(c, h->stream)) {
     if (h->n != s->low + 1) c->io.failed(c->io.arg, "a message is missing between two ranks");
     s->low = h->n;
@@ -65,10 +90,11 @@ static bool note_seen(spx_core *c, const spx_frame_head *h)
 
 /* ---- the vault -------------------------------------------------------------------------------------------------- */
 
-void spx_vault_format(spx_vault *v, uint64_t area_bytes)
+void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life)
 {
   memset(v, 0, sizeof *v);
   v->area_bytes = area_bytes;
+  v->life = life;
   __atomic_store_n(&v->magic, SPX_VAULT_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -148,9 +174,12 @@ static bool again(const spx_core *c)
 
 /* ---- beginning and end -------------------------------------------------------------------------------------------- */
 
-bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, bool relay, spx_vault *vault)
+bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, uint32_t life, bool relay,
+                    spx_vault *vault)
 {
   *c = (spx_core){.io = *io, .parties = parties, .me = me, .relay = relay, .vault = vault};
+  c->life = vault ? (uint32_t)vault->life : life;
+  c->passed_last = &c->passed;
   c->seen = calloc(2ul * parties, sizeof *c->seen);
   c->next = calloc(parties, sizeof *c->next);
   c->first = calloc(parties, sizeof *c->first);
@@ -174,6 +203,14 @@ static void free_list(spx_came *m)
   }
 }
 
+static void free_passed(spx_passed *p)
+{
+  for (spx_passed *next; p; p = next) {
+    next = p->next;
+    free(p);
+  }
+}
+
 void spx_core_end(spx_core *c)
 {
   for (uint32_t p = 0; p < c->parties && c->first; p++) {
@@ -183,14 +220,12 @@ void spx_core_end(spx_core *c)
     }
     free(c->acks[p].list);
   }
-  for (uint32_t s = 0; s < 2 * c->parties && c->seen; s++) free(c->seen[s].list);
+  for (uint32_t s = 0; s < 2 * c->parties && c->seen; s++) free_seen(&c->seen[s]);
   free_list(c->ready);
   free_list(c->logged);
   free_list(c->notes);
-  for (spx_passed *p = c->passed, *next; p; p = next) {
-    next = p->next;
-    free(p);
-  }
+  free_passed(c->passed);
+  free_passed(c->over);
   free(c->seen);
   free(c->next);
   free(c->first);
@@ -210,17 +245,25 @@ static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
     c->acks[party].list = list;
     c->acks[party].room = room;
   }
+  c->owed += c->acks[party].count == 0;
   c->acks[party].list[c->acks[party].count++] = id;
 }
 
-static spx_frame_ack id_of(const spx_frame_head *h) { return (spx_frame_ack){h->n, h->stream, h->sub}; }
+static spx_frame_ack id_of(const spx_frame_head *h) { return (spx_frame_ack){h->n, h->stream, h->sub, h->life, 0}; }
+
+static bool is_of(const spx_frame_head *h, const spx_frame_ack *a)
+{
+  return h->n == a->n && h->stream == a->stream && h->sub == a->sub && h->life == a->life;
+}
 
 void spx_core_tell(spx_core *c)
 {
-  for (uint32_t p = 0; p < c->parties; p++)
+  for (uint32_t p = 0; p < c->parties && c->owed; p++)
     if (c->acks[p].count) {
-      c->io.acknowledge(c->io.arg, p, c->acks[p].list, c->acks[p].count);
+      c->owed--;
+      uint32_t n = c->acks[p].count;
       c->acks[p].count = 0;
+      c->io.acknowledge(c->io.arg, p, c->acks[p].list, n);
     }
 }
 
@@ -229,7 +272,7 @@ void spx_core_enter(spx_core *c)
   c->call++;
   while (c->logged && c->logged->call <= c->call) {
     spx_came *m = c->logged;
-    if (!c->io.deliver(c->io.arg, &m->head, m->data))
+    if (!c->io.deliver(c->io.arg, &m->head, (uint32_t)m->head.n, 0, m->data))
       c->io.failed(c->io.arg, "no memory for a message that is received again");
     c->logged = m->next;
     if (!c->logged) c->logged_last = &c->logged;
@@ -246,37 +289,108 @@ bool spx_core_may_accept(const spx_core *c, bool inside)
   return inside && c->mode == SPX_CORE_LIVE;
 }
 
-/* On an IOP: its sender keeps it until those have it that it goes to. */
-static bool pass(spx_core *c, const spx_frame_head *h)
+/* ---- of an IOP: what it has received, until those have it that it goes to ------------------------------------------- */
+
+static void join(spx_passed **at, spx_passed *p)
 {
-  spx_passed *p = calloc(1, sizeof *p), **at = &c->passed;
-  if (!p) return false;
+  p->at = at;
+  p->next = *at;
+  if (p->next) p->next->at = &p->next;
+  *at = p;
+}
+
+static void take_out(spx_core *c, spx_passed *p)
+{
+  if (c->passed_last == &p->next) c->passed_last = p->at;
+  *p->at = p->next;
+  if (p->next) p->next->at = p->at;
+}
+
+static spx_passed *pass(spx_core *c, const spx_frame_head *h)
+{
+  spx_passed *p = calloc(1, sizeof *p);
+  if (!p) return NULL;
   p->id = id_of(h);
   p->from = h->from;
-  while (*at) at = &(*at)->next;
-  *at = p;
-  return true;
+  p->turn = h->turn;
+  if (++c->tokens == 0) c->tokens = 1;
+  p->token = c->tokens;
+  p->chain = c->by_token[p->token % SPX_TOKENS];
+  c->by_token[p->token % SPX_TOKENS] = p;
+  join(c->passed_last, p);
+  c->passed_last = &p->next;
+  return p;
+}
+
+static spx_passed *find_passed(const spx_core *c, uint32_t token)
+{
+  spx_passed *p = token ? c->by_token[token % SPX_TOKENS] : NULL;
+  while (p && p->token != token) p = p->chain;
+  return p;
+}
+
+/* Its sender need not keep it any more, if that is so. */
+static void let_go(spx_core *c, spx_passed *p)
+{
+  if (!p->over || !p->sends || p->left) return;
+  acknowledge(c, p->from, p->id);
+  spx_passed **at = &c->by_token[p->token % SPX_TOKENS];
+  while (*at != p) at = &(*at)->chain;
+  *at = p->chain;
+  take_out(c, p);
+  free(p);
+}
+
+static spx_passed *find_open(const spx_core *c, const spx_frame_head *h)
+{
+  for (int list = 0; list < 2; list++)
+    for (spx_passed *p = list ? c->over : c->passed; p; p = p->next)
+      if (is_of(h, &p->id)) return p;
+  return NULL;
+}
+
+void spx_core_received(spx_core *c, uint32_t token, bool sent)
+{
+  spx_passed *p = find_passed(c, token);
+  if (!p || (c->relay && sent)) return; /* an IOP accepts when those have it that it goes to */
+  p->over = true;
+  if (!p->sends) p->sends = 1;
+  let_go(c, p);
 }
 
 bool spx_core_accept(spx_core *c)
 {
   spx_came *m = c->ready;
   if (!m) return false;
-  bool again_here = is_seen(&c->seen[m->head.stream], m->head.n, m->head.sub);
+  const spx_seen *s = seen_of(c, m->head.stream, m->head.life);
+  if (!s) return false;
+  bool again_here = is_seen(s, m->head.n, m->head.sub);
+  spx_passed *open = NULL;
   if (!again_here) {
     /* What cannot be delivered for want of memory was not accepted: but the vault must come first. */
     note(c, &m->head, m->data);
-    if (!note_seen(c, &m->head) || (c->relay && !pass(c, &m->head)) || !c->io.deliver(c->io.arg, &m->head, m->data))
+    uint32_t number = (uint32_t)m->head.n, token = 0;
+    bool ok = note_seen(c, &m->head);
+    if (ok && (c->relay || m->head.announced)) {
+      const spx_passed *p = pass(c, &m->head);
+      ok = p != NULL;
+      if (p) token = p->token;
+      if (c->relay) number = token;
+    }
+    if (!ok || !c->io.deliver(c->io.arg, &m->head, number, token, m->data))
       c->io.failed(c->io.arg, "no memory for a message");
+  } else if ((open = find_open(c, &m->head)) && !c->relay && m->head.announced && m->head.turn >= open->turn) {
+    open->from = m->head.from;
+    open->turn = m->head.turn;
+    c->io.again(c->io.arg, &m->head, open->token, m->data);
+    open = find_open(c, &m->head); /* it may be received by now */
   }
-  if (!c->relay) acknowledge(c, m->head.from, id_of(&m->head));
-  if (c->relay && again_here) { /* done with already? then its sender does not know */
-    const spx_passed *p = c->passed;
-    while (p && !(p->id.stream == m->head.stream && p->id.n == m->head.n)) p = p->next;
-    if (!p) acknowledge(c, m->head.from, id_of(&m->head));
-  }
+  /* One that comes again and was done with: its sender does not know. */
+  if (again_here ? !open : !c->relay && !m->head.announced) acknowledge(c, m->head.from, id_of(&m->head));
   c->ready = m->next;
   if (!c->ready) c->ready_last = &c->ready;
+  c->waiting--;
+  c->waiting_bytes -= m->head.bytes;
   free(m);
   return true;
 }
@@ -288,27 +402,27 @@ bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *da
   if (!m) return false;
   *c->ready_last = m;
   c->ready_last = &m->next;
+  c->waiting++;
+  c->waiting_bytes += head->bytes;
   return true;
 }
 
 /* ---- sending -------------------------------------------------------------------------------------------------------- */
 
-static spx_passed *find_passed(const spx_core *c, uint32_t stream, uint64_t n)
-{
-  spx_passed *p = c->passed;
-  while (p && !(p->id.stream == stream && p->id.n == n)) p = p->next;
-  return p;
-}
-
-/* All messages to IOPs up to this one have been accepted where they went. Those that went by another IOP first stand behind others. */
+/* All messages of this party's own stream up to this one have been accepted where they went. Those that went by another IOP first stand behind others. */
 static uint64_t done_with(const spx_core *c)
 {
   uint64_t least = c->leaving;
   for (uint32_t p = 0; p < c->parties; p++)
-    for (const spx_kept *m = c->first[p]; m; m = m->next)
-      if (leaves(c, m->head.stream) && m->head.n <= least) least = m->head.n - 1;
+    for (const spx_kept *m = c->first[p]; m; m = m->next) {
+      if (m->head.stream != c->parties + c->me) continue;
+      if (m->head.n <= least) least = m->head.n - 1;
+      if (!c->unsettled) break; /* in their order */
+    }
   return least;
 }
+
+static uint64_t cost(const spx_kept *m) { return m->head.bytes + sizeof *m; }
 
 static void append(spx_core *c, spx_kept *m)
 {
@@ -318,15 +432,73 @@ static void append(spx_core *c, spx_kept *m)
   else
     c->first[m->to] = m;
   c->last[m->to] = m;
-  c->kept_bytes += m->head.bytes;
+  c->kept_bytes += cost(m);
 }
 
-static void release(spx_kept *m)
+/* m is kept no more. */
+static void release(spx_core *c, spx_kept *m, bool accepted)
 {
+  c->kept_bytes -= cost(m);
+  if (!accepted) {
+    c->lost++;
+    c->lost_bytes += m->head.bytes;
+  }
+  if (m->of) {
+    m->of->left--;
+    let_go(c, m->of);
+    m->of = NULL;
+  }
+  if (m->waits) c->io.settled(c->io.arg, m->waits, accepted);
+  m->waits = NULL;
   if (m->busy)
     m->gone = true;
   else
     free(m);
+}
+
+/* What points to the one that is waited for by this; NULL: there is none. before: the one before it in its list. */
+static spx_kept **find_waiting(spx_core *c, const void *waits, spx_kept **before)
+{
+  for (uint32_t p = 0; p < c->parties; p++) {
+    *before = NULL;
+    for (spx_kept **at = &c->first[p]; *at; at = &(*at)->next) {
+      if ((*at)->waits == waits) return at;
+      *before = *at;
+    }
+  }
+  return NULL;
+}
+
+void spx_core_withdraw(spx_core *c, const void *waits)
+{
+  spx_kept *before, **at = find_waiting(c, waits, &before);
+  if (!at) return;
+  spx_kept *m = *at;
+  *at = m->next;
+  if (c->last[m->to] == m) c->last[m->to] = before;
+  m->waits = NULL;
+  release(c, m, true);
+}
+
+spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes)
+{
+  spx_kept *before, **at = find_waiting(c, waits, &before);
+  spx_kept *n = at ? malloc(sizeof *n + bytes) : NULL;
+  if (!n) return NULL;
+  spx_kept *m = *at;
+  *n = *m;
+  n->busy = 0;
+  n->waits = NULL;
+  n->head.announced = 0;
+  n->head.bytes = bytes;
+  *at = n;
+  if (c->last[m->to] == m) c->last[m->to] = n;
+  c->kept_bytes += cost(n) - cost(m);
+  if (m->busy)
+    m->gone = true;
+  else
+    free(m);
+  return n;
 }
 
 void spx_core_unbusy(spx_core *c, spx_kept *m)
@@ -355,19 +527,23 @@ static uint32_t follow(spx_core *c, uint32_t lane, uint32_t chosen)
 }
 
 spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane, uint64_t ctx, int32_t tag,
-                           int32_t src, uint64_t bytes, uint32_t origin, uint64_t of)
+                           int32_t src, uint64_t bytes, uint32_t of)
 {
   spx_kept *m = malloc(sizeof *m + bytes);
   if (!m) return NULL;
   if (leaving && !c->relay) to = follow(c, lane, to);
   *m = (spx_kept){.to = to, .lane = lane, .head = {.ctx = ctx, .bytes = bytes, .tag = tag, .src = src, .from = c->me}};
-  if (c->relay && leaving) {
-    m->head.stream = c->parties + origin;
-    m->head.n = of;
-    m->head.done = c->seen[m->head.stream].low;
-    m->of = find_passed(c, m->head.stream, of);
-    if (m->of) m->head.sub = m->of->sends;
-  } else if (leaving) {
+  m->head.life = c->life;
+  if (c->relay && (m->of = find_passed(c, of))) {
+    const spx_frame_ack *id = &m->of->id;
+    m->head.stream = id->stream;
+    m->head.life = id->life;
+    m->head.n = id->n;
+    m->head.sub = m->of->sends;
+    m->head.turn = m->of->turn;
+    const spx_seen *s = seen_of(c, id->stream, id->life);
+    if (s) m->head.done = s->low;
+  } else if (leaving || c->relay) {
     m->head.stream = c->parties + c->me;
     if (c->leaving % DONE_EVERY == 0) c->done = done_with(c);
     m->head.done = c->done;
@@ -377,6 +553,12 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
     m->head.n = ++c->next[to];
   }
   return m;
+}
+
+static void transmit(spx_core *c, spx_kept *m)
+{
+  if (m->head.announced && !m->of) m->head.turn++;
+  c->io.transmit(c->io.arg, m);
 }
 
 void spx_core_send(spx_core *c, spx_kept *m)
@@ -394,46 +576,34 @@ void spx_core_send(spx_core *c, spx_kept *m)
     if (*reached < c->call) __atomic_store_n(reached, c->call, __ATOMIC_RELEASE);
   }
   append(c, m);
-  c->io.transmit(c->io.arg, m);
+  transmit(c, m);
 }
 
 /* ---- what was accepted ------------------------------------------------------------------------------------------------ */
 
-/* Tells the sender of p that it need not keep it, if that is so. */
-static void let_go(spx_core *c)
-{
-  for (spx_passed **at = &c->passed, *p; (p = *at);) {
-    if (!p->over || !p->sends || p->left) {
-      at = &p->next;
-      continue;
-    }
-    acknowledge(c, p->from, p->id);
-    *at = p->next;
-    free(p);
-  }
-}
-
 void spx_core_asked(spx_core *c, bool all)
 {
-  for (spx_passed *p = c->passed; p; p = p->next) {
-    p->over |= p->sends > 0 || all;
-    if (all && !p->sends) p->sends = 1;
+  for (spx_passed *p = c->passed, *next; p; p = next) {
+    next = p->next;
+    if (!p->sends && !all) continue;
+    p->over = true;
+    if (!p->sends) p->sends = 1;
+    take_out(c, p);
+    join(&c->over, p);
+    let_go(c, p);
   }
-  let_go(c);
 }
 
 static void accepted(spx_core *c, uint32_t party, const spx_frame_ack *a)
 {
   for (spx_kept *m = c->first[party], *before = NULL; m; before = m, m = m->next) {
-    if (m->head.stream != a->stream || m->head.n != a->n || m->head.sub != a->sub) continue;
+    if (!is_of(&m->head, a)) continue;
     if (before)
       before->next = m->next;
     else
       c->first[party] = m->next;
     if (c->last[party] == m) c->last[party] = before;
-    c->kept_bytes -= m->head.bytes;
-    if (m->of) m->of->left--;
-    release(m);
+    release(c, m, true);
     return;
   }
 }
@@ -442,25 +612,39 @@ void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint3
 {
   if (from >= c->parties) return;
   for (uint32_t i = 0; i < n; i++) accepted(c, from, &acks[i]);
-  if (c->relay) let_go(c);
 }
 
 void spx_core_left(spx_core *c, uint32_t party)
 {
-  for (spx_kept *m = c->first[party], *next; m; m = next) {
-    next = m->next;
-    c->kept_bytes -= m->head.bytes;
-    if (m->of) m->of->left--;
-    release(m);
-  }
+  spx_kept *m = c->first[party];
   c->first[party] = c->last[party] = NULL;
-  if (c->relay) let_go(c);
+  for (spx_kept *next; m; m = next) {
+    next = m->next;
+    release(c, m, false);
+  }
+}
+
+int spx_core_excuse(spx_core *c, uint32_t party, bool (*may)(const void *waits))
+{
+  int n = 0;
+  for (bool more = true; more;) { /* from the start after each: who was told may have changed the list */
+    more = false;
+    for (spx_kept *m = c->first[party]; m && !more; m = m->next) {
+      void *waits = m->waits;
+      if (!waits || m->head.announced || !may(waits)) continue;
+      m->waits = NULL;
+      c->io.settled(c->io.arg, waits, true);
+      more = true;
+      n++;
+    }
+  }
+  return n;
 }
 
 void spx_core_replaced(spx_core *c, uint32_t party)
 {
   c->unsettled = c->leaving;
-  for (spx_kept *m = c->first[party]; m; m = m->next) c->io.transmit(c->io.arg, m);
+  for (spx_kept *m = c->first[party]; m; m = m->next) transmit(c, m);
 }
 
 void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg)
@@ -470,7 +654,7 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
   c->first[party] = c->last[party] = NULL;
   for (spx_kept *next; m; m = next) {
     next = m->next;
-    c->kept_bytes -= m->head.bytes;
+    c->kept_bytes -= cost(m);
     uint32_t to = choose(arg, m);
     if (to == UINT32_MAX) {
       m->next = stays;
@@ -479,20 +663,20 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
     }
     m->to = to;
     append(c, m);
-    c->io.transmit(c->io.arg, m);
+    transmit(c, m);
   }
   for (spx_kept *rest = NULL; stays; stays = rest) { /* there is no other one: in the order that they had */
     rest = stays->next;
     stays->next = c->first[party];
     if (!c->first[party]) c->last[party] = stays;
     c->first[party] = stays;
-    c->kept_bytes += stays->head.bytes;
+    c->kept_bytes += cost(stays);
   }
 }
 
 bool spx_core_idle(const spx_core *c)
 {
-  if (c->ready || c->logged) return false;
+  if (c->vault && (c->ready || c->logged)) return false;
   for (uint32_t p = 0; p < c->parties; p++)
     if (c->first[p] || c->acks[p].count) return false;
   return true;
@@ -515,11 +699,14 @@ bool spx_core_commit_begin(spx_core *c, spx_image *w)
 {
   if (c->mode != SPX_CORE_LIVE) return false;
   *w = (spx_image){.c = c, .area = 1 + (uint32_t)((c->vault->commits + 1) % 2)};
-  for (uint32_t s = 0; s < 2 * c->parties; s++) {
-    put_word(w, c->seen[s].low);
-    put_word(w, c->seen[s].count);
-    spx_image_put(w, c->seen[s].list, c->seen[s].count * sizeof *c->seen[s].list);
-  }
+  for (uint32_t i = 0; i < 2 * c->parties; i++)
+    for (const spx_seen *s = &c->seen[i]; s; s = s->others) {
+      put_word(w, s->life);
+      put_word(w, s->low);
+      put_word(w, s->count);
+      spx_image_put(w, s->list, s->count * sizeof *s->list);
+      put_word(w, s->others != NULL);
+    }
   spx_image_put(w, c->next, c->parties * sizeof *c->next);
   put_word(w, c->leaving);
   uint64_t kept = 0;
@@ -563,10 +750,11 @@ static bool take_word(spx_image_reader *r, uint64_t *v)
   return p != NULL;
 }
 
-static bool take_seen(spx_image_reader *r, spx_seen *s)
+static bool take_life(spx_image_reader *r, spx_seen *s)
 {
-  uint64_t count;
-  if (!take_word(r, &s->low) || !take_word(r, &count)) return false;
+  uint64_t life, count;
+  if (!take_word(r, &life) || !take_word(r, &s->low) || !take_word(r, &count)) return false;
+  s->life = (uint32_t)life;
   const void *list = spx_image_take(r, count * sizeof *s->list);
   free(s->list);
   s->list = malloc((count + 16) * sizeof *s->list);
@@ -575,6 +763,17 @@ static bool take_seen(spx_image_reader *r, spx_seen *s)
   s->count = (uint32_t)count;
   s->room = (uint32_t)count + 16;
   return true;
+}
+
+/* Of a process that has accepted nothing itself: s has no others. */
+static bool take_seen(spx_image_reader *r, spx_seen *s)
+{
+  uint64_t others;
+  for (; take_life(r, s) && take_word(r, &others); s = s->others) {
+    if (!others) return true;
+    if (!s->others && !(s->others = calloc(1, sizeof *s))) return false;
+  }
+  return false;
 }
 
 static bool take_kept(spx_core *c, spx_image_reader *r)

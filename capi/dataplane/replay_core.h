@@ -13,8 +13,13 @@
  *   6. What a party sends to IOPs in one lane is accepted in order by each that it goes to, also when IOPs die and come back: as long as something of a lane is kept for one
  *      IOP, what follows goes there, too; and when that one dies all of it goes by the same other one.
  *
- * Streams number messages: those from one party to another (stream = the sender), and those that a party sends to IOPs (stream = parties + it), which
- * keep their numbers on their way, whichever IOP they go by. The first come in order; of the second a receiver sees a part, in any order.
+ * Streams number messages: those from one party to another (stream = the sender), and those that a party sends to IOPs, or an IOP to others of its own accord
+ * (stream = parties + it), which keep their numbers on their way, whichever IOP they go by. The first come in order; of the second a receiver sees a part, in any order.
+ * A process that takes a party's place without its vault begins anew with both: it has another life, which stands beside the numbers.
+ *
+ * A message may be announced: what is kept, numbered and accepted then is a word of it, and its bytes stay with its sender, or with an IOP that hands them on while they come. It counts as
+ * accepted when its receiver says that it has them (received); as long as it has not, the word may come again, from another IOP, and tells where the bytes are now. Where parties have
+ * vaults nothing is announced.
  *
  * A vault is memory that outlives the process: a head, and three areas. Area 0 is what came before the first commit, and stays: who takes the party's place
  * goes through it again, sending nothing. The others are used in turn: an image of the state, and what came since.
@@ -34,21 +39,28 @@ typedef struct spx_frame_head {
   int32_t tag, src;
   uint32_t from; /* the party that has sent it on this part of its way */
   uint32_t stream;
-  uint32_t sub; /* of several messages that an IOP has made of one: which */
-  uint32_t pad;
+  uint32_t sub;       /* of several messages that an IOP has made of one: which */
+  uint32_t life;      /* of the stream's party: which of its processes began it. Not 0 */
+  uint32_t announced; /* 1: the message stays with who sends this, and is fetched there: what follows says how */
+  uint32_t
+      turn; /* of one that is announced: how often it was sent. The last one says where it is: words of I/O processes that have died since come late */
 } spx_frame_head;
 
 /* Says that a message was accepted. */
 typedef struct spx_frame_ack {
   uint64_t n;
-  uint32_t stream, sub;
+  uint32_t stream, sub, life, pad;
 } spx_frame_ack;
 
-typedef struct spx_passed { /* on an IOP: a message that it has received, until its sender need not keep it */
-  struct spx_passed *next;
+/* On an IOP: a message that it has received, until its sender need not keep it. Elsewhere: one that was announced, until it is received. */
+typedef struct spx_passed {
+  struct spx_passed *next, **at; /* at: what points to it */
+  struct spx_passed *chain;      /* of those whose tokens have the same place */
   spx_frame_ack id;
+  uint32_t token;             /* the program knows it by this, and what it sends is made of it */
   uint32_t from, sends, left; /* messages that were made of it, and those of them that are not accepted yet */
-  bool over;                  /* the program has asked for another one since */
+  uint32_t turn;
+  bool over; /* the program has asked for another one since */
 } spx_passed;
 
 typedef struct spx_kept { /* a message that was sent, and is not accepted yet */
@@ -57,6 +69,7 @@ typedef struct spx_kept { /* a message that was sent, and is not accepted yet */
   bool gone;         /* accepted: freed when nobody uses it */
   uint32_t lane;     /* of one to an IOP: those of a lane keep their order */
   spx_passed *of;    /* on an IOP: what it was made of */
+  void *waits;       /* the caller's: who is told when it is kept no more (settled); NULL: none */
   spx_frame_head head;
   uint8_t data[];
 } spx_kept;
@@ -72,19 +85,25 @@ typedef struct spx_came { /* a message that has come, and is not accepted yet; o
 enum { SPX_VAULT_AREAS = 3, SPX_VAULT_HEAD = 4096 };
 typedef struct spx_vault {
   uint64_t magic, area_bytes;
+  uint64_t life;    /* of the party's streams, whoever goes on with them */
   uint64_t commits; /* the last one is in area 1 + commits % 2 */
   struct {
     uint64_t image, end; /* bytes of the image, and of it with what came since */
     uint64_t reached;    /* the last call in which something was sent */
   } area[SPX_VAULT_AREAS];
 } spx_vault;
-#define SPX_VAULT_MAGIC 0x7370782d76617531ull
+#define SPX_VAULT_MAGIC 0x7370782d76617533ull
 
 /* What the caller does for the core. room: makes bytes from offset at of the vault usable; false: there is no memory. */
 typedef struct spx_core_io {
   void (*transmit)(void *arg, spx_kept *m);
   void (*acknowledge)(void *arg, uint32_t party, const spx_frame_ack *acks, uint32_t n);
-  bool (*deliver)(void *arg, const spx_frame_head *head, const uint8_t *data);
+  /* number: of what the program may send on, on an IOP; else the message's. token: of one that is announced, for spx_core_received. */
+  bool (*deliver)(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token, const uint8_t *data);
+  /* One that was announced, and is not received yet, has come again. NULL: nothing is announced here. */
+  void (*again)(void *arg, const spx_frame_head *head, uint32_t token, const uint8_t *data);
+  void (*settled)(void *arg, void *waits,
+                  bool accepted); /* of a message that is waited for; not accepted: it is lost */
   bool (*room)(void *arg, uint64_t at, uint64_t bytes);
   void (*failed)(void *arg, const char *why); /* something that cannot be: does not return */
   void *arg;
@@ -96,8 +115,10 @@ typedef enum {
   SPX_CORE_PRELUDE, /* the same, those before the first commit, of which nothing is left to send */
 } spx_core_mode;
 
-typedef struct spx_seen { /* numbers of a stream that were accepted: all up to low, and these */
+typedef struct spx_seen {  /* numbers of a stream that were accepted: all up to low, and these */
+  struct spx_seen *others; /* the same of other lives */
   uint64_t low;
+  uint32_t life; /* 0: nothing has come yet */
   uint32_t count, room;
   struct spx_number {
     uint64_t n;
@@ -105,9 +126,11 @@ typedef struct spx_seen { /* numbers of a stream that were accepted: all up to l
   } * list;
 } spx_seen;
 
+enum { SPX_TOKENS = 1024 };
+
 typedef struct spx_core {
   spx_core_io io;
-  uint32_t parties, me;
+  uint32_t parties, me, life;
   bool relay;       /* this party is an IOP */
   spx_vault *vault; /* NULL: it has none */
   spx_core_mode mode;
@@ -119,20 +142,29 @@ typedef struct spx_core {
   uint64_t unsettled;       /* of those: up to this one they may be kept for another IOP than would be chosen now */
   spx_kept **first, **last; /* by party: kept for it */
   uint64_t kept_bytes;
-  spx_came *ready, **ready_last;   /* has come, in order */
-  spx_came *logged, **logged_last; /* of the vault: to be delivered again */
-  spx_came *notes, **notes_last;   /* of the vault: spx_core_note */
-  spx_passed *passed;
+  uint64_t lost,
+      lost_bytes;  /* messages that were kept for parties that have left, and for which there was no other way */
+  uint32_t tokens; /* given out, of what has passed */
+  spx_came *ready, **ready_last;     /* has come, in order */
+  uint64_t waiting, waiting_bytes;   /* of those */
+  spx_came *logged, **logged_last;   /* of the vault: to be delivered again */
+  spx_came *notes, **notes_last;     /* of the vault: spx_core_note */
+  spx_passed *passed, **passed_last; /* the program may make more of these */
+  spx_passed *over;                  /* it will not */
+  spx_passed *by_token[SPX_TOKENS];
   struct {
     spx_frame_ack *list;
     uint32_t count, room;
-  } * acks; /* by party: not told yet */
+  } * acks;      /* by party: not told yet */
+  uint32_t owed; /* parties with such */
 } spx_core;
 
 /* No memory: false. vault: NULL or with a filled-in head (spx_vault_format), or that of the party that this process takes the place of: then it begins with that one's calls. */
-bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, bool relay, spx_vault *vault);
+/* life: not 0, and another one than that of any process which was this party before. With a vault its own counts. */
+bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, uint32_t life, bool relay,
+                    spx_vault *vault);
 void spx_core_end(spx_core *c);
-void spx_vault_format(spx_vault *v, uint64_t area_bytes);
+void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life);
 
 /* Something else that who takes the party's place has to know, from before the first commit: it finds these in c->notes. */
 void spx_core_note(spx_core *c, const void *data, uint64_t bytes);
@@ -147,22 +179,31 @@ bool spx_core_accept(spx_core *c);
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data);
 void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint32_t n);
 void spx_core_tell(spx_core *c); /* says what was accepted */
+/* The bytes of one that was announced are here; or (not sent) it was never sent after all, or is wanted no more. */
+void spx_core_received(spx_core *c, uint32_t token, bool sent);
 
-/* A new message of so many bytes to a party, to be filled in and sent; NULL: no memory. leaving: to an IOP (in a lane, which may lead it to another one), or
- * from one that has made it of message number of of origin. */
+/* A new message of so many bytes to a party, to be filled in and sent; NULL: no memory. leaving: to an IOP, in a lane, which may lead it to another one. of: on an
+ * IOP, the number of the message that it was made of, as it was delivered; else, or of one that it has done with, it is of its own accord. */
 spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane, uint64_t ctx, int32_t tag,
-                           int32_t src, uint64_t bytes, uint32_t origin, uint64_t of);
+                           int32_t src, uint64_t bytes, uint32_t of);
 void spx_core_send(spx_core *c, spx_kept *m);
 void spx_core_unbusy(spx_core *c, spx_kept *m);
+/* The message that is waited for by this was not sent after all: it is kept no more, and settled is not called. */
+void spx_core_withdraw(spx_core *c, const void *waits);
+/* The same is kept with its bytes from now on, not announced: to be filled in. It is waited for no more. NULL: no memory, or it is not kept. */
+spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes);
 /* Another process is the party now: it gets all that is kept for it. */
 void spx_core_replaced(spx_core *c, uint32_t party);
+/* A party does not run: whoever waits for what is kept for it, and may go on since the message is here, is told so. The number of those. */
+int spx_core_excuse(spx_core *c, uint32_t party, bool (*may)(const void *waits));
 /* A party accepts nothing more, and nobody takes its place. */
 void spx_core_left(spx_core *c, uint32_t party);
 /* An IOP has died: what is kept for it goes by another one (UINT32_MAX: there is none now), what is of one lane by the same. */
 void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg);
 /* On an IOP: the program has asked for another message. all: it needs none of those any more that it has received. */
 void spx_core_asked(spx_core *c, bool all);
-bool spx_core_idle(const spx_core *c); /* nothing is kept, and nothing waits to be delivered */
+/* Nothing is kept or to be told; with a vault, nothing waits to be delivered: without one, who has sent it keeps it. */
+bool spx_core_idle(const spx_core *c);
 
 /* ---- commits ----------------------------------------------------------------------------------------------------- */
 /* Puts together an image: begin, any number of put, end, after which the commit counts. false: no room. */

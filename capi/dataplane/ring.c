@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "dp.h"
+#include "replay.h"
 #include "net_long.h"
 
 #define CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
@@ -391,6 +392,10 @@ static int drain_one(spx_tx *tx)
     if (!spx_stream_more(tx, r, &moved)) return moved;
     tx->stream = r->next;
     if (!spx_stream_over(r)) continue;
+    if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
+      spx_replay_fetched(r);
+      continue;
+    }
     spx_id_drop(r);
     r->state = SPX_S_NONE;
     spx_complete(r, MPI_SUCCESS);
@@ -442,6 +447,13 @@ int spx_tx_unqueue(uint32_t peer, spx_request *r)
     return 1;
   }
   return 0;
+}
+
+spx_request *spx_tx_queued(uint32_t peer)
+{
+  for (const spx_txitem *it = spx_txs[peer].pend; it; it = it->next)
+    if (it->r && it->r->kind == SPX_R_SEND && it->r->state == SPX_S_QUEUED) return it->r;
+  return NULL;
 }
 
 static void free_rings(spx_tx *tx)

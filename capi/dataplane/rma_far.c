@@ -72,6 +72,7 @@ struct spx_win_far {
   char *buf[SLOTS]; /* ASK_MOST each */
   job *jobs;
   wish *wishes;
+  bool granting, again; /* wishes are being looked at; and they are to be, once more */
 };
 
 static spx_type *bytes_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
@@ -130,10 +131,8 @@ static int look_at_jobs(struct spx_win_far *f)
 
 /* ---- the target: locks --------------------------------------------------------------------------------------- */
 
-/* Lets those have their locks whose turn it is. */
-void spx_rma_far_grant(spx_win *w)
+static void grant(spx_win *w)
 {
-  spx_lock();
   for (wish **at = &w->far->wishes, *x; (x = *at) != NULL;) {
     bool gone = spx_ndead && spx_proc_dead(w->targets[x->rank].proc);
     job *j = gone ? NULL : new_job(x->rank, x->tag, 0);
@@ -145,6 +144,21 @@ void spx_rma_far_grant(spx_win *w)
     *at = x->next;
     free(x);
     if (j) send_answer(w->far, j, MPI_SUCCESS, 0);
+  }
+}
+
+/* Lets those have their locks whose turn it is. Who waits for the word that guards a lock makes progress meanwhile, and so comes here again from within, or lets another thread come: wishes
+ * are taken out of the list by the outer one alone. */
+void spx_rma_far_grant(spx_win *w)
+{
+  struct spx_win_far *f = w->far;
+  spx_lock();
+  f->again = true;
+  while (f->again && !f->granting) {
+    f->again = false;
+    f->granting = true;
+    grant(w);
+    f->granting = false;
   }
   spx_unlock();
 }

@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "diag.h"
 #include "dp.h"
+#include "related.h"
 #include "settings.h"
 
 spx_seg *spx_segment;
@@ -88,10 +88,13 @@ static void read_settings(void)
       .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, yields[crowded_by], UINT32_MAX),
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
       .mcast_shelf = spx_setting_begin(SPX_SET_MCAST_SHELF, 256u << 20, UINT64_MAX),
+      .kept_max = spx_setting_begin(SPX_SET_KEPT_MAX, 4u << 20, UINT64_MAX),
       .mcast_fork = spx_setting_begin(SPX_SET_MCAST_FORK, 64u << 10, UINT64_MAX),
+      .mcast_parts = spx_setting_begin(SPX_SET_MCAST_PARTS, 512u << 10, UINT64_MAX),
       .mcast_chain = spx_setting_begin(SPX_SET_MCAST_CHAIN, 32u << 10, UINT64_MAX),
       .wrap = (uint32_t)spx_setting_begin(SPX_SET_WRAP, 0, 1),
   };
+  spx_setting_check(SPX_SET_MCAST_WAY);
   spx_first_generation = (uint32_t)spx_count_from(SPX_H_GEN_BITS, 2);
   if (spx_set.eager_max != EAGER) /* set, and the other one is not perhaps */
     spx_set.net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, spx_set.eager_max, NET_EAGER);
@@ -119,7 +122,7 @@ static int publish_self(void)
   if (fallocate(spx_map.fd, 0, (off_t)row, (off_t)spx_segment->sdesc_row) != 0) return errno;
   if (getrandom(&cma_nonce, sizeof cma_nonce, 0) != (ssize_t)sizeof cma_nonce)
     cma_nonce = (uint64_t)(uintptr_t)&cma_nonce ^ (uint64_t)getpid();
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* has no effect, and needs none, where yama is not active */
+  spx_related_name();
   spx_proc *p = spx_proc_of(spx_me);
   struct stat st;
   p->pid_space = stat("/proc/self/ns/pid", &st) == 0 ? (uint32_t)st.st_ino : 0;

@@ -157,6 +157,14 @@ static uint64_t choice_of(const spx_setting *s, const char *name)
   return 0;
 }
 
+void spx_setting_check(spx_setting_id id)
+{
+  const spx_setting *s = &spx_setting_table[id];
+  const char *name = spx_setting_text(id);
+  if (*name && strcmp(name, "auto") != 0 && choice_of(s, name) == 0)
+    spx_fatal(MPI_ERR_ARG, "%s=%s: there is no such choice; docs/settings.md lists them", s->name, name);
+}
+
 uint64_t spx_setting_value(spx_setting_id id)
 {
   const spx_setting *s = &spx_setting_table[id];

@@ -26,6 +26,8 @@ SPX_HIDDEN extern const spx_setting spx_setting_table[SPX_SETTINGS];
 SPX_HIDDEN uint64_t spx_setting_begin(spx_setting_id id, uint64_t preset, uint64_t limit);
 /* The value of a text or choice (its name): what MPI_T has written, else the environment's; "": none. */
 SPX_HIDDEN const char *spx_setting_text(spx_setting_id id);
+/* Ends the program with a message if the choice is none. */
+SPX_HIDDEN void spx_setting_check(spx_setting_id id);
 /* The value now of a number, switch or choice (its index). */
 SPX_HIDDEN uint64_t spx_setting_value(spx_setting_id id);
 typedef enum { SPX_WRITTEN, SPX_NOT_NOW, SPX_NEVER, SPX_NO_VALUE } spx_write_result;

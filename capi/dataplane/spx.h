@@ -492,6 +492,8 @@ SPX_HIDDEN int spx_proc_dead(uint32_t i);
 /* 1 when process i will receive nothing any more: dead, after MPI_Finalize, or (of another host, whose word of itself is not to be
  * seen here) when the agent has published its end. */
 SPX_HIDDEN int spx_proc_left(uint32_t i);
+/* Process peer has left, and nothing that it has sent is on its way: who sends to it all the same, as I/O processes may, is told that it will not be received. */
+SPX_HIDDEN void spx_sends_in_vain(uint32_t peer);
 /* Number of dead processes noticed so far. */
 SPX_HIDDEN extern uint32_t spx_ndead;
 /* Not 0 when a process has died, or a communicator was revoked: nobody need look closer before. */
@@ -558,9 +560,17 @@ SPX_HIDDEN void spx_files_sweep(void);
 SPX_HIDDEN spx_seg *spx_file_of(uint64_t job);
 /* The number i in our own file stands for the process there of an adopted file. */
 SPX_HIDDEN void spx_peer_place(uint32_t i, uint64_t job, uint32_t there);
+/* The number i, in its incarnation life, stands for a process of another job that is reached over the network, and that knows this
+ * process as the incarnation our_life of a number in its own job's files. Any thread. */
+SPX_HIDDEN void spx_peer_abroad(uint32_t i, uint32_t life, uint32_t our_life);
+/* The epoch of what is sent to process i: low bits of this process's incarnation in the files of i's job. */
+SPX_HIDDEN uint16_t spx_epoch_at(uint32_t i);
 /* Says in all files what this process is: SPX_OWNER_*. */
 SPX_HIDDEN void spx_publish_owner(uint32_t state);
-/* 1: i is a process of another job. */
+/* Do this process and i use each other's memory? Both give the same answer, and so do all processes of a group of which each is near all others. A process of a job that talks over the network
+ * within a host (SPX_TRANSPORTS=tcp) is near no other one: not even a guest, whose messages come through memory. */
+SPX_HIDDEN bool spx_is_near(uint32_t i);
+/* 1: i is a process of another job, and this one has met it. */
 SPX_HIDDEN int spx_peer_is_far(uint32_t i);
 
 /* ---- packer (dataplane/pack.c) --------------------------------------------------------------------------------

@@ -11,6 +11,14 @@ SPX_HIDDEN extern spx_counters *spx_counted;
 SPX_HIDDEN void spx_stat_place(spx_counters *at);
 SPX_HIDDEN void spx_stat_keep(void);
 
+/* Grows with all that this process does for MPI: as long as it is the same, the process is in none of its calls, or sleeps in one. The agent adds up the
+ * same (shm/pulse.go). */
+static inline uint64_t spx_stat_moves(void)
+{
+  return spx_stat.sent + spx_stat.received + spx_stat.collectives + spx_stat.sleeps + spx_stat.idle_ns +
+         spx_stat.glances;
+}
+
 /* A new communicator counts. */
 SPX_HIDDEN void spx_stat_comm(spx_comm *c);
 /* The communicator with this context, if it is a twin (SPX_C_TWIN) that has not been freed; else NULL. */

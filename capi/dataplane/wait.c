@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -236,6 +237,7 @@ int spx_glance(void)
   spx_lock();
   static uint32_t quiet;
   int n = spx_poll(true);
+  spx_stat.glances++;
   if (n == 0) spx_rx_settle();
   if ((quiet = n ? 0 : quiet + 1) == QUIET) spx_unex_rest();
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
@@ -259,6 +261,10 @@ int spx_progress(void)
 void spx_complete(spx_request *r, int error)
 {
   spx_lock();
+  if (SPX_UNLIKELY(r->flags & SPX_RF_WORD) && spx_replay_ends(r, error)) { /* it begins again */
+    spx_unlock();
+    return;
+  }
   r->error = error;
   spx_happened(1);
   if (SPX_UNLIKELY(r->flags & SPX_RF_FREED)) {
@@ -388,20 +394,36 @@ static uint64_t passed(uint64_t start)
 static void relax(spx_idle *w)
 {
   if (w->empty == SETTLE_AFTER) spx_rx_settle();
-  if (w->empty % SPX_IDLE_LOOK == 0) {
+  if (w->empty % (spx_net_calls ? SPX_IDLE_LOOK_CALLS : SPX_IDLE_LOOK) == 0) {
     uint64_t before = w->looked;
-    w->looked = w->empty > SPX_IDLE_LOOK ? passed(before) : spx_now_ns();
-    if (w->empty > SPX_IDLE_LOOK) spx_stat.idle_ns += w->looked - before;
+    w->looked = before ? passed(before) : spx_now_ns();
+    if (before) spx_stat.idle_ns += w->looked - before;
   }
   let_in(w->empty % PASS_AFTER == 0);
   __builtin_ia32_pause();
+}
+
+/* After a yield. Where ranks fill the processors, who takes this one is as a rule another of them, which some third process has sent away. */
+static void count_yield(void)
+{
+  static SPX_TLS uint32_t n;
+  static SPX_TLS long before; /* times that others had the processor, of this thread */
+  struct rusage u;
+  if (spx_ranks_here >= spx_segment->ncpus) {
+    spx_pace_yielded(&pace, 0); /* there may have been fewer of them before */
+    return;
+  }
+  if (++n % SPX_IDLE_SAMPLE != 0 || getrusage(RUSAGE_THREAD, &u) != 0) return;
+  if (n > SPX_IDLE_SAMPLE) spx_pace_yielded(&pace, (uint32_t)(u.ru_nivcsw - before));
+  before = u.ru_nivcsw;
 }
 
 /* One step, at most ns long. */
 static void idle(spx_idle *w, uint32_t value, uint64_t ns)
 {
   w->empty++;
-  if (SPX_LIKELY(spx_pace_act(&pace, w->empty) == SPX_IDLE_POLL)) {
+  w->spent = spx_pace_spend(&pace, w->spent, spx_net_calls);
+  if (SPX_LIKELY(spx_pace_act(&pace, w->spent) == SPX_IDLE_POLL)) {
     relax(w);
     return;
   }
@@ -414,7 +436,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     if (!pace.busy) spx_load_slice(false);
   }
   bool others = spx_mt && others_look(w); /* they look for messages: no need for this one to stay awake */
-  if (spx_pace_act(&pace, w->empty) != SPX_IDLE_PARK && !(others && w->empty > pace.spin_now + LEAST_YIELD)) {
+  if (spx_pace_act(&pace, w->spent) != SPX_IDLE_PARK && !(others && w->spent > pace.spin_now + LEAST_YIELD)) {
     spx_stat.yields++;
     if (spx_crowded && !pace.busy) spx_load_level(start);
     bool wanted = spx_mt && spx_lock_wanted();
@@ -422,6 +444,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
     if (!wanted) sched_yield();
     spx_lock_return(d);
     spx_stat.idle_ns += passed(start) - start;
+    if (!wanted) count_yield();
     return;
   }
   if (!w->since) w->since = start;
@@ -436,7 +459,7 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
   park(w, value, ns);
   look(w->looks);
   spx_pace_slept(&pace, spx_now_ns() - start);
-  w->empty = 0;
+  spx_idle_again(w);
   if (pace.busy) spx_load_spread(start);
 }
 
@@ -444,7 +467,7 @@ bool spx_idle_parks(const spx_idle *w)
 {
   if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield || pace.spin_busy != spx_set.spin_busy))
     spx_idle_attach();
-  return spx_pace_act(&pace, w->empty + 1) == SPX_IDLE_PARK;
+  return spx_pace_act(&pace, spx_pace_spend(&pace, w->spent, spx_net_calls)) == SPX_IDLE_PARK;
 }
 
 void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
@@ -461,13 +484,13 @@ static int wait_for(spx_request *r)
   for (;;) {
     uint32_t value = bell();
     if (spx_is_done(r)) return MPI_SUCCESS;
-    int n = spx_poll(w.empty >= pace.spin_now);
+    int n = spx_poll(w.spent >= pace.spin_now);
     if (SPX_UNLIKELY(due_now())) {
       spx_run_due();
       n = 1; /* it may have completed r, without a bell: nobody slept */
     }
     if (n) {
-      w.empty = 0;
+      spx_idle_again(&w);
       let_in(false);
     } else if (SPX_FAILED(spx_wait_blocked(r)))
       return MPIX_ERR_PROC_FAILED_PENDING;
@@ -506,7 +529,7 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
       if (now >= deadline_ns) break;
       if (deadline_ns - now < left) left = deadline_ns - now;
     }
-    int n = spx_poll(w.empty >= pace.spin_now);
+    int n = spx_poll(w.spent >= pace.spin_now);
     if (SPX_UNLIKELY(spx_due)) spx_run_due();
     if (n)
       let_in(false);

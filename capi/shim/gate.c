@@ -14,10 +14,11 @@ void spx_gate_wait(void)
   if (!text || !*text) return;
   long fd = strtol(text, &end, 10);
   if (*end || fd < 0) return;
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* the debugger is no ancestor of this process */
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* the debugger is no ancestor of this process, nor known to it */
   ssize_t n;
   do n = read((int)fd, &byte, 1);
   while (n > 0 || (n < 0 && errno == EINTR));
   if (n == 0) close((int)fd);
-  unsetenv("SPX_GATE"); /* programs that this one starts have no such pipe */
+  prctl(PR_SET_PTRACER, 0, 0, 0, 0); /* it is here, or does not come: who traces already goes on */
+  unsetenv("SPX_GATE");              /* programs that this one starts have no such pipe */
 }

@@ -15,6 +15,7 @@
 #include "comm.h"
 #include "dp.h"
 #include "error.h"
+#include "once.h"
 #include "replay_shim.h"
 #include "runtime.h"
 #include "settings.h"
@@ -35,9 +36,8 @@ static struct {
   bool own, standby;
   spx_replay_setup setup;
   uint32_t first; /* party of rank 0 of this cluster */
-  uint32_t *cluster_first, clusters;
-  int fd;    /* of the vault; -1: none */
-  int *held; /* a standby's: descriptors of the ranks' vaults */
+  int fd;         /* of the vault; -1: none */
+  int *held;      /* a standby's: descriptors of the ranks' vaults */
   int ranks;
   uint64_t bytes, grain[SPX_VAULT_AREAS]; /* bytes of an area; of each, what there is memory for */
   region *regions;
@@ -112,7 +112,7 @@ static int make_vault(void)
     return MPI_ERR_NO_MEM;
   }
   if (!(v.setup.vault = map())) return MPI_ERR_NO_MEM;
-  spx_vault_format(v.setup.vault, v.bytes);
+  spx_vault_format(v.setup.vault, v.bytes, spx_proc_of(spx_me)->serial + 1);
   return MPI_SUCCESS;
 }
 
@@ -140,11 +140,6 @@ static int kind_of(uint32_t fn)
   }
 }
 
-static uint32_t origin(int cluster, int rank)
-{
-  return cluster >= 0 && (uint32_t)cluster < v.clusters ? v.cluster_first[cluster] + (uint32_t)rank : 0;
-}
-
 /* Other communicators hold its processes, as far as they are there. */
 static spx_comm *new_wire(void)
 {
@@ -161,7 +156,6 @@ static spx_comm *new_wire(void)
 static int begin(void)
 {
   v.setup.room = room;
-  v.setup.origin = origin;
   v.setup.kind = kind_of;
   v.setup.choose = spx_system_choose;
   v.setup.lane = spx_system_lane;
@@ -171,14 +165,28 @@ static int begin(void)
     spx_detail("no memory for the messages of transparent takeover");
     return err;
   }
-  spx_aside |= SPX_ASIDE_REPLAY;
+  if (v.own || spx_io_process) spx_aside |= SPX_ASIDE_REPLAY;
   if (v.own || spx_io_process) spx_world->flags |= SPX_C_REPLAY;
   for (uint32_t i = 0; spx_io_process && i < spx_sys->worlds; i++) spx_sys->world[i].comm->flags |= SPX_C_REPLAY;
   return MPI_SUCCESS;
 }
 
+/* What no process is left to take is counted, and said. */
+static void say_lost(void)
+{
+  static const char cause[] = "messages to another cluster are lost: who could have taken them has died";
+  spx_lock();
+  uint64_t n = spx_replay_lost;
+  spx_replay_lost = 0;
+  spx_unlock();
+  if (n)
+    spx_say_once(cause, "%s (%llu of this process so far; spx_messages_lost counts them)", cause,
+                 (unsigned long long)spx_replay_core.lost);
+}
+
 static void due(void)
 {
+  say_lost();
   if (v.own) spx_takeover_now();
   spx_replay_reroute();
 }
@@ -191,19 +199,17 @@ static void *copy_of(const void *from, size_t n)
 }
 
 int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, bool own, bool standby,
-                    uint32_t first, const uint32_t *cluster_first, uint32_t clusters)
+                    uint32_t first)
 {
   v.setup = *s;
   v.own = own;
   v.standby = standby;
   v.first = first;
-  v.clusters = clusters;
-  v.cluster_first = copy_of(cluster_first, clusters * sizeof *cluster_first);
   v.setup.procs = copy_of(procs, s->parties * sizeof *procs);
   v.setup.heals = copy_of(heals, s->parties * sizeof *heals);
   v.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
   v.committed = false;
-  if (!v.cluster_first || !v.setup.procs || !v.setup.heals) return MPI_ERR_NO_MEM;
+  if (!v.setup.procs || !v.setup.heals) return MPI_ERR_NO_MEM;
   if (own && spx_mt) {
     spx_detail("transparent takeover: calls must come from one thread at a time, without MPI_THREAD_MULTIPLE and "
                "SPX_PROGRESS=1");
@@ -326,13 +332,15 @@ int spx_vault_meet(const spx_comm *base, int ranks, int cold)
 
 int spx_vault_take(int rank)
 {
-  if (!v.own) return MPI_SUCCESS;
-  for (int r = 0; r < v.ranks; r++)
-    if (r != rank) close(v.held[r]);
-  v.fd = v.held[rank];
+  if (!v.own && !v.standby) return MPI_SUCCESS;
   v.setup.me = v.first + (uint32_t)rank;
   for (int r = 0; r < spx_world->size; r++)
     ((uint32_t *)(uintptr_t)v.setup.procs)[v.first + (uint32_t)r] = spx_world->peer[r];
+  v.standby = false;
+  if (!v.own) return begin(); /* it begins anew: nothing is left of what the one before had received */
+  for (int r = 0; r < v.ranks; r++)
+    if (r != rank) close(v.held[r]);
+  v.fd = v.held[rank];
   if (lseek(v.fd, 0, SEEK_END) < (off_t)(SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes) &&
       (ftruncate(v.fd, (off_t)(SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes)) != 0 ||
        posix_fallocate(v.fd, 0, SPX_VAULT_HEAD) != 0)) {
@@ -342,9 +350,8 @@ int spx_vault_take(int rank)
   if (!(v.setup.vault = map())) return MPI_ERR_NO_MEM;
   if (__atomic_load_n(&v.setup.vault->magic, __ATOMIC_ACQUIRE) !=
       SPX_VAULT_MAGIC) /* that rank had not come to MPI_Init: it has received nothing */
-    spx_vault_format(v.setup.vault, v.bytes);
+    spx_vault_format(v.setup.vault, v.bytes, spx_proc_of(spx_me)->serial + 1);
   v.bytes = v.setup.vault->area_bytes;
-  v.standby = false;
   spx_vault_heirs = true;
   return begin();
 }
@@ -551,7 +558,7 @@ static bool restore_messages(spx_image_reader *r)
     const void *p = spx_image_take(r, sizeof h);
     if (!p) return false;
     memcpy(&h, p, sizeof h);
-    if (!(p = spx_image_take(r, h.bytes)) || !spx_deliver_frame(spx_me, &h, p)) return false;
+    if (!(p = spx_image_take(r, h.bytes)) || !spx_deliver_frame(spx_me, &h, (uint32_t)h.n, p)) return false;
   }
   return true;
 }
@@ -628,12 +635,12 @@ void spx_vault_leave(void)
     spx_wait_event(ticket, spx_now_ns() + 5000000);
   }
   spx_aside &= ~SPX_ASIDE_REPLAY;
+  say_lost();
   spx_replay_end();
   if (v.setup.vault) munmap(v.setup.vault, SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes);
   if (v.fd >= 0) close(v.fd);
   for (uint32_t i = 0; i < v.nregions; i++) spx_unref(SPX_K_TYPE, &v.regions[i].type->o);
   free(v.regions);
-  free(v.cluster_first);
   free((void *)(uintptr_t)v.setup.procs);
   free((void *)(uintptr_t)v.setup.heals);
   memset(&v, 0, sizeof v);

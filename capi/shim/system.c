@@ -16,6 +16,7 @@
 #include "pass.h"
 #include "replay.h"
 #include "settings.h"
+#include "trace.h"
 
 #define FN spx_fn_name[spx_fn]
 
@@ -117,6 +118,12 @@ int spx_system_load(spx_system *s, const char *file)
 
 static bool is_ready(const spx_system *s, uint32_t iop) { return !spx_proc_left(s->proc[iop]); }
 
+/* It lives, and its agent has seen that it does not run. */
+static bool hangs(const spx_system *s, uint32_t iop)
+{
+  return SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(s->proc[iop])->hangs, __ATOMIC_RELAXED) != 0);
+}
+
 /* What this process has sent to an IOP, and it has not asked for yet. */
 static uint64_t under_way(uint32_t peer)
 {
@@ -142,7 +149,9 @@ static uint32_t least(const spx_system *s, uint32_t from)
   uint64_t least = UINT64_MAX;
   for (uint32_t i = 0; i < s->slots; i++) {
     uint32_t at = (from + i) % s->slots;
-    uint64_t held = is_ready(s, s->slot[at]) ? held_by(s, s->slot[at], s->mode == SPX_CHOOSE_QUEUE) : UINT64_MAX;
+    uint64_t held = is_ready(s, s->slot[at]) && !hangs(s, s->slot[at])
+                        ? held_by(s, s->slot[at], s->mode == SPX_CHOOSE_QUEUE)
+                        : UINT64_MAX;
     if (held < least) {
       least = held;
       best = at;
@@ -158,7 +167,7 @@ static uint32_t ask_user(const spx_system *s, int tag, uint32_t from)
   uint32_t at[256];
   int n = 0;
   for (uint32_t i = 0; i < s->slots && n < 256; i++) {
-    if (!is_ready(s, s->slot[i])) continue;
+    if (!is_ready(s, s->slot[i]) || hangs(s, s->slot[i])) continue;
     at[n] = i;
     messages[n] = (int)held_by(s, s->slot[i], true);
     bytes[n++] = (long long)held_by(s, s->slot[i], false);
@@ -180,16 +189,28 @@ static int choose(const spx_system *s, int tag)
   from %= s->slots;
   if (s->mode == SPX_CHOOSE_LOAD || s->mode == SPX_CHOOSE_QUEUE) from = least(s, from);
   if (s->mode == SPX_CHOOSE_USER) from = ask_user(s, tag, from);
+  int last = -1; /* where all hang, one of those: it may go on */
   for (uint32_t i = 0; i < s->slots; i++) {
     uint32_t iop = s->slot[(from + i) % s->slots];
-    if (is_ready(s, iop)) return (int)iop;
+    if (!is_ready(s, iop)) continue;
+    if (!hangs(s, iop)) return (int)iop;
+    if (last < 0) last = (int)iop;
   }
-  return -1;
+  return last;
+}
+
+static int healing(const spx_system *s);
+static bool any_ready(const spx_system *s)
+{
+  for (uint32_t i = 0; i < s->slots; i++)
+    if (is_ready(s, s->slot[i])) return true;
+  return false;
 }
 
 int spx_system_choose(int tag)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  if (s && tag == SPX_NO_TAG) return any_ready(s) ? 0 : healing(s);
   return s ? choose(s, tag) : -1;
 }
 
@@ -322,14 +343,47 @@ static int unpark(void)
   return moved;
 }
 
+/* Messages that wait for room on the way to an I/O process that hangs, and of which it has nothing, go to another one. */
+static int leave_hanging(const spx_system *s)
+{
+  int moved = 0;
+  spx_request *r;
+  for (uint32_t i = 0; i < s->slots; i++) {
+    uint32_t iop = s->slot[i], peer = s->proc[iop];
+    while (hangs(s, iop) && is_ready(s, iop) && (r = spx_tx_queued(peer)) != NULL && spx_is_origin(r->as)) {
+      int other = choose(s, r->want_tag);
+      if (other < 0 || hangs(s, (uint32_t)other) || !spx_tx_unqueue(peer, r)) break;
+      spx_id_drop(r);
+      r->state = SPX_S_NONE;
+      r->peer = s->proc[other];
+      spx_send_start(r);
+      moved++;
+    }
+  }
+  return moved;
+}
+
+/* Who sends does not wait for an I/O process that hangs, nor for room among what is kept for it. Which one hangs is told by the bell; what was kept before was looked at then. */
+static int excuse_hanging(const spx_system *s)
+{
+  static uint32_t seen;
+  static uint64_t sent;
+  uint32_t bell = __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE);
+  int n = 0;
+  if (bell == seen && sent == spx_replay_core.leaving) return 0;
+  seen = bell;
+  sent = spx_replay_core.leaving;
+  for (uint32_t i = 0; i < s->iops; i++)
+    if (hangs(s, i)) n += spx_replay_excuse(s->proc[i]);
+  return n;
+}
+
 /* A process that sends and never waits would not see that the system has changed, or an I/O process has died. */
 static void follow(void)
 {
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths) && !spx_replay_on)
-    spx_glance();
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->layout_seq, __ATOMIC_RELAXED) != spx_map.seen_layout) &&
-      !spx_replay_on)
-    spx_glance();
+  if (spx_aside & SPX_ASIDE_REPLAY) return; /* it has looked */
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths)) spx_glance();
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->layout_seq, __ATOMIC_RELAXED) != spx_map.seen_layout)) spx_glance();
 }
 
 static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
@@ -363,6 +417,8 @@ static const struct spx_iop_world *meant(const spx_comm *c, const spx_system *s)
   return NULL;
 }
 
+static bool in_vain; /* something may have been sent to a rank that has left */
+
 static int iop_dest(spx_comm **c, int *dest, const char *arg)
 {
   const spx_system *s = now();
@@ -383,6 +439,7 @@ static int iop_dest(spx_comm **c, int *dest, const char *arg)
                      "%s = %d is no rank of the cluster that messages go to (size %d)", arg, *dest, w->comm->size);
   *c = w->comm;
   (*c)->rank = spx_origin_last;
+  if (SPX_UNLIKELY(spx_proc_left((*c)->peer[*dest]))) in_vain = true;
   return MPI_SUCCESS;
 }
 
@@ -432,6 +489,7 @@ static bool all_left(const uint32_t *procs, int n, bool heals, bool *closing)
 static bool nobody_left(int32_t want, bool *closing)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  if (SPX_UNLIKELY(spx_replay_on) && spx_replay_coming()) return false;
   if (!spx_io_process) {
     for (uint32_t i = 0; i < s->ins; i++)
       if (!has_left(s->proc[s->in[i]], s->heals[s->in[i]], closing)) return false;
@@ -496,14 +554,38 @@ static void end_in_vain(spx_request *r, void *arg)
   spx_complete(r, MPI_SUCCESS);
 }
 
+/* Of an I/O process: what is on its way to a rank that has left, and was not received, ends. Whoever leaves rings the bell. */
+static int end_sends_in_vain(const spx_system *s)
+{
+  static uint32_t seen;
+  uint32_t bell = __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE);
+  if (bell == seen && !in_vain) return 0;
+  if (spx_rx_poll_all(true)) return 1; /* it may have said that it has received it */
+  bool closing = false;
+  uint64_t before = spx_events;
+  for (uint32_t i = 0; i < s->worlds; i++) {
+    const spx_comm *c = s->world[i].comm;
+    for (int r = 0; s->world[i].out && r < c->size; r++)
+      if (spx_proc_left(c->peer[r]) && !spx_proc_dead(c->peer[r]) && has_left(c->peer[r], false, &closing))
+        spx_sends_in_vain(c->peer[r]);
+  }
+  seen = bell;
+  in_vain = closing;
+  return before != spx_events;
+}
+
 static int watch_inlets(spx_poller *p)
 {
   (void)p;
   uint64_t posted = spx_inlets_posted;
+  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
   int moved = SPX_UNLIKELY(parked != NULL) ? unpark() : 0;
+  if (SPX_UNLIKELY(spx_tx_waiting()) && s && !spx_io_process && !spx_replay_on) moved += leave_hanging(s);
+  if (SPX_UNLIKELY(spx_replay_on) && s && !spx_io_process) moved += excuse_hanging(s);
+  if (spx_io_process && s && !spx_replay_on) moved += end_sends_in_vain(s);
   if (moved) return moved;
   bool closing = false;
-  if (!posted || !__atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE)) return 0;
+  if (!posted || !s) return 0;
   if (!spx_io_process && !nobody_left(SPX_ORIGIN_ANY, &closing)) return 0;
   if (spx_rx_poll_all(true)) return 1; /* what those have sent who have left comes first */
   spx_each_posted(end_in_vain, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dp.h"
+#include "replay.h"
 #include "runtime.h"
 #include "tool.h"
 
@@ -244,6 +245,14 @@ static const variable variables[] = {
      NONE,
      NULL,
      counted_net_bursts},
+    {{"spx_messages_lost", "transfer",
+      "messages to other clusters that were kept, and that no process was left to take"},
+     COUNTER,
+     DETAIL,
+     NONE,
+     &spx_replay_core.lost,
+     NULL},
+    {{"spx_bytes_lost", "transfer", "the same in bytes"}, COUNTER, DETAIL, NONE, &spx_replay_core.lost_bytes, NULL},
     {{"spx_refused_strangers", "transfer",
       "calls over the network that were refused: not of this job, or not of this protocol"},
      COUNTER,

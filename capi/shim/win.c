@@ -59,7 +59,7 @@ MPI_Group spx_win_group(spx_win *w)
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 /* Does the process share memory with this one? */
-static bool is_near(const spx_win *w, int rank) { return rank == w->rank || !spx_net_peer(w->comm->peer[rank]); }
+static bool is_near(const spx_win *w, int rank) { return spx_is_near(w->comm->peer[rank]); }
 
 /* Where the memory of each process is in the window's part of the file, behind the cells; its end. */
 static uint64_t lay_out(spx_win *w, const share *all, uint64_t *at)
@@ -300,18 +300,18 @@ static int info_is_true(MPI_Info info, const char *key)
   return found && strcmp(value, "true") == 0;
 }
 
-/* Some process is reached over the network alone; then each of them has one that is. */
+/* Some process does not share memory with this one; then each of them has one that does not. */
 static bool is_elsewhere(const spx_comm *comm)
 {
   for (int i = 0; (comm->flags & SPX_C_FAR) && i < comm->size; i++)
-    if (spx_net_peer(comm->peer[i])) return true;
+    if (!spx_is_near(comm->peer[i])) return true;
   return false;
 }
 
 static int find_leader(const spx_comm *comm)
 {
   int i = 0;
-  while (i != comm->rank && spx_net_peer(comm->peer[i])) i++;
+  while (i != comm->rank && !spx_is_near(comm->peer[i])) i++;
   return i;
 }
 

@@ -612,6 +612,7 @@ SPX_HIDDEN int spx_c_SP_Status_get_rank(const MPI_Status *status, int *rank);
 SPX_HIDDEN int spx_c_SP_Forward(const MPI_Status *status);
 SPX_HIDDEN int spx_c_SP_Pass(MPI_Message *message, int dest, spx_comm *comm, MPI_Count room, MPI_Request *request);
 SPX_HIDDEN int spx_c_SP_Held(int messages, MPI_Count bytes);
+SPX_HIDDEN int spx_c_SP_Alive(int milliseconds);
 SPX_HIDDEN int spx_c_dyprc_merge_child(MPI_Comm *mworld);
 SPX_HIDDEN int spx_c_dyprc_poll(MPI_Comm *mworld);
 SPX_HIDDEN void *spx_c_dyprc_point(MPI_Comm *mworld);

@@ -92,3 +92,10 @@ int MPISP_Held(int messages, MPI_Count bytes)
   SPX_CHECK(messages >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "messages", messages));
   return spx_c_SP_Held(messages, bytes);
 }
+
+int MPISP_Alive(int milliseconds)
+{
+  SPX_ENTER(SPX_FN_SP_Alive, spx_t_SP_Alive(milliseconds));
+  SPX_CHECK(milliseconds >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "milliseconds", milliseconds));
+  return spx_c_SP_Alive(milliseconds);
+}

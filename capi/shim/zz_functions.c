@@ -771,6 +771,7 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPISP_Forward",
   "MPISP_Pass",
   "MPISP_Held",
+  "MPISP_Alive",
   "ulfm_dyprc_merge_child",
   "ulfm_dyprc_poll",
   "ulfm_dyprc_point",
@@ -1305,4 +1306,5 @@ const uint8_t spx_fn_local[SPX_FN_COUNT] = {
   [SPX_FN_SP_Status_get_rank] = 1,
   [SPX_FN_SP_Forward] = 1,
   [SPX_FN_SP_Held] = 1,
+  [SPX_FN_SP_Alive] = 1,
 };

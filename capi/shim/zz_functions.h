@@ -771,10 +771,11 @@ enum {
   SPX_FN_SP_Forward = 765,
   SPX_FN_SP_Pass = 766,
   SPX_FN_SP_Held = 767,
-  SPX_FN_dyprc_merge_child = 768,
-  SPX_FN_dyprc_poll = 769,
-  SPX_FN_dyprc_point = 770,
-  SPX_FN_dyprc_resume = 771,
-  SPX_FN_COUNT = 772
+  SPX_FN_SP_Alive = 768,
+  SPX_FN_dyprc_merge_child = 769,
+  SPX_FN_dyprc_poll = 770,
+  SPX_FN_dyprc_point = 771,
+  SPX_FN_dyprc_resume = 772,
+  SPX_FN_COUNT = 773
 };
 #endif

@@ -4897,3 +4897,11 @@ int spx_t_SP_Held(int messages, MPI_Count bytes)
   spx_call_begin(&call);
   return spx_call_end(&call, MPISP_Held(messages, bytes));
 }
+
+int spx_t_SP_Alive(int milliseconds)
+{
+  int64_t arg[] = {milliseconds};
+  spx_call call = {.fn = SPX_FN_SP_Alive, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Alive(milliseconds));
+}

@@ -603,4 +603,5 @@ SPX_HIDDEN int spx_t_SP_Status_get_rank(const MPI_Status *status, int *rank);
 SPX_HIDDEN int spx_t_SP_Forward(const MPI_Status *status);
 SPX_HIDDEN int spx_t_SP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request);
 SPX_HIDDEN int spx_t_SP_Held(int messages, MPI_Count bytes);
+SPX_HIDDEN int spx_t_SP_Alive(int milliseconds);
 #endif

@@ -131,6 +131,22 @@ func (r *reader) checkCluster(s *System, i int) {
 	if f.Restarts < 0 {
 		f.Restarts = all.Restarts
 	}
+	if f.WithinMS < 0 {
+		f.WithinMS = all.WithinMS
+	}
+	if f.Places == 0 {
+		f.Places = all.Places
+	}
+	hang := f.Hang != ""
+	inherit(&f.Hang, all.Hang, Report)
+	inherit(&f.IOPHang, all.IOPHang, Report)
+	if f.HangMS == 0 {
+		f.HangMS = all.HangMS
+	}
+	if f.SilentMS < 0 {
+		f.SilentMS = all.SilentMS
+	}
+	r.checkHang(path, c, hang)
 	if own && c.Standbys == 0 {
 		r.wrong(append(path, "failure"), "failure: the ranks of cluster %q are to be replaced, and it has no standbys: say standbys = N, or another treatment", c.Name)
 	}
@@ -153,6 +169,27 @@ func (r *reader) checkCluster(s *System, i int) {
 	}
 }
 
+// checkHang looks whether there is what could take the place of a rank that hangs. own: the cluster says so itself, and not [failure] for all: there clusters
+// for which it cannot be are stopped.
+func (r *reader) checkHang(path []string, c *Cluster, own bool) {
+	f := &c.Failure
+	at := append(append([]string(nil), path...), "failure")
+	lacks := ""
+	switch {
+	case f.Hang == Replace && c.Standbys == 0:
+		lacks = "it has no standbys: say standbys = N"
+	case f.Hang == Restart && f.Process != Restart:
+		lacks = "processes are started in the place of ranks with process = \"restart\" alone: say that"
+	}
+	switch {
+	case lacks == "":
+	case own:
+		r.wrong(append(at, "hang"), "hang = %q for cluster %q, and %s, or another treatment", f.Hang, c.Name, lacks)
+	default:
+		f.Hang = Stop
+	}
+}
+
 // checkRestart looks at how many processes may be started in the place of ranks: each has a place in the tables from the beginning. inherited: [failure] says so, for all.
 func (r *reader) checkRestart(path []string, c *Cluster, inherited bool) {
 	at := append(append([]string(nil), path...), "failure")
@@ -168,6 +205,10 @@ func (r *reader) checkRestart(path []string, c *Cluster, inherited bool) {
 		r.wrong(at, "restarts: with process = \"restart\", and restarts = 0, no rank of cluster %q could be started again; say restarts = N, or process = \"stop\"", c.Name)
 	case n > MaxStandbys:
 		r.wrong(at, "restarts: %d for cluster %q; with process = \"restart\" at most %d are possible", n, c.Name, MaxStandbys)
+	case c.Failure.Places == 0:
+		c.Failure.Places = max(n, min(placesEach*n, mostPlaces))
+	case c.Failure.Places < n:
+		r.wrong(at, "places: %d for cluster %q, in whose ranks' places %d processes may be started: say places = %d, or more", c.Failure.Places, c.Name, n, n)
 	}
 }
 

@@ -9,6 +9,7 @@ package config
 type System struct {
 	Name      string    `json:"name"`
 	Masters   string    `json:"masters"`           // MastersAgent or MastersIOP
+	Messages  string    `json:"messages"`          // MessagesKept or MessagesFast
 	Directory string    `json:"directory"`         // working directory of all programs; relative to that of the file; empty: that one
 	Address   string    `json:"address,omitempty"` // HOST:PORT where clusters meet that are started one by one; empty: they are not
 	Key       string    `json:"key,omitempty"`     // file of the system's key; relative to the system file
@@ -62,18 +63,30 @@ type Start struct {
 
 // Failure says what is done by kind of failure: Restart, Replace, Degrade or Stop.
 type Failure struct {
-	Process  string `json:"process"`  // a rank has died
-	Host     string `json:"host"`     // a host is lost with all that ran there
-	Network  string `json:"network"`  // a path stays broken; one that comes again is joined anew and nobody notices
-	IOP      string `json:"iop"`      // an I/O process has died
-	Cluster  string `json:"cluster"`  // a cluster cannot go on
-	Restarts int    `json:"restarts"` // of one cluster, at most, before it counts as stopped
+	Process  string `json:"process"`          // a rank has died
+	Host     string `json:"host"`             // a host is lost with all that ran there
+	Network  string `json:"network"`          // a path stays broken; one that comes again is joined anew and nobody notices
+	IOP      string `json:"iop"`              // an I/O process has died
+	Cluster  string `json:"cluster"`          // a cluster cannot go on
+	Restarts int    `json:"restarts"`         // of one cluster, at most, before it counts as stopped
+	WithinMS int64  `json:"within_ms"`        // so long each of these counts; 0: for ever
+	Hang     string `json:"hang"`             // a rank, or a standby, hangs: Report, or as for Process
+	IOPHang  string `json:"iop_hang"`         // an I/O process hangs: Report, or as for IOP
+	HangMS   int64  `json:"hang_ms"`          // it hangs that has not run for so long
+	SilentMS int64  `json:"silent_ms"`        // ... and that has computed for so long while messages wait for it; 0: never
+	Places   int    `json:"places,omitempty"` // with process Restart: for processes that are started, in the whole life of a cluster
 }
 
 // Who the masters of the management tree are.
 const (
 	MastersAgent = "agent" // agents of the hosts: I/O processes do data alone
 	MastersIOP   = "iop"   // the agents beside I/O processes: the paper's arrangement
+)
+
+// What it says that a send to another cluster is complete.
+const (
+	MessagesKept = "kept" // its sender keeps the message until it was accepted there, and sends it by another I/O process when one dies
+	MessagesFast = "fast" // an I/O process has it: what that one has when it dies is lost
 )
 
 // For whom MPI_Init waits.
@@ -88,6 +101,7 @@ const (
 	Restart = "restart" // start it again
 	Replace = "replace" // a standby takes its rank
 	Degrade = "degrade" // the others are told and go on without it
+	Report  = "report"  // of what hangs: say so, and when it goes on
 	Stop    = "stop"    // end what it belongs to: its cluster, or for a cluster the system
 )
 
@@ -127,6 +141,13 @@ const (
 	MaxText     = 1 << 20 // bytes of a system file
 )
 
+// How many places a cluster has for processes that are started, where the file does not say: so many times what may be started within a while, since that comes
+// again, and no more than a table has room for at little cost.
+const (
+	placesEach = 8
+	mostPlaces = 64
+)
+
 // Find is the cluster of that name, or nil.
 func (s *System) Find(name string) *Cluster {
 	for i := range s.Clusters {
@@ -140,7 +161,7 @@ func (s *System) Find(name string) *Cluster {
 // Cold is how many processes may be started in the place of ranks that have died, beside standbys: they have places in all tables from the beginning.
 func (c *Cluster) Cold() int {
 	if c.Failure.Process == Restart {
-		return c.Failure.Restarts
+		return c.Failure.Places
 	}
 	return 0
 }

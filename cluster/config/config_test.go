@@ -54,13 +54,13 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := Start{Wait: WaitPart, Clusters: []string{"in"}, LimitMS: 1500}
-	want := &System{Name: "radar", Masters: MastersIOP, Start: part,
-		Failure: Failure{Process: Replace, IOP: Restart, Cluster: Restart, Restarts: 3},
+	want := &System{Name: "radar", Masters: MastersIOP, Messages: MessagesKept, Start: part,
+		Failure: Failure{Process: Replace, IOP: Restart, Cluster: Restart, Restarts: 3, WithinMS: 3_600_000, Hang: Report, IOPHang: Report, HangMS: 30_000},
 		Clusters: []Cluster{
 			{Name: "in", Program: "./in", Args: []string{"-x", "1"}, Ranks: 4, Standbys: 1, Hosts: []string{"a:2", "b"}, Environment: []string{"A=1", "B=2"},
-				Directory: "/data", Takeover: Notified, Start: part, Failure: Failure{Process: Replace, Host: Replace, Network: Replace, IOP: Restart, Cluster: Restart, Restarts: 3}, Line: 12},
+				Directory: "/data", Takeover: Notified, Start: part, Failure: Failure{Process: Replace, Host: Replace, Network: Replace, IOP: Restart, Cluster: Restart, Restarts: 3, WithinMS: 3_600_000, Hang: Report, IOPHang: Report, HangMS: 30_000}, Line: 12},
 			{Name: "out", Program: "./out", Ranks: 1, Start: Start{Wait: WaitNone, LimitMS: 5000},
-				Failure: Failure{Process: Stop, Host: Degrade, Network: Degrade, IOP: Restart, Cluster: Restart}, Line: 21},
+				Failure: Failure{Process: Stop, Host: Degrade, Network: Degrade, IOP: Restart, Cluster: Restart, WithinMS: 3_600_000, Hang: Report, IOPHang: Report, HangMS: 30_000}, Line: 21},
 		},
 		Links: []Link{{Name: "in-out", From: []string{"in"}, To: []string{"out"}, IOPs: 2, Program: Relay, Choice: ChoiceWeighted, Weights: []int{2, 1}, Security: SecurityKey, Line: 27}},
 	}
@@ -199,8 +199,10 @@ func TestRestartOfRanks(t *testing.T) {
 		cold     int
 		takeover string
 	}{
-		{cluster + "failure = { process = \"restart\" }\n", 3, Notified},
-		{cluster + "takeover = \"transparent\"\nstandbys = 1\nfailure = { process = \"restart\", restarts = 7 }\n", 7, Transparent},
+		{cluster + "failure = { process = \"restart\" }\n", 24, Notified},
+		{cluster + "takeover = \"transparent\"\nstandbys = 1\nfailure = { process = \"restart\", restarts = 7 }\n", 56, Transparent},
+		{cluster + "failure = { process = \"restart\", restarts = 20 }\n", 64, Notified},
+		{"[failure]\nplaces = 9\n" + cluster + "failure = { process = \"restart\", restarts = 9 }\n", 9, Notified},
 		{"[failure]\nprocess = \"restart\"\nrestarts = 4096\n" + cluster, 4096, Notified},
 		{cluster + "failure = { cluster = \"restart\" }\n", 0, ""},
 	} {
@@ -218,11 +220,62 @@ func TestRestartOfRanks(t *testing.T) {
 		{cluster + "failure = { process = \"restart\", restarts = 4097 }\n", "5:"},
 		{"[failure]\nprocess = \"restart\"\nrestarts = 0\n" + cluster, "3:"},
 		{"[failure]\nrestarts = 5000\n" + cluster + "failure = { process = \"restart\" }\n", "7:"},
+		{cluster + "failure = { process = \"restart\", restarts = 9, places = 8 }\n", "5:"},
 		{cluster + "takeover = \"transparent\"\nfailure = { process = \"degrade\" }\n", "5:"},
 	} {
 		_, err := Parse([]byte(c.text), "file")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v; should begin with %s\n%s", err, c.want, c.text)
+		}
+	}
+}
+
+// What hangs: for how long, and what is done about it; where nothing could take its place, that is wrong where a cluster says it, and "stop" where all do.
+func TestHang(t *testing.T) {
+	const cluster = "[[cluster]]\nname = \"a\"\nprogram = \"./a\"\nranks = 2\n"
+	for _, c := range []struct {
+		text         string
+		hang, iop    string
+		limit, quiet int64
+	}{
+		{cluster, Report, Report, 30_000, 0},
+		{"[failure]\nhang = \"stop\"\niop_hang = \"restart\"\nhang_limit = 2\nsilent_limit = \"1m\"\n" + cluster, Stop, Restart, 2000, 60_000},
+		{"[failure]\nsilent_limit = \"1m\"\n" + cluster + "standbys = 1\nfailure = { hang = \"replace\", silent_limit = \"ever\" }\n", Replace, Report, 30_000, 0},
+		{"[failure]\nhang = \"restart\"\n" + cluster + "failure = { process = \"restart\" }\n", Restart, Report, 30_000, 0},
+		{"[failure]\nhang = \"replace\"\n" + cluster, Stop, Report, 30_000, 0},
+	} {
+		s, err := Parse([]byte(c.text), "file")
+		if err != nil {
+			t.Errorf("%v\n%s", err, c.text)
+			continue
+		}
+		if f := s.Clusters[0].Failure; f.Hang != c.hang || f.IOPHang != c.iop || f.HangMS != c.limit || f.SilentMS != c.quiet {
+			t.Errorf("%+v\n%s", f, c.text)
+		}
+	}
+	for _, c := range []struct{ text, want string }{
+		{cluster + "failure = { hang = \"replace\" }\n", "5:"},
+		{cluster + "standbys = 1\nfailure = { hang = \"restart\" }\n", "6:"},
+		{"[failure]\niop_hang = \"replace\"\n" + cluster, "2:"},
+		{"[failure]\nhang_limit = \"ever\"\n" + cluster, "2:"},
+	} {
+		if _, err := Parse([]byte(c.text), "file"); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v; should begin with %s\n%s", err, c.want, c.text)
+		}
+	}
+}
+
+// Without a word of it messages are kept where all I/O processes are relays.
+func TestPresetMessages(t *testing.T) {
+	const clusters = "[[cluster]]\nname = \"a\"\nprogram = \"a\"\nranks = 1\n[[cluster]]\nname = \"b\"\nprogram = \"b\"\nranks = 1\n"
+	for link, want := range map[string]string{
+		"":                       MessagesKept,
+		"program = \"spx-iop\"":  MessagesKept,
+		"program = \"./filter\"": MessagesFast,
+	} {
+		s, err := Parse([]byte(clusters+"[[link]]\nfrom = \"a\"\nto = \"b\"\n"+link+"\n"), "file")
+		if err != nil || s.Messages != want {
+			t.Errorf("%q: %v, %v, want %s", link, s, err, want)
 		}
 	}
 }

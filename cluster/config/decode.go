@@ -50,7 +50,7 @@ var tables = []string{"system", "start", "failure", "cluster", "link"}
 // top reads the tables of the file.
 func (r *reader) top(s *System, m map[string]any) {
 	presetStart := Start{Wait: WaitSystem, LimitMS: 60_000}
-	s.Masters, s.Start, s.Failure = MastersAgent, presetStart, Failure{IOP: Restart, Cluster: Stop, Restarts: 3}
+	s.Masters, s.Start, s.Failure = MastersAgent, presetStart, Failure{IOP: Restart, Cluster: Stop, Restarts: 3, WithinMS: 3_600_000, Hang: Report, IOPHang: Report, HangMS: 30_000}
 	for k := range m {
 		if !contains(tables, k) {
 			r.wrong([]string{k}, "a system file has no %q%s; it has [system], [start], [failure], [[cluster]] and [[link]]", k, meant(k, tables))
@@ -70,7 +70,7 @@ func (r *reader) top(s *System, m map[string]any) {
 	one("failure", func(m map[string]any, path []string) { readTable(r, path, "[failure]", m, failureFields(), &s.Failure) })
 	for i, t := range r.array(m, "cluster") {
 		path := []string{"cluster", strconv.Itoa(i)}
-		c := Cluster{Start: Start{}, Line: r.places.of(path...).line, Failure: Failure{Restarts: -1}}
+		c := Cluster{Start: Start{}, Line: r.places.of(path...).line, Failure: Failure{Restarts: -1, WithinMS: -1, SilentMS: -1}}
 		readTable(r, path, "cluster "+nameOf(t, i), t, clusterFields(), &c)
 		s.Clusters = append(s.Clusters, c)
 	}
@@ -80,6 +80,19 @@ func (r *reader) top(s *System, m map[string]any) {
 		readTable(r, path, "link "+nameOf(t, i), t, linkFields(), &l)
 		s.Links = append(s.Links, l)
 	}
+	if s.Messages == "" {
+		s.Messages = presetMessages(s)
+	}
+}
+
+// presetMessages: messages are kept where all I/O processes are relays. Those of a user's own, if they take messages and send nothing for them, must say when they have done with them.
+func presetMessages(s *System) string {
+	for _, l := range s.Links {
+		if l.Program != Relay {
+			return MessagesFast
+		}
+	}
+	return MessagesKept
 }
 
 // array is an array of tables of the top.

@@ -274,6 +274,18 @@ func span[T any](to func(*T) *int64) func(*T, value) {
 	}
 }
 
+// spanOrEver is a time, or 0 for "ever".
+func spanOrEver[T any](to func(*T) *int64) func(*T, value) {
+	set := span(to)
+	return func(t *T, v value) {
+		if v.v == "ever" {
+			*to(t) = 0
+			return
+		}
+		set(t, v)
+	}
+}
+
 func parseSpan(s string) float64 {
 	for _, u := range units {
 		if number, ok := strings.CutSuffix(s, u.name); ok {

@@ -12,6 +12,8 @@ func systemFields() []field[System] {
 		{name: "name", takes: `"NAME"`, preset: "the file's name", help: "what the system is called in messages and by spxctl", set: text(func(s *System) *string { return &s.Name })},
 		{name: "masters", takes: `"agent" or "iop"`, preset: `"agent"`, help: "who manages: agents of hosts, or only the agents beside I/O processes",
 			set: choice(func(s *System) *string { return &s.Masters }, MastersAgent, MastersIOP)},
+		{name: "messages", takes: `"kept" or "fast"`, preset: `"kept" where all I/O processes are spx-iop, else "fast"`, help: "a message that was sent to another cluster is kept until it was accepted there, and goes by another I/O process when one dies; or an I/O process has it, with which it may be lost",
+			set: choice(func(s *System) *string { return &s.Messages }, MessagesKept, MessagesFast)},
 		{name: "directory", takes: `"DIR"`, preset: "that of the file", help: "working directory of the programs, relative to that of the file", set: text(func(s *System) *string { return &s.Directory })},
 		{name: "address", takes: `"HOST:PORT"`, help: "where clusters meet that are started one by one (spxrun --cluster): a port of the host on which one of them runs", set: text(func(s *System) *string { return &s.Address })},
 		{name: "key", takes: `"FILE"`, help: "the file of the system's key, for that; relative to the system file (SPX_SYSTEM_KEY names another)", set: text(func(s *System) *string { return &s.Key })},
@@ -38,7 +40,17 @@ func failureFields() []field[Failure] {
 			set: choice(func(f *Failure) *string { return &f.IOP }, Restart, Degrade, Stop)},
 		{name: "cluster", takes: `"restart", "degrade" or "stop"`, preset: `"stop"`, help: "a cluster has stopped: it is started again, the others go on without it, or the whole system stops",
 			set: choice(func(f *Failure) *string { return &f.Cluster }, Restart, Degrade, Stop)},
-		{name: "restarts", takes: "N", preset: "3", help: "so often is one thing started again, or a rank of one cluster; then it counts as stopped", set: count(func(f *Failure) *int { return &f.Restarts }, 0, 1_000_000)},
+		{name: "hang", takes: `"report", "restart", "replace", "degrade" or "stop"`, preset: `"report"`, help: "a rank, or a standby, hangs: it is said, and when it goes on; or it is ended, and then what process means by that word",
+			set: choice(func(f *Failure) *string { return &f.Hang }, append([]string{Report}, rank...)...)},
+		{name: "iop_hang", takes: `"report", "restart", "degrade" or "stop"`, preset: `"report"`, help: "an I/O process hangs: it is said; or it is ended, and then what iop means by that word. While it hangs another one of its link is chosen, whatever stands here",
+			set: choice(func(f *Failure) *string { return &f.IOPHang }, Report, Restart, Degrade, Stop)},
+		{name: "hang_limit", takes: `"30s"`, preset: `"30s"`, help: "it hangs that was stopped, or did not run while messages waited for it, for so long", set: span(func(f *Failure) *int64 { return &f.HangMS })},
+		{name: "silent_limit", takes: `"10m" or "ever"`, preset: `"ever"`, help: "it hangs that has computed for so long, without a call that communicates, while messages waited for it; a program that says MPISP_Alive has its own limit",
+			set: spanOrEver(func(f *Failure) *int64 { return &f.SilentMS })},
+		{name: "restarts", takes: "N", preset: "3", help: "so often is one thing started again, or a rank of one cluster, within that time; then it counts as stopped", set: count(func(f *Failure) *int { return &f.Restarts }, 0, 1_000_000)},
+		{name: "within", takes: `"24h" or "ever"`, preset: `"1h"`, help: "so long each restart counts: one that was longer ago is forgotten; \"ever\": none is", set: spanOrEver(func(f *Failure) *int64 { return &f.WithinMS })},
+		{name: "places", takes: "N", preset: "8 times restarts, at most 64, or as restarts", help: "with process = \"restart\": so many processes can be started in the place of ranks in the life of a cluster; each has a place in all tables from the beginning",
+			set: count(func(f *Failure) *int { return &f.Places }, 1, MaxStandbys)},
 	}
 }
 

@@ -41,6 +41,7 @@ const (
 type Layout struct {
 	Version  uint64    `json:"version"` // grows with every change; the first is 1
 	System   string    `json:"system"`
+	Kept     bool      `json:"kept,omitempty"` // senders keep messages to other clusters until they were accepted there
 	Clusters []Cluster `json:"clusters"`
 	Links    []Link    `json:"links,omitempty"`
 	IOPs     []IOP     `json:"iops,omitempty"`

@@ -12,7 +12,10 @@
 // Deadline has come. It starts nothing, and does not know what processes compute. Times are in milliseconds from any origin.
 package manage
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // A Config is what all agents of a system know from its file, and which of them this one is.
 type Config struct {
@@ -41,8 +44,11 @@ type Cluster struct {
 	Degrade    bool  // it goes on when ranks are lost
 	Told       bool  // that it cannot go on is said by who counts, as Failed: its lost ranks may still be taken over
 	OnDeath    Treatment
-	Restarts   int // at most
+	Restarts   int // at most; Unbounded: who starts it counts, and gives it up
 }
+
+// Unbounded is more restarts than any cluster can have.
+const Unbounded = math.MaxInt32
 
 // Check tells what is wrong with a configuration that somebody else has sent: machines count on all that is asked here.
 func (c *Config) Check() error {

@@ -84,6 +84,16 @@ static void hint(MPI_Info info, const char *key, char *value, int size)
   if (!flag) *value = 0;
 }
 
+void relay_ask_heals(world *w)
+{
+  MPI_Info info;
+  char value[16];
+  MPI_Comm_get_info(w->comm, &info);
+  hint(info, "spx_heals", value, sizeof value);
+  w->heals = strcmp(value, "true") == 0;
+  MPI_Info_free(&info);
+}
+
 static void look(relay *r, int i)
 {
   world *w = &r->world[i];
@@ -92,7 +102,8 @@ static void look(relay *r, int i)
   MPISP_World_get(i, &w->comm);
   MPI_Comm_size(w->comm, &w->size);
   w->waiting = calloc((size_t)w->size, sizeof *w->waiting);
-  if (!w->waiting) relay_fail("no memory");
+  w->left = calloc((size_t)w->size, sizeof *w->left);
+  if (!w->waiting || !w->left) relay_fail("no memory");
   MPI_Comm_get_info(w->comm, &info);
   hint(info, "spx_index", value, sizeof value);
   w->cluster = atoi(value);
@@ -100,8 +111,7 @@ static void look(relay *r, int i)
   hint(info, "spx_to", value, sizeof value);
   for (char *p = strtok_r(value, ",", &rest); p && w->tos < WORLDS_MAX; p = strtok_r(NULL, ",", &rest))
     w->to[w->tos++] = atoi(p);
-  hint(info, "spx_heals", value, sizeof value);
-  w->heals = strcmp(value, "true") == 0;
+  relay_ask_heals(w);
   MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
   if (strcmp(direction, "out") != 0 && w->tos == 0)
     relay_fail("what comes from cluster %d is for no cluster: a relay needs links with both ends", w->cluster);

@@ -3,8 +3,8 @@
  * Messages are taken in the order in which they come, and sent on in that order where they have the same source: a send is started when its
  * message is complete, and no earlier one of its source is not. Long ones are handed on while they come (MPISP_Pass), through memory that they have for themselves:
  * as much as is left of the limit, and PASS_LEAST in any case. The memory for all is bounded: when the limit is reached nothing more is taken, so that the
- * senders wait, who hold what is long themselves. Where ranks that die are replaced a message is kept as a whole, if it is not longer than the limit: it may have to be sent
- * again; and so is one that goes to several clusters. */
+ * senders wait, who hold what is long themselves. Where ranks that die are replaced, or another cluster can take it, a message is kept as a whole, if it is not longer than the
+ * limit: it may have to be sent again; and so is one that goes to several clusters. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,17 +59,33 @@ static bool has_died(int code)
   return class == MPIX_ERR_PROC_FAILED;
 }
 
-/* A send has failed. Where ranks are replaced it is due again, else the message is for nobody. */
-static void fails(message *m, int i, int code)
+/* The message is to go to a cluster in turn, of those that have ranks; false: there is none. */
+static bool choose(relay *r, message *m, int i)
+{
+  world *to = relay_to(r, relay_from(r, m->cluster));
+  if (!to) return false;
+  m->send[i].to = to;
+  m->send[i].rank = relay_rank(r, to, m->source, m->from.MPI_TAG);
+  return true;
+}
+
+/* A send has failed. Where ranks are replaced it is due again; another cluster may take it; else it is dropped. */
+static void fails(relay *r, message *m, int i, int code)
 {
   world *to = m->send[i].to;
+  if (has_died(code)) relay_has_ended(to, m->send[i].rank);
+  if (to->asked != r->round) { /* it is the same for all messages of a round */
+    to->asked = r->round;
+    relay_ask_heals(to);
+  }
   if (!has_died(code)) relay_fail("a message for rank %d of cluster %d: error %d", m->send[i].rank, to->cluster, code);
   to->waiting[m->send[i].rank]--;
-  m->send[i].due = to->heals && m->data; /* what was handed on while it came is here no more */
+  if (m->data) /* what was handed on while it came is here no more */
+    m->send[i].due = relay_is_awaited(to, m->send[i].rank) || (!r->copy && relay_is_gone(to) && choose(r, m, i));
   if (m->send[i].due) return;
   m->done++;
   if (!to->told)
-    fprintf(stderr, "spx-iop: rank %d of cluster %d is dead; messages for it are dropped\n", m->send[i].rank,
+    fprintf(stderr, "spx-iop: rank %d of cluster %d has ended; messages for it are dropped\n", m->send[i].rank,
             to->cluster);
   to->told = true;
 }
@@ -89,20 +105,28 @@ static void start_send(relay *r, message *m, int i)
     code = MPI_Isend_c(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
   if (code == MPI_SUCCESS) return;
   m->send[i].request = MPI_REQUEST_NULL;
-  fails(m, i, code);
+  fails(r, m, i, code);
 }
 
 static void start_sends(relay *r, message *m)
 {
-  world *from = relay_from(r, m->cluster);
+  if (!r->copy) {
+    world *from = relay_from(r, m->cluster);
+    if (!choose(r, m, 0)) { /* all are gone: the send to one of them fails, and says so */
+      m->send[0].to = &r->world[from->to[0]];
+      m->send[0].rank = relay_rank(r, m->send[0].to, m->source, m->from.MPI_TAG);
+    }
+    m->sends = 1;
+    start_send(r, m, 0);
+    return;
+  }
+  const world *from = relay_from(r, m->cluster);
   for (int i = 0; i < from->tos; i++) {
-    if (!r->copy && i > 0) break;
-    world *to = &r->world[from->to[r->copy ? i : from->turn++ % from->tos]];
+    world *to = &r->world[from->to[i]];
     m->send[m->sends].to = to;
     m->send[m->sends].rank = relay_rank(r, to, m->source, m->from.MPI_TAG);
     start_send(r, m, m->sends++);
   }
-  if (from->turn < 0) from->turn = 0;
 }
 
 static bool is_due(const message *m)
@@ -124,6 +148,7 @@ static bool has_to_wait(const queue *q, const message *m)
 static bool carry_on(relay *r, queue *q)
 {
   bool moved = false;
+  r->round++;
   for (message **at = &q->first, *m; (m = *at);) {
     int flag;
     if (!m->complete && m->in != MPI_REQUEST_NULL && MPI_Test(&m->in, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -139,12 +164,13 @@ static bool carry_on(relay *r, queue *q)
       if (m->send[i].request == MPI_REQUEST_NULL) continue;
       int code = MPI_Test(&m->send[i].request, &flag, MPI_STATUS_IGNORE);
       if (code != MPI_SUCCESS) {
-        fails(m, i, code);
+        fails(r, m, i, code);
         continue;
       }
       if (!flag) continue;
       m->done++;
       m->send[i].to->waiting[m->send[i].rank]--;
+      m->send[i].to->left[m->send[i].rank] = false; /* a cluster may come again */
     }
     if (!m->complete || m->done < m->sends) {
       at = &m->next;
@@ -183,9 +209,9 @@ static message *new_message(int sends, MPI_Status *st)
 static bool is_handed_on(const relay *r, const world *from, MPI_Count bytes)
 {
   if (bytes < PASS_FROM || (r->copy && from->tos > 1)) return false;
-  bool heals = false;
-  for (int i = 0; i < from->tos; i++) heals |= r->world[from->to[i]].heals;
-  return !heals || bytes > r->limit;
+  bool again = from->tos > 1;
+  for (int i = 0; i < from->tos; i++) again |= r->world[from->to[i]].heals;
+  return !again || bytes > r->limit;
 }
 
 /* Takes the message that was found. A short one, when nothing waits, is mostly through before anything is kept of it. */

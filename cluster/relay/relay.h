@@ -26,7 +26,10 @@ typedef struct {
   int turn;     /* of those */
   int next;     /* rank, of messages that are spread over its ranks */
   int *waiting; /* by rank: messages on their way there */
+  bool *left;   /* by rank: it has left MPI, and takes nothing more */
   bool heals;   /* ranks that die are replaced: messages for them are kept */
+  bool hurt;    /* a message for it has found its rank dead */
+  long asked;   /* in which round that was asked last */
   bool told;    /* that messages are dropped */
 } world;
 
@@ -36,6 +39,7 @@ typedef struct {
   route_kind route;
   bool copy;       /* messages go to all the clusters that they are for, not to one of them in turn */
   MPI_Count limit; /* bytes that may be held */
+  long round;      /* of looking at everything */
   long passed;     /* messages */
   MPI_Count most;  /* bytes that were held at most */
   bool verbose;
@@ -44,8 +48,20 @@ typedef struct {
 /* ---- route.c ---- */
 /* The world that messages of a cluster have come from; ends the program when there is none. */
 world *relay_from(relay *r, int cluster);
+/* The cluster in turn of those that messages of from are for, and that have ranks alive; NULL: there is none. */
+world *relay_to(relay *r, world *from);
+/* A rank of w is dead, and another process takes its place: one that has left is not replaced. */
+bool relay_is_awaited(const world *w, int rank);
+/* A send to a rank of w has failed as to a process that is there no more. */
+void relay_has_ended(world *w, int rank);
+/* All ranks of w have left MPI, or are dead and will not be replaced. */
+bool relay_is_gone(world *w);
 /* The rank of w for a message of rank source with that tag. */
 int relay_rank(const relay *r, world *w, int source, int tag);
+
+/* ---- main.c ---- */
+/* Asks whether ranks of w that die are replaced now: a cluster may be given up, and come again. */
+void relay_ask_heals(world *w);
 
 /* ---- queue.c ---- */
 /* Hands messages on until no process is left that could send one, and all have been taken over. */

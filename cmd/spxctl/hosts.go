@@ -51,7 +51,7 @@ one host must have been started with --more-hosts.`,
 			return json.NewEncoder(os.Stdout).Encode(list)
 		}
 		for _, h := range list {
-			fmt.Printf("%-20s %4d slots, %4d processes%s\n", h.Name, h.Slots, h.Procs, behind(", ", h.State))
+			fmt.Printf("%-20s %4d slots, %4d processes%s%s\n", h.Name, h.Slots, h.Procs, behind(", ", h.State), copyOf(h.Copy))
 		}
 		if len(args) > 1 {
 			fmt.Printf("done in %.6f s\n", time.Since(began).Seconds())
@@ -59,6 +59,24 @@ one host must have been started with --more-hosts.`,
 		return nil
 	}
 	return c
+}
+
+// copyOf says what a host has of what decides about the job.
+func copyOf(c *service.Copy) (text string) {
+	if c == nil {
+		return ""
+	}
+	text = fmt.Sprintf(", copy of %d events", c.Events)
+	if c.Votes {
+		text += ", votes"
+	}
+	if c.Leads {
+		text += ", leads"
+	}
+	if c.Refused > 0 {
+		text += fmt.Sprintf(", %d calls refused", c.Refused)
+	}
+	return text
 }
 
 // split takes names apart that have commas between them.

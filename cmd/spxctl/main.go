@@ -23,6 +23,9 @@ func main() {
 	root.AddCommand(manualCommand(root))
 	root.SetArgs(twoDashes(root, os.Args[1:]))
 	if err := root.Execute(); err != nil {
+		if errors.Is(err, errUnsure) {
+			os.Exit(statusUnsure)
+		}
 		if !errors.Is(err, errSaid) {
 			fmt.Fprintln(os.Stderr, "spxctl:", err)
 		}

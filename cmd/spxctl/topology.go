@@ -14,7 +14,13 @@ import (
 	"libspx/launch/hosts"
 	"libspx/launch/probe"
 	"libspx/launch/progress"
+	"libspx/net/topo/picture"
 )
+
+// statusUnsure is the exit status when what was asked for could not be found out for sure; what is sure was printed.
+const statusUnsure = 3
+
+var errUnsure = errors.New("it is not sure")
 
 // topologyOptions are what the command line says.
 type topologyOptions struct {
@@ -30,7 +36,7 @@ func topologyCommand() *cobra.Command {
 		Short: "shows which hosts share a switch, and how the switches are linked",
 		Long: `Shows the network between the hosts of a list (without one, those of the batch system's allocation, or else all networks that are known). What is not
 known is measured first, and kept for later jobs (networks.json in the user's cache folder): round-trip times and, between switches, throughput.
-Where Slurm describes its switches, nothing is measured.`,
+Where Slurm describes its switches, nothing is measured. What measurements do not agree on, as on busy hosts, is not told, but called unsure, with exit status 3.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.run() },
 	}
@@ -44,7 +50,7 @@ Where Slurm describes its switches, nothing is measured.`,
 	f.BoolVar(&o.json, "json", false, "as JSON")
 	f.StringVar(&o.svg, "svg", "", "write a picture to this file, too (-: to standard output, alone)")
 	f.IntVar(&o.probe.Parallel, "parallel", 64, "round-trip times that are measured at once")
-	f.DurationVar(&o.probe.Limit, "limit", 2*time.Minute, "for measuring, at most")
+	f.DurationVar(&o.probe.Limit, "limit", 10*time.Minute, "for measuring, at most: seconds do on hosts without other work, on busy ones it is measured again and again")
 	f.Int64Var(&o.probe.Bytes, "bytes", 1<<30, "sent to measure throughput, about, at most")
 	return c
 }
@@ -115,16 +121,20 @@ func (o *topologyOptions) showKnown() error {
 
 func (o *topologyOptions) show(list []*probe.Network) error {
 	if o.svg != "" {
-		picture := list[0].Tree().SVG(list[0].Hosts)
+		drawn := picture.SVG(list[0].Tree(), list[0].Hosts)
 		if o.svg == "-" {
-			_, err := os.Stdout.WriteString(picture)
+			_, err := os.Stdout.WriteString(drawn)
 			return err
 		}
-		if err := os.WriteFile(o.svg, []byte(picture), 0o666); err != nil {
+		if err := os.WriteFile(o.svg, []byte(drawn), 0o666); err != nil {
 			return err
 		}
 	}
+	var err error
 	for _, n := range list {
+		if n.GroupsAre != probe.Sure || n.LinksAre != probe.Sure {
+			err = errUnsure
+		}
 		if o.json {
 			text, err := json.MarshalIndent(n, "", "  ")
 			if err != nil {
@@ -135,8 +145,14 @@ func (o *topologyOptions) show(list []*probe.Network) error {
 		}
 		fmt.Printf("%s%s\n", n.Text(), source(n))
 	}
-	return nil
+	if err != nil && !o.json {
+		fmt.Println(whatToDo)
+	}
+	return err
 }
+
+// whatToDo is said where something is unsure.
+const whatToDo = "what to do: spxctl topology --again when the hosts have less other work; or tell a job which of its hosts share one, as SPX_TOPOLOGY=0,0,1,1"
 
 // source says where a network is known from.
 func source(n *probe.Network) string {
@@ -144,5 +160,13 @@ func source(n *probe.Network) string {
 	if n.How != "measured" {
 		return fmt.Sprintf("told by %s on %s", n.How, when)
 	}
-	return fmt.Sprintf("measured on %s: %d round-trip times, %d throughputs, %.1f MB, %.1f s", when, n.Cost.Pings, n.Cost.Streams, float64(n.Cost.Bytes)/1e6, n.Cost.Seconds)
+	by := ""
+	if n.Within > 0 {
+		by = fmt.Sprintf("round-trip times: %.1f us and less on one switch", float64(n.Within)/1e3)
+		if n.Across > 0 {
+			by += fmt.Sprintf(", %.1f us and more between switches", float64(n.Across)/1e3)
+		}
+		by += "\n"
+	}
+	return by + fmt.Sprintf("measured on %s: %d round-trip times, %d throughputs, %.1f MB, %.1f s", when, n.Cost.Pings, n.Cost.Streams, float64(n.Cost.Bytes)/1e6, n.Cost.Seconds)
 }

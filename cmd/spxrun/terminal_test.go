@@ -101,7 +101,9 @@ func TestInterruptKey(t *testing.T) {
 func TestOutlivesSpxrun(t *testing.T) {
 	dir := t.TempDir()
 	script := fmt.Sprintf(`echo $$ > %[1]s/tmp.$SPX_RANK; mv %[1]s/tmp.$SPX_RANK %[1]s/$SPX_RANK; until [ -e %[1]s/go ]; do sleep 0.01; done; echo done > %[1]s/done.$SPX_RANK`, dir)
-	r := prepare(t, "--with-ft", "-n", "2", "sh", "-c", script).start()
+	r := prepare(t, "--with-ft", "-n", "2", "sh", "-c", script)
+	r.cmd.Dir = dir // where its output is kept
+	r.start()
 	pids(t, dir, 2)
 	r.cmd.WaitDelay = 50 * time.Millisecond // its output stays open
 	r.cmd.Process.Kill()

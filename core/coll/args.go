@@ -80,7 +80,7 @@ type Args struct {
 	SizeClass int
 	Commute   bool // the operation commutes; everywhere
 	CPUs      int  // processors that the ranks of a host share; alike at those of one host, and everywhere unless Several
-	Several   bool // the ranks are on several hosts; everywhere
+	Several   bool // the ranks are on several hosts, or of several jobs, which may use other processors; everywhere
 	Wired     bool // ranks of a host talk over the network, too; everywhere
 	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has none; everywhere.
 	Shared int64

@@ -50,6 +50,7 @@ func isLong(a *Args) bool     { return a.data() > 8192 }
 func outOfPlace(a *Args) bool { return !a.InPlace }
 func foldable(a *Args) bool   { return a.RType.Contig && a.RType.Size > 0 && a.RType.Size <= 64 }
 func wired(a *Args) bool      { return a.Wired }
+func many(a *Args) bool       { return a.Size > 2 }
 func both(p, q func(*Args) bool) func(*Args) bool {
 	return func(a *Args) bool { return p(a) && q(a) }
 }
@@ -185,11 +186,13 @@ const (
 // table: the first line that fits and whose algorithm can do the call is taken. When ranks outnumber the processors, what
 // counts is how often each rank has to get its turn to run (16 ranks on 2 processors: a barrier takes 16 switches over a
 // flat tree, 66 over a binomial one); else it is the number of rounds. For long data it is the number of bytes that pass
-// through one rank.
+// through one rank. Where each rank has a processor, what lies in memory that all share costs a fraction of the rounds; its limits are
+// those of measurements with 2 to 16 ranks on 16 cores (docs/bench/cores-16.md).
 var table = []rule{
 	{Barrier, 8, anyBytes, always, "shared"},
 	{Barrier, 1024, anyBytes, (*Args).crowded, "shared"},
 	{Barrier, anyRanks, anyBytes, leveled, "levels"},
+	{Barrier, 64, anyBytes, always, "shared"},
 	{Barrier, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Barrier, anyRanks, anyBytes, always, "dissemination"},
 
@@ -197,6 +200,7 @@ var table = []rule{
 	{Bcast, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
 	{Bcast, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Bcast, anyRanks, anyBytes, leveled, "levels"},
+	{Bcast, 64, anyBytes, many, "shared"},
 	{Bcast, anyRanks, 64 << 10, wired, "binomial"}, // each message costs its sender most: the root should not be all of them
 	{Bcast, 4, anyBytes, wired, "binomial"},
 	{Bcast, 64, anyBytes, (*Args).crowded, "fan"},
@@ -211,6 +215,7 @@ var table = []rule{
 	{Gather, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
 	{Gather, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Gather, anyRanks, hostBlock, byHosts, "by_host"},
+	{Gather, 64, 64 << 10, many, "shared"},
 	{Gather, 64, anyBytes, always, "linear"},
 	{Gather, anyRanks, 2048, always, "binomial"},
 	{Gather, anyRanks, anyBytes, always, "linear"},
@@ -219,6 +224,7 @@ var table = []rule{
 	{Scatter, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
 	{Scatter, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Scatter, anyRanks, hostBlock, byHosts, "by_host"},
+	{Scatter, 64, 8192, many, "shared"},
 	{Scatter, 64, anyBytes, always, "linear"},
 	{Scatter, anyRanks, 2048, always, "binomial"},
 	{Scatter, anyRanks, anyBytes, always, "linear"},
@@ -227,12 +233,14 @@ var table = []rule{
 	{Allgather, 8, 4096, always, "shared"},
 	{Allgather, 64, anyBytes, (*Args).crowded, "shared"},
 	{Allgather, anyRanks, anyBytes, leveled, "levels"},
+	{Allgather, 64, 64 << 10, many, "shared"},
 	{Allgather, anyRanks, anyBytes, (*Args).crowded, "fan"},
 	{Allgather, anyRanks, 8192, powerOfTwo, "recursive_doubling"},
 	{Allgather, anyRanks, 1024, always, "bruck"},
 	{Allgather, anyRanks, anyBytes, always, "ring"},
 	{Allgatherv, 8, 4096, always, "shared"},
 	{Allgatherv, 64, anyBytes, (*Args).crowded, "shared"},
+	{Allgatherv, 64, 1 << 20, many, "shared"},
 	{Allgatherv, anyRanks, 256 << 10, (*Args).crowded, "fan"},
 	{Allgatherv, 64, anyBytes, (*Args).crowded, "linear"},
 	{Allgatherv, anyRanks, 64 << 10, always, "gather_bcast"},
@@ -240,6 +248,7 @@ var table = []rule{
 
 	{Alltoall, 8, 4096, always, "shared"},
 	{Alltoall, 64, 32 << 10, (*Args).crowded, "shared"},
+	{Alltoall, 64, 4096, many, "shared"},
 	{Alltoall, 4, anyBytes, always, "linear"},
 	{Alltoall, 64, anyBytes, (*Args).crowded, "linear"},
 	{Alltoall, anyRanks, switchBlock, relayed, "by_switch"},
@@ -256,6 +265,7 @@ var table = []rule{
 	{Reduce, 64, CellBytes, both((*Args).crowded, inCell), "shared"},
 	{Reduce, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Reduce, anyRanks, anyBytes, leveled, "levels"},
+	{Reduce, 64, 64 << 10, many, "shared"},
 	{Reduce, anyRanks, 64 << 10, (*Args).crowded, "fan"},
 	{Reduce, anyRanks, 1 << 20, (*Args).crowded, "binomial"},
 	{Reduce, anyRanks, 64 << 10, always, "binomial"},
@@ -264,6 +274,7 @@ var table = []rule{
 	{Allreduce, 8, 4096, always, "shared"},
 	{Allreduce, 64, anyBytes, (*Args).crowded, "shared"},
 	{Allreduce, anyRanks, anyBytes, leveled, "levels"},
+	{Allreduce, 64, 1 << 20, many, "shared"},
 	{Allreduce, 2, 32 << 10, always, "recursive_doubling"},
 	{Allreduce, 2, 2 << 20, wired, "recursive_doubling"}, // rounds are what costs
 	{Allreduce, 4, 128 << 10, both(wired, isLong), "recursive_doubling"},
@@ -275,11 +286,13 @@ var table = []rule{
 
 	{ReduceScatterBlock, 8, 4096, always, "shared"},
 	{ReduceScatterBlock, 64, anyBytes, (*Args).crowded, "shared"},
+	{ReduceScatterBlock, 64, 4096, many, "shared"},
 	{ReduceScatterBlock, anyRanks, anyBytes, smallOnHost, "fan"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "reduce_scatter"},
 	{ReduceScatter, 8, 4096, always, "shared"},
 	{ReduceScatter, 64, anyBytes, (*Args).crowded, "shared"},
+	{ReduceScatter, 64, 32 << 10, many, "shared"},
 	{ReduceScatter, anyRanks, anyBytes, smallOnHost, "fan"},
 	{ReduceScatter, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
@@ -287,6 +300,7 @@ var table = []rule{
 	{Scan, 8, CellBytes, always, "shared"},
 	{Scan, 16, SlipBytes, always, "shared"},
 	{Scan, anyRanks, anyBytes, both(byHosts, runs), "by_host"},
+	{Scan, 64, 64 << 10, many, "shared"},
 	{Scan, 2, anyBytes, always, "shared"},
 	{Scan, 2, anyBytes, always, "linear"},
 	{Scan, anyRanks, 8192, (*Args).crowded, "linear"},
@@ -296,6 +310,7 @@ var table = []rule{
 	{Exscan, 8, CellBytes, always, "shared"},
 	{Exscan, 16, SlipBytes, always, "shared"},
 	{Exscan, anyRanks, anyBytes, both(byHosts, runs), "by_host"},
+	{Exscan, 64, 64 << 10, many, "shared"},
 	{Exscan, 2, anyBytes, always, "shared"},
 	{Exscan, 2, anyBytes, always, "linear"},
 	{Exscan, anyRanks, 8192, (*Args).crowded, "linear"},

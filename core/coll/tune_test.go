@@ -27,6 +27,35 @@ func TestTableNamesExist(t *testing.T) {
 	}
 }
 
+// TestSharedWithAProcessorEach: where each rank has a processor, short data goes through the memory of the host, also with more than a few ranks; blocks of an alltoall that are long
+// do not, nor what is for several hosts.
+func TestSharedWithAProcessorEach(t *testing.T) {
+	for _, size := range []int{3, 9, 16, 64} {
+		for _, c := range []struct {
+			kind   Kind
+			count  int64 // of elements of 4 bytes
+			shared bool
+		}{
+			{Barrier, 0, true}, {Bcast, 1024, true}, {Bcast, 1 << 20, true}, {Gather, 8, true}, {Scatter, 8, true}, {Reduce, 1024, true}, {Allreduce, 8, true}, {Allreduce, 64 << 10, true},
+			{Allgather, 1024, true}, {Alltoall, 1024, true}, {Alltoall, 16 << 10, false}, {ReduceScatterBlock, 1024, true}, {Scan, 1024, true}, {Exscan, 1024, true},
+		} {
+			for _, hosts := range []int{1, 2} {
+				a := Args{Kind: c.kind, Size: size, CPUs: 64, Commute: true, SCount: c.count, RCount: c.count, SType: plain.Type, RType: plain.Type}
+				if hosts == 1 {
+					a.Shared = 1 << 20
+				}
+				p, err := Compile(a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := p.Algorithm == "shared"; got != (c.shared && hosts == 1) {
+					t.Errorf("%v, %d elements, %d ranks, memory of %d bytes: %s", c.kind, c.count, size, a.Shared, p.Algorithm)
+				}
+			}
+		}
+	}
+}
+
 func TestForceUnknown(t *testing.T) {
 	_, err := Compile(Args{Kind: Bcast, Size: 2, RCount: 1, RType: plain.Type, Force: "osmosis"})
 	if err == nil || !strings.Contains(err.Error(), "SPX_COLL_BCAST=osmosis") || !strings.Contains(err.Error(), "binomial") {

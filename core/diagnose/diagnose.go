@@ -51,6 +51,9 @@ const (
 // ClusterIn stands for MPISP_CLUSTER_IN: the I/O processes that lead to a cluster.
 const ClusterIn = -16385
 
+// ClusterOut stands for MPISP_CLUSTER_OUT: the I/O processes that lead away from a cluster.
+const ClusterOut = -16386
+
 // A Proc is what is known of a process.
 type Proc struct {
 	Proc     int     `json:"proc"` // its number in the job
@@ -206,6 +209,9 @@ func (p *Proc) tag() string {
 	}
 	return fmt.Sprintf("%s.%d", part, p.Rank)
 }
+
+// Names lists processes shortly, as names does.
+func Names(list []*Proc) string { return names(list) }
 
 // names lists processes shortly: ranks 0-3,7 of cluster a and I/O processes 0-1 of link a-b.
 func names(list []*Proc) string {

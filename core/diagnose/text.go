@@ -36,21 +36,32 @@ func rankText(rank int) string {
 	if rank == ClusterIn {
 		return "MPISP_CLUSTER_IN"
 	}
+	if rank == ClusterOut {
+		return "MPISP_CLUSTER_OUT"
+	}
 	if rank == Anybody {
 		return "MPI_ANY_SOURCE"
 	}
 	return fmt.Sprint(rank)
 }
 
+// whoText is a rank as the object of a sentence: rank 2, MPI_ANY_SOURCE.
+func whoText(rank int) string {
+	if rank >= 0 {
+		return "rank " + rankText(rank)
+	}
+	return rankText(rank)
+}
+
 // text of an entry of a queue.
 func (e *Entry) text() string {
 	switch e.Kind {
 	case PostedReceive:
-		return fmt.Sprintf("receive of at most %d bytes from rank %s, tag %s, on %s", e.Bytes, rankText(e.Rank), tagText(e.Tag), e.commName())
+		return fmt.Sprintf("receive of at most %d bytes from %s, tag %s, on %s", e.Bytes, whoText(e.Rank), tagText(e.Tag), e.commName())
 	case Unexpected:
-		return fmt.Sprintf("message of %d bytes from rank %s, tag %d, on %s", e.Bytes, rankText(e.Rank), e.Tag, e.commName())
+		return fmt.Sprintf("message of %d bytes from %s, tag %d, on %s", e.Bytes, whoText(e.Rank), e.Tag, e.commName())
 	}
-	return fmt.Sprintf("message of %d bytes to rank %d, tag %d, on %s", e.Bytes, e.Rank, e.Tag, e.commName())
+	return fmt.Sprintf("message of %d bytes to %s, tag %d, on %s", e.Bytes, whoText(e.Rank), e.Tag, e.commName())
 }
 
 // Text is the call with its arguments by name.
@@ -66,7 +77,7 @@ func (w *Wait) Text() string {
 		add("source=%s", rankText(w.PeerRank))
 		add("tag=%s", tagText(w.Tag))
 	case Send:
-		add("dest=%d", w.PeerRank)
+		add("dest=%s", rankText(w.PeerRank))
 		add("tag=%d", w.Tag)
 	case Coll:
 		if w.Root >= 0 {

@@ -488,3 +488,11 @@ void F77(mpisp_held)(MPI_Fint *messages, MPI_Count *bytes, MPI_Fint *ierror) {
 }
 SAME_IN_F08(mpisp_held)
 #endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_alive)(MPI_Fint *milliseconds, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Alive)(*milliseconds);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_alive)
+#endif

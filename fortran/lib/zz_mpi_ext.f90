@@ -152,6 +152,7 @@ module mpi_ext
   public :: MPISP_Forward
   public :: MPISP_Pass
   public :: MPISP_Held
+  public :: MPISP_Alive
   public :: ulfm_dyprc_merge_child
   public :: ulfm_dyprc_poll
   interface
@@ -917,6 +918,13 @@ module mpi_ext
       integer(kind=MPI_COUNT_KIND), intent(in) :: bytes
       integer, intent(out) :: ierror
     end subroutine MPISP_Held
+  end interface
+  interface
+    subroutine MPISP_Alive(milliseconds, ierror)
+      implicit none
+      integer, intent(in) :: milliseconds
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Alive
   end interface
   interface ulfm_dyprc_merge_child
     integer function ulfm_dyprc_merge_child(mworld)
@@ -2176,6 +2184,13 @@ module mpi_f08_ext
       implicit none
       integer, intent(in) :: messages
       integer(MPI_COUNT_KIND), intent(in) :: bytes
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Alive
+    subroutine MPISP_Alive_f08(milliseconds, ierror)
+      implicit none
+      integer, intent(in) :: milliseconds
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

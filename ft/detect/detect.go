@@ -20,6 +20,10 @@
 // it runs at all. Only one that got a tick more than two Periods after the last of its echoes came through may run for so much longer, or until it
 // hears that it is out; whoever has been told refuses what it says.
 //
+// The limit follows what is seen: where beats stayed without answer for a while and the host answered later, silence is not death there, and host 0 waits for
+// `patience` times the longest such silence, if that is more than Limit; never for more than Most. Echoes tell it of silences below, and beats tell all the limit that
+// holds: it only grows, and whoever has not yet been told of a longer one is fenced the earlier. Where no silence was seen, it is Limit.
+//
 // An end that is *certain* (the agent's connection has ended) is told by Gone and needs no majority: 20 of 24 hosts may end one after another.
 // The reason of an exclusion goes with it: a host that still runs reports it to its user.
 //
@@ -56,6 +60,7 @@ type Config struct {
 	Self, Hosts int
 	Period      Time // between two ticks; at most Limit/5
 	Limit       Time // of silence
+	Most        Time // up to which the limit grows; 0: it does not
 	Alone       bool // host 0's side goes on also with less than half of the hosts
 }
 
@@ -89,6 +94,8 @@ type Output struct {
 type peer struct {
 	said     uint64 // number of its latest message
 	heard    Time   // when it came, or when watching began
+	asked    Time   // when the first beat went there that is not answered
+	asking   bool   // there is one
 	armed    bool   // it was heard
 	complete bool   // by its own word, everybody below it was
 	adopted  bool   // it has sought: it gets our beats though it is no child
@@ -114,7 +121,9 @@ type Machine struct {
 	beatAt  Time // host 0: the next tick
 	seekAt  Time
 	tellAt  Time // the next Report
+	limit   Time // of silence, as it holds now
 	longest Time
+	worst   Time // the longest silence that has ended, here or below
 	again   uint64
 	ended   bool
 	pending Output
@@ -122,7 +131,7 @@ type Machine struct {
 
 // New makes the machine of host Self at time now.
 func New(cfg Config, now Time) *Machine {
-	m := &Machine{cfg: cfg, peers: make([]peer, cfg.Hosts), beatAt: now, wake: Never}
+	m := &Machine{cfg: cfg, limit: cfg.Limit, peers: make([]peer, cfg.Hosts), beatAt: now, wake: Never}
 	m.retree(now)
 	return m.done(now)
 }
@@ -130,7 +139,24 @@ func New(cfg Config, now Time) *Machine {
 func (m *Machine) root() bool { return m.cfg.Self == 0 }
 
 // early is the silence from which a host counts as silent when another one has reached the limit, and after which one ends that hears nothing.
-func (m *Machine) early() Time { return m.cfg.Limit - 2*m.cfg.Period }
+func (m *Machine) early() Time { return m.limit - 2*m.cfg.Period }
+
+// patience is how many times the longest silence that has ended a host may be silent: who has come again from one may come again from a longer one.
+const patience = 4
+
+// learn takes note of a silence that has ended.
+func (m *Machine) learn(span Time) {
+	m.worst = max(m.worst, span)
+	if m.root() {
+		m.limit = max(m.limit, min(patience*m.worst, m.cfg.Most))
+	}
+}
+
+// Limit is the silence after which a host is given up, as it holds now.
+func (m *Machine) Limit() Time { return m.limit }
+
+// Worst is the longest time that beats stayed without answer, of a host that answered later, as far as this host knows.
+func (m *Machine) Worst() Time { return m.worst }
 
 // seekAfter is how long a host waits for ticks before it looks for others who have them.
 func (m *Machine) seekAfter() Time { return m.cfg.Limit/2 - m.cfg.Period }
@@ -195,14 +221,18 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	if p.armed && (msg.kind == kindEcho || msg.kind == kindReport) {
 		m.longest = max(m.longest, now-p.heard)
 	}
-	p.heard, p.armed = now, true
+	if p.armed && p.asking { // a host that got no beats, since one in between is dead, was not silent
+		m.learn(now - p.asked)
+	}
+	p.heard, p.armed, p.asking = now, true, false
 	switch msg.kind {
 	case kindBeat:
 		m.onBeat(from, msg, now)
 	case kindEcho:
 		p.complete = msg.complete
+		m.learn(msg.worst)
 	case kindSeek:
-		m.onSeek(from)
+		m.onSeek(from, now)
 	case kindReport:
 		m.onReport(msg, now)
 	case kindOut:
@@ -245,7 +275,7 @@ func (m *Machine) excuse(now Time) {
 	m.tickAt = min(m.tickAt+late, now)
 	for i := range m.peers {
 		p := &m.peers[i]
-		p.heard, p.reported = min(p.heard+late, now), min(p.reported+late, now)
+		p.heard, p.asked, p.reported = min(p.heard+late, now), min(p.asked+late, now), min(p.reported+late, now)
 	}
 }
 
@@ -253,17 +283,20 @@ func (m *Machine) excuse(now Time) {
 func (m *Machine) beat(now Time) {
 	m.tick++
 	m.beatAt = now + m.cfg.Period
-	m.handOn()
+	m.handOn(now)
 }
 
-func (m *Machine) handOn() {
+func (m *Machine) handOn(now Time) {
 	for _, h := range m.watched() {
-		m.sendBeat(h)
+		m.sendBeat(h, now)
 	}
 }
 
-func (m *Machine) sendBeat(to int) {
-	m.send(to, message{kind: kindBeat, tick: m.tick, epoch: m.epoch, out: m.out, closed: m.closed, changed: m.changed})
+func (m *Machine) sendBeat(to int, now Time) {
+	if p := &m.peers[to]; !p.asking {
+		p.asked, p.asking = now, true
+	}
+	m.send(to, message{kind: kindBeat, tick: m.tick, epoch: m.epoch, limit: m.limit, out: m.out, closed: m.closed, changed: m.changed})
 }
 
 // sendOut tells a host that it is out.
@@ -294,18 +327,19 @@ func (m *Machine) onBeat(from int, msg message, now Time) {
 		}
 		m.retree(now)
 	}
+	m.limit = max(m.limit, min(msg.limit, m.cfg.Most))
 	if msg.tick > m.tick {
 		if m.tick > 0 {
 			m.longest = max(m.longest, now-m.tickAt)
 		}
 		m.tick, m.tickAt = msg.tick, now
-		m.handOn()
+		m.handOn(now)
 	}
-	m.send(from, message{kind: kindEcho, complete: m.complete()})
+	m.send(from, message{kind: kindEcho, complete: m.complete(), worst: m.worst})
 }
 
 // onSeek serves a host that has lost those above it.
-func (m *Machine) onSeek(from int) {
+func (m *Machine) onSeek(from int, now Time) {
 	if !m.above(from) {
 		return
 	}
@@ -314,7 +348,7 @@ func (m *Machine) onSeek(from int) {
 		m.adopted = append(m.adopted, from)
 	}
 	if m.tick > 0 {
-		m.sendBeat(from)
+		m.sendBeat(from, now)
 	}
 }
 

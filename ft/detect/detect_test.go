@@ -414,8 +414,9 @@ func TestReason(t *testing.T) {
 
 func TestWire(t *testing.T) {
 	for _, msg := range []message{
-		{kind: kindBeat, number: 3, tick: 9, epoch: 2, out: rankset.Of(1, 2, 7), closed: rankset.Of(2), changed: rankset.Of(7)},
+		{kind: kindBeat, number: 3, tick: 9, epoch: 2, out: rankset.Of(1, 2, 7), closed: rankset.Of(2), changed: rankset.Of(7), limit: 4 * limit},
 		{kind: kindEcho, number: 1, complete: true},
+		{kind: kindEcho, number: 5, worst: 400 * ms},
 		{kind: kindSeek, number: 1 << 40},
 		{kind: kindReport, number: 2, silents: []silent{{3, 900 * ms}, {4, limit}}},
 		{kind: kindOut, number: 4, epoch: 2, why: OutChanged},
@@ -426,7 +427,7 @@ func TestWire(t *testing.T) {
 		}
 	}
 	// golden bytes: the wire form of a release does not change
-	if got, want := string(message{kind: kindBeat, number: 1, tick: 2, epoch: 1, out: rankset.Of(1)}.append(nil)), "\x01\x01\x02\x01\x01\x01\x00\x00\x00"; got != want {
+	if got, want := string(message{kind: kindBeat, number: 1, tick: 2, epoch: 1, limit: 300, out: rankset.Of(1)}.append(nil)), "\x01\x01\x02\x01\xac\x02\x01\x01\x00\x00\x00"; got != want {
 		t.Errorf("Beat is %x, want %x", got, want)
 	}
 }

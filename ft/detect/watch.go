@@ -63,7 +63,7 @@ func (m *Machine) onReport(msg message, now Time) {
 	for _, s := range msg.silents {
 		if s.host > 0 && !m.out.Has(s.host) {
 			p := &m.peers[s.host]
-			p.silence, p.reported = min(s.time, m.cfg.Limit), now
+			p.silence, p.reported = min(s.time, m.limit), now
 		}
 	}
 	m.judge(now)
@@ -92,7 +92,7 @@ func (m *Machine) judge(now Time) {
 	}
 	var lost []int
 	for _, h := range slices.Sorted(maps.Keys(group)) {
-		if group[h] >= m.cfg.Limit {
+		if group[h] >= m.limit {
 			lost = append(lost, h)
 		}
 	}
@@ -132,11 +132,11 @@ func (m *Machine) exclude(list []int, why Reason, now Time) {
 func (m *Machine) firstDue(now Time) Time {
 	due := Never
 	for _, h := range m.Watching() {
-		due = min(due, m.peers[h].heard+m.cfg.Limit)
+		due = min(due, m.peers[h].heard+m.limit)
 	}
 	for h := range m.peers {
 		if p := &m.peers[h]; p.silence > 0 && !m.out.Has(h) && m.known(h, now) > 0 {
-			due = min(due, p.reported+m.cfg.Limit-p.silence)
+			due = min(due, p.reported+m.limit-p.silence)
 		}
 	}
 	return due

@@ -9,8 +9,8 @@ import (
 
 // Wire form, all numbers unsigned varints, the set as in package rankset. The number of a message counts those of its sender, from 1.
 //
-//	Beat    1, number, tick, epoch, hosts that are out; of these, those with OutClosed, and with OutChanged
-//	Echo    2, number, 1 or 0
+//	Beat    1, number, tick, epoch, the limit in microseconds, hosts that are out; of these, those with OutClosed, and with OutChanged
+//	Echo    2, number, 1 or 0, the longest silence that has ended, in microseconds
 //	Seek    3, number
 //	Report  4, number, how many, and for each a host and its silence in microseconds
 //	Out     5, number, epoch, reason
@@ -31,7 +31,9 @@ type message struct {
 	closed   rankset.Set
 	changed  rankset.Set
 	why      Reason
+	limit    Time
 	complete bool
+	worst    Time
 	silents  []silent
 }
 
@@ -39,13 +41,15 @@ func (msg message) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(append(dst, msg.kind), msg.number)
 	switch msg.kind {
 	case kindBeat:
-		dst = msg.out.Append(binary.AppendUvarint(binary.AppendUvarint(dst, msg.tick), msg.epoch))
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, msg.tick), msg.epoch)
+		dst = msg.out.Append(binary.AppendUvarint(dst, uint64(msg.limit)))
 		dst = msg.changed.Append(msg.closed.Append(dst))
 	case kindEcho:
+		complete := byte(0)
 		if msg.complete {
-			return append(dst, 1)
+			complete = 1
 		}
-		return append(dst, 0)
+		dst = binary.AppendUvarint(append(dst, complete), uint64(msg.worst))
 	case kindReport:
 		dst = binary.AppendUvarint(dst, uint64(len(msg.silents)))
 		for _, s := range msg.silents {
@@ -78,6 +82,9 @@ func (r *reader) number(most uint64) uint64 {
 // most is more than any number of messages, ticks, epochs or microseconds.
 const most = 1 << 62
 
+// mostSilence is longer than any host is waited for: products with it fit.
+const mostSilence = 1 << 50
+
 // mostHosts is more than any job has.
 const mostHosts = 1 << 20
 
@@ -90,7 +97,7 @@ func decode(src []byte, n int) (msg message, err error) {
 	msg.kind, msg.number = src[0], r.number(most)
 	switch msg.kind {
 	case kindBeat:
-		msg.tick, msg.epoch = r.number(most), r.number(most)
+		msg.tick, msg.epoch, msg.limit = r.number(most), r.number(most), Time(r.number(most))
 		for _, set := range []*rankset.Set{&msg.out, &msg.closed, &msg.changed} {
 			if *set, r.src, err = rankset.Decode(r.src, max(n, mostHosts)); err != nil || !msg.out.Contains(*set) {
 				return message{}, errMalformed
@@ -100,7 +107,7 @@ func decode(src []byte, n int) (msg message, err error) {
 			return message{}, errMalformed
 		}
 	case kindEcho:
-		msg.complete = r.number(1) == 1
+		msg.complete, msg.worst = r.number(1) == 1, Time(r.number(mostSilence))
 	case kindReport:
 		for range r.number(uint64(n)) {
 			msg.silents = append(msg.silents, silent{int(r.number(uint64(n - 1))), Time(r.number(most))})

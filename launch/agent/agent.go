@@ -5,7 +5,8 @@
 // (elsewhere.go), has processes spawned on all hosts in steps that each takes (newcomers.go), adds and removes hosts while the job runs (growth.go), and answers
 // what the processes of other hosts ask (relay.go).
 // The others decide nothing (outpost.go), and end their processes when they lose the one that does. How the processes reach each other is not
-// the agents' matter, but where they listen is (address.go).
+// the agents' matter, but where they listen is (address.go). In jobs that are to survive failures, agents of several hosts keep copies of what decides (sequence.go), and reach each other
+// for that directly (mesh.go).
 //
 // One thread, the main thread of the process, does everything but output and the reading of messages: it starts the ranks (whose
 // parent-death signal follows that thread), waits for pidfds, and steps the machine. It must not block on anything else.
@@ -60,6 +61,8 @@ type agent struct {
 
 	ranks    []rank
 	files    []string      // of the programs
+	gone     int           // parts that have stopped for good, as all have been told
+	berthed  map[int][]int // by part that was started again: the hosts of its processes
 	vaults   map[int][]int // by program: files for what its ranks keep, by rank
 	segment  *shm.Segment
 	machine  decider
@@ -76,6 +79,7 @@ type agent struct {
 	door       bool // processes inherit a second way to this agent
 	guests     map[ident.ProcID]int
 	ports      ports
+	abroad     abroadState
 	steering   steering
 	sayings    sayings
 
@@ -92,26 +96,33 @@ type agent struct {
 	done      bool // the machine has finished the job
 
 	// several hosts
-	self      int        // number of this one
-	address   netip.Addr // on which its processes listen
-	places    places
-	others    []*elsewhere
-	unsent    []*elsewhere // whose agents are to be started by others that are not there yet
-	shells    shells
-	strayed   atomic.Bool       // the user knows that an agent was not started from where it should have been
-	printing  sync.WaitGroup    // of their output
-	addresses []control.Address // where processes of all hosts listen
-	made      bool              // the processes of this host are
-	judging   []*judgement
-	surveys   int // so far
-	dismissed bool
-	beating   *heartbeat
-	beats     *control.Beats // as all hosts were told; nil: there are none
-	growth    growth
-	waiters   []*question // for the end of the job
+	self       int        // number of this one
+	address    netip.Addr // on which its processes listen
+	places     places
+	others     []*elsewhere
+	unsent     []*elsewhere // whose agents are to be started by others that are not there yet
+	shells     shells
+	strayed    atomic.Bool       // the user knows that an agent was not started from where it should have been
+	printing   sync.WaitGroup    // of their output
+	addresses  []control.Address // where processes of all hosts listen
+	made       bool              // the processes of this host are
+	judging    []*judgement
+	surveys    int // so far
+	dismissed  bool
+	beating    *heartbeat
+	beats      *control.Beats // as all hosts were told; nil: there are none
+	sequence   *sequence      // nil: this host keeps no copy of what decides
+	succession succession
+	kept       *keptOutput
+	clients    clients
+	notes      [][]byte // of the agent that decides: for the sequence, before that has begun
+	rolls      map[int]*roll
+	growth     growth
+	waiters    []*question // for the end of the job
 
 	// on another host than spxrun's
 	up        *uplink
+	above     *uplink // what up is, or was before this agent came to decide
 	branches  branches
 	joined    *gathering // another launcher has started the processes
 	met       bool       // the others are known: the processes may start
@@ -128,6 +139,7 @@ type agent struct {
 	announced string    // the table of the system that processes may know
 
 	tree        tree
+	watching    watching
 	tracing     tracing
 	cores       cores
 	inspections map[int]*inspection // under way, by number
@@ -206,7 +218,8 @@ func Main() int {
 		fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
 		status = lookStatus(err)
 	}
-	a.tell(&control.Message{Done: &control.Done{Status: status}})
+	a.endKept(status)
+	a.tell(&control.Message{Done: &control.Done{Status: status, Left: a.succession.left}})
 	return status
 }
 
@@ -253,7 +266,7 @@ func vacate(n int) {
 }
 
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
-	a := &agent{spec: spec, conn: conn, began: time.Now(), kills: process.ReadOOMKills("/"), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}}
+	a := &agent{spec: spec, conn: conn, began: time.Now(), kills: process.ReadOOMKills("/"), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}, kept: &keptOutput{}}
 	a.ports.open()
 	a.host, _ = os.Hostname()
 	process.Ignore(process.Signals(spec.Ignored))
@@ -290,6 +303,8 @@ func (a *agent) run() (status int, err error) {
 	if a.meeting == nil {
 		a.listen()
 	}
+	a.spec.Sequence = keepsCopies(a.spec)
+	a.spec.Succeeds = a.spec.Sequence && Succeeds(a.spec)
 	if err := a.reach(); err != nil {
 		return 0, err
 	}
@@ -359,17 +374,26 @@ func (a *agent) prepare() (err error) {
 			return err
 		}
 	}
+	a.beginKept()
 	if err = a.watch(a.inbox.fd); err != nil || a.up != nil {
 		return err
 	}
+	a.machine = job.New(a.jobConfig(a.host))
+	a.beginning.open(a.spec.Start)
+	return nil
+}
+
+// jobConfig is what the machine of the job knows beforehand, on every host the same. host is the one that decides.
+func (a *agent) jobConfig(host string) job.Config {
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: a.host, Procs: len(a.ranks), OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT || a.spec.Detached, Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts}
+	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT || a.spec.Detached, Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts, Leads: a.meeting != nil}
+	for i := range a.spec.Programs {
+		config.Procs += a.spec.Programs[i].Procs
+	}
 	if a.joined != nil {
 		config.Grace = launcherGrace
 	}
-	a.machine = job.New(config)
-	a.beginning.open(a.spec.Start)
-	return nil
+	return config
 }
 
 func (a *agent) watch(fd int) error {
@@ -464,7 +488,9 @@ func (a *agent) messages() {
 		case launcherLost:
 			a.lostLauncher(e.rank)
 		case decided:
-			a.obey(e.m)
+			if a.up != nil && e.era == a.succession.era {
+				a.obey(e.m)
+			}
 		case silence:
 			a.fellSilent(e)
 		case unanswered:
@@ -495,6 +521,27 @@ func (a *agent) messages() {
 			a.step(e.e)
 		case leadLost:
 			a.lostLead(e.err)
+		case rolled:
+			a.endRoll(e)
+		case upLost:
+			a.lostUp(e)
+		case termed:
+			a.heedsTerm(e)
+		case mayDecide:
+			a.succeed()
+		case mustLeave:
+			a.mustLeave(e)
+		case calledBy:
+			a.follow(e)
+		case hasCalled:
+			a.begins(e)
+		case moreOutput:
+			a.tellClients()
+		case job.FrontLost:
+			a.loseFront()
+			a.step(e)
+		case linkEvent:
+			e.happen(a)
 		default:
 			a.step(e)
 		}
@@ -524,6 +571,9 @@ func (a *agent) timeout() int {
 	if at, ok := a.tree.masterDue(); ok && at.Before(until) {
 		until = at
 	}
+	if at, ok := a.watchDue(); ok && at.Before(until) {
+		until = at
+	}
 	if a.tree.dirty && a.tree.master != nil {
 		until = a.began
 	}
@@ -545,6 +595,7 @@ func (a *agent) periodic() {
 	a.endWrappers()
 	a.hurryJudgements()
 	a.tendTree()
+	a.watchProcesses()
 	a.beginning.tick(a.now())
 }
 
@@ -561,7 +612,16 @@ func (a *agent) isRank(pid int) bool {
 func (a *agent) step(e job.Event) {
 	a.tracing.note(e)
 	a.noteFate(e)
-	for _, action := range a.machine.Step(e, time.Since(a.began)) {
+	a.noteAbort(e)
+	ending, now := a.machine.Ending(), time.Since(a.began)
+	waits := a.waitsForOthers()
+	a.note(e, now)
+	actions := a.machine.Step(e, now)
+	if waits && job.Weighty(actions) && !a.sequence.settled() {
+		a.leave("")
+		return
+	}
+	for _, action := range actions {
 		switch act := action.(type) {
 		case job.Say:
 			a.sayAttached(act)
@@ -572,12 +632,9 @@ func (a *agent) step(e job.Event) {
 		a.carryOut(action)
 	}
 	a.startGoesOn(e)
-	switch e := e.(type) {
-	case job.Ended:
-		a.missing()
-		a.seeOff(e)
-	case job.Detached:
-		a.missing()
+	a.missing()
+	if e, ok := e.(job.Ended); ok {
+		a.seeOff(e, ending)
 	}
 }
 
@@ -609,9 +666,11 @@ func (a *agent) carryOut(action job.Action) {
 	case job.Ask:
 		a.ask(act.Part)
 	case job.RestartPart:
-		a.restartPart(act.Part)
+		a.restartPart(act.Part, act.Last)
 	case job.StartCold:
 		a.startCold(act)
+	case job.Shun:
+		a.shun(act)
 	default:
 		panic(fmt.Sprintf("agent: unknown action %T", action))
 	}
@@ -629,6 +688,7 @@ func (a *agent) say(text string) {
 }
 
 func (a *agent) signal(number int) {
+	a.pauses(number)
 	left := a.leaveToLauncher(number)
 	for i := range a.ranks {
 		if a.own(i) && !a.ranks[i].adopted && !(left && a.ranks[i].joined) {
@@ -640,6 +700,10 @@ func (a *agent) signal(number int) {
 // finish ends what the processes have left behind, drains the output, and returns the exit status.
 func (a *agent) finish() int {
 	a.stopExporter()
+	a.endLinks()
+	if !a.succession.inherited { // else some may not be called yet
+		a.endSequence()
+	}
 	a.endMaster()
 	a.tellOthers()
 	a.endGrowth()
@@ -647,7 +711,8 @@ func (a *agent) finish() int {
 	if a.others != nil {
 		a.dismiss()
 	}
-	if a.up != nil {
+	a.endSequence()
+	if a.above != nil {
 		a.endBranches()
 	}
 	if a.joined != nil {
@@ -655,7 +720,7 @@ func (a *agent) finish() int {
 	}
 	if a.beating != nil && a.spec.Verbose {
 		a.say(fmt.Sprintf("host %s: for at most %v nothing was heard of another host (%s is %v); %d datagrams were none of the job's or found no room, %d were late or said again",
-			a.host, time.Duration(a.beating.longest.Load())*time.Microsecond, service.EnvHeartbeatLimit, a.beating.limit, a.beating.strange.Load()+a.beating.dropped.Load(), a.beating.again.Load()))
+			a.host, time.Duration(a.beating.longest.Load())*time.Microsecond, service.EnvHeartbeatLimit, time.Duration(a.beating.allowed.Load())*time.Microsecond, a.beating.strange.Load()+a.beating.dropped.Load(), a.beating.again.Load()))
 	}
 	a.cores.end(a) // gdb is a descendant, too
 	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {
@@ -683,7 +748,11 @@ func (a *agent) finish() int {
 	for _, fd := range a.targets {
 		unix.Close(fd)
 	}
+	if a.succession.inherited {
+		a.above.pumps.Wait() // all is in the file
+	}
 	a.tellEnd(false)
+	a.dismissClients()
 	return a.status
 }
 

@@ -17,6 +17,8 @@ type places struct {
 	self     reach.Host         // of the agent that decides
 	chosen   bool               // and: all have been told
 	beat     netip.Addr         // where heartbeats are taken; not valid: where the processes listen
+	listen   netip.Addr         // where processes and heartbeats are taken, if that is more than one address of this host; else not valid
+	pairs    [][]netip.Addr     // of the agent that decides: by host, its address for every other one; nil: it has one for all
 	networks string             // other networks that all hosts are in, for those who cannot reach somebody
 	early    []*control.Message // what came before the choice
 }
@@ -37,7 +39,7 @@ func (a *agent) askPlace() {
 			a.hearBranch(m.Branch)
 			continue
 		case m.Place != nil:
-			a.address, a.places.beat, a.places.networks = m.Place.At, m.Place.Beat, m.Place.Networks
+			a.address, a.places.beat, a.places.networks, a.places.listen = m.Place.At, m.Place.Beat, m.Place.Networks, m.Place.Listen
 		default:
 			a.places.early = append(a.places.early, m)
 		}
@@ -48,7 +50,7 @@ func (a *agent) askPlace() {
 // hearEarly takes up what came before the choice.
 func (a *agent) hearEarly() {
 	for _, m := range a.places.early {
-		a.inbox.put(decided{m})
+		a.inbox.put(decided{m: m})
 	}
 	a.places.early = nil
 }
@@ -85,6 +87,11 @@ func (a *agent) placeAll() {
 		if own, err2 := reach.Choose(all[1:], a.spec.Iface, 0); err2 == nil && err == nil {
 			own.At = append([]netip.Addr{plan.At[0]}, own.At...)
 			inner = own
+		}
+	}
+	if err != nil && len(a.spec.Parts) > 0 {
+		if err = a.placePairs(all, who); err == nil {
+			return
 		}
 	}
 	if err != nil {
@@ -133,6 +140,14 @@ func (a *agent) placeAdded(h *elsewhere) {
 	}
 	h.at = plan.At[len(known)]
 	h.box.put(&control.Message{Place: &control.Place{At: h.at, Networks: a.places.networks}})
+}
+
+// listenAt is where sockets are made for this host's address.
+func (a *agent) listenAt(address netip.Addr) netip.Addr {
+	if a.places.listen.IsValid() {
+		return a.places.listen
+	}
+	return address
 }
 
 // otherNetworks are those that could have been chosen, as text.

@@ -72,7 +72,7 @@ func (a *agent) endBranches() {
 	list := t.list
 	t.mu.Unlock()
 	limit, lost := time.After(dismissLimit), t.lost
-	if a.fenced || a.up.hurried {
+	if a.fenced || a.above.hurried || a.succession.era > 0 {
 		lost = closedChannel
 	}
 	for _, b := range list {

@@ -38,13 +38,17 @@ type elsewhere struct {
 	failure error         // of the connection, before wait is called
 	fate    string        // how it was lost
 	beat    netip.AddrPort
-	reach   *reach.Host // what it has said of its interfaces; nil: nothing yet
-	at      netip.Addr  // where its processes listen, as was chosen from that
+	mesh    netip.AddrPort // where its agent hears those of other hosts; not valid: nowhere
+	reach   *reach.Host    // what it has said of its interfaces; nil: nothing yet
+	at      netip.Addr     // where its processes listen, as was chosen from that
 	ready   bool
 	made    bool // all its processes have been made
 	gone    bool
 
 	attached *guestCluster // it runs a cluster that was started by itself
+
+	led    bool        // it had another one that decides before
+	stands atomic.Bool // and has said since how its processes are
 
 	joining *addition // it is to be added to the running job, and is not yet
 	removed bool      // it was sent away, and has gone or is going
@@ -130,7 +134,9 @@ func (a *agent) hearFrom(h *elsewhere) {
 			a.tracing.take(h, m.Trace)
 		case m.Branch != nil:
 			h.fromBelow(m.Branch)
+		case m.Stand == nil && h.led && !h.stands.Load(): // said before it knew of this one
 		default:
+			h.stands.Store(true)
 			a.inbox.put(fromHost{h, m})
 		}
 	}
@@ -232,6 +238,10 @@ func (a *agent) heard(h *elsewhere, m *control.Message) {
 		a.tree.mastered(h.number, m.Master.Pid)
 	case m.Inspected != nil:
 		a.inspectedThere(h, m.Inspected)
+	case m.Copy != nil:
+		a.answersRoll(h, m.Copy)
+	case m.Stand != nil:
+		a.standing(h, m.Stand)
 	}
 }
 
@@ -244,7 +254,7 @@ func (a *agent) isReady(h *elsewhere, r *control.Ready) {
 		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, r.Text), Status: cmp.Or(r.Status, job.StatusFailed)})
 		return
 	}
-	h.ready, h.beat = true, r.Beat
+	h.ready, h.beat, h.mesh = true, r.Beat, r.Mesh
 	a.tracing.ask(h)
 	if h.joining != nil {
 		a.mayJoin(h)
@@ -252,7 +262,9 @@ func (a *agent) isReady(h *elsewhere, r *control.Ready) {
 	}
 	for _, addr := range r.Addresses {
 		if a.isAt(addr.Proc, h) {
-			a.segment.SetAddress(addr.Proc, addr.At)
+			if at := a.seen(a.self, h.number, addr.At); at.IsValid() {
+				a.segment.SetAddress(addr.Proc, at)
+			}
 			a.addresses = append(a.addresses, addr)
 		}
 	}
@@ -300,6 +312,21 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 		}
 		a.step(e)
 	case job.Joined:
+		a.step(e)
+	case job.GuestAborted:
+		a.guestAborted(e.Name)
+	case job.Hung:
+		a.seenAt(h, e.Proc, e)
+	case job.Slowed:
+		a.seenAt(h, e.Proc, e)
+	case job.WentOn:
+		a.seenAt(h, e.Proc, e)
+	}
+}
+
+// seenAt takes what another host's agent has seen of one of its processes that lives.
+func (a *agent) seenAt(h *elsewhere, proc int, e job.Event) {
+	if a.isAt(proc, h) && a.ranks[proc].alive {
 		a.step(e)
 	}
 }
@@ -352,6 +379,7 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 	h.fate = how
 	h.box.close()
 	a.treeLost(h.number)
+	a.tellMesh()
 	if a.dismissed {
 		return
 	}
@@ -388,7 +416,8 @@ type judgement struct {
 // judge hands the end of a process to the machine; where its meaning depends on the processes of other hosts, after asking them.
 func (a *agent) judge(e job.Ended) {
 	e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
-	if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || e.Spawning || a.machine.Ending() {
+	told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others say
+	if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || told || e.Spawning || a.machine.Ending() {
 		a.step(e)
 		return
 	}
@@ -429,6 +458,9 @@ func (a *agent) hurryJudgements() {
 
 // toAll hands a decision down.
 func (a *agent) toAll(act job.Action) {
+	if p, ok := act.(job.Publish); ok && a.succession.inherited {
+		a.succession.ends = append(a.succession.ends, p)
+	}
 	for _, h := range a.others {
 		if !h.gone {
 			h.box.put(&control.Message{Action: act})
@@ -444,19 +476,24 @@ func (a *agent) begin() {
 		}
 	}
 	a.beginBeats()
+	a.beginSequence()
 	for _, h := range a.others {
 		if !h.gone {
-			h.box.put(&control.Message{Start: a.addresses})
+			h.box.put(&control.Message{Start: a.seenFrom(h.number, a.addresses, a.hostOf)})
 		}
 	}
-	a.meet(a.addresses)
+	a.meet(a.seenFrom(a.self, a.addresses, a.hostOf))
 }
 
-// meet enters the processes of other hosts: they may be called from now on, and wait in the queues of their sockets until they are there.
+func (a *agent) hostOf(proc int) int { return a.ranks[proc].host }
+
+// meet enters the processes of other hosts: they may be called from now on, and wait in the queues of their sockets until they are there. One without an address is there, but not for this host.
 func (a *agent) meet(list []control.Address) {
 	for _, at := range list {
 		if i := at.Proc; i >= 0 && i < len(a.ranks) && a.ranks[i].host != a.self {
-			a.segment.SetAddress(i, at.At)
+			if at.At.IsValid() {
+				a.segment.SetAddress(i, at.At)
+			}
 			a.segment.MarkStarted(i, 0)
 		}
 	}
@@ -494,6 +531,8 @@ func (a *agent) dismiss() {
 				a.heard(e.from, e.m)
 			case silence:
 				a.fellSilent(e)
+			case hasCalled:
+				a.begins(e)
 			case job.Signalled, job.FrontLost:
 				hurry = true
 			case pinged:
@@ -507,7 +546,9 @@ func (a *agent) dismiss() {
 			a.say(fmt.Sprintf("the agent of host %s does not end; it is left to itself, and ends its processes when it learns that this one is gone", h.name))
 		}
 		h.box.close()
-		h.conn.Close()
+		if h.conn != nil {
+			h.conn.Close()
+		}
 		if h.link != nil {
 			h.link.finish(h.how)
 		}
@@ -539,29 +580,55 @@ type outbox struct {
 	more sync.Cond
 	list []*control.Message // guarded by mu
 	over bool               // guarded by mu
+	turn int                // guarded by mu: of the connections, one after another, over which it sends
 	done chan struct{}
 }
 
 func (b *outbox) start(conn *control.Conn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.more.L, b.done = &b.mu, make(chan struct{})
-	go func() {
-		defer close(b.done)
-		for {
-			b.mu.Lock()
-			for len(b.list) == 0 && !b.over {
-				b.more.Wait()
-			}
-			list := b.list
-			b.list = nil
-			b.mu.Unlock()
-			if len(list) == 0 {
-				return
-			}
-			for _, m := range list {
-				conn.Send(m) //nolint:errcheck // if it is gone, its end says so
-			}
+	go b.run(conn, b.turn, b.done)
+}
+
+// run sends until the box is closed, or has another connection: what it was about to send then is lost, as it may be if it was sent.
+func (b *outbox) run(conn *control.Conn, turn int, done chan struct{}) {
+	defer close(done)
+	for {
+		b.mu.Lock()
+		for b.turn == turn && len(b.list) == 0 && !b.over {
+			b.more.Wait()
 		}
-	}()
+		if b.turn != turn {
+			b.mu.Unlock()
+			return
+		}
+		list := b.list
+		b.list = nil
+		b.mu.Unlock()
+		if len(list) == 0 {
+			return
+		}
+		for _, m := range list {
+			conn.Send(m) //nolint:errcheck // if it is gone, its end says so
+		}
+	}
+}
+
+// pause keeps what is put in until there is another connection.
+func (b *outbox) pause() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn++
+	b.more.Broadcast()
+}
+
+// empty takes what was put in, and is not on its way.
+func (b *outbox) empty() (list []*control.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list, b.list = b.list, nil
+	return list
 }
 
 func (b *outbox) put(m *control.Message) {

@@ -97,7 +97,7 @@ func TestNonsenseMessages(t *testing.T) {
 	a, h := twoHosts(t, 0)
 	far := netip.AddrPortFrom(netip.Addr{}, 7)
 	for _, m := range []*control.Message{{}, {Signal: 9}, {Stopped: -1}, {Survey: -5}, {Start: []control.Address{{Proc: -1}}},
-		{Facts: &control.Facts{Survey: -1}}, {Facts: &control.Facts{Survey: 1 << 40}}, {Job: &control.Job{}}, {Action: job.Finish{}}, {Done: &control.Done{}},
+		{Facts: &control.Facts{Survey: -1}}, {Facts: &control.Facts{Survey: 1 << 40}}, {Copy: &control.Copy{Number: -1}}, {Copy: &control.Copy{Number: 1, Has: true}}, {Mesh: &control.Mesh{}}, {Copies: 1}, {Sequence: []byte{1}}, {Lead: &control.Lead{Era: 5}}, {Stand: &control.Stand{Procs: []control.Standing{{Proc: -1}}}}, {Job: &control.Job{}}, {Action: job.Finish{}}, {Done: &control.Done{}},
 		{Ready: &control.Ready{Addresses: []control.Address{{Proc: -1, At: far}, {Proc: 0, At: far}, {Proc: 1, At: far}, {Proc: 9, At: far}}}}} {
 		a.heard(h, m)
 		a.heard(h, m)
@@ -152,6 +152,7 @@ func FuzzHeard(f *testing.F) {
 		{Made: &control.Made{Number: 5, Step: 1}},
 		{Ready: &control.Ready{Addresses: []control.Address{{Proc: 1}, {Proc: 9}}}},
 		{Managed: &control.Managed{Epoch: 1, Text: []byte{1, 2, 3}}},
+		{Stand: &control.Stand{Procs: []control.Standing{{Proc: 1}, {Proc: -1, End: &job.Ended{}}}}},
 	} {
 		s := stream{&bytes.Buffer{}}
 		if err := control.NewConn(s).Send(m); err != nil {

@@ -56,6 +56,14 @@ type unanswered struct{ from *elsewhere }
 
 // changeHosts answers questions about the job's hosts.
 func (a *agent) changeHosts(q *question) {
+	if q.Kind == service.Hosts && a.sequence != nil {
+		a.callRoll(func(all map[int]*control.Copy) {
+			list := a.jobHosts()
+			a.describeCopies(list, all)
+			q.reply(hostMessage(list))
+		})
+		return
+	}
 	if q.Kind == service.Hosts {
 		q.reply(a.hostList())
 		return
@@ -95,7 +103,10 @@ func (a *agent) fixedHosts() error {
 }
 
 // hostList describes the hosts.
-func (a *agent) hostList() *service.Message {
+func (a *agent) hostList() *service.Message { return hostMessage(a.jobHosts()) }
+
+// jobHosts are the hosts of the job, by number.
+func (a *agent) jobHosts() []service.Host {
 	names, load := a.spec.Hosts, a.load()
 	if len(names) == 0 {
 		names = []string{a.host}
@@ -116,6 +127,11 @@ func (a *agent) hostList() *service.Message {
 		}
 		list = append(list, h)
 	}
+	return list
+}
+
+// hostMessage is the answer that lists hosts.
+func hostMessage(list []service.Host) *service.Message {
 	text, err := json.Marshal(list)
 	if err != nil {
 		return refuse(mpierr.Intern, "%v", err)
@@ -246,6 +262,7 @@ func (a *agent) joinNow() {
 		}
 	}
 	a.others = append(a.others, h)
+	a.tellMesh()
 	if a.beats == nil {
 		a.beginBeats()
 	}
@@ -344,6 +361,7 @@ func (a *agent) removeHosts(q *question, list []hosts.Host) {
 			}
 		}()
 	}
+	a.tellMesh()
 }
 
 // idle is a host of the job on which nothing runs, and nothing is about to.

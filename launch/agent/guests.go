@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"net/netip"
 
 	"golang.org/x/sys/unix"
 
@@ -55,6 +56,7 @@ func (a *agent) guest(who service.Peer) (int, error) {
 		return 0, err
 	}
 	a.serial++
+	a.segment.SetAddress(slot, netip.AddrPort{}) // it is met in memory
 	pidfd, err := unix.PidfdOpen(int(who.Pid), 0)
 	a.segment.MarkStarted(slot, int(who.Pid))
 	a.guests[who.ID] = slot

@@ -32,6 +32,7 @@ const (
 	beatLimit  = time.Second      // of jobs that are to survive the loss of a host
 	calmLimit  = 30 * time.Second // of the others, which end with a host: longer than a network bond fails over, a virtual machine migrates
 	beatShare  = 5                // the limit is at least so many periods
+	beatGrowth = 10               // a preset limit follows the silences that were seen up to so many times its length
 )
 
 // The form of a datagram: job, who sends, who is meant, what the machine says, and the proof that the sender has the job's key.
@@ -53,7 +54,10 @@ type (
 		hosts []int
 		split bool // more than half are: this side ends
 	}
-	fenced struct{ why detect.Reason }
+	fenced struct {
+		why detect.Reason
+		era uint64 // of the one that decided
+	}
 )
 
 // heartbeat is this host's part.
@@ -67,13 +71,19 @@ type heartbeat struct {
 	began    time.Time
 	lookedAt time.Time // by its thread alone
 	limit    time.Duration
+	period   time.Duration
 	tell     func(any)
 	machine  *detect.Machine
+	root     int    // by its thread alone: host that decides
+	era      uint64 // likewise: after so many others
+	most     time.Duration
 
 	thread  atomic.Int64  // that of the heartbeats, by its number
 	before  atomic.Int64  // for how long it had waited for a processor, half of the limit ago or more, in nanoseconds
 	latest  atomic.Int64  // the same, since
 	longest atomic.Int64  // silence so far, in microseconds
+	allowed atomic.Int64  // silence after which a host is given up now, in microseconds
+	worst   atomic.Int64  // the longest silence that has ended, in microseconds, as far as this host knows
 	strange atomic.Uint64 // datagrams that no host of the job has sent to this one
 	dropped atomic.Uint64 // those that the kernel has dropped: such as it sees to be none of the job's, and such as found no room
 	again   atomic.Uint64 // those that came after a later one of their host: late, or said again by somebody
@@ -82,6 +92,52 @@ type heartbeat struct {
 	gone  []goneHost       // guarded by mu; of which the machine does not know yet
 	more  []netip.AddrPort // guarded by mu; all hosts, when there are more than the machine knows
 	quiet []int            // guarded by mu; those of detect.Machine.Quiet
+	next  *reroot          // guarded by mu; of which the thread does not know yet
+}
+
+// reroot says that another host decides, and who is not there then.
+type reroot struct {
+	root int
+	era  uint64
+	gone []int
+}
+
+// silence is for how long a host may be silent now, before it is given up; 0: no heartbeats have begun.
+func (h *heartbeat) silence() time.Duration {
+	return time.Duration(h.allowed.Load()) * time.Microsecond
+}
+
+// turnTo has all begin anew around another host that decides. What was said before is not heard any more.
+func (h *heartbeat) turnTo(to reroot) {
+	h.mu.Lock()
+	h.next, h.gone, h.quiet = &to, nil, nil
+	h.mu.Unlock()
+	h.ring()
+}
+
+// place is the number by which the machine knows a host, and the host by which it knows a number: the one that decides is its host 0.
+func (h *heartbeat) place(host int) int {
+	switch host {
+	case 0:
+		return h.root
+	case h.root:
+		return 0
+	}
+	return host
+}
+
+// places are those of a list.
+func (h *heartbeat) places(list []int) []int {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i] = h.place(out[i])
+	}
+	return out
+}
+
+// config is what the machine knows from the start.
+func (h *heartbeat) config(alone bool) detect.Config {
+	return detect.Config{Self: h.place(h.self), Hosts: len(h.peers), Period: detect.Time(h.period.Microseconds()), Limit: detect.Time(h.limit.Microseconds()), Most: detect.Time(h.most.Microseconds()), Alone: alone}
 }
 
 // openHeartbeat makes the socket. Without one this host is never heard, and never suspected.
@@ -97,7 +153,7 @@ func (a *agent) openHeartbeat() error {
 	if err != nil {
 		return err
 	}
-	fd, port, err := ports.listen(at, datagrams)
+	fd, port, err := ports.listen(a.listenAt(at), datagrams)
 	if err != nil {
 		return err
 	}
@@ -129,16 +185,22 @@ func presetLimit(spec *control.Job) time.Duration {
 func beatsOf(spec *control.Job) (b control.Beats, err error) {
 	environ := spec.Programs[0].Env
 	b.Period, b.Limit = beatPeriod, presetLimit(spec)
-	for name, to := range map[string]*time.Duration{service.EnvHeartbeat: &b.Period, service.EnvHeartbeatLimit: &b.Limit} {
-		text := variableOf(environ, name)
-		if text == "" {
-			continue
+	b.Most = beatGrowth * b.Limit
+	if text := variableOf(environ, service.EnvHeartbeat); text != "" {
+		if b.Period, err = millisecondsOf(text, 0); err != nil {
+			return b, fmt.Errorf("%s=%s: a number of milliseconds is expected, from 1 (%s=0: no heartbeats)", service.EnvHeartbeat, text, service.EnvHeartbeat)
 		}
-		n, err := strconv.ParseUint(text, 10, 31)
-		if err != nil || n == 0 && to == &b.Limit {
-			return b, fmt.Errorf("%s=%s: a number of milliseconds is expected, from 1 (%s=0: no heartbeats)", name, text, service.EnvHeartbeat)
+	}
+	if text := variableOf(environ, service.EnvHeartbeatLimit); text != "" {
+		least, most, two := strings.Cut(text, "-")
+		if b.Limit, err = millisecondsOf(least, 1); err == nil && two {
+			b.Most, err = millisecondsOf(most, b.Limit/time.Millisecond)
+		} else {
+			b.Most = b.Limit // what is said holds
 		}
-		*to = time.Duration(n) * time.Millisecond
+		if err != nil {
+			return b, fmt.Errorf("%s=%s: a number of milliseconds is expected, from 1, or two, as 1000-5000: the least and the most (%s=0: no heartbeats)", service.EnvHeartbeatLimit, text, service.EnvHeartbeat)
+		}
 	}
 	b.Period = min(b.Period, b.Limit/beatShare)
 	switch text := cmp.Or(variableOf(environ, service.EnvPartition), "majority"); text {
@@ -151,10 +213,20 @@ func beatsOf(spec *control.Job) (b control.Beats, err error) {
 	return b, nil
 }
 
+// millisecondsOf reads a number of milliseconds, at least so many.
+func millisecondsOf(text string, least time.Duration) (time.Duration, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err == nil && n < uint64(least) {
+		err = strconv.ErrRange
+	}
+	return time.Duration(n) * time.Millisecond, err
+}
+
 // start begins to beat, when it is known where the others are.
 func (h *heartbeat) start(b *control.Beats) {
-	h.peers, h.limit = b.At, b.Limit
-	h.machine = detect.New(detect.Config{Self: h.self, Hosts: len(b.At), Period: detect.Time(b.Period.Microseconds()), Limit: detect.Time(b.Limit.Microseconds()), Alone: b.Alone}, h.now())
+	h.peers, h.limit, h.period, h.most = b.At, b.Limit, b.Period, b.Most
+	h.allowed.Store(b.Limit.Microseconds())
+	h.machine = detect.New(h.config(b.Alone), h.now())
 	go h.run()
 }
 
@@ -203,10 +275,10 @@ func (h *heartbeat) run() {
 		unix.Poll(fds, h.timeout()) //nolint:errcheck // the loop looks again
 		h.receive()
 		h.mu.Lock()
-		gone, more := h.gone, h.more
-		h.gone, h.more = nil, nil
+		gone, more, next := h.gone, h.more, h.next
+		h.gone, h.more, h.next = nil, nil, nil
 		h.mu.Unlock()
-		if len(gone) > 0 || more != nil {
+		if len(gone) > 0 || more != nil || next != nil {
 			var count [8]byte
 			unix.Read(h.bell, count[:]) //nolint:errcheck // nothing to read is fine
 		}
@@ -214,16 +286,28 @@ func (h *heartbeat) run() {
 			h.peers = more
 			h.carryOut(h.machine.Grow(len(more), h.now()))
 		}
-		for _, host := range gone {
-			h.carryOut(h.machine.Gone(host.number, host.why, h.now()))
+		if next != nil {
+			h.begin(next)
 		}
-		quiet := h.machine.Quiet(h.now())
+		for _, host := range gone {
+			h.carryOut(h.machine.Gone(h.place(host.number), host.why, h.now()))
+		}
+		quiet := h.places(h.machine.Quiet(h.now()))
 		h.mu.Lock()
 		h.quiet = quiet
 		h.mu.Unlock()
 		h.carryOut(h.machine.Tick(h.now()))
 		h.longest.Store(int64(h.machine.Longest()))
 		h.again.Store(h.machine.Again())
+	}
+}
+
+// begin begins anew: the machine is another one, in the same place.
+func (h *heartbeat) begin(to *reroot) {
+	h.root, h.era = to.root, to.era
+	*h.machine = *detect.New(h.config(false), h.now())
+	for _, host := range to.gone {
+		h.carryOut(h.machine.Gone(h.place(host), detect.OutClosed, h.now()))
 	}
 }
 
@@ -256,6 +340,16 @@ func waitedFor(thread int) time.Duration {
 	return time.Duration(ns)
 }
 
+// waits tells for how long a host may be silent now, and why for so long.
+func (h *heartbeat) waits() string {
+	allowed := time.Duration(h.allowed.Load()) * time.Microsecond
+	if allowed <= h.limit {
+		return allowed.String()
+	}
+	return fmt.Sprintf("%v (longer than %v, because hosts had been silent for up to %v before and were heard again)", allowed.Round(time.Millisecond), h.limit,
+		(time.Duration(h.worst.Load()) * time.Microsecond).Round(time.Millisecond))
+}
+
 func (h *heartbeat) timeout() int {
 	at := h.machine.Deadline()
 	if at == detect.Never {
@@ -285,7 +379,7 @@ func (h *heartbeat) receive() {
 			h.strange.Add(1)
 			continue
 		}
-		out, _ := h.machine.Receive(from, text, h.now()) // what has no meaning changes nothing
+		out, _ := h.machine.Receive(h.place(from), text, h.now()) // what has no meaning changes nothing
 		h.carryOut(out)
 	}
 }
@@ -316,16 +410,18 @@ func (h *heartbeat) sieve() {
 }
 
 func (h *heartbeat) carryOut(out detect.Output) {
+	h.allowed.Store(int64(h.machine.Limit()))
+	h.worst.Store(int64(h.machine.Worst()))
 	for _, s := range out.Sends {
-		if at := h.peers[s.To]; at.IsValid() && len(s.Data) <= beatMost-beatHead-beatProof {
-			unix.Sendto(h.fd, h.seal(s.To, s.Data), unix.MSG_DONTWAIT, sockaddr(at)) //nolint:errcheck // what is lost is said again
+		if at := h.peers[h.place(s.To)]; at.IsValid() && len(s.Data) <= beatMost-beatHead-beatProof {
+			unix.Sendto(h.fd, h.seal(h.place(s.To), s.Data), unix.MSG_DONTWAIT, sockaddr(at)) //nolint:errcheck // what is lost is said again
 		}
 	}
 	if out.Lost != nil || out.Split != nil {
-		h.tell(silence{append(out.Lost, out.Split...), out.Split != nil})
+		h.tell(silence{h.places(append(out.Lost, out.Split...)), out.Split != nil})
 	}
 	if out.Fenced != detect.NotFenced {
-		h.tell(fenced{out.Fenced})
+		h.tell(fenced{out.Fenced, h.era})
 	}
 }
 
@@ -340,6 +436,9 @@ func (h *heartbeat) seal(to int, text []byte) []byte {
 func (h *heartbeat) proof(text []byte) []byte {
 	mac := hmac.New(sha256.New, h.key[:])
 	mac.Write([]byte("heartbeat"))
+	if h.era > 0 { // what was said for another host that decided proves nothing
+		mac.Write(binary.LittleEndian.AppendUint64(nil, h.era))
+	}
 	mac.Write(text)
 	return mac.Sum(nil)[:beatProof]
 }

@@ -18,19 +18,23 @@ import (
 
 func TestBeatsOf(t *testing.T) {
 	for text, want := range map[string]control.Beats{
-		"": {Period: 100 * time.Millisecond, Limit: 30 * time.Second},
-		"SPX_HEARTBEAT=50 SPX_HEARTBEAT_LIMIT=300": {Period: 50 * time.Millisecond, Limit: 300 * time.Millisecond},
-		"SPX_HEARTBEAT_LIMIT=200":                  {Period: 40 * time.Millisecond, Limit: 200 * time.Millisecond},
-		"SPX_HEARTBEAT=0 SPX_PARTITION=launcher":   {Limit: 30 * time.Second, Alone: true},
+		"": {Period: 100 * time.Millisecond, Limit: 30 * time.Second, Most: 300 * time.Second},
+		"SPX_HEARTBEAT=50 SPX_HEARTBEAT_LIMIT=300": {Period: 50 * time.Millisecond, Limit: 300 * time.Millisecond, Most: 300 * time.Millisecond},
+		"SPX_HEARTBEAT_LIMIT=200":                  {Period: 40 * time.Millisecond, Limit: 200 * time.Millisecond, Most: 200 * time.Millisecond},
+		"SPX_HEARTBEAT_LIMIT=200-700":              {Period: 40 * time.Millisecond, Limit: 200 * time.Millisecond, Most: 700 * time.Millisecond},
+		"SPX_HEARTBEAT_LIMIT=200-200":              {Period: 40 * time.Millisecond, Limit: 200 * time.Millisecond, Most: 200 * time.Millisecond},
+		"SPX_HEARTBEAT=0 SPX_PARTITION=launcher":   {Limit: 30 * time.Second, Most: 300 * time.Second, Alone: true},
 	} {
-		if got, err := beatsOf(beatJob(text)); err != nil || got.Period != want.Period || got.Limit != want.Limit || got.Alone != want.Alone {
+		if got, err := beatsOf(beatJob(text)); err != nil || got.Period != want.Period || got.Limit != want.Limit || got.Most != want.Most || got.Alone != want.Alone {
 			t.Errorf("%q: %+v, error %v", text, got, err)
 		}
 	}
 	for text, says := range map[string]string{
-		"SPX_HEARTBEAT=often":   "SPX_HEARTBEAT=often: a number of milliseconds",
-		"SPX_HEARTBEAT_LIMIT=0": "SPX_HEARTBEAT_LIMIT=0: a number of milliseconds",
-		"SPX_PARTITION=both":    "SPX_PARTITION=both: there are majority, launcher",
+		"SPX_HEARTBEAT=often":           "SPX_HEARTBEAT=often: a number of milliseconds",
+		"SPX_HEARTBEAT_LIMIT=0":         "SPX_HEARTBEAT_LIMIT=0: a number of milliseconds",
+		"SPX_HEARTBEAT_LIMIT=2000-1000": "SPX_HEARTBEAT_LIMIT=2000-1000: a number of milliseconds",
+		"SPX_HEARTBEAT_LIMIT=2000-":     "SPX_HEARTBEAT_LIMIT=2000-: a number of milliseconds",
+		"SPX_PARTITION=both":            "SPX_PARTITION=both: there are majority, launcher",
 	} {
 		if _, err := beatsOf(beatJob(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %s", text, err, says)
@@ -84,6 +88,20 @@ func beats(t *testing.T, n int) (list []*heartbeat, found []chan any) {
 		list = append(list, &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port), self: self, began: time.Now(), tell: func(e any) { c <- e }})
 	}
 	return list, found
+}
+
+// What is said of a silence names how long was waited, and why for longer than was set.
+func TestWaits(t *testing.T) {
+	h := &heartbeat{limit: time.Second}
+	h.allowed.Store(1_000_000)
+	if got := h.waits(); got != "1s" {
+		t.Errorf("as set: %s", got)
+	}
+	h.allowed.Store(1_640_000)
+	h.worst.Store(410_000)
+	if got := h.waits(); got != "1.64s (longer than 1s, because hosts had been silent for up to 410ms before and were heard again)" {
+		t.Errorf("after a silence: %s", got)
+	}
 }
 
 // Only what a host of the job has said to this one is heard.
@@ -149,6 +167,72 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
+// Another host decides: the heartbeats begin anew around it, by the hosts' own numbers. Who has decided before is heard no more, and one that falls silent then is given up.
+func TestHeartbeatsTurn(t *testing.T) {
+	list, found := beats(t, 4)
+	for _, h := range list {
+		for _, o := range list {
+			h.peers = append(h.peers, o.at)
+		}
+		h.period, h.limit, h.most = 20*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
+		h.machine = detect.New(h.config(false), h.now())
+	}
+	for _, h := range list[1:] {
+		h.begin(&reroot{root: 2, era: 1, gone: []int{0}})
+		for n := range list {
+			if got := h.place(h.place(n)); got != n {
+				t.Errorf("host %d is host %d", n, got)
+			}
+		}
+	}
+	lead := list[2]
+	drive := func(what string, who []*heartbeat, is func() bool) {
+		t.Helper()
+		for limit := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+			for _, h := range who {
+				h.receive()
+				h.carryOut(h.machine.Tick(h.now()))
+			}
+			if time.Now().After(limit) {
+				t.Fatalf("no %s", what)
+			}
+		}
+	}
+	drive("answers", list[1:], func() bool {
+		heard := lead.places(lead.machine.Watching())
+		return slices.Contains(heard, 1) && slices.Contains(heard, 3)
+	})
+	strange := lead.strange.Load()
+	throw(t, lead, list[0].seal(2, []byte{2, 1, 1, 0}))
+	lead.receive()
+	if lead.strange.Load() != strange+1 {
+		t.Error("what proves something for another host that decided is heard")
+	}
+	var silent *silence
+	drive("silence", []*heartbeat{lead, list[3]}, func() bool {
+		select {
+		case e := <-found[2]:
+			if s, ok := e.(silence); ok {
+				silent = &s
+			}
+		default:
+		}
+		return silent != nil
+	})
+	if silent.split || !slices.Equal(silent.hosts, []int{1}) {
+		t.Errorf("silent: %+v", silent)
+	}
+	drive("word that it is out", list[1:], func() bool {
+		select {
+		case e := <-found[1]:
+			f, ok := e.(fenced)
+			return ok && f.era == 1
+		default:
+			return false
+		}
+	})
+}
+
 // throw sends datagrams to h from a socket of nobody's.
 func throw(t *testing.T, h *heartbeat, datagrams ...[]byte) {
 	t.Helper()
@@ -183,10 +267,10 @@ func TestATurnIsBounded(t *testing.T) {
 	}
 	h := list[0]
 	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000}, h.now())
-	genuine := list[1].seal(0, []byte{2, 1, 1}) // an Echo, the first message of host 1
-	forged := list[1].seal(0, []byte{2, 9, 1})
+	genuine := list[1].seal(0, []byte{2, 1, 1, 0}) // an Echo, the first message of host 1
+	forged := list[1].seal(0, []byte{2, 9, 1, 0})
 	forged[len(forged)-1] ^= 1
-	throw(t, h, genuine, genuine, genuine, forged, nil, []byte("heartbeat"), list[1].seal(1, []byte{2, 2, 1}))
+	throw(t, h, genuine, genuine, genuine, forged, nil, []byte("heartbeat"), list[1].seal(1, []byte{2, 2, 1, 0}))
 	h.receive()
 	if got := [2]uint64{h.strange.Load(), h.machine.Again()}; got != [2]uint64{4, 2} {
 		t.Errorf("%v datagrams are counted as nobody's, and as said again, want 4 and 2", got)
@@ -215,7 +299,7 @@ func TestSieve(t *testing.T) {
 	h := list[0]
 	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000}, h.now())
 	h.sieve()
-	right := list[1].seal(0, []byte{2, 1, 1})
+	right := list[1].seal(0, []byte{2, 1, 1, 0})
 	var wrong [][]byte
 	for i := range beatHead {
 		if i < 16 || i >= 20 { // the bytes between say who sends
@@ -246,7 +330,7 @@ func TestFloodOfDatagrams(t *testing.T) {
 	}
 	var recorded [][]byte
 	for to, h := range list {
-		recorded = append(recorded, list[1-to].seal(to, []byte{2, 0, 1}), append(h.job[:], 1, 2, 3)) // an Echo before the first, and nothing
+		recorded = append(recorded, list[1-to].seal(to, []byte{2, 0, 1, 0}), append(h.job[:], 1, 2, 3)) // an Echo before the first, and nothing
 	}
 	for _, h := range list {
 		h.sieve()

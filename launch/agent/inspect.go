@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -142,6 +144,33 @@ func (a *agent) namePart(list []diagnose.Proc) {
 				first := slices.IndexFunc(l.IOPs, func(o layout.IOP) bool { return slices.Equal(o.Links, links) })
 				p.Part, p.Rank = "link "+l.Links[links[0]].Name, index-first
 			}
+		case layout.Stranger: // it has died, and another process has its place in the table
+			a.nameFormer(p)
+		}
+	}
+}
+
+// nameFormer says what a process was that the table of the system names no more: as its part is called.
+func (a *agent) nameFormer(p *diagnose.Proc) {
+	if p.Proc >= len(a.ranks) {
+		return
+	}
+	r := &a.ranks[p.Proc]
+	if r.part < 1 || r.part > len(a.spec.Parts) {
+		return
+	}
+	part := &a.spec.Parts[r.part-1]
+	if !part.Serves {
+		p.Part, p.Rank = part.Name, r.in
+		if p.Standby = part.Ranks > 0 && r.in >= part.Ranks; p.Standby {
+			p.Rank -= part.Ranks
+		}
+		return
+	}
+	name := strings.TrimSuffix(part.Tag, ".") // LINK.iopK
+	if at := strings.LastIndex(name, ".iop"); at > 0 {
+		if k, err := strconv.Atoi(name[at+len(".iop"):]); err == nil {
+			p.IO, p.Part, p.Rank = true, "link "+name[:at], k
 		}
 	}
 }
@@ -202,11 +231,11 @@ func (a *agent) inspectFor(q *question) {
 
 // inspectForAbove answers the host that decides.
 func (a *agent) inspectForAbove(m *control.Inspect) {
-	number := m.Number
+	number, up := m.Number, a.up
 	a.inspectHere(m.Stacks, func(procs []diagnose.Proc) {
 		text, err := json.Marshal(procs)
 		if err == nil {
-			a.up.box.put(&control.Message{Inspected: &control.Inspected{Number: number, Procs: text}})
+			up.box.put(&control.Message{Inspected: &control.Inspected{Number: number, Procs: text}})
 		}
 	})
 }

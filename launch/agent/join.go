@@ -374,7 +374,7 @@ func (g *gathering) makeOffer(zero *member) (err error) {
 		Identity: agentIdentity(g.offer.ID, g.offer.Key, callee),
 		Decide:   func(tcp.Process) tcp.Verdict { return tcp.Taken },
 		Adopt:    func(c net.Conn, _ tcp.Process) { g.arrive(c) },
-		Failed:   func(tcp.Process) {},
+		Failed:   func(tcp.Process, uint16) {},
 	}
 	go g.server.Serve(g.arrived) //nolint:errcheck // it ends when the listener is closed
 	return nil

@@ -135,6 +135,7 @@ func (a *agent) admit(g *gathering) {
 	for i, m := range g.members {
 		if m != nil && a.segment != nil {
 			a.segment.SetNear(i, a.nearJoined(m.pid))
+			a.segment.MarkStarted(i, m.pid) // before the first goes on: each asks who the others are
 		}
 	}
 	for i := range g.size {
@@ -144,7 +145,6 @@ func (a *agent) admit(g *gathering) {
 		}
 		r := &a.ranks[i]
 		r.pid, r.pidfd, r.alive = m.pid, m.pidfd, true
-		a.segment.MarkStarted(i, m.pid)
 		a.step(job.Started{Proc: i, Pid: m.pid, Host: a.host})
 		if err := a.watchProcess(i); err != nil {
 			a.step(job.NotStarted{Proc: i, Text: fmt.Sprintf("rank %d: %v", i, err), Status: job.StatusFailed})

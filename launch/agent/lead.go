@@ -58,7 +58,7 @@ func (a *agent) openToOthers() {
 		Identity: identityOf(a.spec.Join, leadNumber),
 		Decide:   func(tcp.Process) tcp.Verdict { return tcp.Taken },
 		Adopt:    func(c net.Conn, _ tcp.Process) { a.arrive(c) },
-		Failed:   func(tcp.Process) {},
+		Failed:   func(tcp.Process, uint16) {},
 		Refused:  new(tcp.Refusals),
 		Refuse: func(from net.Addr, err error) {
 			a.inbox.put(turned{fmt.Sprintf("a call from %v was refused: it has not proved to have the key of the system %s (%v)", from, a.spec.Join.System, err)})
@@ -231,9 +231,7 @@ func (a *agent) startParts(h *elsewhere) {
 	}
 	for _, p := range h.attached.parts {
 		a.step(job.Attached{Part: p})
-		if a.tree.lives[p]++; a.tree.lives[p] > 1 {
-			a.tree.attaches[p]++
-		}
+		a.tree.lives[p]++
 		delete(a.tree.asked, p)
 	}
 	a.plant()
@@ -247,7 +245,7 @@ func (a *agent) startParts(h *elsewhere) {
 		}
 	})
 	for _, p := range h.attached.parts {
-		a.restartPart(p)
+		a.restartPart(p, false)
 	}
 	h.attached.begun = true
 }
@@ -304,13 +302,14 @@ func (h *elsewhere) statusAt(all int) int {
 	return all
 }
 
-// seeOff sends the hosts away whose clusters have ended, with their I/O processes.
-func (a *agent) seeOff(e job.Ended) {
+// seeOff sends the hosts away whose clusters have ended, with their I/O processes. ending: the system was being ended before, so that the process has
+// ended for that, and its status says nothing of its cluster.
+func (a *agent) seeOff(e job.Ended, ending bool) {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.meeting == nil {
 		return
 	}
-	if r := &a.ranks[e.Proc]; r.part > 0 && !a.spec.Parts[r.part-1].Serves {
+	if r := &a.ranks[e.Proc]; r.part > 0 && !a.spec.Parts[r.part-1].Serves && !ending {
 		for _, h := range a.others {
 			if h.attached != nil && h.number == r.host && h.attached.status == 0 {
 				h.attached.status = e.Wait.Status()

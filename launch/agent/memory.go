@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libspx/core/diagnose"
 	"libspx/launch/control"
 	"libspx/launch/cpus"
 	"libspx/launch/inspect"
@@ -95,6 +96,7 @@ func (a *agent) ended(i int) {
 		wait = job.Wait{Unknown: true}
 	}
 	r.alive = false
+	a.stopWatching(r.pidfd) // perhaps it is held until others have judged
 	if r.guest {
 		a.guestEnded(i)
 		return
@@ -240,6 +242,7 @@ func (a *agent) publish(p job.Publish) {
 	} else {
 		a.segment.MarkExited(p.Proc, statusWord(p.Wait))
 	}
+	a.tellAbroad(p.Proc, p.Dead)
 	r := &a.ranks[p.Proc]
 	if r.held {
 		r.held = false
@@ -321,8 +324,24 @@ func (a *agent) where() {
 		in[what] = append(in[what], i)
 	}
 	for _, what := range order {
-		a.say(fmt.Sprintf("ranks %s: %s", ranges(in[what]), what))
+		a.say(fmt.Sprintf("%s: %s", a.called(in[what]), what))
 	}
+}
+
+// called names processes: those of a system as their clusters and links do.
+func (a *agent) called(list []int) string {
+	if len(a.spec.Parts) == 0 {
+		return "ranks " + ranges(list)
+	}
+	procs := make([]diagnose.Proc, len(list))
+	all := make([]*diagnose.Proc, len(list))
+	for k, i := range list {
+		m := a.segment.Member(i)
+		procs[k] = diagnose.Proc{Proc: i, Rank: int(m.Rank), World: int(m.World)}
+		all[k] = &procs[k]
+	}
+	a.namePart(procs)
+	return diagnose.Names(all)
 }
 
 // ranges writes ascending numbers shortly: 0-3,7.

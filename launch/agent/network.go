@@ -88,7 +88,7 @@ func (a *agent) newListener() (l listener, err error) {
 	if err != nil {
 		return l, err
 	}
-	fd, port, err := ports.listen(a.address, len(a.ranks)+64)
+	fd, port, err := ports.listen(a.listenAt(a.address), len(a.ranks)+64)
 	if err != nil {
 		return l, fmt.Errorf("a process cannot listen on %v: %w", a.address, err)
 	}

@@ -26,6 +26,7 @@ type batch struct {
 	files     []string         // by program; empty where none of its processes runs here
 	listeners map[int]listener // by number of the process
 	life      uint32           // of a system's part: which start of it
+	guests    []control.Guest  // in place of a world
 }
 
 // newcomers takes a step. nil: it is not answered.
@@ -33,6 +34,8 @@ func (a *agent) newcomers(w *control.World) *control.Made {
 	made := &control.Made{Number: w.Number, Step: w.Step}
 	var err error
 	switch b := a.batch; {
+	case w.Step == control.Prepare && w.Guests != nil:
+		err = a.prepareGuests(w, made)
 	case w.Step == control.Prepare:
 		err = a.prepareBatch(w, made)
 	case b == nil || b.world != w.Number:
@@ -40,6 +43,9 @@ func (a *agent) newcomers(w *control.World) *control.Made {
 			return nil
 		}
 		err = fmt.Errorf("spawned world %d is not known", w.Number)
+	case w.Step == control.Enter && b.guests != nil:
+		err = a.enterGuests(b)
+		a.batch = nil
 	case w.Step == control.Enter:
 		err = a.enterBatch(b, w.Addresses)
 	case w.Step == control.Start:

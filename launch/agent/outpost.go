@@ -56,10 +56,14 @@ func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func(
 	a.host = a.spec.Hosts[a.spec.Self]
 	up := &uplink{conn: conn, window: newWindow()}
 	up.box.start(conn)
-	a.up, a.machine, a.self = up, up, a.spec.Self
+	a.up, a.above, a.machine, a.self, a.kept = up, up, up, a.spec.Self, &up.kept
 	a.branches.lost = make(chan struct{})
 	a.input.more.L = &a.input.mu
 	status := a.part(settle, begin)
+	if a.up == nil { // this agent decides now
+		up.kept.write([]byte(a.endLine(status))) //nolint:errcheck // no terminal is left to say it on
+		return status
+	}
 	a.tracing.ship(a)
 	up.box.put(&control.Message{Done: &control.Done{Status: status}})
 	up.box.close()
@@ -76,9 +80,13 @@ func (a *agent) heedTerm() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM)
 	go func() {
-		<-signals
-		a.inbox.put(job.FrontLost{})
+		for range signals {
+			a.inbox.put(termed{})
+		}
 	}()
+	if a.spec.Succeeds { // standard error leads to that shell
+		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	}
 }
 
 // unbind gives this process all processors that its control group allows. Slurm binds a step of one task, as this agent is, to one of them; srun's
@@ -126,6 +134,8 @@ type uplink struct {
 	window          *window // of output
 	ending, hurried bool
 	pumps           sync.WaitGroup
+	ends            map[int]job.Ended // of processes of this host, by number: told again to whoever decides next
+	kept            keptOutput
 }
 
 // Step hands an event up.
@@ -136,6 +146,12 @@ func (u *uplink) Step(e job.Event, _ time.Duration) []job.Action {
 		u.ending, u.hurried = true, true
 		return []job.Action{job.Send{Signal: job.SIGKILL}, job.Finish{Status: job.StatusFailed}}
 	default:
+		if end, ok := e.(job.Ended); ok {
+			if u.ends == nil {
+				u.ends = map[int]job.Ended{}
+			}
+			u.ends[end.Proc] = end
+		}
 		u.box.put(&control.Message{Event: e})
 	}
 	return nil
@@ -150,8 +166,11 @@ func (u *uplink) Ending() bool { return u.ending }
 // Hurried reports whether nobody waits for the output.
 func (u *uplink) Hurried() bool { return u.hurried }
 
-// decided is a message of the agent that decides.
-type decided struct{ m *control.Message }
+// decided is a message of the agent that decides, after so many others.
+type decided struct {
+	m   *control.Message
+	era uint64
+}
 
 // part is run for the processes of this host.
 func (a *agent) part(settle func() error, begin func()) int {
@@ -163,6 +182,9 @@ func (a *agent) part(settle func() error, begin func()) int {
 	} else if a.openHeartbeat() == nil { // the host that decides tells of its own failure, and then of this one's
 		ready.Beat = a.beating.at
 	}
+	if err == nil && a.spec.Sequence && a.openSequence() == nil {
+		ready.Mesh = a.sequence.mesh.at
+	}
 	for i := range a.ranks {
 		if at, ok := a.segmentAddress(i); ok {
 			ready.Addresses = append(ready.Addresses, control.Address{Proc: i, At: at})
@@ -170,7 +192,7 @@ func (a *agent) part(settle func() error, begin func()) int {
 	}
 	a.up.box.put(&control.Message{Ready: ready})
 	a.hearEarly()
-	go a.hearUp()
+	go a.hearUp(a.up.conn, 0)
 	if err != nil {
 		a.endBranches()
 		return job.StatusFailed
@@ -187,7 +209,7 @@ func (a *agent) part(settle func() error, begin func()) int {
 	}
 	status := a.finish()
 	if !a.fenced {
-		a.up.pumps.Wait()
+		a.above.pumps.Wait()
 	}
 	return status
 }
@@ -248,12 +270,19 @@ func adapt(environ, here []string) []string {
 }
 
 // hearUp reads what is decided.
-func (a *agent) hearUp() {
+func (a *agent) hearUp(conn *control.Conn, era uint64) {
+	up := a.above
 	for {
-		m, err := a.up.conn.Receive()
+		m, err := conn.Receive()
 		if err != nil {
-			a.up.window.close()
-			close(a.branches.lost)
+			if era == 0 {
+				close(a.branches.lost)
+			}
+			if a.spec.Succeeds {
+				a.inbox.put(upLost{era, err})
+				return
+			}
+			up.window.close()
 			if a.attached != nil {
 				a.inbox.put(leadLost{err})
 				return
@@ -266,15 +295,15 @@ func (a *agent) hearUp() {
 		}
 		switch {
 		case m.Taken != nil:
-			a.up.window.allow(m.Taken.Bytes)
+			up.window.allow(m.Taken.Bytes)
 		case m.Input != nil:
 			a.input.put(m.Input.Text)
 		case m.Branch != nil:
 			a.hearBranch(m.Branch)
 		case m.Clock != nil:
-			a.up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before, There: trace.Now()}})
+			up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before, There: trace.Now()}})
 		default:
-			a.inbox.put(decided{m})
+			a.inbox.put(decided{m, era})
 		}
 	}
 }
@@ -295,6 +324,12 @@ func (a *agent) obey(m *control.Message) {
 	case m.Present != nil:
 		a.enterPresent(m.Present)
 		a.met = true
+	case m.Mesh != nil:
+		a.heedMesh(m.Mesh)
+	case m.Copies != 0 && a.sequence != nil:
+		c := a.sequence.state()
+		c.Number = m.Copies
+		a.up.box.put(&control.Message{Copy: c})
 	case m.Survey != 0:
 		a.up.box.put(&control.Message{Facts: &control.Facts{Survey: m.Survey, Returns: a.anyReturns(), MPI: a.anyMPI(-1)}})
 	case m.Answer != nil:
@@ -309,6 +344,8 @@ func (a *agent) obey(m *control.Message) {
 		a.release(m.Release)
 	case m.Abandon != 0:
 		a.abandon(m.Abandon)
+	case m.Parted != nil:
+		a.guestParted(m.Parted)
 	case m.Inspect != nil:
 		a.inspectForAbove(m.Inspect)
 	case m.Action != nil:
@@ -316,7 +353,7 @@ func (a *agent) obey(m *control.Message) {
 			a.up.ending = true
 		}
 		switch m.Action.(type) {
-		case job.Publish, job.Where, job.Send, job.SendTo, job.WatchJoin, job.StartCold, job.Finish: // all that is handed down
+		case job.Publish, job.Where, job.Send, job.SendTo, job.WatchJoin, job.StartCold, job.Shun, job.Finish: // all that is handed down
 			a.carryOut(m.Action)
 		case job.Say:
 			if a.attached != nil {
@@ -339,7 +376,8 @@ func (a *agent) outputUp(stream int) (*output.Mux, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.up.pumps.Go(func() { a.up.pump(r, stream) })
+	up := a.up
+	up.pumps.Go(func() { up.pump(r, stream) })
 	a.targets = append(a.targets, fd)
 	return output.New(fd, a.spec.Tag, false)
 }
@@ -350,7 +388,7 @@ func (u *uplink) pump(from *os.File, stream int) {
 	b := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(b)
-		if n > 0 && (!u.window.take(n) || u.conn.Send(&control.Message{Output: &control.Output{Stream: stream, Text: b[:n]}}) != nil) || err != nil {
+		if n > 0 && !u.pass(stream, b[:n]) || err != nil {
 			return
 		}
 	}
@@ -389,7 +427,7 @@ func (a *agent) readInput(b []byte) (int, error) {
 			return 0, io.EOF
 		}
 		a.inputRest = text
-		a.up.box.put(&control.Message{Taken: &control.Taken{Bytes: len(text)}})
+		a.above.box.put(&control.Message{Taken: &control.Taken{Bytes: len(text)}})
 	}
 	n := copy(b, a.inputRest)
 	a.inputRest = a.inputRest[n:]

@@ -25,9 +25,18 @@ func (p *ports) open() { p.waiting, p.names = map[string]*port{}, map[string]str
 // PortPrefix begins the name of every port: "spx:", the number of its job, and the port's own.
 const PortPrefix = "spx:"
 
-func (p *ports) openPort(jobNumber uint64) *service.Message {
+// openPort makes a port. Where the processes of the job are reached over the network, its name says how the agent is, too.
+func (a *agent) openPort(jobNumber uint64) *service.Message {
+	p := &a.ports
 	p.opened++
 	name := fmt.Sprintf("%s%016x:%d", PortPrefix, jobNumber, p.opened)
+	if a.several() {
+		way, err := a.openWay(uint64(p.opened))
+		if err != nil {
+			return refuse(mpierr.Port, "%v", err)
+		}
+		name += way
+	}
 	p.waiting[name] = &port{}
 	return &service.Message{Text: name, FD: -1}
 }
@@ -39,14 +48,15 @@ func (a *agent) closePort(name string) *service.Message {
 		return noPort(name)
 	}
 	delete(a.ports.waiting, name)
+	a.closeWay(name)
 	for _, q := range slices.Concat(at.accepting, at.connecting) {
-		q.reply(refuse(mpierr.Port, "port %s was closed", name))
+		q.reply(refuse(mpierr.Port, "port %s was closed", portName(name)))
 	}
 	return &service.Message{FD: -1}
 }
 
 func noPort(name string) *service.Message {
-	return refuse(mpierr.Port, "there is no port %q: it was never opened, or is closed", shorten(name))
+	return refuse(mpierr.Port, "there is no port %q: it was never opened, or is closed", shorten(portName(name)))
 }
 
 func shorten(text string) string {
@@ -59,6 +69,10 @@ func shorten(text string) string {
 // wait brings those together that accept and that connect at a port.
 func (a *agent) wait(q *question) {
 	at := a.ports.waiting[q.Text]
+	if w, ok := parseWay(q.Text); at == nil && ok && w.job != a.jobNumber() && q.Kind == service.Connect && q.Peer.ID.Job == a.jobNumber() {
+		a.connectAbroad(q, w)
+		return
+	}
 	if at == nil {
 		q.reply(noPort(q.Text))
 		return
@@ -80,6 +94,11 @@ func (a *agent) pair(at *port) {
 			return
 		}
 		x, y := at.accepting[0], at.connecting[0]
+		if x.Name != y.Name {
+			at.connecting = at.connecting[1:]
+			y.reply(refuse(mpierr.Port, "the processes of the two jobs must have the same SPX_TLS; of those that accept it is %s, of those that connect %s", x.Name, y.Name))
+			continue
+		}
 		a.ports.met++
 		if !a.introduce(x, y) {
 			at.accepting = at.accepting[1:]
@@ -105,7 +124,7 @@ func (a *agent) introduce(q, other *question) bool {
 
 // withdraw is for somebody whose patience is at an end. Who is not found waiting has been answered already, and will read that.
 func (a *agent) withdraw(q *question) {
-	if a.ports.forget(q.conn) {
+	if a.ports.forget(q.conn) || a.withdrawAbroad(q) {
 		q.reply(&service.Message{FD: -1})
 	}
 }
@@ -125,7 +144,7 @@ func (p *ports) forget(conn client) (waited bool) {
 
 func (p *ports) publish(name, port string) *service.Message {
 	if old, ok := p.names[name]; ok {
-		return refuse(mpierr.Service, "service %q is published already, for port %s", shorten(name), shorten(old))
+		return refuse(mpierr.Service, "service %q is published already, for port %s", shorten(name), shorten(portName(old)))
 	}
 	p.names[name] = strings.Clone(port)
 	return &service.Message{FD: -1}

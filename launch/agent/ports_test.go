@@ -54,7 +54,7 @@ func (p *asker) meets(rank uint32) {
 
 func agentWithPort() (*agent, string) {
 	a := newAgent(&control.Job{}, nil)
-	return a, a.ports.openPort(1).Text
+	return a, a.openPort(1).Text
 }
 
 // Who has hung up meets nobody, whether or not that was reported yet.

@@ -15,6 +15,7 @@ type asking struct {
 	count   uint64
 	numbers map[client]uint64
 	clients map[uint64]client
+	open    map[uint64]*question // that wait for an answer
 }
 
 // askUp passes a question on.
@@ -28,6 +29,12 @@ func (a *agent) askUp(q *question) {
 		n = a.asking.count
 		a.asking.numbers[q.conn], a.asking.clients[n] = n, q.conn
 	}
+	if a.spec.Succeeds {
+		if a.asking.open == nil {
+			a.asking.open = map[uint64]*question{}
+		}
+		a.asking.open[n] = q
+	}
 	a.up.box.put(&control.Message{Question: &control.Question{Number: n, Text: packed(q.Message)}})
 }
 
@@ -36,6 +43,7 @@ func (a *agent) hungUpHere(conn client) {
 	if n, ok := a.asking.numbers[conn]; ok {
 		delete(a.asking.numbers, conn)
 		delete(a.asking.clients, n)
+		delete(a.asking.open, n)
 		a.up.box.put(&control.Message{Question: &control.Question{Number: n}})
 	}
 }
@@ -43,6 +51,7 @@ func (a *agent) hungUpHere(conn client) {
 // answeredFromAbove passes an answer back.
 func (a *agent) answeredFromAbove(answer *control.Answer) {
 	m, err := service.Decode(answer.Text)
+	delete(a.asking.open, answer.Number)
 	if conn := a.asking.clients[answer.Number]; conn != nil && err == nil {
 		conn.Send(m) //nolint:errcheck // it may be gone
 	}

@@ -17,15 +17,16 @@ import (
 
 // nobody asks: the agent itself wants a world.
 type nobody struct {
-	a    *agent
-	part int
+	a     *agent
+	part  int
+	where []int // by process
 }
 
 func (n *nobody) Send(m *service.Message) error {
 	if h := n.a.homeOf(n.part); m.Class != 0 && h != nil {
 		n.a.notStartedThere(h, n.part, m.Text)
 	} else if m.Class != 0 {
-		n.a.step(job.NotRestarted{Part: n.part, Text: m.Text})
+		n.a.inbox.put(job.NotRestarted{Part: n.part, Text: m.Text, Again: slices.ContainsFunc(n.where, n.a.isLost)}) // the next world may begin meanwhile
 	}
 	return nil
 }
@@ -33,39 +34,49 @@ func (n *nobody) Send(m *service.Message) error {
 func (n *nobody) Gone() bool { return false }
 func (n *nobody) Close()     {}
 
-// restartPart starts the processes of a part again, on the hosts where they were.
-func (a *agent) restartPart(part int) {
+// restartPart starts the processes of a part again, on the hosts where they were, or on others (rehost.go).
+func (a *agent) restartPart(part int, last bool) {
 	h := a.homeOf(part)
 	if h != nil && h.gone {
 		a.step(job.Detached{Part: part})
 		return
 	}
 	m := &service.Message{Kind: service.Spawn, FD: -1, Number: uint64(part)}
-	proc := 0
+	var at []int
+	if h == nil {
+		var moved, why string
+		if at, moved, why = a.rehost(part, last); why != "" {
+			a.step(job.NotRestarted{Part: part, Text: why})
+			return
+		}
+		a.step(job.Placed{Part: part, Text: moved})
+	} else if h.attached.begun {
+		a.step(job.Placed{Part: part})
+	}
 	for k := range a.spec.Programs {
 		p := &a.spec.Programs[k]
 		if p.Part == part {
-			where, env := a.hostsOf(proc, p.Procs), p.Env
+			n := p.Procs - p.Cold + min(p.Cold, a.spec.Parts[part-1].Restarts) // more would only wait
+			where, env := a.hostsOf(at[:min(n, len(at))]), p.Env
 			if h != nil {
-				where, env = fmt.Sprintf("%s:%d", h.name, p.Procs), ownSettings(env)
+				where, env = fmt.Sprintf("%s:%d", h.name, n), ownSettings(env)
 			}
-			m.Programs = append(m.Programs, service.Program{Argv: p.Argv, Procs: uint32(p.Procs), Dir: p.Dir, Path: p.Path, Host: where, Env: env})
+			m.Programs = append(m.Programs, service.Program{Argv: p.Argv, Procs: uint32(n), Dir: p.Dir, Path: p.Path, Host: where, Env: env})
 		}
-		proc += p.Procs
 	}
 	a.beginning.again(part)
-	a.spawn(&question{m, &nobody{a, part}})
+	a.spawn(&question{m, &nobody{a, part, at}})
 }
 
-// hostsOf lists the hosts of n processes from the first on, as info key "host" does.
-func (a *agent) hostsOf(first, n int) string {
+// hostsOf lists the hosts of processes as info key "host" does.
+func (a *agent) hostsOf(where []int) string {
 	if !a.several() {
 		return ""
 	}
 	var out []string
-	for i := first; i < first+n; {
-		host, many := a.spec.Host(i), 0
-		for ; i < first+n && a.spec.Host(i) == host; i++ {
+	for i := 0; i < len(where); {
+		host, many := where[i], 0
+		for ; i < len(where) && where[i] == host; i++ {
 			many++
 		}
 		name := a.spec.Hosts[host]
@@ -116,7 +127,8 @@ func (a *agent) enter(l *layout.Layout, s *spawning) {
 	}
 	if k := part - 1; k < len(l.Clusters) {
 		c := &l.Clusters[k]
-		ranks := len(procs) - a.spec.Programs[a.programOf(part)].Standbys
+		program := &a.spec.Programs[a.programOf(part)]
+		ranks := program.Procs - program.Standbys
 		c.World, c.Procs, c.Standbys, c.Lead = s.world, procs[:ranks], procs[ranks:], s.members[0].Serial+1
 		c.Cold = 0 // they have been started with the others, and wait
 		c.Heals = a.healsAgain(part, c.Heals)
@@ -207,9 +219,10 @@ func (a *agent) spread() {
 // missing tells the processes of a system which parts have stopped for good: nobody waits for these to be started again.
 func (a *agent) missing() {
 	m, decides := a.machine.(*job.Machine)
-	if !decides || a.layoutText() == "" {
+	if !decides || m.Gone() == a.gone || a.layoutText() == "" {
 		return
 	}
+	a.gone = m.Gone()
 	parts := m.Parts()
 	l, err := layout.Decode(a.layoutText())
 	if err != nil || !stopHealing(l, parts) {
@@ -291,7 +304,7 @@ func (a *agent) aboutSystem() *service.System {
 	}
 	s.Term, s.Version = view.Term, view.Version
 	for i, p := range m.Parts() {
-		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts, Cold: p.Cold}
+		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts, Cold: p.Cold, Left: p.Left}
 		for k := range a.spec.Programs {
 			if a.spec.Programs[k].Part == i+1 {
 				part.Program = strings.Join(a.spec.Programs[k].Argv, " ")

@@ -123,8 +123,20 @@ func (a *agent) serve(q *question) {
 		q.reply(a.takeInside(q))
 		return
 	}
+	switch q.Kind {
+	case service.Client:
+		a.attend(q)
+		return
+	case service.Signal:
+		a.signalFor(q)
+		return
+	}
 	if a.up != nil {
 		a.askUp(q)
+		return
+	}
+	if answer := a.notInherited(q); answer != nil {
+		q.reply(answer)
 		return
 	}
 	if answer := a.foreign(q); answer != nil {
@@ -140,7 +152,7 @@ func (a *agent) serve(q *question) {
 		a.abandonAll(q.World)
 		answer = &service.Message{FD: -1}
 	case service.OpenPort:
-		answer = a.ports.openPort(a.jobNumber())
+		answer = a.openPort(a.jobNumber())
 	case service.ClosePort:
 		answer = a.closePort(q.Text)
 	case service.Accept, service.Connect:
@@ -158,6 +170,10 @@ func (a *agent) serve(q *question) {
 	case service.Attach:
 		answer = a.attach(q.Peer)
 	case service.Guests:
+		if a.several() {
+			a.acquaint(q)
+			return
+		}
 		answer = a.receive(q.Peers)
 	case service.Members:
 		answer = a.memberList(q)
@@ -223,9 +239,11 @@ func (a *agent) hungUp(conn client) {
 		a.hungUpHere(conn)
 	}
 	a.ports.forget(conn)
+	a.leaveAbroad(conn)
 	a.steering.forget(conn)
 	tellSayers(a.sayings.forget(conn))
 	a.beginning.forget(conn)
+	a.clients.forget(conn)
 	a.waiters = slices.DeleteFunc(a.waiters, func(q *question) bool { return q.conn == conn })
 	conn.Close()
 }
@@ -238,16 +256,11 @@ func (a *agent) foreign(q *question) *service.Message {
 	if !a.several() {
 		return nil
 	}
-	switch q.Kind {
-	case service.Attach, service.Guests:
-	case service.Connect:
-		if q.Peer.ID.Job == a.jobNumber() {
-			return nil
-		}
-	default:
+	elsewhere := q.Kind == service.Connect && q.Peer.ID.Job != a.jobNumber() && !a.isLinked(q.conn)
+	if q.Kind != service.Attach && !elsewhere {
 		return nil
 	}
-	return refuse(mpierr.UnsupportedOperation, "job %016x has several hosts (%s), and cannot be connected with other jobs yet; spawn the processes, or start both on one host",
+	return refuse(mpierr.UnsupportedOperation, "job %016x has several hosts (%s): its processes are reached over the network, and those of a job of one host are only if it was started with --more-hosts",
 		a.jobNumber(), strings.Join(a.spec.Hosts, ", "))
 }
 

@@ -41,11 +41,11 @@ func (a *agent) beginBeats() {
 	}
 	for _, h := range a.others {
 		if !h.gone {
-			h.box.put(&control.Message{Beats: &b})
+			h.box.put(&control.Message{Beats: a.beatsFor(h.number, &b)})
 		}
 	}
 	a.beats = &b
-	a.beating.start(&b)
+	a.beating.start(a.beatsFor(a.self, &b))
 	for _, h := range a.others {
 		if h.gone {
 			a.beating.hasGone(h.number, h.goneFor())
@@ -55,7 +55,8 @@ func (a *agent) beginBeats() {
 
 // heed begins the heartbeats of a host that decides nothing.
 func (a *agent) heed(b *control.Beats) {
-	if a.beating != nil && a.beating.machine == nil && len(b.At) == len(a.spec.Hosts) && b.Period > 0 && b.Limit/beatShare >= b.Period {
+	if a.beating != nil && a.beating.machine == nil && len(b.At) == len(a.spec.Hosts) && b.Period > 0 && b.Limit/beatShare >= b.Period && b.Most >= b.Limit {
+		a.beats = b
 		a.beating.start(b)
 	}
 }
@@ -77,11 +78,15 @@ func (a *agent) fellSilent(s silence) {
 	if len(list) == 0 {
 		return
 	}
-	if s.split {
-		a.step(job.Split{Text: fmt.Sprintf("%d hosts of this job (%s) have been silent for %v: they may go on, cut off from here, but this side has fewer hosts; the job is ended with exit status %d. (To let this side go on: %s=launcher.)%s",
-			len(list), strings.Join(names, ", "), a.beating.limit, job.StatusFailed, service.EnvPartition, a.allowMore())})
+	if s.split && a.waitsForOthers() {
+		a.leave(fmt.Sprintf("%d hosts of this job (%s) have been silent for %s: they may go on, cut off from here, but this side has fewer hosts%s", len(list), strings.Join(names, ", "), a.beating.waits(), a.allowMore()))
+		return
 	}
-	how := fmt.Sprintf("nothing was heard of it for %v%s", a.beating.limit, a.allowMore())
+	if s.split {
+		a.step(job.Split{Text: fmt.Sprintf("%d hosts of this job (%s) have been silent for %s: they may go on, cut off from here, but this side has fewer hosts; the job is ended with exit status %d. (To let this side go on: %s=launcher.)%s",
+			len(list), strings.Join(names, ", "), a.beating.waits(), job.StatusFailed, service.EnvPartition, a.allowMore())})
+	}
+	how := fmt.Sprintf("nothing was heard of it for %s%s", a.beating.waits(), a.allowMore())
 	for _, h := range list {
 		h.hangUp()
 		a.bury(h, how, job.FaultNetwork)
@@ -91,7 +96,7 @@ func (a *agent) fellSilent(s silence) {
 // allowMore is advice for jobs that a silence has ended.
 func (a *agent) allowMore() string {
 	return fmt.Sprintf(" (%s; %s=%d, in ms, allows ten times as much, %s=0 any silence)", service.EnvHeartbeatLimit, service.EnvHeartbeatLimit,
-		10*a.beating.limit.Milliseconds(), service.EnvHeartbeat)
+		10*a.beating.allowed.Load()/1000, service.EnvHeartbeat)
 }
 
 // hangUp breaks the connection with a host's agent, if it still stands: what that one hears last is that its time is over.
@@ -108,7 +113,11 @@ const fencedLimit = 200 * time.Millisecond
 
 // fence ends the processes of this host: the others go on without them, or may.
 func (a *agent) fence(f fenced) {
-	if a.fenced || a.up == nil {
+	if a.fenced || a.up == nil || f.era != a.succession.era {
+		return
+	}
+	if f.why == detect.LostContact && a.mayBeCalled() {
+		a.lostUp(upLost{era: f.era})
 		return
 	}
 	a.fenced = true
@@ -123,18 +132,18 @@ func (a *agent) fence(f fenced) {
 // fencedFor says why this host has to end its processes.
 func (a *agent) fencedFor(why detect.Reason) string {
 	lead := "the host that decides"
-	if len(a.spec.Hosts) > 0 && a.spec.Hosts[0] != "" {
-		lead += ", " + a.spec.Hosts[0] + ","
+	if n := a.succession.decider; n < len(a.spec.Hosts) && a.spec.Hosts[n] != "" {
+		lead += ", " + a.spec.Hosts[n] + ","
 	}
 	switch why {
 	case detect.LostContact:
-		return fmt.Sprintf("%s has not been heard of for %v%s", lead, a.beating.limit, a.allowMore())
+		return fmt.Sprintf("%s has not been heard of for %s%s", lead, a.beating.waits(), a.allowMore())
 	case detect.OutChanged:
 		return fmt.Sprintf("%s goes on without this one: %v", lead, errChanged)
 	case detect.OutClosed:
 		return fmt.Sprintf("%s goes on without this one: its connection with the agent here has ended, or is broken", lead)
 	default:
-		return fmt.Sprintf("%s goes on without this one, of which nothing was heard for %v%s", lead, a.beating.limit, a.allowMore())
+		return fmt.Sprintf("%s goes on without this one, of which nothing was heard for %s%s", lead, a.beating.waits(), a.allowMore())
 	}
 }
 

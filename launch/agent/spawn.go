@@ -32,6 +32,9 @@ type spawning struct {
 	failure   error
 	held      map[int]bool // numbers that are in use on other hosts
 	addresses []control.Address
+
+	arrivals *arrivals // in place of a world: processes of another job
+	guests   []control.Guest
 }
 
 // spawn makes the processes that are asked for, all or none, and answers then.
@@ -48,16 +51,34 @@ func (a *agent) beginSpawning() {
 		s := a.spawnings[0]
 		err := a.plan(s)
 		if err == nil {
-			a.worlds++
-			s.world = a.worlds
+			s.world = a.numberOf(s)
 			a.relayout(s)
 			a.takeStep(s, control.Prepare)
 			return
 		}
 		a.spawnings = a.spawnings[1:]
-		s.question.reply(refuse(mpierr.Spawn, "%v", err))
+		a.tellMade(s, refuse(mpierr.Spawn, "%v", err))
 	}
 	a.joinNow()
+}
+
+// tellMade answers the process that spawns, or tells what has come of guests.
+func (a *agent) tellMade(s *spawning, answer *service.Message) {
+	if s.arrivals != nil {
+		a.guestsEntered(s, answer)
+		return
+	}
+	s.question.reply(answer)
+}
+
+// numberOf is that of a new world, or of a group of guests, which is none.
+func (a *agent) numberOf(s *spawning) uint32 {
+	if s.arrivals != nil {
+		a.abroad.groups++
+		return ofGuests | a.abroad.groups
+	}
+	a.worlds++
+	return a.worlds
 }
 
 var errEnding = errors.New("the job is being ended")
@@ -66,6 +87,9 @@ var errEnding = errors.New("the job is being ended")
 func (a *agent) plan(s *spawning) error {
 	if a.machine.Ending() {
 		return errEnding
+	}
+	if s.arrivals != nil {
+		return a.planGuests(s)
 	}
 	total, load := 0, a.load()
 	s.members, s.codes = nil, nil
@@ -235,7 +259,7 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 	switch step {
 	case control.Prepare:
 		s.addresses = nil
-		w.Members = s.members
+		w.Members, w.Guests = s.members, s.guests
 		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
 			w.Life = a.tree.lives[part]
 		}
@@ -245,18 +269,26 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 	for _, h := range a.others {
 		if !h.gone {
 			s.open[h] = true
-			h.box.put(&control.Message{World: s.forHost(w, h.number)})
+			h.box.put(&control.Message{World: s.forHost(a, w, h.number)})
 		}
 	}
-	if own := a.newcomers(s.forHost(w, a.self)); own != nil {
+	if own := a.newcomers(s.forHost(a, w, a.self)); own != nil {
 		s.take(a.self, own)
 	}
 	a.stepTaken(s)
 }
 
 // forHost is a step as it is sent to a host: the environment of a program goes where its processes start, and nowhere else.
-func (s *spawning) forHost(w *control.World, host int) *control.World {
-	if w.Step != control.Prepare {
+func (s *spawning) forHost(a *agent, w *control.World, host int) *control.World {
+	switch {
+	case s.arrivals != nil:
+		return w
+	case w.Step == control.Prepare:
+	case w.Step == control.Enter:
+		out := *w
+		out.Addresses = a.seenFrom(host, w.Addresses, s.hostOf)
+		return &out
+	default:
 		return w
 	}
 	q := *s.question.Message
@@ -269,6 +301,10 @@ func (s *spawning) forHost(w *control.World, host int) *control.World {
 	out := *w
 	out.Question = packed(&q)
 	return &out
+}
+
+func (s *spawning) hostOf(proc int) int {
+	return s.members[slices.IndexFunc(s.members, func(m control.Member) bool { return m.Proc == proc })].Host
 }
 
 // take notes what a host has made of a step.
@@ -311,7 +347,8 @@ func (a *agent) stepTaken(s *spawning) {
 	if s.failure == nil {
 		s.failure = a.obstacle(s)
 	}
-	held := slices.ContainsFunc(s.members, func(m control.Member) bool { return s.held[m.Proc] })
+	held := slices.ContainsFunc(s.members, func(m control.Member) bool { return s.held[m.Proc] }) ||
+		slices.ContainsFunc(s.guests, func(g control.Guest) bool { return s.held[g.Proc] })
 	switch {
 	case s.failure != nil:
 		a.undo(s)
@@ -321,6 +358,8 @@ func (a *agent) stepTaken(s *spawning) {
 		a.beginSpawning()
 	case s.step == control.Prepare:
 		a.takeStep(s, control.Enter)
+	case s.arrivals != nil:
+		a.spawned(s, &service.Message{FD: -1})
 	case s.step == control.Enter:
 		a.takeStep(s, control.Start)
 	default:
@@ -331,6 +370,7 @@ func (a *agent) stepTaken(s *spawning) {
 		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
 			a.change(func(l *layout.Layout) { a.enter(l, s) })
 			a.spread()
+			a.followTo(part, s.members)
 		}
 		a.spawned(s, answer)
 	}
@@ -361,6 +401,12 @@ func (a *agent) undo(s *spawning) {
 	if s.step == control.Prepare {
 		return
 	}
+	if s.arrivals != nil {
+		for _, g := range s.guests {
+			a.guestGone(&control.Parted{Who: g.ID, Proc: g.Proc, Life: g.Life})
+		}
+		return
+	}
 	a.abandonAll(s.world)
 	for _, m := range s.members {
 		if i := m.Proc; i < len(a.ranks) && !a.ranks[i].alive && a.segment.Incarnation(i) == m.Life && a.segment.AgentState(i) != shm.AgentDead {
@@ -374,7 +420,7 @@ func (a *agent) undo(s *spawning) {
 // spawned answers, and begins with the next world.
 func (a *agent) spawned(s *spawning, answer *service.Message) {
 	a.spawnings = a.spawnings[1:]
-	s.question.reply(answer)
+	a.tellMade(s, answer)
 	a.joinNow() // between two worlds, each of which is made by the same hosts from its first step to its last
 	a.beginSpawning()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"libspx/ft/replica"
 	"libspx/launch/control"
 	"libspx/launch/hosts"
 	"libspx/launch/job"
@@ -34,6 +35,7 @@ const (
 	filesProc  = 6
 	filesShell = 3
 	filesHost  = 6
+	filesMesh  = 2 // for each of those that keep copies, in jobs where some do
 )
 
 // reach starts the agents of the other hosts and waits until all are ready, or one is not.
@@ -72,6 +74,9 @@ func (a *agent) enoughFiles(starters []int) error {
 	}
 	others := max(0, len(starters)-1)
 	need, limit := filesOwn+procs*filesProc+direct*filesShell+others*filesHost, openFiles()
+	if a.spec.Sequence {
+		need += filesMesh * min(others, replica.MostVoters+replica.MostFollowers)
+	}
 	if others == 0 || need <= limit {
 		return nil
 	}

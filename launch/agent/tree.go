@@ -43,9 +43,8 @@ type tree struct {
 	fallen map[int]uint64 // and: up to which term the system's master was one that has died
 
 	// of the agent that starts processes, by part from 1
-	lives    map[int]uint32 // the latest start
-	attaches map[int]int    // how often it was attached again
-	asked    map[int]uint32 // starts about which the system's master is to decide
+	lives map[int]uint32 // the latest start
+	asked map[int]uint32 // starts about which the system's master is to decide
 }
 
 // A fate is how a process has ended, as a system counts it.
@@ -67,7 +66,7 @@ func (a *agent) plant() {
 	}
 	t := &a.tree
 	if t.lives == nil {
-		t.lives, t.attaches, t.asked, t.failed = map[int]uint32{}, map[int]int{}, map[int]uint32{}, map[int]uint32{}
+		t.lives, t.asked, t.failed = map[int]uint32{}, map[int]uint32{}, map[int]uint32{}
 		for i := range a.spec.Parts {
 			if !a.spec.Parts[i].Away {
 				t.lives[i+1] = 1
@@ -129,7 +128,7 @@ func (a *agent) planTree() manage.Config {
 		if p.Serves {
 			continue
 		}
-		c := manage.Cluster{Name: strings.TrimPrefix(p.Name, "cluster "), Want: p.Ranks, Degrade: true, Told: true, Restarts: p.Restarts + a.tree.attaches[i+1]}
+		c := manage.Cluster{Name: strings.TrimPrefix(p.Name, "cluster "), Want: p.Ranks, Degrade: true, Told: true, Restarts: manage.Unbounded}
 		c.OnDeath = map[job.Treatment]manage.Treatment{job.Stop: manage.StopSystem, job.Restart: manage.RestartIt, job.Degrade: manage.GoOn}[p.Whole]
 		c.Agents = slices.Concat(ranks[i], slices.DeleteFunc(slices.Clone(iops[i]), func(h int) bool { return slices.Contains(ranks[i], h) }))
 		c.Candidates = slices.Clone(c.Agents)

@@ -11,6 +11,7 @@ import (
 
 	"libspx/cluster/manage"
 	"libspx/launch/control"
+	"libspx/launch/inspect"
 	"libspx/launch/service"
 	"libspx/launch/trace"
 )
@@ -24,6 +25,7 @@ const (
 	masterLook  = 100 * time.Millisecond // between looks whether it has
 	masterMiss  = 4                      // one that has not after so many looks is replaced; they are counted, since it is no fault to have stood still together with its agent
 	masterFirst = 4                      // times as many of one that has not said anything yet
+	masterMost  = 10                     // times as many of one that had no processor for most of the time before such a look
 	masterYoung = 200 * time.Millisecond // one that dies before it is so old is not replaced at once
 	masterPause = 10 * time.Millisecond  // but so much later, and each further one after twice the time
 	masterSlow  = 2 * time.Second        // at most
@@ -37,9 +39,11 @@ type keptMaster struct {
 	box    outbox
 	began  time.Time
 
-	asked  bool      // whether it answers
-	spoke  bool      // it has begun
-	missed int       // how often it was seen that it has not
+	asked  bool // whether it answers
+	spoke  bool // it has begun
+	missed int  // how often it was seen that it has not
+	queue  inspect.Queue
+	kept   int       // of these looks, those before which it waited for a processor: they do not count
 	look   time.Time // when that is to be seen to
 	why    string    // it was killed, because; empty: it was not
 }
@@ -138,7 +142,8 @@ func (a *agent) tendMaster() {
 		a.startMaster(&past)
 	case k == nil || now.Before(k.look):
 	case !k.asked:
-		k.asked, k.missed, k.look = true, 0, now.Add(masterLook)
+		k.asked, k.missed, k.kept, k.look = true, 0, 0, now.Add(masterLook)
+		k.queue.Look(k.cmd.Process.Pid, 0)
 		k.box.put(&control.Message{Ping: 1})
 	default:
 		k.look = now.Add(masterLook)
@@ -146,7 +151,9 @@ func (a *agent) tendMaster() {
 		if !k.spoke { // it takes long to begin where much else runs
 			most *= masterFirst
 		}
-		if k.missed++; k.missed == most {
+		if k.queue.Look(k.cmd.Process.Pid, masterLook) > masterLook/2 && k.kept < masterMost*most {
+			k.kept++
+		} else if k.missed++; k.missed == most {
 			k.why = fmt.Sprintf("has not answered for %v", time.Duration(most)*masterLook)
 			k.cmd.Process.Kill() //nolint:errcheck // it has ended then
 		}

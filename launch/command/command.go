@@ -36,6 +36,8 @@ type Job struct {
 	CountDeaths bool          // -disable-auto-cleanup: deaths that survivors are told of count in the exit status
 	WithFT      bool          // --with-ft
 	Detach      bool          // --detach
+	Attach      string        // --attach: a job; empty: one is started
+	Since       string        // --since, with --attach: start or last
 	Stdin       Stdin         // --stdin
 
 	Cores       string // --cores: a directory; empty: core files are left alone

@@ -246,6 +246,24 @@ var endOptions = []*option{
 	{names: []string{"detach"}, group: groupEnd,
 		help:  "return as soon as the job runs, which goes on; its name and its file of output are printed (spxctl wait, end, ps)",
 		apply: flag(func(j *Job) { j.Detach = true })},
+	{names: []string{"attach"}, meta: "JOB", nargs: 1, group: groupEnd,
+		help: "take spxrun's place in a job that goes on without it, on the host that has its output: print that, hand signals on, end with the job's exit status; SIGINT, SIGTERM and SIGHUP end this spxrun alone",
+		apply: func(p *parser, v []string) error {
+			if v[0] == "" {
+				return fmt.Errorf("needs the name of a job, or its beginning, or . for the only one")
+			}
+			p.job.Attach = v[0]
+			return nil
+		}},
+	{names: []string{"since"}, meta: "WHEN", nargs: 1, group: groupEnd,
+		help: "with --attach: print output from the start of its file on, or from where it was last printed to (start, last; default: last)",
+		apply: func(p *parser, v []string) error {
+			if v[0] != "start" && v[0] != "last" {
+				return fmt.Errorf("%q is none of start, last", v[0])
+			}
+			p.job.Since = v[0]
+			return nil
+		}},
 	{names: []string{"with-ft"}, meta: "[ulfm|none]", optional: isFTMode, group: groupEnd,
 		help: "tell survivors of deaths, whatever their error handlers; implies --on-death=continue",
 		apply: func(p *parser, v []string) error {

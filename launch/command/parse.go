@@ -25,6 +25,12 @@ func Parse(args, environ []string) (*Job, error) {
 	if p.job.Help || p.job.Version {
 		return p.job, nil
 	}
+	if p.job.Attach != "" {
+		return p.job, p.attach()
+	}
+	if p.job.Since != "" {
+		return nil, fail("--since %s: it belongs to --attach JOB", p.job.Since)
+	}
 	if p.job.System != "" {
 		if err := p.system(); err != nil {
 			return nil, err
@@ -37,6 +43,19 @@ func Parse(args, environ []string) (*Job, error) {
 		p.job.OnDeath = DeathContinue
 	}
 	return p.job, nil
+}
+
+// attach takes a command line for a job that is there.
+func (p *parser) attach() error {
+	if len(p.sections) > 0 || len(p.section.program.Argv) > 0 {
+		return fail("--attach %s: the job runs already; no program belongs on the command line", p.job.Attach)
+	}
+	for _, name := range p.given {
+		if o := find(name); o.apply != nil && o.names[0] != "attach" && o.names[0] != "since" && o.names[0] != "v" {
+			return fail("--attach %s: the job runs already; of the options, --since alone has a meaning then, and not --%s", p.job.Attach, name)
+		}
+	}
+	return nil
 }
 
 // system takes a command line without programs: a system file has them, and says where they run.
@@ -63,6 +82,7 @@ type parser struct {
 	global       environment // -genv, -x ...: for all programs
 	onDeathGiven bool
 	configDepth  int
+	given        []string // options
 }
 
 // section is what has been read of one program.
@@ -123,6 +143,7 @@ func (p *parser) option(word string, rest []string) ([]string, error) {
 		return nil, fail("unknown option %s%s; spxrun --help lists the options", word, suggestion(name))
 	}
 	p.section.any = true
+	p.given = append(p.given, name)
 	var values []string
 	if inline {
 		values = []string{value}

@@ -102,6 +102,14 @@ func TestMistakes(t *testing.T) {
 		{"--timeout NaN ./a", `"NaN" is not a number of seconds`},
 		{"--bind-to moon ./a", `"moon" is none of none, core, hwthread, socket, numa`},
 		{"--on-death=ignore ./a", `"ignore" is none of auto, kill, continue`},
+		{"--attach . ./a", "--attach .: the job runs already; no program"},
+		{"--attach . -n 2", "--since alone has a meaning then, and not --n"},
+		{"-l --attach .", "and not --l"},
+		{"--attach . ./a : ./b", "no program belongs"},
+		{"--attach", "needs JOB"},
+		{"--attach=", "needs the name of a job"},
+		{"--since start ./a", "--since start: it belongs to --attach JOB"},
+		{"--attach . --since now", `"now" is none of start, last`},
 		{"--with-ft=maybe ./a", `"maybe" is none of ulfm, none`},
 		{"--stdin some ./a", `"some" is not a rank, all or none`},
 		{"-env", "option -env needs NAME VALUE"},
@@ -207,4 +215,13 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: no error and no program", line)
 		}
 	})
+}
+
+// A job that is there has its programs: nothing else is needed.
+func TestAttach(t *testing.T) {
+	for _, words := range []string{"--attach 0335 --since start", "-since=start -attach=0335 -v"} {
+		if j, err := Parse(strings.Fields(words), nil); err != nil || j.Attach != "0335" || j.Since != "start" || len(j.Programs) > 0 {
+			t.Errorf("%s: %+v, %v", words, j, err)
+		}
+	}
 }

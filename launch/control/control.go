@@ -9,9 +9,14 @@
 // Then Events go up and Actions come down, until Finish (an Action) and Done. What processes ask (package service) goes up as Questions, and
 // is answered by Answers. The master of a host, a process that its agent has started, gets Begin first. Processes are spawned in steps (World), each of which all hosts have Made before the next one begins. A host that is added to a
 // running job gets Hosts and Present in place of Start; the others get Hosts.
+//
+// Agents of one job that keep copies of what decides (Mesh) reach each other directly, and say Sequence there, and nothing else, or Lead: then the connection is what that with the agent of spxrun's host was, which
+// is lost, and begins with Stand. The agents that decide for two jobs whose processes are connected
+// talk in this form as well: Link, then Abroad, Questions and Answers.
 package control
 
 import (
+	"bufio"
 	"encoding/gob"
 	"fmt"
 	"io"
@@ -21,19 +26,21 @@ import (
 
 	"libspx/cluster/manage"
 	"libspx/cluster/start"
+	"libspx/launch/abroad"
 	"libspx/launch/job"
 	"libspx/launch/reach"
 )
 
 func init() {
 	for _, v := range []any{job.Started{}, job.Spawned{}, job.NotStarted{}, job.AllStarted{}, job.Ended{}, job.Joined{}, job.Signalled{},
-		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}, job.RestartPart{}, job.StartCold{}} {
+		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}, job.RestartPart{}, job.StartCold{},
+		job.Hung{}, job.Slowed{}, job.WentOn{}, job.Shun{}, job.GuestAborted{}} {
 		gob.Register(v)
 	}
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 10
+const Version = 13
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -103,6 +110,8 @@ type Job struct {
 	StartLimit time.Duration // for each of them to answer; 0: none
 	MoreHosts  bool          // hosts may be added although there is only one so far
 	Late       bool          // the reader's host has been added to the running job
+	Sequence   bool          // agents keep copies of what decides about the job (Mesh)
+	Succeeds   bool          // and one of them goes on when the one that decides is lost (Lead)
 
 	Hold bool // a debugger is to see the processes in MPI_Init: they wait there until a Release
 }
@@ -149,6 +158,9 @@ type Message struct {
 	Present []Entry     // to one that was added: who is there
 	Event   job.Event   // from it: what has happened to its processes
 	Action  job.Action  // to it: what has been decided
+	Mesh    *Mesh       // to it: where the agents reach each other
+	Copies  int         // to it: how far is its copy of what decides? Numbers are not given twice
+	Copy    *Copy       // from it: the answer
 	Survey  int         // to it: how are things? Numbers are not given twice
 	Facts   *Facts      // from it: the answer
 	Output  *Output     // from it: what its processes have written
@@ -167,6 +179,15 @@ type Message struct {
 	World    *World    // to it: the next step of making processes that are spawned
 	Made     *Made     // from it: that step is done, or cannot be done
 	Abandon  uint32    // to it: end those of a spawned world that have not met their parents
+	Parted   *Parted   // to it: a process of another job has ended
+
+	Sequence []byte // between any two agents of a job, on connections that carry nothing else: a message of package ft/replica
+	Lead     *Lead  // from another host, first on such a connection: it decides from now on
+	Stand    *Stand // to it, first: how the processes of this host are
+
+	// Between the agents that decide for two jobs whose processes are connected; Question and Answer go there, too.
+	Link   *Link           // first, both ways
+	Abroad *abroad.Message // what they tell each other of their processes
 
 	Layout string // to it: the system of clusters is like this now
 
@@ -281,8 +302,11 @@ type Process struct {
 // Release lets processes go that wait in MPI_Init, as soon as all of the ranks Traced have a debugger.
 type Release struct{ Traced []int }
 
-// Done says that the job is over.
-type Done struct{ Status int }
+// Done says that the job is over, or that this host is out of it, and others go on.
+type Done struct {
+	Status int
+	Left   bool
+}
 
 // Hello is what the agent of a host says that has found spxrun's place taken by an agent like itself: that of rank 0's host.
 type Hello struct {
@@ -316,6 +340,7 @@ type Place struct {
 	At       netip.Addr // where its processes listen
 	Beat     netip.Addr // where its agent takes heartbeats; not valid: there, too
 	Networks string     // others that all hosts are in; empty: there are none
+	Listen   netip.Addr // where its sockets are made, if not at these: it has other addresses for some hosts
 }
 
 // Ready says that a host's part of a job can start.
@@ -324,12 +349,45 @@ type Ready struct {
 	Status    int    // then, for spxrun
 	Addresses []Address
 	Beat      netip.AddrPort // where its agent takes heartbeats; not valid: nowhere
+	Mesh      netip.AddrPort // where the agents of other hosts reach its agent (Job.Sequence); not valid: nowhere
+}
+
+// A Mesh is who keeps the sequence of the job's events (packages ft/replica and launch/follow), and where they are reached. It comes again whenever that has changed.
+type Mesh struct {
+	At      []netip.AddrPort // by host; not valid: nowhere
+	First   []int            // hosts that have begun it, in the order in which they should vote; of a host that was added (Job.Late) this is left aside
+	Members []int            // hosts that are there now, in that order
+	Name    string           // of the host that decides, as its machine calls it
+}
+
+// A Lead says that its sender decides, after so many others (package launch/follow).
+type Lead struct{ Era uint64 }
+
+// A Stand is how the processes of a host are, as its agent knows.
+type Stand struct{ Procs []Standing }
+
+// A Standing is how a process is: it lives, or End is how it has ended.
+type Standing struct {
+	Proc, Pid int
+	End       *job.Ended
+}
+
+// A Copy says how far a host's copy has come.
+type Copy struct {
+	Number  int // of the question
+	Leader  int // host that leads the sequence, as far as this one knows; -1: none
+	Has     bool
+	Votes   bool
+	Events  uint64
+	Digest  string // of what these have made of it
+	Refused uint64 // calls of agents that none of the job's has made
 }
 
 // Beats says how the agents hear of each other (package ft/detect).
 type Beats struct {
 	At            []netip.AddrPort // where they are heard, by host; not valid: nowhere
 	Period, Limit time.Duration    // the limit is at least 5 periods
+	Most          time.Duration    // up to which the limit follows the silences that were seen
 	Alone         bool             // the side of host 0 goes on without a majority
 }
 
@@ -380,21 +438,26 @@ const Window = 1 << 20
 // A Conn sends and receives messages. Send may be called from several goroutines, Receive from one.
 type Conn struct {
 	rw  io.ReadWriteCloser
-	mu  sync.Mutex // guards enc
+	mu  sync.Mutex // guards enc and out
 	enc *gob.Encoder
+	out *bufio.Writer
 	dec *gob.Decoder
 }
 
 // NewConn makes a Conn of a stream.
 func NewConn(rw io.ReadWriteCloser) *Conn {
-	return &Conn{rw: rw, enc: gob.NewEncoder(rw), dec: gob.NewDecoder(rw)}
+	out := bufio.NewWriter(rw) // gob writes the description of every type by itself: before the first message there are fifty
+	return &Conn{rw: rw, enc: gob.NewEncoder(out), out: out, dec: gob.NewDecoder(rw)}
 }
 
 // Send sends a message.
 func (c *Conn) Send(m *Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.enc.Encode(m)
+	if err := c.enc.Encode(m); err != nil {
+		return err
+	}
+	return c.out.Flush()
 }
 
 // Receive waits for a message; the error is io.EOF when the other side is gone.

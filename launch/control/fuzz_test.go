@@ -37,6 +37,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(said(&Message{Event: job.Ended{Proc: -1, Connected: []int{-3}}}, &Message{Action: job.SendTo{Procs: []int{-1}, Signal: 9}}))
 	f.Add(said(&Message{Ready: &Ready{Addresses: []Address{{Proc: -1}}}}, &Message{Output: &Output{Stream: -1}}, &Message{Taken: &Taken{Bytes: -1}}))
 	f.Add(said(&Message{Hello: &Hello{Version: Version, Host: "h", Ranks: []int{0, -1, 1 << 40}}}, &Message{Hello: &Hello{}}))
+	f.Add(said(&Message{Mesh: &Mesh{First: []int{-1, 1 << 40}, Members: []int{0, 0}}}, &Message{Copies: -1}, &Message{Copy: &Copy{Number: -1, Leader: 1 << 40}}, &Message{Sequence: []byte{1, 1}}))
 	tree := func(self, member int) *Message {
 		return &Message{Tree: &Tree{Epoch: 1, Config: manage.Config{Self: self, Agents: make([]manage.Agent, 2), BeatMS: 100, LimitMS: 400, Clusters: []manage.Cluster{{Name: "a", Agents: []int{member}}}}}}
 	}

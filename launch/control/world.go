@@ -1,5 +1,12 @@
 package control
 
+import (
+	"net/netip"
+
+	"libspx/core/ident"
+	"libspx/launch/abroad"
+)
+
 // Questions of processes of other hosts, and the making of processes that are spawned there.
 
 // A Question is what a process asks. Text is a message of package service in the form in which it travels, without its length; empty: the process has
@@ -33,6 +40,38 @@ type World struct {
 	Members   []Member  // of Prepare: by rank
 	Addresses []Address // of Enter
 	Life      uint32    // of Prepare, for a part of a system that is started again: which start of it this is
+	Guests    []Guest   // of Prepare, in place of a question: processes of another job. There is no Start
+}
+
+// A Guest is a process of another job that gets a number in the files of this one.
+type Guest struct {
+	ID           ident.ProcID
+	Proc, Host   int
+	Serial, Life uint32
+	At           netip.AddrPort
+}
+
+// Parted says that a guest has ended.
+type Parted struct {
+	Who  ident.ProcID
+	Proc int
+	Life uint32
+	How  abroad.How
+}
+
+// A Link says which job the agent is of that has called, or answers, and how the processes of both will prove to each other who they are: who calls chooses that.
+type Link struct {
+	Version int
+	Job     [16]byte
+	Pact    Pact
+	Off     string // in an answer: why there is no link
+	Crossed bool   // then: since this agent calls that one at the same time, and that call counts
+}
+
+// A Pact is an identity of two jobs, for connections between their processes. Neither job's key goes into it.
+type Pact struct {
+	ID  [16]byte
+	Key [32]byte
 }
 
 // A Member is a process of a spawned world. Numbers are given by the agent of spxrun's host, for all.

@@ -13,6 +13,7 @@ import (
 
 	"libspx/launch/command"
 	"libspx/launch/control"
+	"libspx/launch/service"
 )
 
 // Jobs that go on when spxrun has returned (--detach). spxrun starts itself once more, in a session of its own and with a file for the output: that one, the
@@ -34,8 +35,8 @@ func detach(spec *control.Job, j *command.Job) (status int, err error) {
 		return statusFailed, err
 	}
 	spec.Detached = true
-	name := fmt.Sprintf("%016x", binary.LittleEndian.Uint64(spec.ID[:8]))
-	out, err := outputFile(spec.OutputDir, name)
+	number := binary.LittleEndian.Uint64(spec.ID[:8])
+	out, err := outputFile(spec.OutputDir, service.OutputName(number))
 	if err != nil {
 		return statusFailed, fmt.Errorf("--detach: the file for the output: %w", err)
 	}
@@ -58,7 +59,7 @@ func detach(spec *control.Job, j *command.Job) (status int, err error) {
 			showFailure(out)
 			return m.Done.Status, nil
 		case m.Running:
-			fmt.Printf("%s %s\n", name, out.Name())
+			fmt.Printf("%016x %s\n", number, out.Name())
 			keeper.Send(&control.Message{Leave: true}) //nolint:errcheck // if it is gone, so is the job, and its file says why
 			return 0, nil
 		}
@@ -72,7 +73,7 @@ func outputFile(dir, name string) (*os.File, error) {
 			return nil, err
 		}
 	}
-	return os.OpenFile(filepath.Join(dir, "spx-"+name+".out"), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o666)
+	return os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
 // showFailure prints what has been written to the file of a job that has not come to run, and removes it.
@@ -123,14 +124,14 @@ func Keep() int {
 		k.left = <-k.gone
 	}
 	if k.left {
-		fmt.Fprint(os.Stderr, endLine(fmt.Sprintf("%016x", binary.LittleEndian.Uint64(m.Job.ID[:8])), status))
+		number := binary.LittleEndian.Uint64(m.Job.ID[:8])
+		if k.elsewhere {
+			fmt.Fprintf(os.Stderr, "spxrun: job %016x is over on this host, and goes on at others if these can\n", number)
+		} else {
+			fmt.Fprint(os.Stderr, service.EndLine(number, status))
+		}
 	}
 	return status
-}
-
-// endLine is the last of a job's file.
-func endLine(name string, status int) string {
-	return fmt.Sprintf("spxrun: job %s has ended, exit status %d\n", name, status)
 }
 
 // keeper is the way from the keeper to spxrun. nil: this is spxrun.
@@ -139,6 +140,8 @@ type keeper struct {
 	gone  chan bool // tells, once, that spxrun is gone, and whether it has left
 	alone bool      // it is
 	left  bool      // spxrun has told the job's name, and left
+
+	elsewhere bool // other hosts may go on with the job
 }
 
 // listen waits until spxrun leaves, or is gone.
@@ -165,5 +168,12 @@ func (k *keeper) leaving() <-chan bool {
 func (k *keeper) running() {
 	if k != nil {
 		k.conn.Send(&control.Message{Running: true}) //nolint:errcheck // its end is seen by listen
+	}
+}
+
+// isElsewhere notes that other hosts may go on with the job, whose end here is none.
+func (k *keeper) isElsewhere(so bool) {
+	if k != nil {
+		k.elsewhere = so
 	}
 }

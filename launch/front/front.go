@@ -23,6 +23,7 @@ import (
 	"libspx/launch/control"
 	"libspx/launch/cpus"
 	"libspx/launch/hosts"
+	"libspx/launch/inspect"
 	"libspx/launch/job"
 	"libspx/launch/process"
 	"libspx/launch/service"
@@ -47,6 +48,9 @@ func Main(args []string) int {
 	case j.Version:
 		fmt.Println(version())
 		return 0
+	}
+	if j.Attach != "" {
+		return attachTo(j)
 	}
 	for _, n := range j.Notes {
 		fmt.Fprintf(os.Stderr, "spxrun: %s\n", n)
@@ -234,7 +238,9 @@ type front struct {
 	debugging *debugging // nil: no debugger is wanted
 	keeper    *keeper    // nil: this is spxrun, and no keeper
 	dog       watchdog
-	hung      bool // the agent was given up
+	queues    [2]inspect.Queue // the agent's and this process's
+	hung      bool             // the agent was given up
+	succeeds  bool             // other hosts may go on when this one is lost
 }
 
 // run starts the agent and waits for the end of the job.
@@ -242,7 +248,7 @@ func run(spec *control.Job, debug *debugging, keeper *keeper) (status int, err e
 	if err := process.Subreaper(); err != nil {
 		return 0, err
 	}
-	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16), debugging: debug, keeper: keeper}
+	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16), debugging: debug, keeper: keeper, succeeds: agent.Succeeds(spec)}
 	if f.dog.limit, err = watchLimit(os.Getenv); err != nil {
 		return 0, err
 	}
@@ -313,8 +319,9 @@ func (f *front) serve() {
 	defer stop()
 	for {
 		select {
-		case now := <-look:
-			ask, hangs := f.dog.look(now)
+		case <-look:
+			now := time.Now()
+			ask, hangs := f.dog.look(now, f.kept(f.dog.passed(now)))
 			if ask {
 				f.conn.Send(&control.Message{Ping: f.dog.asked}) //nolint:errcheck // the agent is ending then
 			}
@@ -362,6 +369,7 @@ func (f *front) end() int {
 			break
 		}
 	}
+	f.keeper.isElsewhere(f.done != nil && f.done.Left || f.done == nil && f.succeeds)
 	if f.done != nil {
 		return f.done.Status
 	}
@@ -376,6 +384,9 @@ func (f *front) end() int {
 		how = fmt.Sprintf("was killed by signal %d", ws.Signal())
 	}
 	text := fmt.Sprintf("the agent of this host (%s, pid %d) %s; with it the job has ended, exit status %d", agent.Name, f.pid, how, status)
+	if f.succeeds {
+		text = fmt.Sprintf("the agent of this host (%s, pid %d) %s; the job goes on at other hosts if these can (spxctl jobs, there), exit status %d here", agent.Name, f.pid, how, status)
+	}
 	if left > 0 {
 		text += fmt.Sprintf("; %d processes cannot be ended", left)
 	}

@@ -113,5 +113,9 @@ func network(names []string, spec *control.Job, j *command.Job) (*probe.Network,
 	if err != nil {
 		say(err.Error())
 	}
+	if n != nil && n.GroupsAre != probe.Sure {
+		say(fmt.Sprintf("it is not sure which hosts share a switch: %s; the job runs without knowing", n.GroupsAre))
+		return nil, nil
+	}
 	return n, nil
 }

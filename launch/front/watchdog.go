@@ -18,13 +18,17 @@ const agentLimit = 30 * time.Second
 // watchParts is how many times in the limit the agent is looked after.
 const watchParts = 8
 
+// watchMost is how many times the limit an agent is waited for at most that has no processor.
+const watchMost = 10
+
 // A watchdog says when the agent has been asked in vain for too long. It knows no clock: the time is told.
 type watchdog struct {
 	limit time.Duration // 0: it does not watch
 	asked int           // questions so far, of which the last is open
 	open  bool
-	since time.Time // it was asked
-	last  time.Time // look
+	had   time.Duration // since it was asked, in which it could have answered
+	since time.Time     // it was asked
+	last  time.Time     // look
 }
 
 // watchLimit reads the setting.
@@ -43,22 +47,30 @@ func watchLimit(getenv func(string) string) (time.Duration, error) {
 // every is how often look is to be called.
 func (w *watchdog) every() time.Duration { return max(w.limit/watchParts, time.Millisecond) }
 
+// passed is the time since the last look.
+func (w *watchdog) passed(now time.Time) time.Duration {
+	if w.last.IsZero() {
+		return 0
+	}
+	return now.Sub(w.last)
+}
+
 // look says what is to be done now: ask (with the number w.asked), or give the agent up. Time in which spxrun itself was not run (Ctrl-Z, a machine that
-// sleeps) is not held against the agent.
-func (w *watchdog) look(now time.Time) (ask, hangs bool) {
-	late := !w.last.IsZero() && now.Sub(w.last) > 2*w.every()
+// sleeps) is not held against the agent; nor is that since the last look in which one of the two waited for a processor, which kept says.
+func (w *watchdog) look(now time.Time, kept time.Duration) (ask, hangs bool) {
+	passed := w.passed(now)
 	w.last = now
 	switch {
 	case !w.open:
 		w.asked++
-		w.open, w.since = true, now
+		w.open, w.since, w.had = true, now, 0
 		return true, false
-	case late:
-		w.since = now
-	case now.Sub(w.since) >= w.limit:
-		return false, true
+	case passed > 2*w.every():
+		w.since, w.had = now, 0
+		return false, false
 	}
-	return false, false
+	w.had += max(0, passed-kept)
+	return false, w.had >= w.limit || now.Sub(w.since) >= watchMost*w.limit
 }
 
 // answered takes the agent's sign of life.
@@ -75,6 +87,11 @@ func (f *front) watch() (<-chan time.Time, func()) {
 	}
 	t := time.NewTicker(f.dog.every())
 	return t.C, t.Stop
+}
+
+// kept is for how much of the time that has passed since it was last called the agent waited for a processor, or this process did, which takes its answer.
+func (f *front) kept(passed time.Duration) time.Duration {
+	return f.queues[0].Look(f.pid, passed) + f.queues[1].Look(os.Getpid(), passed)
 }
 
 // hangs gives the agent up: its processes end with it.

@@ -8,13 +8,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"libspx/api"
 	"libspx/core/diagnose"
 	"libspx/shm"
 )
@@ -231,20 +229,10 @@ func queuesOf(q *shm.Queues) *diagnose.Queues {
 	return out
 }
 
-var callNames = sync.OnceValue(func() []string {
-	names := []string{""}
-	if t, err := api.Load(); err == nil {
-		for _, f := range t.Functions {
-			names = append(names, f.Name)
-		}
-	}
-	return names
-})
-
 // CallName is the name of an MPI function by its number (SPX_FN_*): its place in the tables, counted from 1. Empty for none.
 func CallName(number uint32) string {
-	if names := callNames(); int(number) < len(names) {
-		return names[number]
+	if int(number) < len(callNames) {
+		return callNames[number]
 	}
 	return ""
 }

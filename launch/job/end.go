@@ -148,7 +148,11 @@ func (m *Machine) signalled(signal int, now time.Duration) []Action {
 	}
 	m.signalAt = max(now, 1)
 	m.fail(128 + signal)
-	return m.end(now, signal, GraceSignal)
+	if !m.cfg.Leads {
+		return m.end(now, signal, GraceSignal)
+	}
+	return m.end(now, signal, GraceSignal, Say{fmt.Sprintf("the spxrun that leads the system, on host %s, has got signal %d (%s), and with it the system is ended; exit status %d.",
+		m.cfg.Host, signal, signalName(signal), m.status)})
 }
 
 func (m *Machine) frontLost(now time.Duration) []Action {
@@ -156,10 +160,15 @@ func (m *Machine) frontLost(now time.Duration) []Action {
 		return nil
 	}
 	m.hurried = true
-	m.fail(128 + SIGKILL)
 	if m.ending && m.stage == 0 {
 		m.deadline = min(m.deadline, now+m.cfg.Grace)
 	}
+	if m.cfg.Leads { // the status is that of the other clusters' spxruns, as when they lose the agent here
+		m.fail(StatusFailed)
+		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("the spxrun that leads the system, on host %s, is gone (it was killed, say), and with it the system is ended; exit status %d.",
+			m.cfg.Host, m.status)})
+	}
+	m.fail(128 + SIGKILL)
 	return m.end(now, SIGTERM, m.cfg.Grace)
 }
 
@@ -172,6 +181,9 @@ func (m *Machine) describe(e Ended) string {
 		b.WriteString("has ended")
 	} else if e.Wait.Signal != 0 {
 		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal, signalName(e.Wait.Signal)+lack[e.Wait.Memory])
+		if p.ended {
+			b.WriteString(" because it hung")
+		}
 		if e.Wait.Core {
 			b.WriteString(", core dumped,")
 		}

@@ -50,6 +50,7 @@ type Config struct {
 	Grace       time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
 	Parts       []Part        // of a system of clusters; nil: the job is one whole
 	Masters     bool          // the system's master says what is done about clusters that cannot go on (Ask)
+	Leads       bool          // other spxruns have started clusters of it: their users are told why it ends, as they cannot see what happens here
 }
 
 // Owner is what a process has said of itself.
@@ -216,6 +217,8 @@ type process struct {
 	alive  bool
 	name   string
 	doomed bool // ended by the job itself: nobody is told
+	hangs  bool // it does, and that was said
+	ended  bool // for that
 	part   int  // from 1; 0: none
 }
 
@@ -244,6 +247,7 @@ type Machine struct {
 	stage    int           // while ending: 0 asked, 1 killed, 2 given up
 	finished bool
 
+	now        time.Duration // of the last event
 	parts      []part
 	serveUntil time.Duration // all that I/O processes serve have ended: when these are; -1: they were
 }
@@ -253,7 +257,7 @@ func New(cfg Config) *Machine {
 	cfg.Grace = cmp.Or(cfg.Grace, GraceFailure)
 	m := &Machine{cfg: cfg, procs: make([]process, cfg.Procs), lookAt: cfg.HangAfter}
 	for _, p := range cfg.Parts {
-		m.parts = append(m.parts, part{Part: p, away: p.Away})
+		m.parts = append(m.parts, part{Part: p, away: p.Away, whole: budget{most: p.Restarts, within: p.Within}, ranks: budget{most: cmp.Or(p.Restarts, p.Cold), within: p.Within}})
 	}
 	return m
 }
@@ -295,6 +299,7 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 	if m.finished {
 		return nil
 	}
+	m.now = now
 	var out []Action
 	switch e := event.(type) {
 	case Started:
@@ -326,8 +331,16 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		out = m.abort(e.Connected, StatusFailed, now, e.Name)
 	case TookOver:
 		m.tookOver(e)
+	case Placed:
+		out = m.placed(e, now)
 	case NotRestarted:
 		out = m.notRestarted(e, now)
+	case Hung:
+		out = m.hung(e)
+	case Slowed:
+		out = m.slowed(e)
+	case WentOn:
+		out = m.wentOn(e)
 	case Attached:
 		m.attached(e)
 	case Detached:
@@ -454,13 +467,9 @@ func (m *Machine) over() []Action {
 		return nil
 	}
 	m.finished = true
-	status := m.status
-	if status == 0 && m.death != 0 && !m.succeeded {
-		status = m.death
-	}
 	var out []Action
 	if gaveUp {
 		out = append(out, Say{fmt.Sprintf("%d processes of the job cannot be ended: they are held in the kernel", m.alive)})
 	}
-	return append(out, Finish{status & 255})
+	return append(out, Finish{m.outcome()})
 }

@@ -18,6 +18,7 @@ const (
 	Degrade                  // the others are told, and go on
 	Restart                  // of a part: start it again
 	Replace                  // of a process: a standby of its part takes its rank
+	LeaveBe                  // of a process that hangs: nothing is done
 )
 
 // Fault is of what kind a death is.
@@ -43,23 +44,36 @@ func (p *Part) treatment(f Fault) Treatment {
 
 // A Part is a cluster, or an I/O process.
 type Part struct {
-	Name     string    // for messages: "cluster input"
-	Tag      string    // of its output, before a rank: "input."
-	Ranks    int       // of its processes, those that work from the beginning; the others are standbys. 0: all
-	Waiting  int       // of these, those that are there from the beginning
-	Cold     int       // so many more standbys are started when they are needed
-	Process  Treatment // when a process of it has died: Stop, Degrade or Replace
-	Host     Treatment // ... with its host
-	Network  Treatment // ... because nothing is heard of its host
-	Whole    Treatment // when it has stopped
-	Restarts int       // at most; then it has stopped for good, and with it the job
-	Serves   bool      // I/O processes: when all others have ended they are ended too
-	Away     bool      // it is started by somebody else, later
-	With     int       // of I/O processes: the cluster, from 1, with which they are started, by somebody else perhaps; 0: none
+	Name                   string        // for messages: "cluster input"
+	Tag                    string        // of its output, before a rank: "input."
+	Ranks                  int           // of its processes, those that work from the beginning; the others are standbys. 0: all
+	Waiting                int           // of these, those that are there from the beginning
+	Cold                   int           // so many more standbys are started when they are needed
+	Process                Treatment     // when a process of it has died: Stop, Degrade or Replace
+	Host                   Treatment     // ... with its host
+	Network                Treatment     // ... because nothing is heard of its host
+	Hang                   Treatment     // when a process of it hangs: LeaveBe, or as Process; of I/O processes as Whole
+	HangLimit, SilentLimit time.Duration // what counts as hanging (package watch)
+	Whole                  Treatment     // when it has stopped
+	Restarts               int           // at most; then it has stopped for good, and with it the job. As many processes are started in the place of its ranks, and no more; 0: Cold
+	Within                 time.Duration // so long each of these counts; 0: for ever
+	Serves                 bool          // I/O processes: when all others have ended they are ended too
+	Away                   bool          // it is started by somebody else, later
+	With                   int           // of I/O processes: the cluster, from 1, with which they are started, by somebody else perhaps; 0: none
+	Link                   int           // of I/O processes: which link they belong to, from 1; 0: not known
 }
 
-// RestartPart: all processes of a part have ended, and it is to be started again: Spawned for each, or NotRestarted.
-type RestartPart struct{ Part int }
+// RestartPart: all processes of a part have ended, and it is to be started again, on other hosts where its own are lost: Placed and Spawned for each, or NotRestarted.
+type RestartPart struct {
+	Part int  // from 1
+	Last bool // nothing else carries its link: a host without a free slot will do, too
+}
+
+// Placed: there are hosts for a part that is to be started again.
+type Placed struct {
+	Part int    // from 1
+	Text string // where, and why there, if that is elsewhere than before: the end of a line
+}
 
 // StartCold: a process of a part is to be started, to be a standby: Started, or NotStarted. All do it before they hear of the death that is the reason.
 type StartCold struct{ Part, Rank int } // from 1; in the part
@@ -101,8 +115,9 @@ func RankName(rank, ranks int) string {
 
 // NotRestarted: a part cannot be started again.
 type NotRestarted struct {
-	Part int // from 1
-	Text string
+	Part  int // from 1
+	Text  string
+	Again bool // a host was lost meanwhile: it may be possible on another one
 }
 
 // serveGrace is how long I/O processes may go on when all that they serve have ended.
@@ -115,17 +130,19 @@ type part struct {
 	status   int           // of the death by which it stops
 	stopping bool          // its processes are being ended
 	deadline time.Duration // then: when they are killed; 0: they were
-	restarts int
-	again    bool  // it is being started again
-	begun    bool  // it has had a process
-	gone     bool  // it has stopped for good, and the others go on
-	away     bool  // it is nowhere, and may be attached
-	leaving  bool  // it stops because somebody wants that
-	lost     int   // processes that have died while the others of the part went on
-	standbys []int // processes that have no rank
-	replaced int   // ranks that were taken over
-	started  int   // of Cold, so far
-	waking   int   // of these, those that are about to be there
+	restarts int           // so far
+	whole    budget        // of these
+	ranks    budget        // of processes that are started in the place of ranks
+	again    bool          // it is being started again
+	begun    bool          // it has had a process
+	gone     bool          // it has stopped for good, and the others go on
+	away     bool          // it is nowhere, and may be attached
+	leaving  bool          // it stops because somebody wants that
+	lost     int           // processes that have died while the others of the part went on
+	standbys []int         // processes that have no rank
+	replaced int           // ranks that were taken over
+	started  int           // of Cold, so far
+	waking   int           // of these, those that are about to be there
 
 	asked    string        // the system's master was asked what is done, about what happened so; empty: it was not
 	askUntil time.Duration // then: how long its answer is waited for
@@ -232,6 +249,9 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 	published := Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}
 	text := m.describe(e)
 	treatment := p.treatment(e.Fault)
+	if m.procs[e.Proc].ended {
+		treatment = p.Hang
+	}
 	if treatment == Degrade && p.alive > 0 {
 		if m.death == 0 {
 			m.death = status
@@ -239,7 +259,7 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 		p.lost++
 		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, p.alive, p.Name)}}
 	}
-	if out := m.startCold(p, e, standby); out != nil {
+	if out := m.startCold(p, e, standby, treatment, now); out != nil {
 		return append(out, published)
 	}
 	if treatment == Replace && e.Owner != OwnerAborted && p.alive+p.waking >= p.Ranks {
@@ -251,7 +271,11 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 	}
 	p.stopping, p.status, p.asked, p.deadline = true, status, text, now+m.cfg.Grace
 	if !m.cfg.Masters || p.Serves {
-		return append([]Action{published}, m.judgedPart(p, m.policy(p), now)...)
+		what := m.policy(p, now)
+		if p.Serves && m.procs[e.Proc].ended {
+			what = m.within(p, p.Hang, now)
+		}
+		return append([]Action{published}, m.judgedPart(p, what, now)...)
 	}
 	p.askUntil = now + AskLimit
 	out := []Action{published, Ask{m.number(p)}}
@@ -262,25 +286,29 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 }
 
 // startCold starts one more process when too few are left, and there is one; nil: not so.
-func (m *Machine) startCold(p *part, e Ended, standby bool) []Action {
-	if e.Fault != FaultProcess || p.Process != Replace || e.Owner == OwnerAborted || p.alive+p.waking != p.Ranks-1 || p.started >= p.Cold {
+func (m *Machine) startCold(p *part, e Ended, standby bool, treatment Treatment, now time.Duration) []Action {
+	if e.Fault != FaultProcess || treatment != Replace || e.Owner == OwnerAborted || p.alive+p.waking != p.Ranks-1 || p.started >= p.Cold || p.ranks.left(now) == 0 {
 		return nil
 	}
 	p.started++
+	p.ranks.spend(now)
 	p.waking++
 	what := "a process is started that takes its place"
 	if standby {
 		what = "another one is started"
 	}
-	return []Action{Say{fmt.Sprintf("%s; %s (%d of at most %d).", m.describe(e), what, p.started, p.Cold)}, StartCold{m.number(p), p.Ranks + p.Waiting + p.started - 1}}
+	return []Action{Say{fmt.Sprintf("%s; %s (%d of at most %d).", m.describe(e), what, p.ranks.used(now), p.ranks.most)}, StartCold{m.number(p), p.Ranks + p.Waiting + p.started - 1}}
 }
 
 // policy is what the system file says about a part that stops.
-func (m *Machine) policy(p *part) Treatment {
-	if p.Whole == Restart && p.restarts >= p.Restarts {
+func (m *Machine) policy(p *part, now time.Duration) Treatment { return m.within(p, p.Whole, now) }
+
+// within is a treatment, or Stop where a part has been started again too often.
+func (m *Machine) within(p *part, t Treatment, now time.Duration) Treatment {
+	if t == Restart && p.whole.left(now) == 0 {
 		return Stop
 	}
-	return p.Whole
+	return t
 }
 
 // judged: the system's master has answered.
@@ -292,7 +320,11 @@ func (m *Machine) judged(e Judged, now time.Duration) []Action {
 	if p.askUntil == 0 || m.ending {
 		return nil
 	}
-	return m.judgedPart(p, e.What, now)
+	what := e.What
+	if what == Restart { // the master does not know what counts no more, and so leaves it to this machine to count
+		what = m.policy(p, now)
+	}
+	return m.judgedPart(p, what, now)
 }
 
 // judgedPart does what was decided about a part that stops; when it is to be started again, when it has stopped.
@@ -302,8 +334,8 @@ func (m *Machine) judgedPart(p *part, what Treatment, now time.Duration) []Actio
 	if what == Stop {
 		m.fail(p.status)
 		why := "and with it the system"
-		if p.Whole == Restart {
-			why = fmt.Sprintf("and with it the system, since it has been started again %d times", p.restarts)
+		if p.whole.left(now) == 0 && (p.Whole == Restart || p.whole.used(now) > 0) {
+			why = "and with it the system, since it " + p.whole.overdrawn()
 		}
 		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s; %s is ended %s; exit status %d.", text, p.Name, why, p.status)})
 	}
@@ -337,10 +369,9 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 		return nil
 	}
 	if p.what == Restart && !p.leaving {
-		p.restarts++
 		p.again, p.standbys, p.waking = true, nil, 0
 		p.started = p.Cold // those that are not yet started are, with the others, and wait
-		return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times).", p.Name, p.restarts, p.Restarts)}, RestartPart{m.number(p)}}
+		return []Action{RestartPart{m.number(p), p.Serves && !m.carried(p)}}
 	}
 	p.gone, p.leaving = true, false
 	if m.death == 0 {
@@ -397,11 +428,47 @@ func (m *Machine) partSignalled(e PartSignalled, now time.Duration) []Action {
 	return []Action{Say{fmt.Sprintf("%s is ended by its spxrun.", p.Name)}, SendTo{m.livingOf(p), e.Signal}}
 }
 
+// placed: a part is about to have processes again.
+func (m *Machine) placed(e Placed, now time.Duration) []Action {
+	p := &m.parts[e.Part-1]
+	p.restarts++
+	p.whole.spend(now)
+	return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times)%s.", p.Name, p.whole.used(now), p.whole.most, e.Text)}}
+}
+
+// notRestarted gives a part up: the others go on, as if the file had said so, when some are left whom that helps.
 func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 	p := &m.parts[e.Part-1]
-	p.again = false
-	m.fail(max(p.status, StatusFailed))
-	return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s cannot be started again: %s; the system is ended with exit status %d.", p.Name, e.Text, m.status)})
+	p.again, p.what = false, Degrade
+	switch {
+	case m.ending:
+		return nil
+	case e.Again && p.whole.left(now) > 0:
+		p.what = Restart
+	case p.Serves && !m.carried(p), !p.Serves && !m.othersWork(p):
+		m.fail(max(p.status, StatusFailed))
+		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s cannot be started again: %s; the system is ended with exit status %d.", p.Name, e.Text, m.status)})
+	}
+	out := []Action{Say{fmt.Sprintf("%s cannot be started again: %s.", p.Name, e.Text)}}
+	if p.alive == 0 {
+		return append(out, m.stopped(p, now)...)
+	}
+	p.stopping, p.deadline = true, now+m.cfg.Grace // some of its processes were made
+	return append(out, SendTo{m.livingOf(p), SIGTERM})
+}
+
+// carried: other I/O processes do what this one does.
+func (m *Machine) carried(p *part) bool {
+	return slices.ContainsFunc(m.parts, func(o part) bool {
+		return o.Serves && o.Link > 0 && o.Link == p.Link && o.Name != p.Name && !o.stopping && (o.alive > 0 || o.again)
+	})
+}
+
+// othersWork: there are other clusters, or may be.
+func (m *Machine) othersWork(p *part) bool {
+	return slices.ContainsFunc(m.parts, func(o part) bool {
+		return !o.Serves && o.Name != p.Name && !o.gone && (o.alive > 0 || o.waking > 0 || o.again || o.away)
+	})
 }
 
 // served: all parts but those that serve have ended, for good.
@@ -455,7 +522,7 @@ func (m *Machine) timeParts(now time.Duration) (out []Action) {
 		p := &m.parts[i]
 		if p.askUntil > 0 && now >= p.askUntil {
 			out = append(out, Say{fmt.Sprintf("no master of the system has said within %v what is done about %s: what the system file says.", AskLimit, p.Name)})
-			out = append(out, m.judgedPart(p, m.policy(p), now)...)
+			out = append(out, m.judgedPart(p, m.policy(p, now), now)...)
 			if m.ending {
 				return out
 			}
@@ -486,7 +553,23 @@ type PartState struct {
 	Restarts int    `json:"restarts"`
 	Standbys int    `json:"standbys,omitempty"` // of the living
 	Replaced int    `json:"replaced,omitempty"` // ranks that were taken over
-	Cold     int    `json:"cold,omitempty"`     // processes that may be started in the place of ranks yet
+	Cold     int    `json:"cold,omitempty"`     // places for processes that are started in the place of ranks, which are left
+	Left     int    `json:"left,omitempty"`     // so many of these may be started now
+}
+
+// isGone: a part has stopped for good, or who would start it has.
+func (m *Machine) isGone(p *part) bool {
+	return !p.stopping && !p.again && (p.gone || p.away && p.With > 0 && m.parts[p.With-1].gone)
+}
+
+// Gone is how many parts are in StateGone.
+func (m *Machine) Gone() (n int) {
+	for i := range m.parts {
+		if m.isGone(&m.parts[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // Parts tells how the parts of a system are.
@@ -499,9 +582,7 @@ func (m *Machine) Parts() (out []PartState) {
 			state = "stopping"
 		case p.again:
 			state = "restarting"
-		case p.gone:
-			state = StateGone
-		case p.away && p.With > 0 && m.parts[p.With-1].gone:
+		case m.isGone(p):
 			state = StateGone
 		case p.away:
 			state = StateAway
@@ -512,7 +593,7 @@ func (m *Machine) Parts() (out []PartState) {
 		case p.lost > 0:
 			state = "degraded"
 		}
-		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - p.started})
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - p.started, min(p.Cold-p.started, p.ranks.left(m.now))})
 	}
 	return out
 }

@@ -83,8 +83,11 @@ func TestPartRestarts(t *testing.T) {
 	}
 	m.Step(dies(0), 0)
 	out := m.Step(dies(1), 0)
-	if _, over := finished(out); over || len(out) < 2 || out[len(out)-1] != (RestartPart{1}) {
+	if _, over := finished(out); over || len(out) < 2 || out[len(out)-1] != (RestartPart{Part: 1}) {
 		t.Fatalf("%v", out)
+	}
+	if out = m.Step(Placed{1, " on host x"}, 0); said(out) != "cluster a is started again (1 of at most 1 times) on host x.\n" {
+		t.Errorf("%q", said(out))
 	}
 	for rank, proc := range []int{5, 6} {
 		m.Step(Spawned{Proc: proc, Pid: 200 + rank, Name: "rank", Part: 1}, 0)
@@ -98,11 +101,84 @@ func TestPartRestarts(t *testing.T) {
 	}
 }
 
+// A cluster that cannot be started again is left out when there are others, and its processes that were made are ended; the last one takes the system with it.
 func TestPartNotRestarted(t *testing.T) {
-	m := system(Part{Whole: Restart, Restarts: 9})
+	for _, others := range []bool{true, false} {
+		m := system(Part{Whole: Restart, Restarts: 9})
+		if !others {
+			m.Step(ends(2), 0)
+			m.Step(ends(3), 0)
+		}
+		m.Step(dies(0), 0)
+		m.Step(dies(1), 0)
+		m.Step(Spawned{Proc: 5, Pid: 105, Part: 1}, 0)
+		out := m.Step(NotRestarted{Part: 1, Text: "no host"}, 0)
+		if !others {
+			if !strings.Contains(said(out), "cluster a cannot be started again: no host; the system is ended with exit status 137.") {
+				t.Errorf("%v", out)
+			}
+			continue
+		}
+		if said(out) != "cluster a cannot be started again: no host.\n" || out[1].(SendTo).Procs[0] != 5 || m.Ending() {
+			t.Fatalf("%v", out)
+		}
+		if out = m.Step(dies(5), 0); said(out) != "cluster a is gone; the others go on.\n" || m.Parts()[0].State != StateGone {
+			t.Errorf("%v", out)
+		}
+		m.Step(ends(4), 0)
+		m.Step(ends(2), 0)
+		if status, ok := finished(m.Step(ends(3), 0)); !ok || status != 0 {
+			t.Errorf("status %d, %v", status, ok)
+		}
+	}
+}
+
+// A host was lost while a part was being started again there: it is tried on another one, so often as it may be started again.
+func TestPartRestartedElsewhere(t *testing.T) {
+	m := system(Part{Whole: Restart, Restarts: 2})
 	m.Step(dies(0), 0)
 	m.Step(dies(1), 0)
-	if out := m.Step(NotRestarted{1, "no host"}, 0); !strings.Contains(said(out), "cluster a cannot be started again: no host; the system is ended with exit status 137.") {
+	m.Step(Placed{Part: 1}, 0)
+	m.Step(Spawned{Proc: 5, Pid: 105, Part: 1}, 0)
+	if out := m.Step(NotRestarted{Part: 1, Text: "host x is lost", Again: true}, 0); m.Ending() || m.Parts()[0].State != "stopping" {
+		t.Fatalf("%v", out)
+	}
+	out := m.Step(dies(5), 0)
+	if len(out) == 0 || out[len(out)-1] != (RestartPart{Part: 1}) {
+		t.Fatalf("%v", out)
+	}
+	m.Step(Placed{Part: 1}, 0)
+	if out = m.Step(NotRestarted{Part: 1, Text: "host y is lost", Again: true}, 0); said(out) != "cluster a cannot be started again: host y is lost.\ncluster a is gone; the others go on.\n" {
+		t.Errorf("%v", out)
+	}
+}
+
+// I/O processes whose hosts are lost and that cannot be started again: the others of the link go on; the last of a link may go anywhere, and when that cannot be the system ends.
+func TestIOPNotRestarted(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a"}, {Name: "io0", Whole: Restart, Restarts: 1, Serves: true, Link: 1}, {Name: "io1", Whole: Restart, Restarts: 1, Serves: true, Link: 1},
+		{Name: "io2", Whole: Restart, Restarts: 1, Serves: true, Link: 2}}})
+	for i := range 4 {
+		m.Step(Started{Proc: i, Pid: 100 + i, Part: i + 1}, 0)
+	}
+	m.Step(AllStarted{}, 0)
+	lost := func(proc int, want RestartPart) {
+		t.Helper()
+		e := dies(proc)
+		e.Fault = FaultHost
+		out := m.Step(e, time.Second)
+		if len(out) == 0 || out[len(out)-1] != want {
+			t.Fatalf("%v, not %v", out, want)
+		}
+	}
+	lost(1, RestartPart{Part: 2})
+	if out := m.Step(NotRestarted{Part: 2, Text: "no room"}, time.Second); said(out) != "io0 cannot be started again: no room.\nio0 is gone; the others go on.\n" || m.Ending() || m.Parts()[1].State != StateGone {
+		t.Fatalf("%v", out)
+	}
+	lost(3, RestartPart{Part: 4, Last: true})
+	m.Step(Placed{Part: 4}, time.Second)
+	m.Step(Spawned{Proc: 4, Pid: 104, Part: 4}, time.Second)
+	lost(2, RestartPart{Part: 3, Last: true})
+	if out := m.Step(NotRestarted{Part: 3, Text: "no host"}, time.Second); said(out) != "io1 cannot be started again: no host; the system is ended with exit status 137.\n" || !m.Ending() {
 		t.Errorf("%v", out)
 	}
 }
@@ -214,6 +290,9 @@ func TestPartAttached(t *testing.T) {
 		} else {
 			states(m, "running", StateGone, StateGone)
 		}
+		if n := m.Gone(); n != map[Treatment]int{Restart: 0, Degrade: 2}[policy] {
+			t.Errorf("%d parts are gone", n)
+		}
 		if want := map[Treatment]int{Restart: 2, Degrade: 1}[policy]; again != want {
 			t.Errorf("%d parts were to be started again, not %d", again, want)
 		}
@@ -282,6 +361,9 @@ func TestMasterIsAsked(t *testing.T) {
 					t.Fatalf("deadline %v, %v", at, ok)
 				}
 				out = m.Step(Tick{}, at)
+			}
+			if c.whole == Restart && len(out) > 0 && out[len(out)-1] == (RestartPart{Part: 1}) {
+				out = append(out, m.Step(Placed{Part: 1}, 9*time.Second)...)
 			}
 			if !strings.Contains(said(out), c.says) || strings.Contains(said(out), "no master of the system") == answers {
 				t.Errorf("policy %d, answered: %v: %q", c.whole, answers, said(out))

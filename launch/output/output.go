@@ -41,6 +41,8 @@ type Mux struct {
 	wake   int // eventfd: said, closing or streams have changed
 	done   chan struct{}
 	before atomic.Pointer[func()]
+	copies atomic.Pointer[copies]
+	rescue atomic.Pointer[func() bool]
 
 	mu      sync.Mutex // guards the following
 	alone   bool       // there is only one pipe, whose lines nobody can disturb
@@ -56,6 +58,13 @@ type Mux struct {
 	open    *stream // whose unfinished line the target ends with
 	waiting map[*stream]struct{}
 	last    time.Time // of the last byte read
+	left    bool      // the target, which cannot be written, for the copy
+}
+
+// copies is who gets what is written.
+type copies struct {
+	write func([]byte) error
+	alone bool // and the target does not
 }
 
 // stream is the pipe of one process.
@@ -387,11 +396,35 @@ func (m *Mux) flushIdle() {
 // Before has fn called before anything is written from now on: whoever shows something on the same terminal takes it away.
 func (m *Mux) Before(fn func()) { m.before.Store(&fn) }
 
+// Copy has all that is written from now on go through write as well; alone: not to the target any more. An error of write counts only then. When the target
+// cannot be written any more, for whatever reason, the copy goes on without it.
+func (m *Mux) Copy(write func([]byte) error, alone bool) { m.copies.Store(&copies{write, alone}) }
+
+// Rescue has fn called when the target cannot be written any more: it may call Copy, and says whether it, or another, has.
+func (m *Mux) Rescue(fn func() bool) { m.rescue.Store(&fn) }
+
 // flush writes the batch, waiting for a slow reader.
 func (m *Mux) flush() {
-	if fn := m.before.Load(); fn != nil && len(m.batch) > 0 {
+	if len(m.batch) == 0 {
+		return
+	}
+	if fn := m.before.Load(); fn != nil {
 		(*fn)()
 	}
+	c := m.copies.Load()
+	if c != nil {
+		if err := c.write(m.batch); err != nil && c.alone && m.err == nil {
+			m.broken(err)
+		}
+	}
+	if c == nil || !c.alone && !m.left {
+		m.toTarget(c != nil)
+	}
+	m.batch = m.batch[:0]
+}
+
+// toTarget writes the batch there. copied: it is no loss when that cannot be.
+func (m *Mux) toTarget(copied bool) {
 	for b := m.batch; len(b) > 0 && m.err == nil; {
 		n, err := unix.Write(m.target, b)
 		switch {
@@ -400,11 +433,27 @@ func (m *Mux) flush() {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
 			unix.Poll([]unix.PollFd{{Fd: int32(m.target), Events: unix.POLLOUT}}, -1) //nolint:errcheck // the write says it again
+		case copied:
+			m.left = true
+			return
+		case m.rescued(b):
+			return
 		default:
 			m.broken(err)
 		}
 	}
-	m.batch = m.batch[:0]
+}
+
+// rescued gives the copy, if there is one now, what the target has not taken.
+func (m *Mux) rescued(b []byte) bool {
+	if fn := m.rescue.Load(); fn == nil || !(*fn)() {
+		return false
+	}
+	c := m.copies.Load()
+	if m.left = c != nil; c != nil {
+		c.write(b) //nolint:errcheck // there is no other place
+	}
+	return c != nil
 }
 
 // broken: nothing can be written any more. When the reader is gone the processes learn it as they would without us: their pipes

@@ -304,3 +304,98 @@ func TestNothingIsHeld(t *testing.T) {
 		t.Errorf("%d descriptors, %d before", after, before)
 	}
 }
+
+// What is written goes to a copy as well, and then to that alone; and what the target cannot take is the copy's.
+func TestCopies(t *testing.T) {
+	target, reader := targetPipe(t)
+	m, err := New(target, false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var copied bytes.Buffer
+	told := make(chan struct{}, 100)
+	write := func(b []byte) error {
+		copied.Write(b)
+		told <- struct{}{}
+		return nil
+	}
+	m.Say("before")
+	readLine(t, reader, "before\n")
+	m.Copy(write, false)
+	m.Say("both")
+	readLine(t, reader, "both\n")
+	<-told
+	m.Copy(write, true)
+	m.Say("alone")
+	<-told
+	m.Copy(write, false)
+	reader.Close()
+	m.Say("no reader")
+	<-told
+	m.Say("nor now")
+	<-told
+	<-m.Drain()
+	if got := copied.String(); got != "both\nalone\nno reader\nnor now\n" || m.Err() != nil {
+		t.Errorf("%q, %v", got, m.Err())
+	}
+}
+
+// The reader of the target is gone: who rescues what was to be written there gets it, and the processes write on. Otherwise they do not.
+func TestRescue(t *testing.T) {
+	for _, saved := range []bool{true, false} {
+		target, reader := targetPipe(t)
+		m, err := New(target, false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var copied bytes.Buffer
+		m.Rescue(func() bool {
+			if saved {
+				m.Copy(func(b []byte) error { copied.Write(b); return nil }, false)
+			}
+			return saved
+		})
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.Dup(int(r.Fd()))
+		if r.Close(); err == nil {
+			err = m.Add(0, fd)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader.Close()
+		lost := false
+		for i := 0; i < 1000 && !lost && (i < 3 || !saved); i++ {
+			_, err := w.WriteString("line\n")
+			lost = err != nil
+			time.Sleep(time.Millisecond)
+		}
+		w.Close()
+		<-m.Drain()
+		if want := map[bool]string{true: "line\nline\nline\n"}[saved]; lost == saved || copied.String() != want {
+			t.Errorf("saved %v: its writer is told %v, copied %q", saved, lost, &copied)
+		}
+	}
+}
+
+// targetPipe is a pipe for a Mux to write to.
+func targetPipe(t *testing.T) (target int, reader *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return int(w.Fd()), r
+}
+
+func readLine(t *testing.T, r *os.File, want string) {
+	t.Helper()
+	b := make([]byte, len(want))
+	if _, err := io.ReadFull(r, b); err != nil || string(b) != want {
+		t.Fatalf("%q, %v, want %q", b, err, want)
+	}
+}

@@ -23,7 +23,18 @@ type Network struct {
 	How      string    `json:"how"`   // measured, or Slurm
 	Measured time.Time `json:"measured"`
 	Cost     Cost      `json:"cost"`
+
+	// How sure it is which hosts share a switch, and which switches are linked: Sure, or else why not. What is not sure is left out.
+	GroupsAre string `json:"groups_are"`
+	LinksAre  string `json:"links_are"`
+
+	// By what: the longest round-trip time between hosts of one switch (but for some that were late), and the shortest between those of different ones, in nanoseconds. 0: not measured.
+	Within int64 `json:"within_ns"`
+	Across int64 `json:"across_ns"`
 }
+
+// Sure is said of what many measurements agree on.
+const Sure = "sure"
 
 // Cost is what a measurement has taken.
 type Cost struct {
@@ -70,7 +81,7 @@ func (n *Network) Between(names []string) *Network {
 // sound says whether the numbers fit each other.
 func (n *Network) sound() bool {
 	bad := func(s int) bool { return s < 0 || s >= n.Switches }
-	return len(n.Hosts) > 0 && len(n.Hosts) == len(n.Of) && n.Switches <= 1<<20 && len(n.Links) < max(n.Switches, 1) &&
+	return n.GroupsAre == Sure && len(n.Hosts) > 0 && len(n.Hosts) == len(n.Of) && n.Switches <= 1<<20 && len(n.Links) < max(n.Switches, 1) &&
 		!slices.ContainsFunc(n.Of, func(s int) bool { return s != -1 && bad(s) }) &&
 		!slices.ContainsFunc(n.Links, func(l [2]int) bool { return bad(l[0]) || bad(l[1]) || l[0] == l[1] })
 }
@@ -78,6 +89,9 @@ func (n *Network) sound() bool {
 // Text is the network as a tree of names.
 func (n *Network) Text() string {
 	var b strings.Builder
+	if n.GroupsAre != Sure {
+		return fmt.Sprintf("unsure: which hosts share a switch: %s\n", n.GroupsAre)
+	}
 	b.WriteString(n.Tree().Text(func(list []int) string {
 		names := make([]string, len(list))
 		for i, h := range list {
@@ -89,6 +103,9 @@ func (n *Network) Text() string {
 		if s < 0 {
 			fmt.Fprintf(&b, "not reached: %s\n", n.Hosts[i])
 		}
+	}
+	if n.LinksAre != Sure {
+		fmt.Fprintf(&b, "unsure: which switches are linked: %s\n", n.LinksAre)
 	}
 	return b.String()
 }

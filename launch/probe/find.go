@@ -6,7 +6,7 @@ import (
 )
 
 // Find is what the cache knows of the hosts of c, or else what is measured now, of those that it does not know alone, and kept. again: everything is
-// measured. A result that is not complete, because hosts could not be reached or the bounds were too narrow, is not kept.
+// measured. A result that is not complete, because hosts could not be reached or the bounds were too narrow, is not kept, and one whose groups are not sure neither.
 func Find(c Config, again bool) (*Network, error) {
 	cache, err := OpenCache()
 	if err != nil {
@@ -22,7 +22,7 @@ func Find(c Config, again bool) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.Cost.Left > 0 || slices.Contains(n.Of, -1) {
+	if n.GroupsAre != Sure || n.Cost.Left > 0 || slices.Contains(n.Of, -1) {
 		return n, nil
 	}
 	if err := cache.Add(n); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"libspx/launch/agent"
 	"libspx/launch/service"
 	"libspx/net/tcp"
+	"libspx/net/topo"
 )
 
 // Bounds of what a host does.
@@ -27,9 +29,14 @@ const (
 	flowLimit  = 20 * time.Second // a flow ends by itself then, whatever is said
 	strangers  = 64               // connections that have not yet proved that they belong here, at once
 	echoBytes  = 16
+	spaceMost  = 4 * time.Millisecond // between two bursts of echoes: a turn of another process, on most systems
+	burst      = 8                    // echoes without a pause: the first after one finds caches cold
 	flowChunk  = 64 << 10
 	watchParts = 16 // slices of a window, of which the median counts: a moment in which a host stands still does not
-	settleRTTs = 8  // round trips that a flow has to find its rate
+	watchRTTs  = 8  // round trips that a window has at least
+	settleRTTs = 4  // round trips in which a flow should bring as much as in those before
+	settleMost = 8  // times that long it is waited for that
+	settledBy  = 1.2
 )
 
 // host is the program on a host.
@@ -100,7 +107,7 @@ func (h *host) settle(b *begin) *ready {
 }
 
 func (h *host) fail(id int, err error) {
-	h.conn.send(&message{Fails: &fails{id, err.Error()}}) //nolint:errcheck // nobody is there any more
+	h.conn.send(&message{Fails: &fails{id, err.Error()}}) //nolint:errcheck // the other side has ended
 }
 
 // ---- who calls
@@ -215,7 +222,7 @@ func (h *host) drain(fd int) {
 	h.mu.Lock()
 	delete(h.sinks, id)
 	h.mu.Unlock()
-	h.conn.send(&message{Ended: &ended{id, s.bytes.Load()}}) //nolint:errcheck // nobody is there any more
+	h.conn.send(&message{Ended: &ended{id, s.bytes.Load()}}) //nolint:errcheck // the other side has ended
 }
 
 // ---- what is measured
@@ -253,7 +260,10 @@ func (h *host) ping(p ping) {
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)         //nolint:errcheck // of a TCP socket
 	var b [echoBytes]byte
 	var took []int64
-	for range p.Echoes + 1 {
+	for i := range p.Echoes + 1 {
+		if p.Spaced && i%burst == 1 {
+			time.Sleep(rand.N(spaceMost))
+		}
 		began := time.Now()
 		if _, err = unix.Write(fd, b[:]); err == nil {
 			err = readFull(fd, b[:])
@@ -266,7 +276,7 @@ func (h *host) ping(p ping) {
 	}
 	took = took[1:]
 	slices.Sort(took)
-	h.conn.send(&message{Times: &times{p.ID, took[0], took[min(1, len(took)-1)]}}) //nolint:errcheck // nobody is there any more
+	h.conn.send(&message{Times: &times{p.ID, took[:min(len(took), topo.Shortest)]}}) //nolint:errcheck // the other side has ended
 }
 
 // flow sends to another host until it is told to stop.
@@ -290,7 +300,7 @@ func (h *host) flow(f flow) {
 		h.fail(f.ID, err)
 		return
 	}
-	h.conn.send(&message{Flows: f.ID}) //nolint:errcheck // nobody is there any more
+	h.conn.send(&message{Flows: f.ID}) //nolint:errcheck // the other side has ended
 	for err = nil; err == nil || err == unix.EINTR; {
 		_, err = unix.Write(fd, b)
 	}
@@ -326,19 +336,44 @@ func (h *host) watch(w watch) {
 		h.fail(w.ID, errors.New("the flow has not come"))
 		return
 	}
-	var trip time.Duration
-	if info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-		trip = time.Duration(info.Rcv_rtt) * time.Microsecond
-	}
-	time.Sleep(min(w.Window/4+settleRTTs*trip, time.Second))
+	s.settle(w.Window)
+	window := min(max(w.Window, watchRTTs*s.trip()), time.Second/2)
 	var rates []float64
-	before, at := s.bytes.Load(), time.Now()
 	for range watchParts {
-		time.Sleep(w.Window / watchParts)
-		bytes, now := s.bytes.Load(), time.Now()
-		rates = append(rates, float64(bytes-before)/now.Sub(at).Seconds())
-		before, at = bytes, now
+		rates = append(rates, s.over(window/watchParts))
 	}
 	slices.Sort(rates)
-	h.conn.send(&message{Rate: &rate{w.ID, (rates[watchParts/2] + rates[watchParts/2-1]) / 2}}) //nolint:errcheck // nobody is there any more
+	sum := 0.0
+	for _, r := range rates[watchParts/4 : watchParts*3/4] {
+		sum += r
+	}
+	h.conn.send(&message{Rate: &rate{w.ID, sum / (watchParts / 2)}}) //nolint:errcheck // the other side has ended
+}
+
+// trip is the round trip time of a flow as it is now, with what waits in queues.
+func (s *sink) trip() time.Duration {
+	info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(info.Rcv_rtt) * time.Microsecond
+}
+
+// over is how much comes in a time.
+func (s *sink) over(d time.Duration) float64 {
+	before, at := s.bytes.Load(), time.Now()
+	time.Sleep(d)
+	return float64(s.bytes.Load()-before) / time.Since(at).Seconds()
+}
+
+// settle waits until a flow has found its rate: it begins too fast, and loses much.
+func (s *sink) settle(window time.Duration) {
+	last := 0.0
+	for range settleMost {
+		r := s.over(min(max(window/4, settleRTTs*s.trip()), time.Second/4))
+		if last > 0 && max(r/last, last/r) < settledBy {
+			return
+		}
+		last = r
+	}
 }

@@ -20,7 +20,7 @@ import (
 const HostWord = "spx-probe"
 
 // version of the messages.
-const version = 1
+const version = 2
 
 // A message is one thing said between the run and a host; exactly one field is set.
 type message struct {
@@ -51,11 +51,14 @@ type ready struct {
 	Pattern string // SLURM_TOPOLOGY_ADDR_PATTERN
 }
 
-type ping struct{ ID, To, Echoes int }
+type ping struct {
+	ID, To, Echoes int
+	Spaced         bool
+}
 
 type times struct {
-	ID            int
-	Least, Second int64 // ns
+	ID   int
+	Took []int64 // ns, the shortest
 }
 
 type flow struct{ ID, To int }

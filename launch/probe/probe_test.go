@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"libspx/net/topo"
+	"libspx/net/topo/picture"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -41,7 +42,7 @@ func TestSlurm(t *testing.T) {
 }
 
 func someNetwork(day int, names ...string) *Network {
-	n := &Network{Hosts: names, Switches: 2, Links: [][2]int{{0, 1}}, How: "measured", Measured: time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}
+	n := &Network{Hosts: names, Switches: 2, Links: [][2]int{{0, 1}}, How: "measured", GroupsAre: Sure, LinksAre: Sure, Measured: time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)}
 	for i := range names {
 		n.Of = append(n.Of, i%2)
 	}
@@ -92,7 +93,7 @@ func TestCache(t *testing.T) {
 
 func TestPicture(t *testing.T) {
 	n := someNetwork(1, "<a>", "b", "c")
-	svg := n.Tree().SVG(n.Hosts)
+	svg := picture.SVG(n.Tree(), n.Hosts)
 	for what, want := range map[string]int{"<svg": 1, "</svg>": 1, "&lt;a&gt;": 1, "<path": 1, ">switch ": 2} {
 		if got := strings.Count(svg, what); got != want {
 			t.Errorf("%q is there %d times, not %d:\n%s", what, got, want, svg)

@@ -60,6 +60,7 @@ type run struct {
 	test     *test
 	queue    []topo.Output
 	tree     *topo.Tree
+	doubt    topo.Doubt
 	bytes    int64
 	fastest  float64 // bytes a second, of a flow
 	left     int     // measurements left out, because the bounds were reached
@@ -125,6 +126,20 @@ func Run(c Config) (*Network, error) {
 	out.Of = slices.Repeat([]int{-1}, len(c.Hosts))
 	for i, p := range r.peers {
 		out.Of[p.number] = r.tree.Of[i]
+	}
+	out.GroupsAre, out.LinksAre = Sure, Sure
+	if text := r.doubt.Groups; text != "" {
+		if d := r.doubt.Hosts; d[0] != d[1] {
+			text = fmt.Sprintf("%s (as %s and %s)", text, r.peers[d[0]].name, r.peers[d[1]].name)
+		}
+		out.GroupsAre, out.Switches, out.Links = text, 0, nil
+		out.Of = slices.Repeat([]int{-1}, len(c.Hosts))
+	}
+	if r.doubt.Links != "" {
+		out.LinksAre = r.doubt.Links
+	}
+	if r.machine != nil {
+		out.Within, out.Across = r.machine.Times()
 	}
 	return out, nil
 }
@@ -268,7 +283,16 @@ func (r *run) known() *topo.Tree {
 }
 
 func (r *run) measure() error {
-	r.machine = topo.New(topo.Config{Hosts: len(r.peers), Known: r.known(), MaxPings: r.Parallel})
+	cfg := topo.Config{Hosts: len(r.peers), Known: r.known(), MaxPings: r.Parallel}
+	if cfg.Known != nil && r.Known.LinksAre != Sure {
+		for _, group := range cfg.Known.Hosts() {
+			if len(group) > 0 {
+				cfg.Groups = append(cfg.Groups, group)
+			}
+		}
+		cfg.Known = nil
+	}
+	r.machine = topo.New(cfg)
 	timer := time.NewTimer(time.Until(r.deadline))
 	defer timer.Stop()
 	r.act(r.machine.Start())
@@ -282,7 +306,7 @@ func (r *run) measure() error {
 		}
 	}
 	if r.left > 0 {
-		r.Say(fmt.Sprintf("%d measurements were left out, since the bounds (%v, %d bytes) were reached: what was not measured counts as apart", r.left, r.Limit, r.Bytes))
+		r.Say(fmt.Sprintf("%d measurements were left out, since the bounds (%v, %d bytes) were reached: what depends on them is unsure", r.left, r.Limit, r.Bytes))
 	}
 	return nil
 }
@@ -302,7 +326,7 @@ func (r *run) act(out topo.Output) {
 			r.stream(out.Stream)
 		}
 		if out.Done != nil {
-			r.tree = out.Done
+			r.tree, r.doubt = out.Done, out.Doubt
 		}
 		r.queue = r.queue[1:]
 	}
@@ -318,7 +342,7 @@ func (r *run) ping(p topo.Ping) {
 		return
 	}
 	r.pings[p.ID] = p.A
-	r.peers[p.A].conn.send(&message{Ping: &ping{p.ID, r.peers[p.B].number, p.Echoes}}) //nolint:errcheck // its end says so
+	r.peers[p.A].conn.send(&message{Ping: &ping{p.ID, r.peers[p.B].number, p.Echoes, p.Spaced}}) //nolint:errcheck // its end says so
 }
 
 // stream starts the flows of a measurement of throughput; their numbers are the measurement's, and what is below 2^16 of the flow.
@@ -355,7 +379,7 @@ func (r *run) heard(e event) {
 	case m.Times != nil:
 		if _, ok := r.pings[m.Times.ID]; ok {
 			delete(r.pings, m.Times.ID)
-			r.act(r.machine.Pinged(m.Times.ID, m.Times.Least, m.Times.Second))
+			r.act(r.machine.Pinged(m.Times.ID, m.Times.Took))
 		}
 	case m.Flows != 0:
 		r.begun(e.peer, m.Flows)

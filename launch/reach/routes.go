@@ -2,7 +2,6 @@ package reach
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -95,9 +94,7 @@ func byRoutes(hosts []Host) ([]netip.Addr, error) {
 		}
 	}
 	if best == nil {
-		missing := &hosts[furthest]
-		return nil, fmt.Errorf("hosts %s and %s are in no network together, and no route leads from one to the other and back: %s has %s, %s has %s; connect them, or name the interfaces that are connected (--iface)",
-			hosts[0].Name, missing.Name, hosts[0].Name, addressList(hosts[0].Addresses), missing.Name, addressList(missing.Addresses))
+		return nil, apart(&hosts[0], &hosts[furthest])
 	}
 	var out []netip.Addr
 	for _, a := range best.at {

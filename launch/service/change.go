@@ -53,6 +53,18 @@ type Host struct {
 	Slots int    `json:"slots"`           // for processes that are spawned
 	Procs int    `json:"procs"`           // that run there
 	State string `json:"state,omitempty"` // lost or removed; empty: it is there
+	Copy  *Copy  `json:"copy,omitempty"`  // of what decides about the job; nil: it has none
+}
+
+// Copy describes a host's copy of what decides about a job (docs/decisions/leaders.md).
+type Copy struct {
+	Leads    bool   `json:"leads"`              // its agent gives the copies their order
+	Votes    bool   `json:"votes"`              // its agent is one of those of which a majority has to have an event
+	Events   uint64 `json:"events"`             // of the job that are in it
+	Digest   string `json:"digest"`             // of what these have made: the same for the same events
+	Original string `json:"original,omitempty"` // the same of what decides itself, where that is
+	At       string `json:"at"`                 // where the agents of the other hosts reach its agent
+	Refused  uint64 `json:"refused,omitempty"`  // calls there that none of these has made
 }
 
 // System describes a system of clusters: how its parts are, the clusters and then the I/O processes, as the table says who they are.
@@ -75,7 +87,8 @@ type Part struct {
 	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
-	Cold     int    `json:"cold,omitempty"` // processes that may be started yet in the place of ranks
+	Cold     int    `json:"cold,omitempty"` // places for processes that are started in the place of ranks, which are left
+	Left     int    `json:"left,omitempty"` // so many of these may be started now
 
 	Master    string `json:"master,omitempty"`     // of a cluster: host whose master is its master
 	MasterPid int    `json:"master_pid,omitempty"` // its process there

@@ -74,8 +74,8 @@ func (p *planner) declared() (out []control.Declared) {
 	for _, k := range s.Links {
 		for range k.IOPs {
 			name := p.job.Parts[len(out)].Name
-			out = append(out, control.Declared{Name: name, Cluster: k.To[0], Text: fmt.Sprintf("%s, one of %d, from %s to %s", strings.Join(append([]string{k.Program}, k.Args...), " "),
-				k.IOPs, strings.Join(k.From, ","), strings.Join(k.To, ","))})
+			out = append(out, control.Declared{Name: name, Cluster: k.To[0], Text: fmt.Sprintf("%s, one of %d, from %s to %s, messages %s", strings.Join(append([]string{k.Program}, k.Args...), " "),
+				k.IOPs, strings.Join(k.From, ","), strings.Join(k.To, ","), s.Messages)})
 		}
 	}
 	return out

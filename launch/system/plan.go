@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"libspx/cluster/config"
 	"libspx/cluster/layout"
@@ -52,7 +53,7 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 	if cluster != "" { // who has it says so for itself
 		env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "SPX_CLUSTER=") })
 	}
-	p := &planner{cluster: cluster, plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
+	p := &planner{cluster: cluster, plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name, Kept: s.Messages == config.MessagesKept}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
 	if slices.ContainsFunc(s.Links, func(k config.Link) bool { return k.Security == config.SecurityTLS }) {
 		p.env = with(env, []string{tls}) // two processes have one connection, whichever link it is for
 	}
@@ -117,7 +118,8 @@ func (p *planner) clusters() error {
 // heals: who dies there is replaced, or started again.
 func heals(c *config.Cluster) bool {
 	f := &c.Failure
-	return f.Process == config.Replace || f.Process == config.Restart || f.Host == config.Replace || f.Network == config.Replace || f.Cluster == config.Restart
+	return f.Process == config.Replace || f.Process == config.Restart || f.Host == config.Replace || f.Network == config.Replace || f.Cluster == config.Restart ||
+		f.Hang == config.Replace || f.Hang == config.Restart
 }
 
 // replayable refuses transparent takeover where a standby is on another host than a rank whose vault it would need.
@@ -166,10 +168,21 @@ func (p *planner) numbers(n int) (out layout.Procs) {
 
 // partOf is what a cluster's file says about failures, as the machine of the job takes it.
 func (p *planner) partOf(c *config.Cluster) job.Part {
-	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Away: p.isAway(c.Name), Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts}
+	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Away: p.isAway(c.Name), Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts, Within: ms(c.Failure.WithinMS)}
 	part.Process, part.Host, part.Network = ofRank(c.Failure.Process), ofRank(c.Failure.Host), ofRank(c.Failure.Network)
+	part.Hang, part.HangLimit, part.SilentLimit = hanging(c.Failure.Hang, ofRank), ms(c.Failure.HangMS), ms(c.Failure.SilentMS)
 	part.Ranks, part.Waiting, part.Cold = c.Ranks, c.Standbys, c.Cold()
 	return part
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// hanging is what is done about what hangs: nothing, or what the word means for what has died.
+func hanging(word string, dead func(word string) job.Treatment) job.Treatment {
+	if word == config.Report {
+		return job.LeaveBe
+	}
+	return dead(word)
 }
 
 // ofRank is what is done about the death of a rank: also a process that is started takes its place as a standby.
@@ -210,13 +223,13 @@ func (p *planner) links() error {
 			l.Links = append(l.Links, layout.Link{Name: k.Name + ".back", From: to, To: from, Choice: choiceOf(k)})
 		}
 		for n := range k.IOPs {
-			p.iop(k, n, where[n], mine, from, to)
+			p.iop(k, n, where[n], 1+i, mine, from, to)
 		}
 	}
 	return nil
 }
 
-func (p *planner) iop(k *config.Link, n, host int, links, from, to []int) {
+func (p *planner) iop(k *config.Link, n, host, number int, links, from, to []int) {
 	l := p.plan.Layout
 	iop := layout.IOP{Proc: p.next, World: uint32(len(l.Clusters) + len(l.IOPs)), Links: links, In: from, Out: to}
 	if k.Bidirectional {
@@ -227,11 +240,12 @@ func (p *planner) iop(k *config.Link, n, host int, links, from, to []int) {
 	}
 	first := p.plan.System.Find(k.From[0])
 	by := k.To[0] // with whom it is started
-	iop.Heals = p.isAway(by) || first.Failure.IOP == config.Restart
+	iop.Heals = p.isAway(by) || first.Failure.IOP == config.Restart || first.Failure.IOPHang == config.Restart
 	p.next++
 	l.IOPs = append(l.IOPs, iop)
 	name := fmt.Sprintf("%s.iop%d", k.Name, n)
-	p.job.Parts = append(p.job.Parts, job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Serves: true, Away: p.isAway(by), With: 1 + l.Cluster(by)})
+	p.job.Parts = append(p.job.Parts, job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Within: ms(first.Failure.WithinMS), Serves: true, Hang: hanging(first.Failure.IOPHang, treatment), HangLimit: ms(first.Failure.HangMS),
+		SilentLimit: ms(first.Failure.SilentMS), Away: p.isAway(by), With: 1 + l.Cluster(by), Link: number})
 	program := k.Program
 	if program == config.Relay {
 		program = p.relay

@@ -73,8 +73,8 @@ func noteOf(p service.Part) string {
 	case p.Restarts > 1:
 		text += fmt.Sprintf(", restarted %d times", p.Restarts)
 	}
-	if p.Cold > 0 {
-		text += fmt.Sprintf(", %d not started", p.Cold)
+	if p.Left > 0 {
+		text += fmt.Sprintf(", %d not started", p.Left)
 	}
 	return text
 }

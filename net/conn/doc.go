@@ -10,6 +10,7 @@
 //   - Relays hold a bounded number of frames and cannot deadlock: a frame says how many hops it may still take, buffers are given out by
 //     that number, and a frame only ever waits for a buffer of a smaller one (relay.go).
 //   - When a process dies, others' ways lead around it, and what it held comes again.
+//   - Where a process may have far fewer connections than there are processes, and nothing is known of the network, Few says who relays (few.go).
 //
 // The package is pure: a Node takes events and returns what to send, open, close and deliver. It has no socket, clock or randomness; sim runs
 // the same code by the hundred.

@@ -12,12 +12,16 @@ import (
 type Plan struct {
 	near [][]uint64 // of each process: a set
 	gone []bool
+	hops int // that a frame takes, at most
 }
+
+// Hops is how many a frame takes at most in a Plan of any kind.
+const Hops = 8
 
 // Way is a neighbour through which a process is reached.
 type Way struct {
 	Via   int
-	Needs int // hops that a frame takes after the neighbour has it, less one: 1 or 2
+	Needs int // hops that a frame takes after the neighbour has it: 1 at least
 }
 
 // Route is how a process is reached: at once, or through one of some neighbours, the best first.
@@ -30,7 +34,7 @@ type Route struct {
 // host[p] == host[q] share memory. Processes that are gone keep their place in it, so that the others' connections stay as they are.
 func Topology(of, host []int, gone []bool) *Plan {
 	n := len(of)
-	p := &Plan{near: sets(n), gone: gone}
+	p := &Plan{near: sets(n), gone: gone, hops: hops}
 	t := topo.Tree{Of: of, N: slices.Max(append([]int{-1}, of...)) + 1}
 	alone := make([]int, n) // Static sees each process on a host of its own: it leaves none out
 	for i := range alone {
@@ -59,7 +63,7 @@ func Topology(of, host []int, gone []bool) *Plan {
 // Random is a plan that knows nothing of the network: any two processes are neighbours with probability degree / n. It is what the
 // topology is compared with.
 func Random(n, degree int, gone []bool) *Plan {
-	p := &Plan{near: sets(n), gone: gone}
+	p := &Plan{near: sets(n), gone: gone, hops: hops}
 	for i := range n {
 		for k := range i {
 			if mix(uint64(i)<<32|uint64(k))%uint64(n) < uint64(degree) {
@@ -108,26 +112,33 @@ func (p *Plan) Neighbors(a int) (list []int) {
 	return list
 }
 
-// Routes returns how self reaches each process, with at most most ways to each. No way leads through a process that is gone; a frame
-// takes at most three hops. Which of equal ways comes first differs from pair to pair, so that relays share the work. A process
+// Routes returns how self reaches each process, with at most most ways to each. No way leads through a process that is gone, or back to self; a frame takes at most as many hops
+// as the plan allows. The shortest ways come first, then those with one hop more; which of equal ways comes first differs from pair to pair, so that relays share the work. A process
 // that no way leads to has none: it is reached by a connection that is made for it.
 func (p *Plan) Routes(self, most int) []Route {
 	routes := make([]Route, len(p.near))
 	around := p.Neighbors(self)
 	around = slices.DeleteFunc(around, func(a int) bool { return p.gone[a] })
-	beyond := make([][]uint64, len(around)) // whom a neighbour reaches through one more
+	reach := make([]circles, len(around))
+	for i, a := range around {
+		reach[i] = circles{plan: p, self: self, within: [][]uint64{p.near[a]}}
+	}
+	var list []int
 	for dst := range routes {
 		if dst == self || p.Near(self, dst) {
 			routes[dst].Kept = true
 			continue
 		}
-		var ways []Way
-		take := func(needs int, able func(i int) bool) {
-			var list []int
+		ways, last := []Way(nil), p.hops-1
+		for needs := 1; needs <= last && len(ways) < most; needs++ {
+			list = list[:0]
 			for i, a := range around {
-				if able(i) {
+				if reach[i].at(needs, dst) {
 					list = append(list, a)
 				}
+			}
+			if len(list) > 0 { // who is farther away than self would send it back
+				last = min(last, needs+1)
 			}
 			for i := range list {
 				if len(ways) < most {
@@ -135,30 +146,45 @@ func (p *Plan) Routes(self, most int) []Route {
 				}
 			}
 		}
-		take(1, func(i int) bool { return p.Near(around[i], dst) })
-		if len(ways) < most {
-			take(2, func(i int) bool {
-				if beyond[i] == nil {
-					beyond[i] = p.beyond(around[i], self)
-				}
-				return !p.Near(around[i], dst) && beyond[i][dst/64]>>(dst%64)&1 != 0
-			})
-		}
 		routes[dst].Ways = ways
 	}
 	return routes
 }
 
-// beyond is whom a reaches through one other process that is there, and is not self.
-func (p *Plan) beyond(a, self int) []uint64 {
-	set := make([]uint64, len(p.near[a]))
-	for _, b := range p.Neighbors(a) {
-		if b == self || p.gone[b] {
-			continue
+// circles are whom a neighbour of self reaches in so many hops, by ways that lead neither through self nor through a process that is gone.
+type circles struct {
+	plan   *Plan
+	self   int
+	within [][]uint64 // in one hop at most, in two, and so on, as far as was asked for
+}
+
+// at: dst is reached in so many hops, and not in fewer.
+func (c *circles) at(hops, dst int) bool {
+	for len(c.within) < hops {
+		c.grow()
+	}
+	has := func(set []uint64) bool { return set[dst/64]>>(dst%64)&1 != 0 }
+	return has(c.within[hops-1]) && (hops == 1 || !has(c.within[hops-2]))
+}
+
+// grow takes one hop more.
+func (c *circles) grow() {
+	n := len(c.within)
+	edge := c.within[n-1]
+	set := slices.Clone(edge)
+	for w, word := range edge {
+		if n > 1 {
+			word &^= c.within[n-2][w] // what lies farther in has been looked at
 		}
-		for w, word := range p.near[b] {
-			set[w] |= word
+		for ; word != 0; word &= word - 1 {
+			b := w*64 + bits.TrailingZeros64(word)
+			if b == c.self || c.plan.gone[b] {
+				continue
+			}
+			for v, more := range c.plan.near[b] {
+				set[v] |= more
+			}
 		}
 	}
-	return set
+	c.within = append(c.within, set)
 }

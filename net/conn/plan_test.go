@@ -27,6 +27,11 @@ func randomPlan(r *rand.Rand) (*Plan, []bool) {
 
 // walk follows the tables as relays do: each with the hops that are left. false: a frame is dropped on the way.
 func walk(p *Plan, src int, way Way, dst int) bool {
+	return follow(p, nil, src, way, dst)
+}
+
+// follow is walk by tables that are there already, by process; nil: they are made.
+func follow(p *Plan, tables [][]Route, src int, way Way, dst int) bool {
 	at, left := way.Via, way.Needs
 	for {
 		if p.gone[at] {
@@ -35,11 +40,17 @@ func walk(p *Plan, src int, way Way, dst int) bool {
 		if p.Near(at, dst) {
 			return left >= 1
 		}
-		i := slices.IndexFunc(p.Routes(at, 4)[dst].Ways, func(w Way) bool { return w.Needs <= left-1 })
+		var ways []Way
+		if tables != nil {
+			ways = tables[at][dst].Ways
+		} else {
+			ways = p.Routes(at, 4)[dst].Ways
+		}
+		i := slices.IndexFunc(ways, func(w Way) bool { return w.Needs <= left-1 })
 		if i < 0 {
 			return false
 		}
-		next := p.Routes(at, 4)[dst].Ways[i]
+		next := ways[i]
 		if next.Via == src {
 			return false
 		}

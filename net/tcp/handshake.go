@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Process is one end: its number in the job, and which of the processes that have had this number.
@@ -34,6 +36,7 @@ const (
 	Elsewhere Verdict = 2 // there is one already, or the other end's own call is the one that counts
 	Differs   Verdict = 3 // the two ends' messages take other ways: a WaysError
 	Gone      Verdict = 4 // the caller has ended, or another process has its number, as far as the end that was called knows
+	Full      Verdict = 5 // the end that was called has as many connections as it may have: to be called again
 )
 
 // A WaysError says which ways the messages of the end that was called take.
@@ -54,7 +57,7 @@ var (
 
 const (
 	magic      = 0x54585053 // "SPXT"
-	version    = 6
+	version    = 7
 	nonceBytes = 32
 	macBytes   = sha256.Size
 	waysBytes  = 16
@@ -180,7 +183,7 @@ func call(s io.ReadWriter, id *Identity, to Process) (io.ReadWriter, Verdict, er
 	case Taken:
 		_, err := s.Write(verdict[:])
 		return s, v, err
-	case Elsewhere, Gone:
+	case Elsewhere, Gone, Full:
 		return s, v, nil
 	case Differs:
 		if !differ {
@@ -214,8 +217,13 @@ func writeWays(s io.Writer, ways string) error {
 // ErrStranger, ErrVersion, ErrOld, ErrKey; then nothing that a stranger could use was said. As Call, it is not for an identity with TLS. A caller that was told Taken may have given up meanwhile: so it confirms, and
 // Answer returns Taken without an error only then.
 func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (from Process, v Verdict, err error) {
-	_, from, _, v, err = respond(s, id, first(decide))
+	_, from, _, v, err = respond(s, only(id), first(decide))
 	return from, v, err
+}
+
+// only is which identity an end that has one answers with.
+func only(id *Identity) func(h *hello) *Identity {
+	return func(*hello) *Identity { return id }
 }
 
 // first is decide for those who take no further streams.
@@ -228,17 +236,22 @@ func first(decide func(from Process) Verdict) func(Process, uint16) Verdict {
 	}
 }
 
-// respond is Answer for any identity, and returns the stream that goes on, and which of its pair's it is.
-func respond(s io.ReadWriter, id *Identity, decide func(from Process, stream uint16) Verdict) (t io.ReadWriter, from Process, stream uint16, v Verdict, err error) {
+// respond is Answer for any identity, of the one that is chosen for what the caller says, and returns the stream that goes on, and which of its pair's it is.
+func respond(s io.ReadWriter, choose func(h *hello) *Identity, decide func(from Process, stream uint16) Verdict) (t io.ReadWriter, from Process, stream uint16, v Verdict, err error) {
 	var said [helloBytes]byte
 	h, err := readHello(s, &said)
-	switch {
-	case err != nil:
+	if err != nil {
 		return s, from, 0, 0, err
+	}
+	id := choose(&h)
+	switch {
 	case h.job != id.Job || h.to.Number != id.Self.Number || h.from.Number == id.Self.Number:
 		return s, from, 0, 0, ErrStranger
 	case h.to.Life != id.Self.Life:
 		return s, from, 0, 0, ErrOld
+	}
+	if hasLeft(s) {
+		return s, from, 0, 0, io.ErrUnexpectedEOF
 	}
 	var nonce [nonceBytes]byte
 	rand.Read(nonce[:])
@@ -269,6 +282,24 @@ func respond(s io.ReadWriter, id *Identity, decide func(from Process, stream uin
 		_, err = io.ReadFull(s, word[:])
 	}
 	return s, h.from, h.stream, v, err
+}
+
+// hasLeft: the caller has hung up before it was answered, and so not on this end's proof. It may have waited for long, and given up.
+func hasLeft(s io.ReadWriter) bool {
+	c, ok := s.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	left := false
+	raw.Control(func(fd uintptr) { //nolint:errcheck // closed: the next read says so
+		n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		left = err == nil && n == 0
+	})
+	return left
 }
 
 // unproved is the error of a caller that has given no proof. One that hangs up has seen that of this end, and takes it for none: the two keys differ. One

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"context"
 	"errors"
 	"net"
 	"sync"
@@ -15,6 +16,8 @@ const (
 	// How long a caller that was told Taken may take to confirm it: far longer than patience, after which it does not do so any more. A caller that has
 	// confirmed uses the connection.
 	confirmation = 2 * time.Minute
+	// For how long a caller that has proved nothing may hold up others, where few calls are answered at once.
+	hurry = time.Second
 )
 
 // Refusals counts calls that were refused, by why.
@@ -49,16 +52,22 @@ func (r *Refusals) of(err error) *atomic.Uint64 {
 // A Server answers calls.
 type Server struct {
 	Identity Identity
+	// Other, if it is set, is the identity for a call that names another job than Identity's, and says that it comes from that process; nil: there is none.
+	Other func(job [16]byte, from Process) *Identity
 	// Decide says whether a connection with a process, which has proved who it is, is taken. Calls of it may overlap.
 	Decide func(from Process) Verdict
 	// Adopt gets a connection that was taken: a *tls.Conn, if the identity says so.
 	Adopt func(c net.Conn, from Process)
-	// Failed is told of a connection that Decide has taken and whose caller has given it up.
-	Failed func(from Process)
+	// Failed is told of a connection that Decide, or a stream that DecideFurther, has taken and whose caller has given it up. It is closed.
+	Failed func(from Process, stream uint16)
 
 	// DecideFurther and AdoptFurther do so for further streams of a pair, by number. Unset, there are none.
 	DecideFurther func(from Process, stream uint16) Verdict
 	AdoptFurther  func(c net.Conn, from Process, stream uint16)
+
+	// Answering is how many calls may be answered at once, from when they are accepted until it is decided about them; others wait at the door. Who says nothing for longer than hurry is hung
+	// up on where it holds up others. 0: any number, of which maxUnproved at most have proved nothing.
+	Answering int
 
 	// Short, if it is set, is told why a call that has come cannot be taken: there may be no descriptors.
 	Short func(error)
@@ -69,7 +78,15 @@ type Server struct {
 	Refused *Refusals
 
 	mu       sync.Mutex
-	unproved []net.Conn // oldest first
+	unproved []caller // oldest first
+
+	places chan struct{} // one for each call that is being answered; nil: any number
+}
+
+// A caller has proved nothing yet.
+type caller struct {
+	net.Conn
+	since time.Time
 }
 
 // Serve answers until the listener is closed. Then it hangs up on those that have proved nothing, and returns when no call is left.
@@ -77,9 +94,14 @@ func (s *Server) Serve(l net.Listener) error {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	defer s.hangUp()
+	if s.Answering > 0 {
+		s.places = make(chan struct{}, s.Answering)
+	}
 	for {
+		s.await()
 		c, err := l.Accept()
 		if err != nil {
+			s.decided()
 			if errors.Is(err, net.ErrClosed) {
 				return err
 			}
@@ -94,11 +116,38 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-func (s *Server) hangUp() {
+// await waits until one more call may be answered.
+func (s *Server) await() {
+	if s.places == nil {
+		return
+	}
+	for {
+		select {
+		case s.places <- struct{}{}:
+			return
+		case <-time.After(hurry):
+			s.hangUpOn(func(c caller) bool { return time.Since(c.since) >= hurry })
+		}
+	}
+}
+
+// decided: a call was answered, or is a connection from now on.
+func (s *Server) decided() {
+	if s.places != nil {
+		<-s.places
+	}
+}
+
+func (s *Server) hangUp() { s.hangUpOn(func(caller) bool { return true }) }
+
+// hangUpOn closes some of those that have proved nothing: their calls end by that.
+func (s *Server) hangUpOn(which func(caller) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.unproved {
-		c.Close()
+		if which(c) {
+			c.Close()
+		}
 	}
 }
 
@@ -109,34 +158,50 @@ func (s *Server) enter(c net.Conn) {
 		s.unproved[0].Close()
 		s.unproved = s.unproved[1:]
 	}
-	s.unproved = append(s.unproved, c)
+	s.unproved = append(s.unproved, caller{c, time.Now()})
 }
 
 func (s *Server) leave(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, other := range s.unproved {
-		if other == c {
+		if other.Conn == c {
 			s.unproved = append(s.unproved[:i:i], s.unproved[i+1:]...)
 			return
 		}
 	}
 }
 
+// identity is the one for a call.
+func (s *Server) identity(h *hello) *Identity {
+	if s.Other != nil && h.job != s.Identity.Job {
+		if id := s.Other(h.job, h.from); id != nil {
+			return id
+		}
+	}
+	return &s.Identity
+}
+
 func (s *Server) answer(c net.Conn) {
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with its caller
 	proved := false
-	stream, from, number, verdict, err := respond(c, &s.Identity, func(from Process, number uint16) Verdict {
+	var verdict Verdict
+	stream, from, number, _, err := respond(c, s.identity, func(from Process, number uint16) Verdict {
 		proved = true
 		s.leave(c)
 		c.SetDeadline(time.Now().Add(confirmation)) //nolint:errcheck // see above
 		switch {
 		case number == 0:
-			return s.Decide(from)
+			verdict = s.Decide(from)
 		case s.DecideFurther == nil:
-			return Elsewhere
+			verdict = Elsewhere
+		default:
+			verdict = s.DecideFurther(from, number)
 		}
-		return s.DecideFurther(from, number)
+		if verdict == Taken {
+			s.decided()
+		}
+		return verdict
 	})
 	if !proved {
 		s.leave(c)
@@ -152,11 +217,13 @@ func (s *Server) answer(c net.Conn) {
 	}
 	s.count(verdict, err, proved) // who sees that the connection is closed, sees that it was counted
 	c.Close()
+	if verdict != Taken {
+		s.decided()
+	} else {
+		s.Failed(from, number)
+	}
 	if err != nil && !proved && s.Refuse != nil {
 		s.Refuse(c.RemoteAddr(), err)
-	}
-	if err != nil && proved && verdict == Taken && number == 0 {
-		s.Failed(from)
 	}
 }
 
@@ -175,12 +242,26 @@ func (s *Server) count(v Verdict, err error, proved bool) {
 
 // Dial connects with the process to at address, and calls it. It gives up after patience. The connection is a *tls.Conn if the identity says so.
 func Dial(address string, id *Identity, to Process) (net.Conn, Verdict, error) {
-	c, err := net.DialTimeout("tcp", address, patience)
+	return DialContext(context.Background(), address, id, to)
+}
+
+// DialContext is Dial that gives up earlier when ctx ends, unless the verdict is there: what was confirmed is in use.
+func DialContext(ctx context.Context, address string, id *Identity, to Process) (net.Conn, Verdict, error) {
+	d := net.Dialer{Timeout: patience}
+	c, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, 0, err
 	}
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with the other end
+	given := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // see above
+		close(given)
+	})
 	stream, verdict, err := call(c, id, to)
+	if !stop() {
+		<-given // nothing touches the connection any more
+	}
 	if err != nil || verdict != Taken {
 		c.Close()
 		return nil, verdict, err

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"io"
 	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -17,7 +19,7 @@ func serve(t *testing.T, decide ...func(Process) Verdict) (s *Server, address st
 	}
 	adopted = make(chan Process, 16)
 	decide = append(decide, always(Taken))
-	s = &Server{Identity: *identity(bob, 1), Decide: decide[0], Failed: func(Process) {}, Refused: new(Refusals),
+	s = &Server{Identity: *identity(bob, 1), Decide: decide[0], Failed: func(Process, uint16) {}, Refused: new(Refusals),
 		Adopt: func(c net.Conn, from Process) { adopted <- from; c.Close() }}
 	done := make(chan struct{})
 	go func() { s.Serve(l); close(done) }() //nolint:errcheck // it ends when the listener is closed
@@ -81,6 +83,86 @@ func TestHalfOpenConnections(t *testing.T) {
 	s.mu.Unlock()
 	if n > maxUnproved {
 		t.Errorf("%d connections that have proved nothing are kept, at most %d should be", n, maxUnproved)
+	}
+}
+
+// Of few places for calls, those that say nothing keep each for a second only where others wait; and no more sockets are made of them than there are places.
+func TestFewAnswered(t *testing.T) {
+	const places = 2
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &countedListener{Listener: l}
+	adopted := make(chan Process, 16)
+	s := &Server{Identity: *identity(bob, 1), Decide: always(Taken), Failed: func(Process, uint16) {}, Answering: places,
+		Adopt: func(c net.Conn, from Process) { adopted <- from; c.Close() }}
+	done := make(chan struct{})
+	go func() { s.Serve(counted); close(done) }() //nolint:errcheck // it ends when the listener is closed
+	defer func() { l.Close(); <-done }()
+	for range 2 * places {
+		c := dial(t, l.Addr().String())
+		defer c.Close()
+	}
+	for !reached(l.Addr().String(), adopted) { // it may have waited for longer than a caller does
+	}
+	if n := counted.most.Load(); n > places {
+		t.Errorf("%d sockets at a time of calls that are being answered, want %d at most", n, places)
+	}
+}
+
+func reached(address string, adopted chan Process) bool {
+	c, v, err := Dial(address, identity(alice, 1), bob)
+	if err != nil || v != Taken {
+		return false
+	}
+	defer c.Close()
+	return <-adopted == alice
+}
+
+// countedListener counts its connections.
+type countedListener struct {
+	net.Listener
+	open, most atomic.Int64
+}
+
+func (l *countedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	n := l.open.Add(1)
+	l.most.Store(max(l.most.Load(), n))
+	return &countedConn{Conn: c, of: l}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	of   *countedListener
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() { c.of.open.Add(-1) })
+	return err
+}
+
+// A call that is given up before it was answered is no call without the key.
+func TestGivenUpBeforeTheAnswer(t *testing.T) {
+	s, address, _, stop := serve(t)
+	s.mu.Lock() // the call is accepted, and waits here before it is answered
+	h := hello{job: identity(alice, 1).Job, from: alice, to: bob, ways: digest(identity(alice, 1).Ways)}
+	c := dial(t, address)
+	c.Write(h.encode()) //nolint:errcheck // it is seen below
+	c.Close()
+	s.mu.Unlock()
+	for end := time.Now().Add(10 * time.Second); s.Refused.Total() == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	if slow, keyless := s.Refused.Slow.Load(), s.Refused.Key.Load(); slow != 1 || keyless != 0 {
+		t.Errorf("%d slow and %d keyless callers counted, want one slow one", slow, keyless)
 	}
 }
 

@@ -296,6 +296,12 @@ func (l *links) divide(v, w, x int) bool {
 func (l *links) tree(members [][]int, hosts int) *Tree {
 	t := &Tree{Of: slices.Repeat([]int{-1}, hosts)}
 	number := make([]int, len(l.vertices))
+	for _, terminal := range l.todo { // nothing is known of links
+		for _, h := range members[terminal] {
+			t.Of[h] = t.N
+		}
+		t.N++
+	}
 	for terminal, v := range l.terminal {
 		if v >= 0 {
 			number[v] = t.N

@@ -14,10 +14,15 @@ type Config struct {
 	MaxFlows int     // streams per path in a measurement of throughput; 0: 4
 }
 
-// Ping asks for the round-trip time between two hosts: the least of Echoes echoes, and how much longer the second shortest took.
+// Ping asks for the round-trip time between two hosts: the shortest of Echoes echoes. Spaced: with pauses of a random length between them, so that they do not
+// all fall into the same phase of what else the hosts do.
 type Ping struct {
 	ID, A, B, Echoes int
+	Spaced           bool
 }
+
+// Shortest is how many of the shortest times of a Ping are to be told.
+const Shortest = 6
 
 // Stream asks for the throughput of one or two paths at once: the sum over the flows of each. A flow is a pair of hosts, from and to.
 // No other Stream runs meanwhile.
@@ -31,6 +36,13 @@ type Output struct {
 	Pings  []Ping
 	Stream *Stream
 	Done   *Tree
+	Doubt  Doubt // with Done
+}
+
+// Doubt is why a result is not sure; what is empty is sure. Of a result whose groups are not sure nothing is to be used, of one whose links are not, no link.
+type Doubt struct {
+	Groups, Links string
+	Hosts         [2]int // of Groups: two that are concerned
 }
 
 // Cost counts what a Machine has asked for.
@@ -56,8 +68,12 @@ type Machine struct {
 	search  *search
 	links   *links
 	answers map[Paths]bool
-	assumed []Paths           // answers that too few hosts were there to measure
-	alone   map[alone]float64 // throughput of one path
+	assumed []Paths         // answers that too few hosts were there to measure
+	alone   map[alone]*solo // throughput of one path
+	full    []bool          // of each measurement of one path alone: it was about the most so far
+	found   *evidence       // by which the groups are sure
+	doubt   Doubt
+	verify  *verify
 
 	waiting [][]want // measurements that a host waits to make
 	blocked [][]int  // hosts that wait for a host to become idle
@@ -75,19 +91,16 @@ type alone struct {
 	flows int
 }
 
-// throughput is a question to links under way: the first path alone, the second alone, both; the last up to three times if it is no clear case.
+// throughput is a question to links under way: each path alone and both, in turn, until the answers agree.
 type throughput struct {
-	paths  Paths
-	flows  [2][][2]int
-	id     int       // of the measurement under way, -1: none yet
-	ratios []float64 // both at once against each alone, of the one that suffers more
+	paths    Paths
+	foreseen *bool // by times
+	fresh    int   // measurements of a path alone since the last one of both
+	flows    [2][][2]int
+	id       int // of the measurement under way, -1: none yet
+	path     int // that is measured alone; -1: both
+	both     [][2]float64
 }
-
-// Two paths leave each other alone if both keep at least this part of their throughput; within doubt of it, the median of three decides.
-const (
-	keeps = 0.75
-	doubt = 0.1
-)
 
 // New makes a machine; Start begins.
 func New(cfg Config) *Machine {
@@ -100,7 +113,10 @@ func New(cfg Config) *Machine {
 	if cfg.Known != nil {
 		cfg.Groups = append(cfg.Groups[:len(cfg.Groups):len(cfg.Groups)], cfg.Known.groups()...)
 	}
-	m := &Machine{cfg: cfg, search: newSearch(cfg.Hosts, cfg.Groups), answers: map[Paths]bool{}, alone: map[alone]float64{}, running: map[int]want{}}
+	m := &Machine{cfg: cfg, search: newSearch(cfg.Hosts, cfg.Groups), answers: map[Paths]bool{}, alone: map[alone]*solo{}, running: map[int]want{}}
+	if cfg.Known != nil {
+		m.search.apartAs = cfg.Known.Of
+	}
 	m.grow(cfg.Hosts)
 	return m
 }
@@ -120,7 +136,7 @@ func (m *Machine) Join(host int) Output {
 	wants := m.search.add(host)
 	if m.phase != searching {
 		m.phase = searching
-		m.test = nil
+		m.test, m.verify = nil, nil
 	}
 	return m.next(wants)
 }
@@ -129,18 +145,18 @@ func (m *Machine) Join(host int) Output {
 func (m *Machine) Leave(host int) Output {
 	m.search.remove(host)
 	if m.phase != searching {
-		m.phase, m.test = doubting, nil
+		m.phase, m.test, m.verify = doubting, nil, nil
 	}
 	return m.next(nil)
 }
 
-// Pinged takes the least of the echoes' times and the second least, in nanoseconds.
-func (m *Machine) Pinged(id int, least, second int64) Output {
+// Pinged takes the shortest of the echoes' times in nanoseconds, in ascending order.
+func (m *Machine) Pinged(id int, took []int64) Output {
 	w, ok := m.finish(id)
 	if !ok {
 		return Output{}
 	}
-	return m.next(m.search.measured(w.a, w.b, sample{least, second - least, w.echoes}))
+	return m.next(m.search.measured(w.a, w.b, sampleOf(took, w.echoes)))
 }
 
 // Streamed takes the throughput of each path, in any unit.
@@ -150,35 +166,66 @@ func (m *Machine) Streamed(id int, rates []float64) Output {
 	}
 	t := m.test
 	t.id = -1
-	if path, ok := m.unknown(t); ok {
-		m.alone[key(t.flows[path])] = rates[0]
+	if t.path >= 0 {
+		x := m.solo(t.flows[t.path])
+		x.rates, x.most = append(x.rates, rates[0]), max(x.most, rates[0])
+		t.fresh++
+		m.full = append(m.full, rates[0] >= keepsMost*x.most)
 		return m.next(nil)
 	}
-	ratio := 1.0
-	for i := range rates {
-		if before := m.alone[key(t.flows[i])]; before > 0 {
-			ratio = min(ratio, rates[i]/before)
-		}
+	t.fresh = 0
+	t.both = append(t.both, [2]float64(rates))
+	each := [2]*solo{m.solo(t.flows[0]), m.solo(t.flows[1])}
+	for i, x := range each {
+		x.most = max(x.most, rates[i])
 	}
-	t.ratios = append(t.ratios, ratio)
-	slices.Sort(t.ratios)
-	if n := len(t.ratios); n == 3 || n == 1 && math.Abs(ratio-keeps) > doubt {
-		m.links.answer(t.paths, t.ratios[n/2] >= keeps)
+	switch apart, v := judgePaths(t.both, each, m.fastest(), m.often(), t.foreseen); v {
+	case sure:
+		m.links.answer(t.paths, apart)
+		m.test = nil
+	case unsure:
+		m.doubt.Links = "whether two paths between switches slow each other down came out differently again and again"
+		m.links.answer(t.paths, apart)
 		m.test = nil
 	}
 	return m.next(nil)
 }
 
-func key(flows [][2]int) alone { return alone{flows[0], len(flows)} }
+func (m *Machine) solo(flows [][2]int) *solo {
+	k := alone{flows[0], len(flows)}
+	if m.alone[k] == nil {
+		m.alone[k] = &solo{}
+	}
+	return m.alone[k]
+}
 
-// unknown is the first of the two paths whose throughput alone is not known yet.
-func (m *Machine) unknown(t *throughput) (path int, ok bool) {
-	for i, flows := range t.flows {
-		if _, have := m.alone[key(flows)]; !have {
-			return i, true
+// often is how often, of the last measurements of a path alone, it carried what it can.
+func (m *Machine) often() float64 {
+	last := m.full[max(0, len(m.full)-lately):]
+	n := 0
+	for _, full := range last {
+		if full {
+			n++
 		}
 	}
-	return 0, false
+	return float64(n) / float64(len(last)+1)
+}
+
+// fastest is the most that a path has carried.
+func (m *Machine) fastest() (most float64) {
+	for _, x := range m.alone {
+		most = max(most, x.most)
+	}
+	return most
+}
+
+// wanting is the path whose throughput alone is to be measured before both are: one that was not yet, or, between two measurements of both, the one that was less often.
+func (m *Machine) wanting(t *throughput) (path int, ok bool) {
+	a, b := len(m.solo(t.flows[0]).rates), len(m.solo(t.flows[1]).rates)
+	if b < a {
+		path = 1
+	}
+	return path, min(a, b) == 0 || len(t.both) > 0 && t.fresh == 0
 }
 
 // Failed says that a measurement could not be made.
@@ -187,10 +234,20 @@ func (m *Machine) Failed(id int) Output {
 		return m.next(m.search.answered(w.a, w.b))
 	}
 	if m.test != nil && m.test.id == id { // no news of interference is what most networks would say
+		m.doubt.Links = "throughputs could not be measured"
 		m.links.answer(m.test.paths, true)
 		m.test = nil
 	}
 	return m.next(nil)
+}
+
+// Times are those by which hosts were told to share a switch or not, in nanoseconds, when it is done: the most between hosts of one (but for the tenth that is largest), and the least between those of
+// different ones; 0 where there are none.
+func (m *Machine) Times() (within, across int64) {
+	if m.found == nil {
+		return 0, 0
+	}
+	return m.found.most, m.found.between
 }
 
 // finish frees the hosts of a measurement.
@@ -225,7 +282,27 @@ func (m *Machine) next(wants []want) (out Output) {
 			}
 		case doubting:
 			m.search.unite()
+			if m.verify == nil {
+				m.verify = &verify{}
+			}
+			var anew bool
+			if wants, m.doubt, anew = m.verify.next(m.search); len(wants) > 0 {
+				continue
+			}
+			if anew {
+				m.search.batch = firstBatch
+				m.search.forget()
+				m.phase = searching
+				continue
+			}
+			m.verify, m.found = nil, m.search.evidence()
 			m.phase = joining
+			if m.doubt.Groups != "" { // links between what may not be there say nothing
+				m.phase, m.doubt.Links = done, m.doubt.Groups
+				m.links = newLinks(m.terminals(), m.near, map[Paths]bool{})
+				out.Done, out.Doubt = m.tree(), m.doubt
+				return out
+			}
 			for _, p := range m.assumed { // there may be more hosts now
 				delete(m.answers, p)
 			}
@@ -233,8 +310,8 @@ func (m *Machine) next(wants []want) (out Output) {
 			m.links = newLinks(m.terminals(), m.near, m.answers)
 		case joining:
 			if m.test == nil {
-				if !m.ask() {
-					m.phase, out.Done = done, m.tree()
+				if m.doubt.Links != "" || !m.ask() { // one wrong answer spoils the tree: more of them help nothing
+					m.phase, out.Done, out.Doubt = done, m.tree(), m.doubt
 					return out
 				}
 			}
@@ -286,7 +363,7 @@ func (m *Machine) start(h int, out *Output) {
 	m.running[m.nextID] = w
 	m.Cost.Pings++
 	m.Cost.Echoes += w.echoes
-	out.Pings = append(out.Pings, Ping{m.nextID, w.a, w.b, w.echoes})
+	out.Pings = append(out.Pings, Ping{m.nextID, w.a, w.b, w.echoes, w.spaced})
 }
 
 func (m *Machine) terminals() (list []int) {
@@ -305,7 +382,11 @@ func (m *Machine) near(a, b int) int64 {
 	return math.MaxInt64
 }
 
+// tree is the result so far. Without sure links it has none.
 func (m *Machine) tree() *Tree {
+	if m.doubt.Links != "" {
+		m.links = newLinks(m.terminals(), m.near, map[Paths]bool{})
+	}
 	members := make([][]int, len(m.search.places))
 	for p, x := range m.search.places {
 		members[p] = x.members
@@ -324,7 +405,7 @@ func (m *Machine) ask() bool {
 			m.links.answer(paths, apart)
 			continue
 		}
-		t := &throughput{paths: paths, id: -1}
+		t := &throughput{paths: paths, id: -1, foreseen: m.found.foresee(paths)}
 		if t.flows = m.flows(paths); len(t.flows[0]) > 0 && len(t.flows[1]) > 0 {
 			m.test = t
 			return true
@@ -376,13 +457,15 @@ func (m *Machine) flows(paths Paths) (flows [2][][2]int) {
 	return flows
 }
 
-// stream is the next measurement of the question under way. What is known of a path alone is not measured again.
+// stream is the next measurement of the question under way. What is known of a path alone well enough is not measured again.
 func (m *Machine) stream() *Stream {
 	t := m.test
 	m.nextID++
 	t.id = m.nextID
 	m.Cost.Streams++
-	if path, ok := m.unknown(t); ok {
+	path, ok := m.wanting(t)
+	if t.path = -1; ok {
+		t.path = path
 		return &Stream{t.id, t.flows[path : path+1]}
 	}
 	return &Stream{t.id, t.flows[:]}

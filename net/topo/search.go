@@ -9,32 +9,62 @@ import (
 // rtts are the round-trip times known, by unordered pair of hosts.
 type rtts map[[2]int]sample
 
+// A sample is what some echoes between two hosts say. The shortest one does not count: a clock that jumps makes it too short, and no other noise does.
 type sample struct {
-	least  int64 // nanoseconds
-	jitter int64 // how much longer the second shortest took
+	least  int64 // nanoseconds, of the second shortest
+	jitter int64 // by which those after it are longer than the one before, in the mean: the way that is left to the true time is about as long
 	count  int   // echoes
+	low    [Shortest - 1]int64
+}
+
+// sampleOf takes the shortest times of so many echoes, in ascending order.
+func sampleOf(took []int64, echoes int) sample {
+	switch len(took) {
+	case 0:
+		took = []int64{math.MaxInt64 / 4}
+	case 1:
+	default:
+		took = took[1:]
+	}
+	return sampleFrom(took, echoes)
+}
+
+func sampleFrom(low []int64, echoes int) sample {
+	s := sample{count: echoes, least: low[0]}
+	for i := range s.low {
+		s.low[i] = math.MaxInt64 / 4
+	}
+	if n := copy(s.low[:], low); n > 1 {
+		s.jitter = (s.low[n-1] - s.low[0]) / int64(n-1)
+	}
+	return s
+}
+
+// with is what two measurements of the same hosts say together.
+func (s sample) with(t sample) sample {
+	low := append(s.low[:], t.low[:]...)
+	slices.Sort(low)
+	if end := slices.Index(low, math.MaxInt64/4); end > 0 {
+		low = low[:end]
+	}
+	return sampleFrom(low, s.count+t.count)
 }
 
 func pair(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
 
 func (r rtts) add(a, b int, s sample) {
-	old, ok := r[pair(a, b)]
-	if !ok {
-		r[pair(a, b)] = s
-		return
+	if old, ok := r[pair(a, b)]; ok {
+		s = old.with(s)
 	}
-	lo, hi := min(old.least, s.least), max(old.least, s.least)
-	second := min(hi, lo+old.jitter)
-	if s.least == lo {
-		second = min(hi, lo+s.jitter)
-	}
-	r[pair(a, b)] = sample{lo, second - lo, old.count + s.count}
+	r[pair(a, b)] = s
 }
 
 // levels is what the measured times say about distances: times up to same are those of hosts on one switch; two
 // distances that differ by no more than half a unit are the same distance.
 type levels struct {
 	same, unit int64
+	next       int64 // the least time above the gap; 0: there is no gap
+	clear      int64 // the least time above the largest gap of all, as a part of the time below it
 }
 
 // significant is the least gap between two sorted times that counts as a difference in distance: a good part of the time
@@ -43,26 +73,51 @@ func significant(at, jitter int64) int64 { return max(10*jitter, at/20, 1) }
 
 // findLevels sorts all times and cuts where the first marked gap is (section 2.1 of the paper, where the gap d(i) differs
 // most from d(i-1); the first instead of the largest, because farther switches make larger gaps). Between the two times of the gap may
-// lie a distance that nobody has measured yet, so that the cut is not far above the lower one.
+// lie a distance that has not been measured yet, so that the cut is not far above the lower one. What counts as a gap goes by the noise of the times below it: where hosts are busy, longer ways are
+// noisier by far than those of one switch, and would hide it.
 func findLevels(times []sample) levels {
 	if len(times) == 0 {
 		return levels{}
 	}
-	least, jitters := make([]int64, len(times)), make([]int64, len(times))
-	for i, s := range times {
-		least[i], jitters[i] = s.least, s.jitter
-	}
-	slices.Sort(least)
-	slices.Sort(jitters)
-	jitter := jitters[len(jitters)/2]
-	for i := range len(least) - 1 {
-		if gap := least[i+1] - least[i]; gap >= significant(least[i], jitter) {
-			return levels{same: least[i] + min(gap/2, max(least[i]/8, significant(least[i], jitter))), unit: least[i+1] - (least[0]+least[i])/2}
+	times = slices.Clone(times)
+	slices.SortFunc(times, func(a, b sample) int { return cmp.Or(cmp.Compare(a.least, b.least), cmp.Compare(a.jitter, b.jitter)) })
+	jitters := make([]int64, 0, len(times)) // of those up to a time, and of as many as say something, in ascending order
+	for _, t := range times {
+		at, _ := slices.BinarySearch(jitters, t.jitter)
+		jitters = slices.Insert(jitters, at, t.jitter)
+		if len(jitters) == min(fewest, len(times)) {
+			break
 		}
 	}
-	last := least[len(least)-1]
+	first, clear := times[0].least, len(times)-1
+	for i := range len(times) - 1 {
+		if float64(times[i+1].least)*float64(times[clear].least) > float64(times[i].least)*float64(times[min(clear+1, len(times)-1)].least) {
+			clear = i
+		}
+	}
+	top := times[min(clear+1, len(times)-1)].least
+	for i := range len(times) - 1 {
+		if i >= len(jitters) {
+			at, _ := slices.BinarySearch(jitters, times[i].jitter)
+			jitters = slices.Insert(jitters, at, times[i].jitter)
+		}
+		least, jitter := times[i].least, jitters[len(jitters)/2]
+		up := times[i+1]
+		if up.count >= firmEchoes { // known well by itself
+			jitter = min(jitter, up.jitter/2)
+		}
+		if gap := up.least - least; gap >= significant(least, jitter) {
+			return levels{same: least + min(gap/2, max(least/8, significant(least, jitter))), unit: times[i+1].least - (first+least)/2,
+				next: times[i+1].least, clear: top}
+		}
+	}
+	last := times[len(times)-1].least
+	jitter := jitters[len(jitters)/2]
 	return levels{same: last + significant(last, jitter), unit: significant(last, jitter)}
 }
+
+// fewest is the number of times whose noise says how noisy short times are.
+const fewest = 8
 
 func (l levels) tolerance(d int64) int64 { return max(l.unit/2, d/50) }
 
@@ -91,7 +146,12 @@ type search struct {
 	given   [][]int         // of them: those that were known from the beginning
 	row     []int           // hosts that were measured with the next one in the row; nil: not yet
 
+	batches map[[2]int][]sample // every measurement, by unordered pair of hosts
+	tries   map[[2]int]int      // how often a pair was measured again for being in doubt
+	apartAs []int               // switches of hosts that are known to be on different ones, -1: not known
+
 	waiting  int           // measurements under way or wanted in this stage
+	then     func() []want // goes on when the cut is settled; nil: it is not being settled
 	seekers  map[int]*seek // hosts that are looking
 	founders []int
 	inRow    bool // the row is being measured
@@ -111,17 +171,23 @@ type seek struct {
 type probe struct{ place, member int }
 
 const (
-	echoes     = 8  // in a first measurement
-	moreEchoes = 32 // where the first left a doubt
-	firstBatch = 16 // founders of the first round; each round has twice as many
+	echoes      = 8                     // in a first measurement
+	moreEchoes  = 32                    // where the first left a doubt
+	firmEchoes  = echoes + 2*moreEchoes // of what was measured twice more
+	mostRepeats = 12                    // of a pair
+	firstBatch  = 16                    // founders of the first round; each round has twice as many
 )
 
 // want is a measurement of the round-trip time between two hosts.
-type want struct{ a, b, echoes int }
+type want struct {
+	a, b, echoes int
+	spaced       bool // with pauses between the echoes
+}
 
 // newSearch starts with n hosts. Hosts of a group are known to share a switch: only the first one is measured.
 func newSearch(n int, groups [][]int) *search {
-	s := &search{rtts: rtts{}, batch: firstBatch, seekers: map[int]*seek{}, known: map[int][]probe{}, given: groups}
+	s := &search{rtts: rtts{}, batch: firstBatch, seekers: map[int]*seek{}, known: map[int][]probe{}, given: groups,
+		batches: map[[2]int][]sample{}, tries: map[[2]int]int{}}
 	for range n {
 		s.of = append(s.of, -1)
 	}
@@ -213,11 +279,19 @@ func (s *search) round() []want {
 	}
 	s.left = slices.DeleteFunc(s.left, func(h int) bool { return s.of[h] != -1 })
 	if len(s.left) == 0 {
-		if !s.rebased() {
-			return nil
-		}
-		s.forget()
+		return s.settled(func() []want {
+			if !s.rebased() {
+				return nil
+			}
+			s.forget()
+			return s.begin()
+		})
 	}
+	return s.begin()
+}
+
+// begin chooses the founders of a round, and returns their first measurements.
+func (s *search) begin() []want {
 	s.founders = choose(s.left, s.batch)
 	s.batch *= 2
 	s.found = len(s.places)
@@ -268,9 +342,64 @@ func (s *search) measureRow() []want {
 
 func (s *search) endRow() []want {
 	s.inRow = false
+	return s.settled(func() []want {
+		s.learn()
+		s.forget()
+		return s.round()
+	})
+}
+
+// settled goes on when the cut stands: the times above it are measured again, since they may be those of one switch that were late. All below the largest gap are, and the least ones
+// above the cut in any case.
+func (s *search) settled(then func() []want) []want {
+	s.then = nil
+	if wants := s.doubtful(); len(wants) > 0 {
+		s.then, s.waiting = then, len(wants)
+		return wants
+	}
+	return then()
+}
+
+// doubtful learns anew, and returns measurements of the times on which the cut depends.
+func (s *search) doubtful() (wants []want) {
 	s.learn()
-	s.forget()
-	return s.round()
+	if s.levels.next == 0 {
+		return nil
+	}
+	var above [][2]int
+	for ab, t := range s.rtts {
+		if t.least > s.levels.same && s.of[ab[0]] != gone && s.of[ab[1]] != gone {
+			above = append(above, ab)
+		}
+	}
+	slices.SortFunc(above, func(a, b [2]int) int {
+		return cmp.Or(cmp.Compare(s.rtts[a].least, s.rtts[b].least), slices.Compare(a[:], b[:]))
+	})
+	for i, ab := range above {
+		if t := s.rtts[ab]; i < fewest || t.least < s.levels.clear {
+			if t.count < firmEchoes || t.jitter > (t.least-s.levels.same)/4 {
+				wants = s.repeat(wants, ab[0], ab[1])
+			}
+		}
+	}
+	return wants
+}
+
+// echoesOf is how many echoes are of use where so many measurements have left a doubt. Where the kernel has put both programs on one processor, or on two, echoes stay short or long for a while.
+func echoesOf(times int) int {
+	if times < 3 {
+		return moreEchoes
+	}
+	return 4 * moreEchoes
+}
+
+// repeat asks for a pair again, as long as that is of use.
+func (s *search) repeat(wants []want, a, b int) []want {
+	if s.tries[pair(a, b)] >= mostRepeats {
+		return wants
+	}
+	s.tries[pair(a, b)]++
+	return append(wants, want{a, b, echoesOf(s.tries[pair(a, b)] - 1), true})
 }
 
 // learn draws what is to be known of distances from all times.
@@ -328,18 +457,25 @@ func (s *search) ask(wants []want, a, b, echoes int) []want {
 	if old, ok := s.rtts[pair(a, b)]; a == b || ok && old.count >= echoes {
 		return wants
 	}
-	return append(wants, want{a, b, echoes})
+	return append(wants, want{a, b, echoes, false})
 }
 
 // measured takes a result and returns further measurements. When it returns none and waiting is 0, the round is over.
 func (s *search) measured(a, b int, t sample) []want {
 	s.rtts.add(a, b, t)
+	s.batches[pair(a, b)] = append(s.batches[pair(a, b)], t)
 	return s.answered(a, b)
 }
 
 // answered is called for every measurement that was wanted, also for one that failed.
 func (s *search) answered(a, b int) []want {
 	s.waiting--
+	if s.then != nil {
+		if s.waiting > 0 {
+			return nil
+		}
+		return s.settled(s.then)
+	}
 	if s.inRow {
 		if s.waiting > 0 {
 			return nil
@@ -364,12 +500,14 @@ func (s *search) answered(a, b int) []want {
 
 // settle makes places of the founders and lets the other hosts look.
 func (s *search) settle() []want {
-	if s.cluster() { // the times so far were all of hosts on different switches
-		s.forget()
-		return s.round()
-	}
-	s.founders = nil
-	return s.seek()
+	return s.settled(func() []want {
+		if s.cluster() { // the times so far were all of hosts on different switches
+			s.forget()
+			return s.round()
+		}
+		s.founders = nil
+		return s.seek()
+	})
 }
 
 // seek lets every unplaced host look among the places of this round.
@@ -486,6 +624,14 @@ func (s *search) distances() {
 
 // step looks at what a host knows and returns its next measurement; none when it has found its switch or all are excluded.
 func (s *search) step(h int, k *seek) []want {
+	if last := len(k.probed) - 1; last >= 0 { // between the distances that are known: a late one, it may be
+		m := k.probed[last].member
+		if t, ok := s.rtts[pair(h, m)]; ok && t.least > s.levels.same && t.least < s.levels.next && t.count < firmEchoes {
+			if wants := s.repeat(nil, h, m); len(wants) > 0 {
+				return wants
+			}
+		}
+	}
 	for {
 		if s.exclude(h, k) {
 			delete(s.seekers, h)

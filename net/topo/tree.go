@@ -186,6 +186,27 @@ func (t *Tree) String() string {
 	return t.Text(func(list []int) string { return "hosts " + ranges(list) })
 }
 
+// Roots are the switches in the middle of what is linked, next being Neighbors: one, or where links are not known, more.
+func (t *Tree) Roots(next [][]int) (list []int) {
+	seen := make([]bool, t.N)
+	for s := range t.N {
+		if seen[s] {
+			continue
+		}
+		list = append(list, t.middle(next, s))
+		seen[s] = true
+		for queue := []int{s}; len(queue) > 0; queue = queue[1:] {
+			for _, n := range next[queue[0]] {
+				if !seen[n] {
+					seen[n] = true
+					queue = append(queue, n)
+				}
+			}
+		}
+	}
+	return list
+}
+
 // Text draws the tree, a switch a line, from the switch in its middle; names writes a list of hosts.
 func (t *Tree) Text(names func(hosts []int) string) string {
 	if t.N == 0 {
@@ -206,12 +227,14 @@ func (t *Tree) Text(names func(hosts []int) string) string {
 			}
 		}
 	}
-	draw(t.middle(next), -1, "")
+	for _, root := range t.Roots(next) {
+		draw(root, -1, "")
+	}
 	return b.String()
 }
 
-// middle returns a switch from which the farthest one is as near as can be.
-func (t *Tree) middle(next [][]int) int {
+// middle returns a switch from which the farthest one that is linked with switch s is as near as can be.
+func (t *Tree) middle(next [][]int, s int) int {
 	farthest := func(from int) int {
 		last, seen := from, make([]bool, t.N)
 		seen[from] = true
@@ -226,7 +249,7 @@ func (t *Tree) middle(next [][]int) int {
 		}
 		return last
 	}
-	end := farthest(0)
+	end := farthest(s)
 	path := t.Path(end, farthest(end))
 	return path[len(path)/2]
 }

@@ -16,7 +16,7 @@ import (
 
 // enemies are who attack: each gets the targets, and what else it knows.
 var enemies = map[string]func(list []target, knows []string) error{
-	"strangers": strangers, "former": former, "tap": tap, "mutants": mutants, "eavesdrop": eavesdrop, "flood": flood,
+	"strangers": strangers, "former": former, "tap": tap, "mutants": mutants, "eavesdrop": eavesdrop, "flood": flood, "outsiders": outsiders,
 }
 
 // TestMain is also the attacker.

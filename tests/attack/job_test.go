@@ -51,7 +51,7 @@ func start(t *testing.T, c harness.Command, log ...io.Writer) *process {
 	}
 	frames, _ := strconv.Atoi(os.Getenv("SPX_ATTACK_FRAMES"))
 	limit := 3*time.Minute + time.Duration(frames)*2*time.Millisecond // a call takes less than that by far
-	watchdog := time.AfterFunc(limit, func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) })
+	watchdog := harness.AfterFunc(limit, func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) })
 	t.Cleanup(func() {
 		watchdog.Stop()
 		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it has ended, as a rule

@@ -79,7 +79,7 @@ func describe(t *testing.T, job uint64) {
 		return
 	}
 	defer conn.Close()
-	late := time.AfterFunc(20*time.Second, conn.Hang)
+	late := harness.AfterFunc(20*time.Second, conn.Hang)
 	defer late.Stop()
 	if err := conn.Send(&service.Message{Kind: service.Describe, FD: -1}); err != nil {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,18 +16,30 @@ import (
 	"libspx/tests/harness"
 )
 
-// alike is what 16 ranks do in the same way, and what is to be seen of it: exactly one line that matches each pattern.
-var alike = []struct {
+// likeness is what many ranks do in the same way, and what is to be seen of it: exactly one line that matches each pattern.
+type likeness struct {
 	name, arg string
 	env       []string
 	status    int      // -1: not 0 (who ends the others may be ended by another one of them meanwhile)
 	once      []string // patterns of lines, of which there is one
-}{
+	// The ranks have not met yet: the first one may have ended the job before another comes so far (TestNamesAll holds them). So the last pattern may have no line.
+	unmet bool
+}
+
+// seen are the patterns of which there has to be a line.
+func (l likeness) seen(o harness.Outcome) []string {
+	if last := len(l.once) - 1; l.unmet && count(l.once[last], o.Stderr) == 0 {
+		return l.once[:last]
+	}
+	return l.once
+}
+
+var alike = []likeness{
 	{name: "early", arg: "early", status: 16, once: []string{
 		`^libspx: MPI_Comm_rank: fatal: MPI_Comm_rank was called before MPI_Init`,
-		`^spxrun: also on ranks [\d,-]+: MPI_Comm_rank: fatal: MPI_Comm_rank was called before MPI_Init`}},
+		`^spxrun: also on ranks? [\d,-]+: MPI_Comm_rank: fatal: MPI_Comm_rank was called before MPI_Init`}, unmet: true},
 	{name: "setting", env: []string{"SPX_EAGER_MAX=much"}, status: 13, once: []string{
-		`^libspx: .*SPX_EAGER_MAX=much`, `^spxrun: also on ranks? [\d,-]+: .*SPX_EAGER_MAX=much`}},
+		`^libspx: .*SPX_EAGER_MAX=much`, `^spxrun: also on ranks? [\d,-]+: .*SPX_EAGER_MAX=much`}, unmet: true},
 	{name: "fatal", arg: "fatal", status: 6, once: []string{`^libspx: MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_RANK`, `^  on rank \d+ of \d+ on `}}, // TestFatalNamesAll has the others
 	{name: "abort", arg: "abort", status: -1, once: []string{`^libspx: MPI_Send failed: MPI_ERR_RANK`}},
 	{name: "crash", arg: "crash", status: 128 + int(syscall.SIGSEGV), once: []string{`^libspx: MPI_Send: SIGSEGV at address 0x40;`}},
@@ -47,7 +60,7 @@ func TestOnce(t *testing.T) {
 	for _, a := range alike {
 		t.Run(a.name, func(t *testing.T) {
 			o := harness.Run(t, harness.Command{Args: harness.Spxrun(t, "16", program, a.arg), Env: a.env, Limit: 60 * time.Second})
-			onlyOnce(t, o, a.status, a.once)
+			onlyOnce(t, o, a.status, a.seen(o))
 		})
 	}
 }
@@ -89,7 +102,8 @@ func TestOnceApart(t *testing.T) {
 			}
 			t.Run(name+","+a.name, func(t *testing.T) {
 				args := append(harness.Spxrun(t, "8", wrapper[0]), append(wrapper[1:], program, a.arg)...)
-				onlyOnce(t, harness.Run(t, harness.Command{Args: args, Env: a.env, Limit: 60 * time.Second}), a.status, a.once)
+				o := harness.Run(t, harness.Command{Args: args, Env: a.env, Limit: 60 * time.Second})
+				onlyOnce(t, o, a.status, a.seen(o))
 			})
 		}
 	}
@@ -104,16 +118,13 @@ func TestOnceNotTraced(t *testing.T) {
 		`^spxrun: also on ranks [\d,-]+: not traced: a file in /nowhere: No such file or directory$`})
 }
 
-// The agent is stopped until all ranks have asked it whether they may say why they end the job: then all that have the same to say are named, and the one that
-// has something else.
-func TestFatalNamesAll(t *testing.T) {
-	w := wrong{name: "alike"}
-	program, dir, ranks := w.compile(t), t.TempDir(), 4
+// held starts ranks of the program that wait for each other, stops their agent until each has asked it whether it may say why it ends the job, and lets it go on then.
+func held(t *testing.T, ranks int, dir string, env []string, args ...string) harness.Outcome {
 	var agent int
 	var pids []int
 	done := make(chan harness.Outcome, 1)
 	go func() {
-		done <- harness.Run(t, harness.Command{Args: harness.Spxrun(t, "4", program, "held", dir), Limit: 40 * time.Second})
+		done <- harness.Run(t, harness.Command{Args: harness.Spxrun(t, fmt.Sprint(ranks), args[0], args[1:]...), Env: env, Limit: 40 * time.Second})
 	}()
 	until := func(what string, is func() bool) {
 		for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
@@ -125,7 +136,7 @@ func TestFatalNamesAll(t *testing.T) {
 	for r := range ranks {
 		until("file of a rank", func() bool {
 			var pid int
-			text, err := os.ReadFile(filepath.Join(dir, "rank"+string(rune('0'+r))))
+			text, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("rank", r)))
 			if err != nil {
 				return false
 			}
@@ -148,7 +159,46 @@ func TestFatalNamesAll(t *testing.T) {
 		})
 	}
 	syscall.Kill(agent, syscall.SIGCONT) //nolint:errcheck // seen below
-	o := <-done
+	return <-done
+}
+
+// Ranks that have not met yet: all of them are named, when all came so far before the first of them could end the job.
+func TestNamesAll(t *testing.T) {
+	program := (&wrong{name: "alike"}).compile(t)
+	for name, wrapper := range map[string][]string{"host": nil, "network": {"unshare", "-rn"}} {
+		if wrapper != nil && exec.Command(wrapper[0], append(wrapper[1:], "true")...).Run() != nil {
+			t.Logf("%s: there can be no such namespaces", name)
+			continue
+		}
+		for _, a := range alike {
+			if !a.unmet {
+				continue
+			}
+			t.Run(name+","+a.name, func(t *testing.T) {
+				dir := t.TempDir()
+				args := append(slices.Clone(wrapper), program)
+				if a.arg != "" {
+					args = append(args, a.arg)
+				}
+				o := held(t, 4, dir, append([]string{"ALIKE_HELD=" + dir}, a.env...), args...)
+				onlyOnce(t, o, a.status, a.once)
+				first := regexp.MustCompile(`rank (\d) of 4`).FindStringSubmatch(o.Stderr)
+				if first == nil {
+					first = regexp.MustCompile(`rank (\d)`).FindStringSubmatch(o.Stderr)
+				}
+				others := map[string]string{"0": "1-3", "1": "0,2-3", "2": "0-1,3", "3": "0-2"}
+				if first == nil || !strings.Contains(o.Stderr, "spxrun: also on ranks "+others[first[1]]+": ") {
+					t.Errorf("not all are named:\n%s", o.Text())
+				}
+			})
+		}
+	}
+}
+
+// The same for ranks that have met: all that have the same to say are named, and the one that has something else.
+func TestFatalNamesAll(t *testing.T) {
+	w, dir := wrong{name: "alike"}, t.TempDir()
+	o := held(t, 4, dir, nil, w.compile(t), "held", dir)
 	const rank, tag = `MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_RANK: .*`, `MPI_Send on MPI_COMM_WORLD failed: MPI_ERR_TAG: .*`
 	first := regexp.MustCompile(`(?m)^  on rank (\d) of 4`).FindStringSubmatch(o.Stderr)
 	if first == nil {
@@ -196,7 +246,7 @@ func TestOnceWithoutAgent(t *testing.T) {
 	c := exec.Command(filepath.Join(harness.Build(t), "bin/spxrun"), "-n", "2", "sh", "-c", script, program, dir)
 	c.Env = append(os.Environ(), lib)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	stop := time.AfterFunc(time.Minute, func() { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck // it may have ended
+	stop := harness.AfterFunc(time.Minute, func() { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck // it may have ended
 	defer stop.Stop()
 	out, _ := c.CombinedOutput() //nolint:errcheck // its status is that of the shells
 	for _, rank := range []string{"0", "1"} {

@@ -15,7 +15,7 @@ import (
 )
 
 // atTheEnd are programs that are run once more with counters that begin just before their end (SPX_WRAP). The full tests do that with all.
-var atTheEnd = []string{"coll/every", "coll/parted", "coll/shared", "comm/churn", "comm/create", "mcast/chain_death", "mcast/ordered", "mcast/random", "net/bursts",
+var atTheEnd = []string{"coll/every", "coll/parted", "comm/create", "mcast/chain_death", "mcast/ordered", "mcast/random", "net/bursts",
 	"net/routes", "net/tcp", "part/exchange", "pt2pt/many_modes", "pt2pt/requests", "rma/basics", "rma/many"}
 
 // TestC has one subtest for every program, run line and number of ranks, and some with counters at their end:

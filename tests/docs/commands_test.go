@@ -92,7 +92,7 @@ func TestCommands(t *testing.T) {
 			continue
 		}
 		inSteps := map[string]bool{}
-		if slices.Contains(transcripts, page) {
+		if slices.Contains(transcripts, page) || page == papersPage {
 			for _, s := range transcript.Steps(page, text) {
 				inSteps[strings.Split(s.Command, "\n")[0]] = true
 			}

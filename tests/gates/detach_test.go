@@ -93,7 +93,7 @@ func TestDetach(t *testing.T) {
 	if err := waiting.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(30*time.Second, func() { waiting.Process.Kill() }) //nolint:errcheck // it has ended then
+	late := harness.AfterFunc(30*time.Second, func() { waiting.Process.Kill() }) //nolint:errcheck // it has ended then
 	defer late.Stop()
 	letGo(t, fifo)
 	waiting.Wait() //nolint:errcheck // its status is looked at; 1 if it came when all was over
@@ -170,7 +170,7 @@ func TestAgentHangs(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
+	late := harness.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
 	defer late.Stop()
 	if _, err := os.ReadFile(fifo); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestStoppedSpxrun(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
+	late := harness.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
 	defer late.Stop()
 	if _, err := os.ReadFile(fifo); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestDeathAtRandomMoments(t *testing.T) {
 				if list := c.victim(cmd.Process.Pid, mark); len(list) > 0 {
 					syscall.Kill(list[random.IntN(len(list))], syscall.SIGKILL) //nolint:errcheck // it may have ended
 				}
-				watchdog := time.AfterFunc(time.Minute, func() {
+				watchdog := harness.AfterFunc(time.Minute, func() {
 					t.Errorf("spxrun hangs, %v after the start of which something was killed", moment)
 					cmd.Process.Kill() //nolint:errcheck // it is this test's own
 				})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,6 +49,40 @@ func crowd(t *testing.T, program string, n int) time.Duration {
 // usual is what a run of an empty program takes in a crowd on a machine of our own. On virtual machines in which memory is slow to map it is three times as much, and while other work has the
 // processors it is whatever it is: a job's processes take as much longer.
 const usual = time.Millisecond
+
+// What users and scripts call often is cheap to start: no package that is linked in makes tables of megabytes before main runs, as one for the width of characters
+// did. Measured in pages that are touched, which other work on the machine does not change, against a Go program that does nothing: spxctl touches 4 times as many, with such tables 7 times.
+func TestToolsStart(t *testing.T) {
+	const most = 5.5
+	source := filepath.Join(t.TempDir(), "nothing.go")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	nothing := strings.TrimSuffix(source, ".go")
+	if out, err := exec.Command("go", "build", "-o", nothing, source).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	least := touched(t, nothing)
+	for _, tool := range []string{"spxrun", "spxctl"} {
+		pages := touched(t, filepath.Join(harness.Build(t), "bin", tool), "--help")
+		t.Logf("%s --help touches %.0f pages, a program that does nothing %.0f", tool, pages, least)
+		if pages > most*least {
+			t.Errorf("%s --help touches %.1f times as many pages as a program that does nothing, more than %.1f: GODEBUG=inittrace=1 %[1]s --help says which packages take long",
+				tool, pages/least, most)
+		}
+	}
+}
+
+// touched is the number of pages that a program touches first, on two processors.
+func touched(t *testing.T, args ...string) float64 {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, out)
+	}
+	return float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Minflt)
+}
 
 // The best of some runs counts, each measured against empty programs that run before and after it.
 func TestStartAndEnd(t *testing.T) {

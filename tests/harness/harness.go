@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -60,6 +61,8 @@ func Build(t testing.TB) string {
 	return dir
 }
 
+var compiled atomic.Int64 // programs that were made
+
 // Compile compiles sources with mpicc (mpicxx for .cc) and returns the program. It is kept in the build folder and made
 // again only when a source, the public headers or the flags have changed.
 func Compile(t testing.TB, name string, sources []string, flags ...string) string {
@@ -78,7 +81,7 @@ func Compile(t testing.TB, name string, sources []string, flags ...string) strin
 	if err := os.MkdirAll(filepath.Dir(program), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	made := fmt.Sprintf("%s.%d", program, os.Getpid()) // tests of another folder may run it, or make it too
+	made := fmt.Sprintf("%s.%d.%d", program, os.Getpid(), compiled.Add(1)) // tests of this folder and of others may run it, or make it too
 	if out, err := exec.Command(compiler, append(args, "-o", made)...).CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%v\n%s", command, err, out)
 	}
@@ -193,15 +196,40 @@ func After(limit time.Duration) <-chan struct{} {
 	return ctx.Done()
 }
 
-// Patience is a limit of time on a machine that is as busy as this one now: longer by as much as there are more
-// processes that want to run than processors, but four times, or until five minutes, at most. It is to be asked again
-// while one waits.
+// AfterFunc is time.AfterFunc on a machine that may be busy (Patience). Stop says whether f will not be called any more.
+func AfterFunc(limit time.Duration, f func()) *Alarm {
+	ctx, cancel := limited(limit)
+	a := &Alarm{cancel: cancel}
+	context.AfterFunc(ctx, func() {
+		if a.over.CompareAndSwap(false, true) {
+			f()
+		}
+	})
+	return a
+}
+
+// An Alarm is what AfterFunc gives.
+type Alarm struct {
+	over   atomic.Bool // called, or stopped
+	cancel func()
+}
+
+// Stop is that of time.Timer.
+func (a *Alarm) Stop() bool {
+	stopped := a.over.CompareAndSwap(false, true)
+	a.cancel()
+	return stopped
+}
+
+// Patience is a limit of time on a machine that is as busy as this one now, and may be a slow one: twice as long, and
+// longer by as much as there are more processes that want to run than processors, but eight times, or until ten minutes,
+// at most. It is to be asked again while one waits.
 func Patience(limit time.Duration) time.Duration {
 	var load float64
 	text, _ := os.ReadFile("/proc/loadavg")
 	fmt.Sscan(string(text), &load) //nolint:errcheck // no load is known then
 	crowd := min(max(load/float64(runtime.NumCPU()), 1), 4)
-	return max(limit, min(time.Duration(float64(limit)*crowd), 5*time.Minute))
+	return max(limit, min(time.Duration(2*float64(limit)*crowd), 10*time.Minute))
 }
 
 // Seconds is Patience for the --timeout of a job that is to end by itself, as spxrun reads it.

@@ -16,7 +16,8 @@ import (
 // n is a list of rank counts (default 2); every other word is optional. Without status the exit status must be 0; without
 // stdout~ and stderr~ the output does not matter. A pattern may be repeated: all must match. A value with blanks stands
 // in double quotes. A file may have several such lines: each is a test. alone=1 keeps other tests of the folder from running
-// at the same time. full=1 is for what takes long and is much like another line: it is run by make test-all alone (Full).
+// at the same time. full=1 is for what takes long and is much like another line: it is run by make test-all alone (Full). Where
+// only numbers make it long, n.few= and args.few= stand beside n= and args=: make test takes those instead.
 type RunLine struct {
 	Ranks          []int
 	Args, Env      []string
@@ -59,9 +60,20 @@ func ParseRunLine(text string) (RunLine, error) {
 	if err != nil {
 		return r, err
 	}
-	for _, w := range words {
-		if err := r.set(w); err != nil {
-			return r, fmt.Errorf("%q: %w", w, err)
+	for few := range 2 { // the others first: in whatever order they stand
+		for _, w := range words {
+			rest, isFew := strings.CutPrefix(w, "n.few=")
+			if isFew {
+				w = "n=" + rest
+			} else if rest, isFew = strings.CutPrefix(w, "args.few="); isFew {
+				w = "args=" + rest
+			}
+			if isFew != (few == 1) || isFew && Full() {
+				continue
+			}
+			if err := r.set(w); err != nil {
+				return r, fmt.Errorf("%q: %w", w, err)
+			}
 		}
 	}
 	return r, nil
@@ -114,7 +126,7 @@ func (r *RunLine) set(word string) (err error) {
 			r.Stderr = append(r.Stderr, re)
 		}
 	default:
-		return fmt.Errorf("unknown word (n= args= env= spxrun= cflags= stdin= status= timeout= alone= full= stdout~ stderr~)")
+		return fmt.Errorf("unknown word (n= n.few= args= args.few= env= spxrun= cflags= stdin= status= timeout= alone= full= stdout~ stderr~)")
 	}
 	return err
 }

@@ -1,10 +1,22 @@
 package harness
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 )
+
+// What make test takes instead of the numbers of make test-all, in whatever order they stand.
+func TestFewOfARunLine(t *testing.T) {
+	for full, want := range map[string]string{"": "[3] [b]", "full": "[1 2 40] [a 4000]"} {
+		t.Setenv("SPX_TESTS", full)
+		r, err := ParseRunLine(`n.few=3 args="a 4000" n=1,2,40 args.few=b`)
+		if got := fmt.Sprint(r.Ranks, r.Args); err != nil || got != want {
+			t.Errorf("SPX_TESTS=%s: ranks and arguments %s, want %s (%v)", full, got, want, err)
+		}
+	}
+}
 
 func TestParseRunLine(t *testing.T) {
 	r, err := ParseRunLine(` n=1,4 args="-x \"a b\" y" env=K=V=W status=3 stderr~"MPI_ERR_\w+ here" timeout=7 spxrun=--with-ft`)

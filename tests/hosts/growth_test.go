@@ -99,8 +99,8 @@ func (b *bed) ctl(t *testing.T, status int, pattern, in string, args ...string) 
 	cmd.Stdin = strings.NewReader(in)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
-	cmd.Run()                                                          //nolint:errcheck // its status is looked at
+	late := harness.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
+	cmd.Run()                                                             //nolint:errcheck // its status is looked at
 	late.Stop()
 	if got := cmd.ProcessState.ExitCode(); got != status || !regexp.MustCompile(pattern).MatchString(out.String()) {
 		t.Fatalf("spxctl %v: exit status %d, want %d and %q\n%s", args, got, status, pattern, &out)
@@ -222,7 +222,7 @@ func TestHostsComeAndGo(t *testing.T) {
 	var done sync.Map
 	spxctl := func(args ...string) { // it may fail: a host may be there, be lost on the way, or not be idle
 		cmd := exec.Command(script(), append([]string{"on", b.host(1), filepath.Join(harness.Build(t), "bin/spxctl")}, args...)...)
-		late := time.AfterFunc(time.Minute, func() {
+		late := harness.AfterFunc(time.Minute, func() {
 			t.Errorf("spxctl %v hangs", args)
 			cmd.Process.Kill() //nolint:errcheck // it has ended then
 		})

@@ -37,7 +37,7 @@ func TestLateHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
+	late := harness.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
 	defer late.Stop()
 	from := bufio.NewReader(said)
 	if line, _ := from.ReadString('\n'); line != "spxrun: waiting for "+b.host(3)+"\n" {

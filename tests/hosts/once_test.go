@@ -72,7 +72,7 @@ func TestOnceOutOfReach(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(150*time.Second, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
+	late := harness.AfterFunc(150*time.Second, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
 	defer late.Stop()
 	for _, n := range []int{2, 3} {
 		for began := time.Now(); all.count(fmt.Sprintf(`^libspx: .*cannot be reached at 10\.77\.0\.%d:`, n)) == 0; time.Sleep(5 * time.Millisecond) {

@@ -63,7 +63,7 @@ func overheard(t *testing.T, b *bed, env ...string) (bytesSeen, found int) {
 	if err := ear.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watchdog := time.AfterFunc(2*time.Minute, func() { ear.Process.Kill() }) //nolint:errcheck // it has ended, as a rule
+	watchdog := harness.AfterFunc(2*time.Minute, func() { ear.Process.Kill() }) //nolint:errcheck // it has ended, as a rule
 	defer watchdog.Stop()
 	lines := bufio.NewReader(out)
 	if line, err := lines.ReadString('\n'); line != "listening\n" {
@@ -100,6 +100,8 @@ func TestSealed(t *testing.T) {
 // Programs of tests/c on three hosts whose connections are encrypted: ends, deaths, connections that come and go.
 func TestSealedPrograms(t *testing.T) {
 	b := newBed(t, 3)
+	b.few = 16
 	b.env = []string{"SPX_TLS=1"}
-	b.programs(t, "coll/death", "ft/recover", "ft/shrink", "io/access", "io/death", "net/routes", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/ulfm")
+	b.programs(t, "coll/death", "ft/recover", "ft/shrink", "io/access", "io/death", "pt2pt/requests", "rma/basics", "spawn/basic", "spawn/ulfm")
+	b.inFull(t, "net/routes")
 }

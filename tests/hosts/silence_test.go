@@ -3,6 +3,7 @@ package hosts
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -64,6 +65,7 @@ func (b *bed) launch(t *testing.T, n int, options, command []string, env ...stri
 		env = append([]string{fmt.Sprintf("SPX_HEARTBEAT_LIMIT=%d", beatLimit.Milliseconds())}, env...)
 	}
 	r.cmd.Env, r.cmd.Stderr = append(append(os.Environ(), c.Env...), env...), &r.stderr
+	r.cmd.Dir = b.Dir() // output is kept there when spxrun is lost
 	r.cmd.WaitDelay = 5 * time.Second
 	out, err := r.cmd.StdoutPipe()
 	if err == nil {
@@ -113,8 +115,8 @@ func (r *running) ends(status int, says ...string) {
 	r.t.Helper()
 	for range r.lines {
 	}
-	timer := time.AfterFunc(30*time.Second, func() { r.cmd.Process.Kill() }) //nolint:errcheck // it has ended then
-	r.cmd.Wait()                                                             //nolint:errcheck // its status is looked at
+	timer := harness.AfterFunc(30*time.Second, func() { r.cmd.Process.Kill() }) //nolint:errcheck // it has ended then
+	r.cmd.Wait()                                                                //nolint:errcheck // its status is looked at
 	timer.Stop()
 	if got := r.cmd.ProcessState.ExitCode(); got != status {
 		r.t.Errorf("exit status %d, want %d\n%s", got, status, &r.stderr)
@@ -253,6 +255,50 @@ func TestAgentHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.deserted(t, 3)
+}
+
+// A rank has ended, and the agent that is to say what follows from it does not come to that: that of the rank's host sleeps meanwhile.
+func TestAgentSleeps(t *testing.T) {
+	b := newBed(t, 2)
+	r := b.launch(t, 2, nil, []string{"sh", "-c", "echo there; exec sleep 1000"}, "SPX_HEARTBEAT_LIMIT=60000")
+	for range 2 {
+		if line := r.line(); line != "there" {
+			t.Fatalf("%q\n%s", line, &r.stderr)
+		}
+	}
+	lead, agents := b.findOn(1, "spx-agent"), b.findOn(2, "spx-host-agent")
+	if len(lead) != 1 || len(agents) != 1 {
+		t.Fatalf("agents: %v and %v", lead, agents)
+	}
+	until(t, "rank that sleeps", func() bool { return len(b.findOn(2, "sleep")) == 1 })
+	rank := b.findOn(2, "sleep")[0]
+	if err := cmp.Or(syscall.Kill(lead[0], syscall.SIGSTOP), syscall.Kill(rank, syscall.SIGKILL)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "end of the rank", func() bool { return len(b.findOn(2, "sleep")) == 0 })
+	const period = time.Second
+	had := cpuTime(agents[0])
+	time.Sleep(period) // that nothing happens is no event
+	if used := cpuTime(agents[0]) - had; used > period/2 {
+		t.Errorf("the agent has used %v of a processor in %v", used, period)
+	}
+	if err := cmp.Or(syscall.Kill(lead[0], syscall.SIGCONT), syscall.Kill(b.findOn(1, "sleep")[0], syscall.SIGKILL)); err != nil { // processes that do not use MPI are not ended with others
+		t.Fatal(err)
+	}
+	r.ends(137)
+}
+
+// cpuTime is what a process has used of processors.
+func cpuTime(pid int) time.Duration {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, _ := strings.Cut(string(stat), ") ")
+	var ticks int
+	if f := strings.Fields(after); len(f) > 12 {
+		user, _ := strconv.Atoi(f[11])
+		system, _ := strconv.Atoi(f[12])
+		ticks = user + system
+	}
+	return time.Duration(ticks) * time.Second / 100
 }
 
 // parentOf is the parent of a process, 0 if that has ended.

@@ -90,7 +90,7 @@ func (s *secured) serve(n int) {
 		cmd.Process.Kill() //nolint:errcheck // it has ended then
 		cmd.Wait()         //nolint:errcheck // it was killed
 	})
-	late := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
+	late := harness.AfterFunc(20*time.Second, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended then
 	defer late.Stop()
 	from := bufio.NewScanner(said)
 	for from.Scan() {

@@ -22,6 +22,7 @@ func TestStreams(t *testing.T) {
 		{"receiver", "SPX_STREAMS=4", "SPX_STREAMS=1", "0"},
 		{"tls", "SPX_STREAMS=4 SPX_TLS=1", "SPX_STREAMS=4 SPX_TLS=1", "0"},
 		{"connections", "SPX_STREAMS=4 SPX_CONNECTIONS_MAX=2", "SPX_STREAMS=4", "0"},
+		{"topology", "SPX_STREAMS=4 SPX_CONNECTIONS=topology:0", "SPX_STREAMS=4 SPX_CONNECTIONS=topology:0", "3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			line := `exec env ` + c.first + ` ` + streams + ` 20 4000000`
@@ -79,6 +80,7 @@ func TestStreamsEnd(t *testing.T) {
 		{"truncated", []int{1, 1}, "", 0, []string{"truncated: 1"}},
 		{"evicted", []int{2, 2, 2, 2}, "SPX_CONNECTIONS_MAX=12", 0, []string{"all right: 1, over streams: 1"}},
 		{"evicted", []int{2, 2, 2, 2}, "SPX_CONNECTIONS_MAX=4", 0, nil},
+		{"evicted", []int{2, 2, 2, 2}, "SPX_CONNECTIONS=topology:2", 0, []string{"all right: 1, over streams: 1"}},
 	} {
 		t.Run(fmt.Sprint(c.how, c.env), func(t *testing.T) {
 			n := 0

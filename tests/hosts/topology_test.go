@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"libspx/launch/probe"
 	"libspx/net/topo"
 	"libspx/tests/harness"
 
@@ -28,6 +29,14 @@ type network struct {
 	Switches int      `json:"switches"`
 	Measured time.Time
 	Cost     struct{ Pings, Streams int }
+
+	GroupsAre string `json:"groups_are"`
+	LinksAre  string `json:"links_are"`
+}
+
+// sure says of what the network is told: which hosts share a switch, and which switches are linked.
+func (n *network) sure() (groups, links bool) {
+	return n.GroupsAre == probe.Sure, n.LinksAre == probe.Sure
 }
 
 // splits names the network by what can be observed of it, with the hosts in the order of their numbers.
@@ -79,7 +88,7 @@ func newLinked(t *testing.T, of []int, links [][2]int, mbit, us int) *bed {
 func (b *bed) topology(cache string, args ...string) harness.Outcome {
 	b.t.Helper()
 	words := append([]string{script(), "on", b.host(1), filepath.Join(harness.Build(b.t), "bin/spxctl"), "topology", "--rsh", script() + " rsh"}, args...)
-	return harness.Run(b.t, harness.Command{Args: words, Env: []string{"XDG_CACHE_HOME=" + cache}, Limit: 200 * time.Second})
+	return harness.Run(b.t, harness.Command{Args: words, Env: []string{"XDG_CACHE_HOME=" + cache}, Limit: 10 * time.Minute})
 }
 
 func (b *bed) names(n int) string {
@@ -90,13 +99,63 @@ func (b *bed) names(n int) string {
 	return strings.Join(list, ",")
 }
 
+// measured is what spxctl topology says. On busy processors it may be unsure, which it says by its exit status.
 func (b *bed) measured(cache string, args ...string) (n network) {
 	b.t.Helper()
 	o := b.topology(cache, append(args, "--json")...)
-	if o.Status != 0 || json.Unmarshal([]byte(o.Stdout), &n) != nil {
+	if o.Late || json.Unmarshal([]byte(o.Stdout), &n) != nil {
 		b.t.Fatalf("spxctl topology: exit status %d (late: %v)\n%s", o.Status, o.Late, o.Text())
 	}
+	groups, links := n.sure()
+	if want := map[bool]int{true: 0, false: 3}[groups && links]; o.Status != want {
+		b.t.Errorf("groups are %q, links %q: exit status %d, want %d", n.GroupsAre, n.LinksAre, o.Status, want)
+	}
+	if !groups && (n.Switches != 0 || slices.ContainsFunc(n.Of, func(s int) bool { return s >= 0 })) {
+		b.t.Errorf("groups that are not sure are told: %v", n.Of)
+	}
 	return n
+}
+
+// tries are how often it is measured where other work leaves too little of the processors for a sure answer.
+const tries = 5
+
+// found measures until all is sure. With processors that are busy with other work the links may stay unsure; groups must be found in any case.
+func (b *bed) found(cache string, args ...string) (n network) {
+	b.t.Helper()
+	for try := range tries {
+		idle := idleTime()
+		if try > 0 && n.GroupsAre == probe.Sure { // it is known, and must be asked for
+			n = b.measured(cache, append(args, "--again")...)
+		} else {
+			n = b.measured(cache, args...)
+		}
+		rest := idle()
+		groups, links := n.sure()
+		if groups && links {
+			return n
+		}
+		b.t.Logf("groups are %s, links %s, and the processors had %.0f %% of the time to spare", n.GroupsAre, n.LinksAre, 100*rest)
+		if rest >= 0.5 && try > 0 || !groups && try == tries-1 {
+			b.t.Fatalf("it is not sure: %+v", n)
+		}
+	}
+	return n
+}
+
+// compare holds what is said to the truth.
+func (b *bed) compare(truth *topo.Tree, n network) {
+	b.t.Helper()
+	groups, links := n.sure()
+	want := truth
+	if !groups {
+		return
+	}
+	if !links {
+		want = &topo.Tree{N: truth.N, Of: truth.Of}
+	}
+	if diff := cmp.Diff(want.Splits(), n.splits(b)); diff != "" {
+		b.t.Errorf("want\n%sgot\n%v %v\n%s", truth, n.Of, n.Links, diff)
+	}
 }
 
 // idleTime begins to look what share of the time the processors of this machine have nothing to do.
@@ -124,31 +183,13 @@ func idleTime() (since func() float64) {
 
 // The network is found from measured times alone: once in each run of the tests, 20 times by make topology.
 func TestTopologyIsFound(t *testing.T) {
-	runs := 1
-	if text := os.Getenv("SPX_TOPOLOGY_RUNS"); text != "" {
-		var err error
-		if runs, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	runs := fromEnv(t, "SPX_TOPOLOGY_RUNS", 1)
 	for seed := range runs {
 		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
 			b, truth := newNetwork(t, uint64(seed))
-			for try := 1; ; try++ {
-				idle := idleTime()
-				got := b.measured(b.Dir(), "--host", b.names(8))
-				rest := idle()
-				diff := cmp.Diff(truth.Splits(), got.splits(b))
-				if diff != "" && rest < 0.5 && try < 5 {
-					t.Logf("wrong, but the processors had only %.0f %% of the time to spare for what takes hardly any: measured again", 100*rest)
-					continue
-				}
-				if diff != "" {
-					t.Errorf("want\n%sgot\n%v %v\n%s", truth, got.Of, got.Links, diff)
-				}
-				t.Logf("%d round-trip times, %d throughputs", got.Cost.Pings, got.Cost.Streams)
-				break
-			}
+			got := b.found(b.Dir(), "--host", b.names(8))
+			b.compare(truth, got)
+			t.Logf("%d round-trip times, %d throughputs", got.Cost.Pings, got.Cost.Streams)
 		})
 	}
 }
@@ -160,18 +201,18 @@ func TestTopologyIsKept(t *testing.T) {
 	if o := b.topology(cache); o.Status != 1 || !strings.Contains(o.Stderr, "no network is known") {
 		t.Errorf("nothing is known yet: %s", o.Text())
 	}
-	first := b.measured(cache, "--host", b.names(7))
+	idle := idleTime()
+	first := b.found(cache, "--host", b.names(7))
 	again := b.measured(cache, "--host", b.names(6))
 	if !again.Measured.Equal(first.Measured) || len(again.Hosts) != 6 {
 		t.Errorf("6 of 7 hosts: %+v after %+v", again, first)
 	}
-	more := b.measured(cache, "--host", b.names(8))
-	if more.Cost.Streams >= first.Cost.Streams && first.Cost.Streams > 2 || more.Cost.Pings >= 8*7/2 {
+	more := b.found(cache, "--host", b.names(8))
+	if rest := idle(); rest >= 0.5 && (more.Cost.Streams >= first.Cost.Streams && first.Cost.Streams > 2 || more.Cost.Pings >= first.Cost.Pings) { // beside other work it is measured again
 		t.Errorf("one more host took %+v, 7 hosts %+v", more.Cost, first.Cost)
 	}
-	if diff := cmp.Diff(truth.Splits(), more.splits(b)); diff != "" {
-		t.Errorf("want\n%sgot\n%v %v\n%s", truth, more.Of, more.Links, diff)
-	}
+	b.compare(truth, more)
+	_, linked := more.sure()
 
 	c := b.spxrun("-host", b.names(8), "-n", "8", "sh", "-c", "echo $SPX_TOPOLOGY")
 	c.Env = append(c.Env, "XDG_CACHE_HOME="+cache)
@@ -194,10 +235,17 @@ func TestTopologyIsKept(t *testing.T) {
 	}
 
 	svg := filepath.Join(cache, "net.svg")
-	if o := b.topology(cache, "--host", b.names(8), "--svg", svg); o.Status != 0 || strings.Count(o.Stdout, "switch ") != truth.N {
+	o = b.topology(cache, "--host", b.names(8), "--svg", svg)
+	picture, err := os.ReadFile(svg)
+	if !linked {
+		if o.Status != 3 || strings.Count(o.Stdout, "switch ") != 3 || !strings.Contains(o.Stdout, "unsure: which switches are linked") || err != nil || bytes.Count(picture, []byte("<path")) != 0 {
+			t.Errorf("without sure links: %s\n%s", o.Text(), picture)
+		}
+		return
+	}
+	if o.Status != 0 || strings.Count(o.Stdout, "switch ") != truth.N {
 		t.Errorf("as a tree: %s", o.Text())
 	}
-	picture, err := os.ReadFile(svg)
 	if err != nil || bytes.Count(picture, []byte("<rect")) != truth.N+1 || bytes.Count(picture, []byte(b.Name)) != 8 || bytes.Count(picture, []byte("<path")) != len(truth.Links) {
 		t.Errorf("the picture (%v) is\n%s", err, picture)
 	}
@@ -209,22 +257,27 @@ func TestTopologyForAJob(t *testing.T) {
 	cache := t.TempDir()
 	c := b.spxrun("--probe", "-host", b.names(3), "-n", "3", program(t, "where"))
 	c.Env = append(c.Env, "XDG_CACHE_HOME="+cache, "SPX_CONNECTIONS=topology:0")
-	if o := harness.Run(t, c); o.Status != 0 || strings.Count(o.Stdout, "sum 3") != 3 {
+	o := harness.Run(t, c)
+	if o.Status != 0 || strings.Count(o.Stdout, "sum 3") != 3 {
 		t.Errorf("spxrun --probe: %s", o.Text())
 	}
-	if n := b.measured(cache); len(n.Hosts) != 3 {
+	if strings.Contains(o.Stderr, "it is not sure which hosts share a switch") { // beside other load: then nothing is kept
+		if o := b.topology(cache); o.Status != 1 {
+			t.Errorf("what is not sure was kept: %s", o.Text())
+		}
+	} else if n := b.measured(cache); len(n.Hosts) != 3 {
 		t.Errorf("kept by spxrun --probe: %+v", n)
 	}
 	cache = t.TempDir()
-	if o := b.topology(cache, "--host", b.names(2)+",nobody"); o.Status != 0 || !strings.Contains(o.Stderr, "host nobody: it cannot be reached") ||
-		!strings.Contains(o.Stdout, "not reached: nobody") {
+	if o := b.topology(cache, "--host", b.names(2)+",nobody"); o.Status != 0 && o.Status != 3 || !strings.Contains(o.Stderr, "host nobody: it cannot be reached") ||
+		!strings.Contains(o.Stdout, "not reached: nobody") && o.Status == 0 {
 		t.Errorf("a host that is not there: %s", o.Text())
 	}
 	if o := b.topology(cache); o.Status != 1 {
 		t.Errorf("what is not complete was kept: %s", o.Text())
 	}
 	slurm := b.script(t, `exec "$hosts" rsh "$1" "export SLURM_TOPOLOGY_ADDR=top.leaf$((${#1} % 2)).$1 SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node; $2"`)
-	o := b.topology(cache, "--host", b.host(2)+","+b.host(3), "--rsh", slurm)
+	o = b.topology(cache, "--host", b.host(2)+","+b.host(3), "--rsh", slurm)
 	if o.Status != 0 || !strings.Contains(o.Stdout, "told by Slurm") || strings.Count(o.Stdout, "switch ") != 1 {
 		t.Errorf("Slurm's switches: %s", o.Text())
 	}

@@ -40,13 +40,13 @@ func (j *job) serve(t *testing.T, options ...string) (address string) {
 	}
 	t.Cleanup(func() {
 		cmd.Process.Signal(os.Interrupt) //nolint:errcheck // Wait tells
-		late := time.AfterFunc(limit, func() { cmd.Process.Kill() })
+		late := harness.AfterFunc(limit, func() { cmd.Process.Kill() })
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("spxctl serve, interrupted: %v", err)
 		}
 		late.Stop()
 	})
-	late := time.AfterFunc(limit, func() { cmd.Process.Kill() })
+	late := harness.AfterFunc(limit, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {

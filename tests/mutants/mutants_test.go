@@ -35,6 +35,29 @@ var mutants = []mutant{
 	{"the agreement before the last does not hear of deaths", "ft/member/member.go", "first = m.running - keep + 1", "first = m.running"},
 	{"hosts are given up together with one that has reached the limit", "ft/detect/watch.go", "if group[h] >= m.cfg.Limit {", "if slices.Max(slices.Collect(maps.Values(group))) >= m.cfg.Limit {"},
 	{"whoever is out is not told", "ft/detect/detect.go", "if msg.epoch >= m.epoch && !m.root() {", "if false {"},
+	{"an entry that came in twice is applied twice", "ft/replica/log.go", "p.Seq != m.last[p.Origin]+1", "p.Seq > m.last[p.Origin]+1"},
+	{"what an agent is given is without the numbers of entries", "ft/replica/log.go", "m.last = last\n", "m.last = map[int]uint64{}\n"},
+	{"what an agent is given is without its time", "ft/replica/log.go", "m.applied = Mark{snap.GetMetadata().GetIndex(), at}", "m.applied = Mark{snap.GetMetadata().GetIndex(), at * 0}"},
+	{"a new leader's time is taken as it is", "ft/replica/log.go", "m.applied.At = max(m.applied.At, p.At)", "m.applied.At = p.At"},
+	{"an agent decides as soon as it is elected", "ft/replica/replica.go", "m.settled, m.given, m.changing = false, map", "m.settled, m.given, m.changing = role == raft.StateLeader, map"},
+	{"a leader that is cut off goes on", "ft/replica/replica.go", "CheckQuorum: true", "CheckQuorum: false"},
+	{"an offer that is lost is not made again", "ft/replica/offer.go", "\tp.anew()\n\tp.asked++", "\tp.asked++"},
+	{"the dead go on voting", "ft/replica/members.go", "return gone(a) && a != m.cfg.Self", "return false"},
+	{"an even number votes", "ft/replica/members.go", "return n - 1 + n%2", "return n"},
+	{"who has decided before is still heard", "launch/follow/mirror.go", "if entry.Origin != m.Decider || n <= 0", "if n <= 0"},
+	{"who decides goes on although another one does", "launch/follow/office.go", "case o.holds && o.mirror.Decider != o.self:", "case false:"},
+	{"who is cut off waits for ever", "launch/follow/office.go", "if o.waits++; o.waits < o.limit {", "if true {"},
+}
+
+// testsOf are the random schedules for a file, and their package.
+func testsOf(file string) (tests, where string) {
+	switch {
+	case strings.HasPrefix(file, "ft/replica/"):
+		return "TestSequences", "./sim"
+	case strings.HasPrefix(file, "launch/follow/"):
+		return "TestLeaderships", "./launch/follow"
+	}
+	return "TestJobs|TestDeathAtEveryStep", "./sim"
 }
 
 var found = regexp.MustCompile(`seed \d+: .*`)
@@ -85,7 +108,8 @@ func (m mutant) run(t *testing.T, root string) (output string, failed bool) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-overlay", overlay, "./sim", "-run", "TestJobs|TestDeathAtEveryStep", "-schedules", "30000")
+	tests, where := testsOf(m.file)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-overlay", overlay, where, "-run", tests, "-schedules", "30000")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()

@@ -124,7 +124,7 @@ func (s *apart) launch(name string, cmd *exec.Cmd) *running {
 		r.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // it may have ended
 		select {
 		case <-r.ended:
-		case <-time.After(10 * time.Second):
+		case <-harness.After(10 * time.Second):
 			r.cmd.Process.Kill() //nolint:errcheck // likewise
 		}
 		if s.t.Failed() {
@@ -137,18 +137,28 @@ func (s *apart) launch(name string, cmd *exec.Cmd) *running {
 // says waits until it has said something.
 func (r *running) says(text string) {
 	r.t.Helper()
-	alarm := time.AfterFunc(apartLimit, func() { r.changed.Broadcast() })
-	defer alarm.Stop()
-	began := time.Now()
+	r.saysTimes(text, 1)
+}
+
+// saysTimes waits until it has said something so often.
+func (r *running) saysTimes(text string, times int) {
+	r.t.Helper()
+	late := false
+	defer harness.AfterFunc(apartLimit, func() {
+		r.mu.Lock()
+		late = true
+		r.changed.Broadcast()
+		r.mu.Unlock()
+	}).Stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for !strings.Contains(r.said.String(), text) {
+	for strings.Count(r.said.String(), text) < times {
 		select {
 		case <-r.ended:
 			r.t.Fatalf("cluster %s has ended, and has not said %q", r.name, text)
 		default:
 		}
-		if time.Since(began) > harness.Patience(apartLimit) {
+		if late {
 			r.t.Fatalf("cluster %s has not said %q within %v", r.name, text, apartLimit)
 		}
 		r.changed.Wait()
@@ -160,7 +170,7 @@ func (r *running) ends(status int, texts ...string) {
 	r.t.Helper()
 	select {
 	case <-r.ended:
-	case <-time.After(apartLimit):
+	case <-harness.After(apartLimit):
 		r.t.Fatalf("cluster %s has not ended within %v", r.name, apartLimit)
 	}
 	if got := r.cmd.ProcessState.ExitCode(); got != status {
@@ -393,6 +403,35 @@ to = "b"
 		b.ends(130, "cluster b is ended by its spxrun, and with it the system")
 		a.ends(130)
 	})
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		status int
+		says   string
+	}{
+		"the leader's spxrun is killed": {syscall.SIGKILL, 1, "is gone (it was killed, say), and with it the system is ended; exit status 1."},
+		"the leader's spxrun is ended":  {syscall.SIGTERM, 143, "has got signal 15 (SIGTERM), and with it the system is ended; exit status 143."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newApart(t, strings.Replace(pair, `"200", "1"`, `"100000", "2"`, 1))
+			a := s.start("a", "--verbose")
+			a.says("rank a.0 is pid")
+			b := s.start("b", "--verbose")
+			b.says("rank 0 of I/O process a-b.iop1 is pid")
+			a.cmd.Process.Signal(c.signal) //nolint:errcheck // it is there
+			b.ends(c.status, "the spxrun that leads the system, on host ", c.says)
+		})
+	}
+	t.Run("another cluster dies", func(t *testing.T) { // the status of all is that of which the line speaks
+		s := newApart(t, strings.Replace(pair, `"200", "1"`, `"100000", "2"`, 1))
+		b := s.start("b", "--verbose")
+		b.says("rank b.0 is pid")
+		a := s.start("a", "--verbose")
+		a.says("rank 0 of cluster a is pid")
+		pid := b.pid("b.1")
+		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it is there
+		b.ends(137, "cluster b is ended and with it the system; exit status 137.")
+		a.ends(137, "cluster b is ended and with it the system; exit status 137.")
+	})
 	t.Run("the leader dies", func(t *testing.T) {
 		s := newApart(t, strings.Replace(pair, `"200", "1"`, `"100000", "2"`, 1))
 		a := s.start("a", "--verbose")
@@ -422,4 +461,158 @@ func TestApartHosts(t *testing.T) {
 	a := s.start("a", "-l")
 	a.ends(0, "[a.0] rank 0 sent 200\n", "[a.1] rank 1 sent 200\n")
 	b.ends(0, "[b.0] rank 0 received 200\n", "[b.1] rank 1 received 200\n")
+}
+
+// The spxrun of the only receiver is killed, and with it the I/O processes: nothing is started again, and the senders, from which no process would ever take a message, are told. Where a message has another way
+// it takes that.
+func TestApartReceiverLost(t *testing.T) {
+	t.Run("all ways end", func(t *testing.T) {
+		s := newApart(t, "[start]\nwait = \"none\"\n[failure]\ncluster = \"degrade\"\n"+`
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["told", "90000", "2"]
+ranks = 2
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["share", "b", "each"]
+ranks = 1
+[[link]]
+from = "a"
+to = "b"
+iops = 2
+`)
+		a := s.start("a", "-l", "--verbose")
+		a.says("rank a.0 is pid") // it leads
+		b := s.start("b", "-l")
+		s.await("b")
+		b.cmd.Process.Kill() //nolint:errcheck // it is there
+		a.says("cluster b is gone; the others go on.")
+		a.ends(0, "[a.0] rank 0 was told: MPIX_ERR_PROC_FAILED", "[a.1] rank 1 was told: MPIX_ERR_PROC_FAILED")
+		if strings.Contains(a.text(), "is started again") {
+			t.Error("what is not started is said to be started again")
+		}
+	})
+	t.Run("another way remains", func(t *testing.T) {
+		s := newApart(t, "[start]\nwait = \"none\"\n[failure]\ncluster = \"degrade\"\n"+`
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 2
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["share", "b"]
+ranks = 1
+[[cluster]]
+name = "c"
+program = "%P"
+args = ["share", "c", "each"]
+ranks = 1
+[[link]]
+from = "a"
+to = "b"
+[[link]]
+from = "a"
+to = "c"
+`)
+		a := s.start("a", "-l", "--verbose")
+		a.says("rank a.0 is pid")
+		b, c := s.start("b", "-l"), s.start("c", "-l")
+		s.await("b")
+		s.await("c")
+		b.cmd.Process.Kill() //nolint:errcheck // it is there
+		a.says("cluster b is gone; the others go on.")
+		for range 3 {
+			os.Remove(filepath.Join(s.dir, "c")) //nolint:errcheck // it need not be there
+			s.await("c")
+		}
+		s.write("stop", "", "")
+		a.ends(0, "[a.0] rank 0 sent ", "[a.1] rank 1 sent ")
+		c.ends(0, "[c.0] c: 1 ranks\n")
+		if strings.Contains(a.text(), "is started again") {
+			t.Error("what is not started is said to be started again")
+		}
+	})
+}
+
+// Of two clusters that the messages of a link are for, in turn, one is lost, or has had enough and leaves MPI: all go to the other one, and none is kept for that which is gone.
+func TestOneOfTheReceiversIsLost(t *testing.T) {
+	for how, program := range map[string]string{"killed": `program = "%P"
+args = ["share", "c"]`, "leaves": fmt.Sprintf("program = %q\nargs = [\"receive\", \"5\", \"4000\"]", program(t, "leaves"))} {
+		t.Run(how, func(t *testing.T) {
+			s := newApart(t, "[start]\nwait = \"none\"\n[failure]\ncluster = \"degrade\"\n"+`
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 1
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["share", "b", "each"]
+ranks = 1
+[[cluster]]
+name = "c"
+`+program+`
+ranks = 1
+[[link]]
+from = "a"
+to = ["b", "c"]
+args = ["--to", "one"]
+`)
+			a := s.start("a", "-l", "--verbose")
+			a.says("rank a.0 is pid")
+			b, c := s.start("b", "-l"), s.start("c", "-l")
+			s.await("b")
+			if how == "killed" {
+				s.await("c")
+				c.cmd.Process.Kill() //nolint:errcheck // it is there
+				a.says("cluster c is gone; the others go on.")
+			} else {
+				c.ends(0, "[c.0] receive: 5\n")
+			}
+			for range 60 {
+				os.Remove(filepath.Join(s.dir, "b")) //nolint:errcheck // it need not be there
+				s.await("b")
+			}
+			s.write("stop", "", "")
+			a.ends(0, "[a.0] rank 0 sent ")
+			b.ends(0, "[b.0] b: 1 ranks\n")
+			var row int
+			if _, rest, ok := strings.Cut(b.text(), "rank 0 received the last "); !ok {
+				t.Error("b has not said how many came in a row")
+			} else if _, err := fmt.Sscan(rest, &row); err != nil || row < 25 {
+				t.Errorf("of the messages that were sent last b received %d in a row (%v): every other one was for the cluster that is gone", row, err)
+			}
+		})
+	}
+}
+
+// A receiver ends before it has taken all that was sent to it: what a relay has for it is dropped, which is said, and the senders end.
+func TestReceiverLeavesEarly(t *testing.T) {
+	for _, messages := range []string{"fast", "kept"} {
+		for _, bytes := range []int{100, 1_000_000} {
+			t.Run(fmt.Sprintf("%s,%d", messages, bytes), func(t *testing.T) {
+				s := newApart(t, fmt.Sprintf(`messages = %[1]q
+[[cluster]]
+name = "a"
+program = %[3]q
+args = ["send", "60", "%[2]d"]
+ranks = 1
+[[cluster]]
+name = "b"
+program = %[3]q
+args = ["receive", "3", "%[2]d"]
+ranks = 1
+[[link]]
+from = "a"
+to = "b"
+`, messages, bytes, program(t, "leaves")))
+				s.whole().ends(0, "send: 60\n", "receive: 3\n")
+			})
+		}
+	}
 }

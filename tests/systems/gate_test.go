@@ -288,13 +288,13 @@ func TestStartedAgainDiesAgain(t *testing.T) {
 func TestRadarLosesEachRank(t *testing.T) {
 	for _, hosts := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d hosts", hosts), func(t *testing.T) {
-			frames := 150 + 100*hosts // beside other tests a cut takes as long as 50
+			frames := 350 + 100*hosts // beside other tests a cut takes as long as 100
 			var on *testHosts
 			if hosts > 1 {
 				on = newHosts(t, hosts)
 				t.Setenv("SPX_HEARTBEAT_LIMIT", "10000") // beside other tests it takes up to a second until a host is back
 			}
-			f := takeOff(t, frames, 2, 40, on)
+			f := takeOff(t, frames, 2, 120, on)
 			for i, stage := range stages {
 				for _, rank := range []string{"0", "1"} {
 					name, before := stage+" "+rank, f.size("report.txt")

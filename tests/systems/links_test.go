@@ -27,9 +27,15 @@ func TestLongMessages(t *testing.T) {
 		"tcp":           {"", []string{"-x", "SPX_TRANSPORTS=tcp"}},
 		"got":           {"", []string{"-x", "SPX_STREAM_MAX=0"}},
 		"two":           {"iops = 2\nchoice = \"key\"", nil},
+		"kept":          {"", nil},
+		"kept, tcp":     {"", []string{"-x", "SPX_TRANSPORTS=tcp"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := file(t, link(fmt.Sprintf("program = %q\nargs = [\"send\"]\nranks = 2", long), fmt.Sprintf("program = %q\nargs = [\"receive\", \"2\"]\nranks = 1", long),
+			system := ""
+			if strings.HasPrefix(name, "kept") {
+				system = "[system]\nmessages = \"kept\"\n"
+			}
+			o := file(t, system+link(fmt.Sprintf("program = %q\nargs = [\"send\"]\nranks = 2", long), fmt.Sprintf("program = %q\nargs = [\"receive\", \"2\"]\nranks = 1", long),
 				"args = [\"--queue\", \"1M\", \"--verbose\"]\n"+c.options), c.env...)
 			if o.Status != 0 {
 				t.Fatalf("exit status %d\n%s", o.Status, o.Text())
@@ -77,16 +83,20 @@ func TestPendingReceives(t *testing.T) {
 // A long message whose sender dies while it is on its way was never sent: its receiver gets the next one.
 func TestSpoiltMessage(t *testing.T) {
 	spoilt := program(t, "spoilt")
-	for _, transport := range []string{"all", "tcp"} {
+	for _, transport := range []string{"all", "tcp", "tcp, kept"} {
 		for _, how := range []string{"posted", "found"} {
 			t.Run(transport+"/"+how, func(t *testing.T) {
 				var env []string
-				if transport == "tcp" {
+				if transport != "all" {
 					env = []string{"-x", "SPX_TRANSPORTS=tcp"}
 				}
+				system, kept := "", ""
+				if strings.HasSuffix(transport, "kept") {
+					system, kept = "[system]\nmessages = \"kept\"\n", `, "kept"`
+				}
 				dir := t.TempDir()
-				o := file(t, "[failure]\nprocess = \"degrade\"\n"+link(fmt.Sprintf("program = %q\nargs = [\"send\", %q]\nranks = 2", spoilt, dir),
-					fmt.Sprintf("program = %q\nargs = [\"receive\", %q, %q]\nranks = 1", spoilt, dir, how), "args = [\"--queue\", \"1M\"]"), env...)
+				o := file(t, system+"[failure]\nprocess = \"degrade\"\n"+link(fmt.Sprintf("program = %q\nargs = [\"send\", %q]\nranks = 2", spoilt, dir),
+					fmt.Sprintf("program = %q\nargs = [\"receive\", %q, %q%s]\nranks = 1", spoilt, dir, how, kept), "args = [\"--queue\", \"1M\"]"), env...)
 				if o.Stdout != "short\n" || strings.Contains(o.Text(), "check") {
 					t.Errorf("exit status %d\n%s", o.Status, o.Text())
 				}

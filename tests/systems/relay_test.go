@@ -139,7 +139,7 @@ func TestOrdersThroughARelay(t *testing.T) {
 			for _, r := range []*running{a, b} {
 				select {
 				case <-r.ended:
-				case <-time.After(apartLimit):
+				case <-harness.After(apartLimit):
 					t.Fatalf("cluster %s goes on although a byte of what its agents say was changed", r.name)
 				}
 				// The one that finds it excludes the other, which may learn of that first, with the reason.

@@ -6,6 +6,7 @@
  *   HOW  mcast   MPIX_Mcast to a set; members call MPI_Recv (libspx alone)
  *        bcast   MPI_Bcast over a communicator of the master and the members that was made before
  *        create  MPI_Comm_create_group, MPI_Bcast, MPI_Comm_free: for a set that changes each time
+ *        chain, fork, ring, doubling  MPIX_Mcast, from host to host in this way (libspx alone)
  *
  * Each R is run RUNS times, or until SECONDS have gone by, with the ways in turn: what disturbs one disturbs all. A line for each run:
  * HOW BYTES R US FREE  where US is the time until the last member has the data, FREE until the master's call returns.
@@ -55,6 +56,31 @@ static void by_mcast(void)
 #endif
 }
 
+/* As SPX_MCAST_WAY=... would have it, which may change at any time: the ways take turns in one job. */
+static void by_way(int way)
+{
+#ifdef SPX
+  static MPI_T_cvar_handle handle;
+  int index, count;
+  if (me == master && !handle) {
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &count);
+    MPI_T_cvar_get_index("SPX_MCAST_WAY", &index);
+    MPI_T_cvar_handle_alloc(index, NULL, &handle, &count);
+  }
+  if (me == master) MPI_T_cvar_write(handle, &way);
+#endif
+  by_mcast();
+#ifdef SPX
+  way = 0;
+  if (me == master) MPI_T_cvar_write(handle, &way);
+#endif
+}
+
+static void by_chain(void) { by_way(1); }
+static void by_fork(void) { by_way(2); }
+static void by_ring(void) { by_way(3); }
+static void by_doubling(void) { by_way(4); }
+
 /* The master is the last in both: root r. */
 static void by_bcast(void) { MPI_Bcast(buf, bytes, MPI_BYTE, r, group_comm); }
 
@@ -100,11 +126,12 @@ static void check(int run)
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-enum { WAYS = 3 };
+enum { WAYS = 7 };
 static const struct {
   const char *name;
   void (*send)(void);
-} ways[WAYS] = {{"mcast", by_mcast}, {"bcast", by_bcast}, {"create", by_create}};
+} ways[WAYS] = {{"mcast", by_mcast}, {"bcast", by_bcast}, {"create", by_create},    {"chain", by_chain},
+                {"fork", by_fork},   {"ring", by_ring},   {"doubling", by_doubling}};
 static double end[WAYS][MOST], last[WAYS][MOST], begun[WAYS][MOST], release[WAYS][MOST];
 
 /* One message; 0: the time is over. */

@@ -1,4 +1,4 @@
-/* What mcast.c does, between hosts of two processes: long messages are relayed, and go from host to host in chains and in forks, also with little room for them. */
+/* What mcast.c does, between hosts of two processes: long messages are relayed, and go from host to host in chains, in forks, and in parts, around a ring or doubling, also with little room for them. */
 // sources: @job
 // sanitize: address,undefined thread
 // timeout: 240
@@ -20,6 +20,15 @@ static int deaths(int first, int n)
   return bad;
 }
 
+/* Each host gets a part from the master, and the others from other hosts. */
+static int in_parts(bool doubling, int first)
+{
+  setenv("SPX_MCAST_WAY", doubling ? "doubling" : "ring", 1);
+  int bad = (full_or(1, doubling) && run_job((job){.procs = 9}, body)) + deaths(first, full_or(6, !doubling));
+  setenv("SPX_MCAST_WAY", "auto", 1);
+  return bad;
+}
+
 int main(void)
 {
   int bad = 0;
@@ -29,8 +38,12 @@ int main(void)
       (full_or(1, 0) && run_job((job){.procs = 6}, body)) + run_job((job){.procs = 9}, body) + deaths(0, full_or(6, 1));
   setenv("SPX_MCAST_FORK", "1G", 1);
   bad += run_job((job){.procs = 9}, body) + deaths(6, full_or(6, 1));
+  bad += in_parts(false, 1) + in_parts(true, 8);
   setenv("SPX_MCAST_SHELF", "1M", 1); /* many find no room */
   bad += run_job((job){.procs = 8}, body);
+  setenv("SPX_MCAST_WAY", "doubling", 1);
+  bad += full_or(1, 0) && run_job((job){.procs = 8}, body);
+  setenv("SPX_MCAST_WAY", "auto", 1);
   setenv("SPX_MCAST_FORK", "1", 1);
   victim = 2;
   victim_until = 60;

@@ -60,10 +60,44 @@ static void learns(void)
   CHECK(p.spin_now == SHORT && p.yield_now == 0); /* not while others wait for the processor */
 }
 
+/* A round that makes system calls counts as many rounds through memory as these take, but uses up nothing of the yields, of which it counts as so many. */
+static void counts_system_calls(void)
+{
+  spx_pace p;
+  spx_pace_init(&p, SPIN, SHORT, YIELDS, LEAST);
+  CHECK(spx_pace_spend(&p, 7, 0) == 8 && spx_pace_spend(&p, 7, 2) == 8 + 2 * SPX_IDLE_CALL);
+  uint32_t spent = 0, polls = 0, yields = 0;
+  while (spx_pace_act(&p, spent = spx_pace_spend(&p, spent, 3)) == SPX_IDLE_POLL) polls++;
+  CHECK(polls == SPIN / (1 + 3 * SPX_IDLE_CALL) && spent == SPIN + 1);
+  for (yields = 1; spx_pace_act(&p, spent = spx_pace_spend(&p, spent, 3)) == SPX_IDLE_YIELD; yields++) {}
+  CHECK(yields == (YIELDS + 3) / 4);
+  p.spin_now = 10;
+  CHECK(spx_pace_spend(&p, UINT32_MAX - 2, 5) == UINT32_MAX); /* yields without end, as asked */
+}
+
+/* Yields that hand the processor over: little of both is left, until they do not any more. */
+static void shares_its_processor(void)
+{
+  spx_pace p;
+  spx_pace_init(&p, SPIN, SHORT, YIELDS, LEAST);
+  spx_pace_yielded(&p, SPX_IDLE_SAMPLE / 2 - 1);
+  CHECK(!p.shared && p.yield_now == YIELDS);
+  spx_pace_yielded(&p, SPX_IDLE_SAMPLE / 2);
+  CHECK(p.shared && p.spin_now == SHORT && p.yield_now == LEAST);
+  spx_pace_passed(&p, ms, 3 * ms); /* and one of them keeps it: a yield would be a gift */
+  CHECK(p.spin_now == SHORT && p.yield_now == 0);
+  spx_pace_refresh(&p, 1000 * ms);
+  CHECK(p.spin_now == SHORT && p.yield_now == LEAST);
+  spx_pace_yielded(&p, 0);
+  CHECK(!p.shared && p.spin_now == SPIN && p.yield_now == YIELDS);
+}
+
 int main(void)
 {
   polls_then_yields_then_parks();
   loses_its_processor();
   learns();
+  counts_system_calls();
+  shares_its_processor();
   return 0;
 }

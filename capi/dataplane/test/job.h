@@ -243,16 +243,20 @@ static void job_routes(uint32_t n, uint32_t me)
       t->needs[t->n++] = (uint8_t)way;
     }
   }
-  spx_net_policy(true, true, 0, 0);
+  spx_net_policy((spx_net_ways){.heeds = true, .relays = true});
   spx_net_route(r);
 }
 
+/* JOB_KEEPS_ENDS 1: process 0 adopts its ends itself. */
+#ifndef JOB_KEEPS_ENDS
+#define JOB_KEEPS_ENDS 0
+#endif
 static void job_take_ends(uint32_t n, uint32_t me)
 {
   if (JOB_RELAYS) job_routes(n, me);
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < n; k++) {
-      if (i == k) continue;
+      if (i == k || (JOB_KEEPS_ENDS && i == me && me == 0)) continue;
       if (i == me && job_hops(n, i, k) == 1 && (!JOB_HOSTS || job_host(i) != job_host(k)))
         spx_net_adopt(job_ends[i][k], k, 1);
       else

@@ -15,6 +15,13 @@ typedef struct {
     uint32_t lead, n;
   } branches[41];
 } wire_case;
+/* At host me of n: from which hosts each part comes, the two ways, and where the parts of 81921 + n bytes begin. */
+typedef struct {
+  uint32_t n, me;
+  struct {
+    uint32_t ring, doubling, at;
+  } part[14];
+} part_case;
 #include "zz_mcast_cases.h"
 
 static uint32_t per_host, switches;
@@ -84,6 +91,38 @@ static void halves(int i, const wire_case *c, spx_mcast_place *host)
   free(m);
 }
 
+/* The first member of each host, once, in order. */
+static void leads(int i, const wire_case *c, spx_mcast_place *host)
+{
+  spx_member *m = malloc((c->n + 1) * sizeof *m);
+  uint32_t k = spx_mcast_leads(c->members, c->n, host, m), n = 0;
+  if (k != spx_mcast_hosts(m, k, host)) fail(i, "two leads of a host");
+  for (uint32_t j = 0; j < c->n; j++) {
+    bool again = false;
+    for (uint32_t l = 0; l < j; l++) again = again || host(c->members[l].proc) == host(c->members[j].proc);
+    uint32_t at = 0;
+    while (at < k && m[at].proc != c->members[j].proc) at++;
+    if (again != (at == k) || (!again && m[at].number != c->members[j].number)) fail(i, "another lead");
+    n += !again;
+  }
+  for (uint32_t j = 1; j < k; j++)
+    if (m[j - 1].proc >= m[j].proc) fail(i, "leads are not in order");
+  if (n != k) fail(i, "leads are missing");
+  free(m);
+}
+
+static void shares(int i, const part_case *c)
+{
+  uint64_t bytes = 81921 + c->n;
+  for (uint32_t k = 0; k < c->n; k++) {
+    if (spx_mcast_part_from(false, c->me, k, c->n) != c->part[k].ring)
+      fail(i, "a part comes another way round the ring");
+    if (spx_mcast_part_from(true, c->me, k, c->n) != c->part[k].doubling) fail(i, "a part comes from another host");
+    if (spx_mcast_cut(bytes, c->n, k) != c->part[k].at) fail(i, "parts are cut otherwise");
+  }
+  if (spx_mcast_cut(bytes, c->n, c->n) != bytes) fail(i, "the last part ends elsewhere");
+}
+
 static uint32_t in_turn(uint32_t proc) { return proc % 5; }
 
 int main(void)
@@ -106,9 +145,12 @@ int main(void)
     if (c->procs < 1000) nonsense(i, want, bytes, c->procs);
     halves(i, c, host_of);
     if (!switches) halves(i, c, in_turn);
+    leads(i, c, host_of);
+    leads(i, c, in_turn);
     free(m);
     free(want);
     free(got);
   }
+  for (int i = 0; i < (int)(sizeof parts / sizeof *parts); i++) shares(i, &parts[i]);
   return 0;
 }

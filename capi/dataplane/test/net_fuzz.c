@@ -118,7 +118,7 @@ static void spx_routes_of_scene(void)
   t->n = PROCS;
   for (uint32_t i = 0; i < PROCS; i++)
     t->to[i] = (spx_route){.kept = i != AWAY, .n = 2, .needs = {1, 1}, .via = {BAD, GOOD}};
-  spx_net_policy(true, true, 1, 0);
+  spx_net_policy((spx_net_ways){.heeds = true, .relays = true, .cache = 1});
   spx_net_route(t);
 }
 
@@ -255,7 +255,7 @@ static void add_mcast(part *p)
                                               : GOOD,
                       .number = wrong_in(4) ? rnd(&dice) : spx_mcast_after(spx_mcast_first() + number++),
                       .epoch = 1,
-                      .flags = (uint16_t)(once_in(2) ? 0 : below(64))};
+                      .flags = (uint16_t)(once_in(2) ? 0 : below(wrong_in(3) ? 1024 : 256))};
   if (!once_in(200)) h.flags &= (uint16_t)~SPX_MCAST_THERE; /* all that follows waits for another channel */
   spx_mcast_item items[3];
   uint32_t n = below(3);
@@ -265,6 +265,7 @@ static void add_mcast(part *p)
   if (n && wrong_in(3)) items[0].stride = (uint16_t)below(3);
   h.set = wrong_in(10) ? rnd(&dice) : n * (uint32_t)sizeof *items;
   if (h.flags & SPX_MCAST_ALONG && !wrong_in(4)) h.flags |= SPX_MCAST_ANNOUNCED;
+  if (h.flags & SPX_MCAST_PARTS && !wrong_in(4)) h.flags = (uint16_t)(h.flags & ~SPX_MCAST_RING) | SPX_MCAST_CHAIN;
   add(p, &h, sizeof h);
   add(p, items, n * sizeof *items);
   spx_rec_id id = some_id(&sends);
@@ -278,9 +279,15 @@ static void add_mcast(part *p)
                          .keeper = wrong_in(1) ? below(PROCS + 1) : SPX_NO_PEER,
                          .source = wrong_in(3) ? below(PROCS + 1) : GOOD};
   if (once_in(4)) where.rts.addr = rnd(&dice), where.rts.type = once_in(2) ? rnd(&dice) : 0;
-  if (h.flags & SPX_MCAST_ANNOUNCED)
-    add(p, &where, sizeof where);
-  else
+  spx_mcast_item leads[3];
+  uint32_t k = once_in(4) ? below(3) : 2;
+  for (uint32_t i = 0; i < k; i++)
+    leads[i] = (spx_mcast_item){.first = i, .number = 1 + below(3), .count = (uint16_t)(wrong_in(5) ? below(5) : 1)};
+  if (k == 2 && once_in(2)) leads[1].first = AWAY;
+  if (h.flags & SPX_MCAST_ANNOUNCED) add(p, &where, sizeof where);
+  if (h.flags & SPX_MCAST_PARTS && !wrong_in(4))
+    add(p, leads, k * sizeof *leads);
+  else if (!(h.flags & SPX_MCAST_ANNOUNCED))
     fill(p, below(2000));
 }
 
@@ -295,7 +302,7 @@ static void add_via(part *p, int depth)
   if (inner.n < 12000 && !(flags & 1 /* an acknowledgement */ && !wrong_in(2)))
     n = record(nested, SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1), &inner, away_seq);
   if (own) away_position += n, away_seq += n > 0;
-  p->tag = (int32_t)(dst | below(wrong_in(2) ? 4 : 3) << 24 | flags << 26);
+  p->tag = (int32_t)(dst | below(wrong_in(2) ? 8 : 3) << 24 | flags << 27);
   p->src = (int32_t)src;
   p->ctx = position | 1ull << 32 | 1ull << 48;
   if (once_in(20)) p->ctx ^= 1ull << (32 + below(32));
@@ -351,8 +358,11 @@ static part of_kind(spx_rec_kind kind, int depth)
     p.tag = wrong_in(6) ? (int32_t)rnd(&dice) : wrong_in(6) ? (int32_t)below(3000) : 0;
     break;
   case SPX_REC_MCAST_ASK: {
-    spx_rec_ask ask = {below(PROCS + 1), id.index, id.gen, other.index, other.gen, 0, some_length()};
-    p.tag = (int32_t)below(2);
+    uint32_t early = wrong_in(4) ? rnd(&dice) : spx_mcast_after(spx_mcast_first() + below(100));
+    spx_rec_ask ask = {below(PROCS + 1),       id.index,     id.gen, other.index, other.gen,
+                       once_in(2) ? 0 : early, some_length()};
+    p.ctx = some_length();
+    p.tag = (int32_t)below(wrong_in(3) ? 5 : 3);
     add(&p, &ask, sizeof ask);
     break;
   }

@@ -40,6 +40,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 typedef struct inbox { /* delivered, and not received by the program */
   struct inbox *next;
   spx_frame_head head;
+  uint32_t number;
   uint8_t data[BODY];
 } inbox;
 
@@ -110,11 +111,11 @@ static void acknowledge(void *arg, uint32_t to, const spx_frame_ack *acks, uint3
   post((uint32_t)(p - parties), to, n, acks, n * sizeof *acks);
 }
 
-static bool deliver(void *arg, const spx_frame_head *head, const uint8_t *data)
+static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token, const uint8_t *data)
 {
   party *p = arg;
   inbox *m = malloc(sizeof *m);
-  *m = (inbox){.head = *head};
+  *m = (inbox){.head = *head, .number = number};
   if (head->bytes != BODY) abort();
   memcpy(m->data, data, BODY);
   *p->last = m;
@@ -179,7 +180,7 @@ static uint32_t other_relay(void *arg, const spx_kept *m) { return relay_for(arg
 static void start(uint32_t i)
 {
   party *p = &parties[i];
-  spx_core_io io = {transmit, acknowledge, deliver, room, failed, p};
+  spx_core_io io = {transmit, acknowledge, deliver, NULL, NULL, room, failed, p};
   p->life++;
   p->known[i] = p->life;
   p->up = true;
@@ -188,7 +189,8 @@ static void start(uint32_t i)
   memset(&p->s, 0, sizeof p->s);
   p->s.hash = mix(i, 77);
   empty(p);
-  if (!spx_core_begin(&p->core, &io, PARTIES, i, i >= RANKS, i < RANKS ? (spx_vault *)(void *)vaults[i] : NULL))
+  if (!spx_core_begin(&p->core, &io, PARTIES, i, p->life, i >= RANKS,
+                      i < RANKS ? (spx_vault *)(void *)vaults[i] : NULL))
     abort();
 }
 
@@ -278,7 +280,7 @@ static void put(party *p, uint32_t to)
     if (by == UINT32_MAX) by = RANKS + lane;
     body[3] = (uint64_t)lane << 32 | ++p->s.lane_out[to][lane];
   }
-  spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)to, (int32_t)(p - parties), BODY, 0, 0);
+  spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)to, (int32_t)(p - parties), BODY, 0);
   memcpy(m->data, body, BODY);
   if (leaving) {
     p->s.left_for[to] += mix(body[0], 5);
@@ -324,7 +326,7 @@ static void commit(party *p)
     empty(p);
     while (n-- > 0) {
       const inbox *saved = spx_image_take(&r, sizeof *saved);
-      deliver(p, &saved->head, saved->data);
+      deliver(p, &saved->head, saved->number, 0, saved->data);
     }
     memcpy(&p->s, spx_image_take(&r, sizeof p->s), sizeof p->s);
     spx_core_restore_end(&p->core);
@@ -386,8 +388,8 @@ static void relay_turn(party *p)
   spx_core_tell(&p->core);
   inbox *m = p->first;
   if (!m) return;
-  spx_kept *k = spx_core_message(&p->core, (uint32_t)m->head.tag, true, 0, 2, m->head.tag, m->head.src, BODY,
-                                 m->head.stream - PARTIES, m->head.n);
+  spx_kept *k =
+      spx_core_message(&p->core, (uint32_t)m->head.tag, true, 0, 2, m->head.tag, m->head.src, BODY, m->number);
   memcpy(k->data, m->data, BODY);
   spx_core_send(&p->core, k);
   p->first = m->next;
@@ -442,7 +444,7 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
   seed = which * 0x9e3779b97f4a7c15ull + 1;
   for (int i = 0; i < RANKS; i++) {
     memset(vaults[i], 0, SPX_VAULT_HEAD);
-    spx_vault_format((spx_vault *)(void *)vaults[i], AREA);
+    spx_vault_format((spx_vault *)(void *)vaults[i], AREA, 1 + i);
   }
   memset(parties, 0, sizeof parties);
   for (uint32_t i = 0; i < PARTIES; i++) start(i);

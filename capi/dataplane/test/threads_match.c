@@ -214,7 +214,7 @@ static int crowd(void)
 {
   enum { JOBS = 4 };
   pid_t jobs[JOBS];
-  int bad = 0, runs = full_or_fifth(10);
+  int bad = 0, runs = full_or(10, 1);
   for (int i = 0; i < JOBS; i++)
     if ((jobs[i] = fork()) == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -505,7 +505,8 @@ static void all(unit *units, int n, int from)
     if (!tell(units[u].first, "first", &units[u], 0) == fails) continue;
     for (int k = 1; k < cases; k++) {
       char what = units[u].what[k];
-      if (units[u].first + k < from || (what == 's' && size != 1) || ((what == 'p' || what == 't' || what == 'a') && size != 2))
+      if (units[u].first + k < from || (what == 's' && size != 1) ||
+          ((what == 'p' || what == 't' || what == 'a') && size != 2))
         continue;
       int rc = tell(units[u].first + k, "call", &units[u], k);
       if (!rc != (what == 'r' || what == 't' || (what == 'a' && me == 0)))

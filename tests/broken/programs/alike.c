@@ -1,6 +1,6 @@
 /* All ranks do the same wrong thing, named by the argument: MPI before MPI_Init, a wrong rank with an error handler that ends all or the
  * communicator's processes, a buffer that is none, or they leave a communicator. "held" DIR: the wrong rank, when each has written a file there, and
- * there is one called go; the last rank gives a wrong tag. */
+ * there is one called go; the last rank gives a wrong tag. With ALIKE_HELD=DIR all begin when there is one. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 {
   int rank = 0, size, x = 0;
   const char *what = argc > 1 ? argv[1] : "";
+  if (getenv("ALIKE_HELD")) hold(getenv("ALIKE_HELD"), atoi(getenv("SPX_RANK")));
   if (strcmp(what, "early") == 0) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,7 +1,7 @@
 /* An error handler, and the functions of an attribute, leave MPI by longjmp, again and again in one process: nothing grows, and
  * MPI still works. */
 // run: n=1,2 args="10000" timeout=60
-// run: n=1 args="200000" timeout=60
+// run: n=1 args="200000" args.few="40000" timeout=60
 // run: n=1 args="2000000" timeout=120 full=1
 #include "boundary.h"
 #include <setjmp.h>

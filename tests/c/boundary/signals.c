@@ -1,7 +1,7 @@
 /* A handler with a frame of 64 KB, installed without SA_ONSTACK, called 2000 times a second while messages, collectives and
  * creations of communicators go on: it always runs on the application's stack, and nothing breaks. The full gate is a run of its own:
  * spxrun -n 2 signals 10000000 10000. */
-// run: n=2 args="200000 200" timeout=60
+// run: n=2 args="200000 200" args.few="50000 100" timeout=60
 // run: n=1 args="200000 200 prof" timeout=60
 // run: n=2 args="20000 100 realtime" timeout=60
 #include "boundary.h"

@@ -1,9 +1,9 @@
 /* The amounts of the first rank differ from those of all others, which must be equal: every other rank is told, also one that gets only what another one has had
  * room for; and what follows is right. Where only some of the ranks share a host, those that get their data in its memory need not see it: somebody does.
  * MPI-5.0, 6.4, 6.9.1 and 6.9.6. */
-// run: n=2,4,9
-// run: n=2,4,9,16 env=SPX_TRANSPORTS=tcp
-// run: n=16 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4
+// run: n=2,4,9 n.few=4,9
+// run: n=2,4,9,16 n.few=2,9 env=SPX_TRANSPORTS=tcp
+// run: n=16 n.few=8 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4
 #include "../check.h"
 
 enum { MOST = 100 };

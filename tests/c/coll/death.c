@@ -4,7 +4,7 @@
 // run: n=5 args="1" spxrun="--with-ft" timeout=40
 // run: n=8 args="2" spxrun="--with-ft" timeout=40
 // run: n=16 args="0" spxrun="--with-ft" env=SPX_COLL_ALLTOALL=by_switch env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=60
-// run: n=16 args="1" spxrun="--with-ft" env=SPX_COLL_ALLTOALL=by_switch env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=60
+// run: n=16 args="1" spxrun="--with-ft" env=SPX_COLL_ALLTOALL=by_switch env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=60 full=1
 #include <mpi-ext.h>
 #include "../check.h"
 #include <signal.h>

@@ -1,11 +1,12 @@
 /* Every collective operation, blocking, nonblocking and persistent, in the small and the large form, in place and not, over
  * derived datatypes and an operation that does not commute, on several communicators: the results of each call are worked out
  * here from the operands, which all ranks can compute. MPI-5.0 6.3 to 6.13. */
-// run: n=1,2,3,5,8,16 timeout=120
+// run: n=1,2,5,16 n.few=2,5,8 timeout=120
+// run: n=3,8 timeout=120 full=1
 // run: n=7 args="150" env=SPX_COLL_BCAST=scatter_allgather env=SPX_COLL_ALLREDUCE=rabenseifner env=SPX_COLL_REDUCE=rabenseifner env=SPX_COLL_ALLTOALL=bruck env=SPX_COLL_GATHER=binomial env=SPX_COLL_SCATTER=binomial env=SPX_COLL_ALLGATHER=bruck env=SPX_COLL_SCAN=recursive_doubling env=SPX_COLL_REDUCE_SCATTER=pairwise timeout=120
 // run: n=6 args="150" env=SPX_COLL_BCAST=chain env=SPX_COLL_ALLREDUCE=recursive_doubling env=SPX_COLL_ALLTOALL=pairwise env=SPX_COLL_ALLGATHER=ring env=SPX_COLL_ALLGATHERV=ring env=SPX_COLL_SCAN=linear env=SPX_COLL_EXSCAN=linear env=SPX_COLL_BARRIER=dissemination timeout=120
-// run: n=16 args="150" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=120
-// run: n=20 args="150" env=SPX_COLL_ALLTOALL=by_switch env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=120
+// run: n=16 n.few=9 args="150" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=120
+// run: n=20 n.few=12 args="150" env=SPX_COLL_ALLTOALL=by_switch env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=120
 #include "../check.h"
 #include <stdlib.h>
 #include <string.h>

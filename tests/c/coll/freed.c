@@ -1,6 +1,6 @@
 /* What the caller may free while a nonblocking or persistent collective is under way: datatypes, operations, the communicator;
  * with more peers than are talked to at once. Datatypes of w forms with a count of 0 may be anything. MPI-5.0 5.1.9, 6.12. */
-// run: n=2,5,40 timeout=60
+// run: n=2,5,40 n.few=2,12 timeout=60
 #include "../check.h"
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Collectives in the memory that a communicator's processes share: sizes about every limit, ranks that run ahead, operations that
  * overlap on one communicator and on several, more communicators than have such memory, memory that is used again, and calls
  * that do not match. MPI-5.0 6.1, 6.12. */
-// run: n=2,5 timeout=120
+// run: n=2,5 n.few=3 timeout=120
 // run: n=3,16 timeout=120 full=1
 // run: n=4 env=SPX_CMA=0 timeout=120
 #include "../check.h"

@@ -1,5 +1,5 @@
 /* Communicators, groups and info objects that come and go leave nothing behind. */
-// run: n=1,4 args="500" timeout=60
+// run: n=1,4 args="500" args.few="80" timeout=60
 // run: n=1,4 timeout=180 full=1
 #include "../check.h"
 #include <stdlib.h>

@@ -1,11 +1,13 @@
 /* Spawned processes agree and shrink with their parents, free what they have in common, and end: what the agreements keep for members that are behind
- * is given up, so that there is room for the next ones. The memory file of a job has room for less than 400 processes here. */
-// run: n=2 spxrun="--with-ft" timeout=90
+ * is given up, so that there is room for the next ones. The memory file of a job has room for less than 400 processes here: so the full tests have
+ * more. */
+// run: n=2 args=40 args.few=8 spxrun="--with-ft" timeout=90
+// run: n=2 args=200 spxrun="--with-ft" timeout=90 full=1
 #include "../check.h"
 #include <mpi-ext.h>
 #include <stdlib.h>
 
-enum { CYCLES = 200, CHILDREN = 2 };
+enum { CHILDREN = 2 };
 
 static void meet(MPI_Comm between, int high)
 {
@@ -31,7 +33,7 @@ int main(int argc, char **argv)
   if (parents != MPI_COMM_NULL)
     meet(parents, 1);
   else
-    for (int i = 0; i < CYCLES; i++) {
+    for (int i = 0; i < atoi(argv[1]); i++) {
       int err = MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
                                MPI_ERRCODES_IGNORE);
       CHECK(err == MPI_SUCCESS);

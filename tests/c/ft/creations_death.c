@@ -29,8 +29,8 @@
 // run: n=8 args="adjacent 3" spxrun="--with-ft" timeout=60
 // run: n=8 args="session 5" spxrun="--with-ft" timeout=60
 // run: n=8 args="join 3" spxrun="--with-ft" timeout=60
-// run: n=16 args="window 9 timed" spxrun="--with-ft" env=SPX_TRANSPORTS=tcp timeout=60
-// run: n=16 args="allocate 1 timed" spxrun="--with-ft" env=SPX_CMA=0 timeout=60
+// run: n=16 args="window 9 timed" n.few=8 args.few="window 5 timed" spxrun="--with-ft" env=SPX_TRANSPORTS=tcp timeout=60
+// run: n=16 n.few=8 args="allocate 1 timed" spxrun="--with-ft" env=SPX_CMA=0 timeout=60
 // run: n=13 args="split 6 two" spxrun="--with-ft" timeout=60
 // run: n=13 args="window 4 two" spxrun="--with-ft" timeout=60
 // run: n=13 args="file 5 two" spxrun="--with-ft" timeout=60

@@ -1,6 +1,6 @@
 /* Files: more than 2^31 bytes in one call, from a file that takes no room on the disk; offsets and file types above 2^32.
  * MPI-5.0, chapter 15. */
-// run: n=2 timeout=120 alone=1
+// run: n=2 timeout=120 alone=1 full=1
 #define _GNU_SOURCE
 #include "large.h"
 

@@ -1,5 +1,5 @@
 /* One-sided communication of more than 2^31 elements, and at displacements above 2^31. MPI-5.0, chapter 12. */
-// run: n=2 timeout=120 alone=1
+// run: n=2 timeout=120 alone=1 full=1
 #define _GNU_SOURCE
 #include "large.h"
 

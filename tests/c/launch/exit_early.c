@@ -8,7 +8,7 @@
 // run: n=2 args="late 4" status=4 stdout~"rank 0 has finished" stderr~"rank 1 .*exited with status 4 after MPI_Finalize" timeout=20
 // run: n=2 args="abort 42" status=42 timeout=20
 // run: n=2 args="abort 0" status=1 timeout=20
-// run: n=2 args="hang 0" status=124 spxrun="--timeout 0.5" stderr~"ranks 0-1: in MPI_Recv" stderr~"longer than --timeout=0.5 s" timeout=20
+// run: n=2 args="hang 0" status=124 spxrun="--timeout 4.5" stderr~"ranks 0-1: in MPI_Recv" stderr~"longer than --timeout=4.5 s" timeout=60
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Multicasts as one reads of them: received by plain receives and probes, by rank or MPI_ANY_SOURCE, with the master inside and outside of
  * its set, an empty set, short and long messages, persistent and nonblocking. */
-// run: n=1,2,3,5,8
+// run: n=1,2,3,5,8 n.few=1,2,5
 // run: n=4 env="SPX_TRANSPORTS=tcp"
 // run: n=4 env="SPX_CMA=0"
 #include <mpi-ext.h>

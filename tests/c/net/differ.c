@@ -2,6 +2,8 @@
 // run: n=2 env=SPX_TRANSPORTS=tcp args="SPX_CONNECTIONS topology:3" status=16 stderr~"must have the same SPX_CONNECTIONS, SPX_TOPOLOGY and SPX_TLS; this one has (SPX_CONNECTIONS=demand, but rank 1 of .* has SPX_CONNECTIONS=topology:3|SPX_CONNECTIONS=topology:3, but rank 0 of .* has SPX_CONNECTIONS=demand)"
 // run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology args="SPX_TOPOLOGY 0,1" status=16 stderr~"this one has SPX_CONNECTIONS=topology:16.*, but rank . of .* has SPX_CONNECTIONS=topology:16"
 // run: n=2 env=SPX_TRANSPORTS=tcp args="SPX_TLS 1" status=16 stderr~"must have the same SPX_CONNECTIONS, SPX_TOPOLOGY and SPX_TLS; this one has (SPX_CONNECTIONS=demand, but rank 1 of .* has SPX_CONNECTIONS=demand SPX_TLS=1|SPX_CONNECTIONS=demand SPX_TLS=1, but rank 0 of .* has SPX_CONNECTIONS=demand)"
+// run: n=10 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=6 args="SPX_CONNECTIONS_MAX 7" status=16 stderr~"this one has SPX_CONNECTIONS=demand SPX_CONNECTIONS_MAX=., but rank . of .* has SPX_CONNECTIONS=demand SPX_CONNECTIONS_MAX=."
+// run: n=2 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS_MAX=6 args="SPX_CONNECTIONS_MAX 7"
 // run: n=2 env=SPX_TRANSPORTS=tcp args="SPX_CONNECTIONS demand"
 // run: n=2 env=SPX_TRANSPORTS=tcp args="SPX_TOPOLOGY 0,1"
 #include <mpi.h>

@@ -50,9 +50,10 @@ static int send_all(MPI_Request *r)
     n++;
     memcpy(buffer, &n, sizeof n);
     MPI_Isend(buffer, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, r);
+    if (n == 0) MPI_Wait(r, MPI_STATUS_IGNORE); /* the connection takes a while */
     MPI_Test(r, &over, MPI_STATUS_IGNORE);
   }
-  CHECK(!over && n > 10);
+  CHECK(!over && (long)n * bytes > 80000); /* how much there is room for is the kernel's affair */
   return n;
 }
 

@@ -1,7 +1,7 @@
 /* Descriptors run short while the job runs, because the program has files: connections that were not used for long are closed, and made again when they are wanted. All
  * messages arrive. docs/connections.md. */
-// run: n=12 env=SPX_TRANSPORTS=tcp timeout=60
-// run: n=12 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:4 env=SPX_TOPOLOGY=groups:3 timeout=60
+// run: n=12 n.few=6 env=SPX_TRANSPORTS=tcp timeout=60
+// run: n=12 env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:4 env=SPX_TOPOLOGY=groups:3 timeout=60 full=1
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -3,7 +3,7 @@
  * are checked. MPI-5.0, 3.5. */
 // run: n=1,2,4 env=SPX_TRANSPORTS=tcp timeout=60
 // run: n=4 env=SPX_TRANSPORTS=tcp env=SPX_DIRECT_MIN=300 env=SPX_EAGER_MAX=256 timeout=60
-// run: n=16 env=SPX_TRANSPORTS=tcp timeout=100
+// run: n=16 n.few=7 env=SPX_TRANSPORTS=tcp timeout=100
 // run: n=2 args=threads env=SPX_TRANSPORTS=tcp timeout=60
 // run: n=1,4 env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=100
 // run: n=2,16 env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=100 full=1

@@ -1,6 +1,6 @@
 /* Every mode of sending, blocking, nonblocking and persistent, to another process and to oneself, in sizes around the thresholds
  * between eager and announced messages, contiguous and strided, with every way of receiving (MPI-5.0, 3.4 to 3.10). */
-// run: n=1,2,5 timeout=60
+// run: n=1,2,5 n.few=1,3 timeout=60
 #include "../check.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// run: n=1,2,4
-// run: n=2,4 env="SPX_CMA=0"
+// run: n=1,2,4 n.few=1,3
+// run: n=2,4 n.few=2 env="SPX_CMA=0"
 // run: n=2 env="SPX_SPIN=0"
 // run: n=3 env=SPX_TRANSPORTS=tcp
 /* Datatypes of many short blocks on windows of user memory: vectors, lists without a pattern, lists that go down, and blocks of

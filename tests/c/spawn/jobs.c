@@ -1,11 +1,15 @@
 /* Two jobs that were started apart find each other by a published name, connect, talk as if they were one, have windows over both,
- * disconnect, and connect again. The second job is an spxrun of its own, or a process without a launcher. */
+ * disconnect, and connect again. The second job is an spxrun of its own, or a process without a launcher; it may use another number of processors, or talk in another way, than the first. */
 // run: n=1,3 timeout=40
 // run: n=2 timeout=40 env="SPX_CMA=0"
 // run: n=2 args=alone timeout=40
 // run: n=2 args=many timeout=60 full=1
 // run: n=2 args=quick timeout=60
+// run: n=1 args=bound timeout=40
+// run: n=1 timeout=60 env=SPX_TRANSPORTS=tcp
+// run: n=1 args=alone timeout=60 env=SPX_TRANSPORTS=tcp
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,6 +19,18 @@
 
 static char name[100];
 
+/* This process, and what it starts, may use one processor. */
+static void use_one_processor(void)
+{
+  cpu_set_t may, one;
+  int k = 0;
+  CPU_ZERO(&one);
+  if (sched_getaffinity(0, sizeof may, &may) != 0) return;
+  while (!CPU_ISSET(k, &may)) k++;
+  CPU_SET(k, &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
 /* Starts the other job; the launcher is the program of our agent. */
 static pid_t start_other(char *self, const char *how, const char *ranks)
 {
@@ -22,6 +38,7 @@ static pid_t start_other(char *self, const char *how, const char *ranks)
   pid_t p = fork();
   if (p != 0) return p;
   snprintf(launcher, sizeof launcher, "/proc/%s/exe", getenv("SPX_AGENT"));
+  if (strcmp(how, "bound") == 0) use_one_processor();
   if (strcmp(how, "alone") == 0) {
     static const char *place[] = {
         "SPX_FD", "SPX_JOB", "SPX_PROC", "SPX_RANK", "SPX_SIZE", "SPX_AGENT", "OMPI_COMM_WORLD_SIZE"};
@@ -128,6 +145,15 @@ static void talk(MPI_Comm inter, int high)
     free(a);
     free(b);
   }
+  for (int root = 0; root < size; root++) {
+    int mine[2] = {rank, rank + 1}, each[64], good = 1;
+    MPI_Allgather(mine, 2, MPI_INT, each, 2, MPI_INT, all);
+    for (int i = 0; i < size; i++) good &= each[2 * i] == i && each[2 * i + 1] == i + 1;
+    MPI_Gather(mine, 1, MPI_INT, each, 1, MPI_INT, root, all);
+    for (int i = 0; rank == root && i < size; i++) good &= each[i] == i;
+    MPI_Alltoall(each, 1, MPI_INT, each + 32, 1, MPI_INT, all);
+    CHECK(good);
+  }
   windows(all, rank, size);
   MPI_Comm dup, half;
   MPI_Comm_dup(all, &dup);
@@ -201,7 +227,7 @@ static void server(char *self, const char *how)
     MPI_Publish_name(name, MPI_INFO_NULL, port);
   }
   for (int j = 0; j < jobs; j++) {
-    pid_t p = rank == 0 ? start_other(self, how, "2") : 0;
+    pid_t p = rank == 0 ? start_other(self, how, strcmp(how, "bound") == 0 ? "1" : "2") : 0;
     for (int i = 0; i < times; i++) {
       MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
       talk(other, 0);

@@ -1,7 +1,7 @@
 /* Fifty times, and a thousand times, spawned and disconnected: no process, descriptor, thread, mapping or memory stays behind, here or in the
  * job's agent. What is given back is used again: without, the job's memory file would be full long before. argv: children, cycles. */
-// run: n=1 timeout=60
-// run: n=2 args=4 timeout=60
+// run: n=1 args="3 50" args.few="3 12" timeout=60
+// run: n=2 args=4 timeout=60 full=1
 // run: n=1 args="1 200" timeout=60 full=1
 // run: n=1 args="1 1000" timeout=150 full=1
 #include <dirent.h>

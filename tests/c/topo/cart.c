@@ -1,6 +1,6 @@
 /* Grids: coordinates, ranks, shifts and subgrids of random grids, compared with what a loop over all points says; duplicates
  * have the topology of the original, other communicators made of it have none. MPI-5.0 9.5. */
-// run: n=1,2,6,12,16 timeout=60
+// run: n=1,2,6,12,16 n.few=1,6,12 timeout=60
 #include "../check.h"
 #include <stdlib.h>
 #include <string.h>

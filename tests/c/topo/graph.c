@@ -1,6 +1,6 @@
 /* Graphs and distributed graphs: random ones are made, and every process is told of its own edges, with their weights, however they
  * were contributed. MPI-5.0 9.5.3, 9.5.4, 9.5.5. */
-// run: n=1,2,5,9,16 timeout=60
+// run: n=1,2,5,9,16 n.few=1,5,9 timeout=60
 #include "../check.h"
 #include <stdlib.h>
 #include <string.h>

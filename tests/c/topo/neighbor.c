@@ -1,7 +1,8 @@
 /* The neighbourhood collectives in all forms, on random distributed graphs, on graphs, and on grids down to rings of one and two
  * processes: every block arrives where the standard says, and nothing else is touched. MPI-5.0 9.6, 9.7, 9.8. */
-// run: n=1,2,3,4,8,12 timeout=120
-// run: n=4 args="20000" timeout=120
+// run: n=1,2,3,4,8,12 n.few=3,8 timeout=120
+// run: n=4 args="5000" args.few="800" timeout=120
+// run: n=4 args="20000" timeout=120 full=1
 #include "../check.h"
 #include <stdlib.h>
 #include <string.h>

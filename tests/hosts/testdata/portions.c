@@ -14,7 +14,8 @@
 
 #define LONG (32 << 20)
 #define WARM (4 << 20)
-#define MORE (256 << 20) /* more than sockets hold: the message is not over for its sender before its receiver has read */
+#define MORE                                                                                                           \
+  (256 << 20) /* more than sockets hold: the message is not over for its sender before its receiver has read */
 
 static int rank, size;
 static unsigned char *out, *in;

@@ -1,5 +1,6 @@
 /* All meet in barriers, as long as it takes until somebody is lost; the others shrink, meet again, and tell how many they are and when that was, on
- * the clock that the hosts share. Argument: how often hosts will be lost, before all end. */
+ * the clock that the hosts share. Arguments: how often hosts will be lost, before all end, the exit status then, and a program that is
+ * to be spawned before. */
 #include <mpi-ext.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -36,7 +37,14 @@ int main(int argc, char **argv)
     printf("rank %d of %d at %lld\n", rank, size, now.tv_sec * 1000LL + now.tv_nsec / 1000000);
     fflush(stdout);
   }
+  if (argc > 3) {
+    int class;
+    MPI_Error_class(MPI_Comm_spawn(argv[3], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &next, MPI_ERRCODES_IGNORE),
+                    &class);
+    printf("spawn: %s\n", class == MPI_ERR_UNSUPPORTED_OPERATION ? "MPI_ERR_UNSUPPORTED_OPERATION" : "another class");
+    fflush(stdout);
+  }
   MPI_Comm_free(&comm);
   MPI_Finalize();
-  return 0;
+  return argc > 2 ? atoi(argv[2]) : 0;
 }

@@ -105,7 +105,7 @@ static void maybe_die(void)
     CHECK(system("ip link set eth0 down; sleep 0.2; ip link set eth0 up") == 0);
     victims = "";
   } else
-    raise(SIGKILL);
+    raise(getenv("FAULT") ? atoi(getenv("FAULT")) : SIGKILL); /* SIGSTOP: it hangs instead */
 }
 
 #define TRY(call)                                                                                                      \

@@ -42,7 +42,7 @@ static void maybe_die(int where)
   if (fd < 0) return;
   dprintf(fd, "%.9f\n", now());
   close(fd);
-  raise(SIGKILL);
+  raise(getenv("FAULT") ? atoi(getenv("FAULT")) : SIGKILL); /* SIGSTOP: it hangs instead */
 }
 
 static unsigned long mix(unsigned long a, unsigned long b)

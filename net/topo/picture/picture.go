@@ -1,9 +1,12 @@
-package topo
+// Package picture draws trees of switches. It is apart from net/topo, which the library links: no process of a job draws any.
+package picture
 
 import (
 	"fmt"
 	"html"
 	"strings"
+
+	"libspx/net/topo"
 )
 
 // Sizes in the picture, in pixels.
@@ -16,7 +19,6 @@ const (
 
 // drawing is a picture while it is made.
 type drawing struct {
-	*Tree
 	next, hosts [][]int
 	names       []string
 	width       []float64 // of a switch with all below it
@@ -24,14 +26,17 @@ type drawing struct {
 	bottom      float64
 }
 
-// SVG draws the tree from the switch in its middle downwards, with the names of the hosts below their switches.
-func (t *Tree) SVG(names []string) string {
-	d := &drawing{Tree: t, next: t.Neighbors(), hosts: t.Hosts(), names: names, width: make([]float64, t.N), bottom: levelHeight}
+// SVG draws a tree from the switch in its middle downwards, with the names of the hosts below their switches.
+func SVG(t *topo.Tree, names []string) string {
+	d := &drawing{next: t.Neighbors(), hosts: t.Hosts(), names: names, width: make([]float64, t.N), bottom: levelHeight}
 	total := 200.0
 	if t.N > 0 {
-		root := t.middle(d.next)
-		total = d.measure(root, -1)
-		d.draw(root, -1, 0, levelHeight/2)
+		total = 0
+		for _, root := range t.Roots(d.next) {
+			wide := d.measure(root, -1)
+			d.draw(root, -1, total, levelHeight/2)
+			total += wide
+		}
 	}
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" font-family="sans-serif" font-size="12">
 <rect width="100%%" height="100%%" fill="white"/>

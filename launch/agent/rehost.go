@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libspx/cluster/layout"
+	"libspx/launch/control"
+	"libspx/launch/cpus"
+)
+
+// Where the processes of a part run that is started again: on the hosts where they were and, when some of these are lost, on others of the system that have room.
+
+// A berth is a host on which processes may be started again.
+type berth struct {
+	slots, load int  // processes that it is for, and has
+	lost        bool // also: none of those that this agent may use
+	far         int  // how little it has to do with the part: 0 runs some of it, or of its link; 1 runs a cluster of that link; 2 neither
+}
+
+func (b *berth) free() int { return b.slots - b.load }
+
+// rehost finds hosts for processes that were on others. Each stays where it was, if that host is there. The rest goes where slots are free or, with crowd, to the host with the fewest processes for its
+// slots. Together they need one host for all. False: there is no room.
+func rehost(was []int, hosts []berth, together, crowd bool) (where []int, ok bool) {
+	hosts = slices.Clone(hosts)
+	moves := 0
+	for _, h := range was {
+		if hosts[h].lost {
+			moves++
+		} else {
+			hosts[h].load++
+		}
+	}
+	if moves == 0 {
+		return was, true
+	}
+	if together {
+		h := roomiest(hosts, len(was), crowd)
+		return slices.Repeat([]int{max(h, 0)}, len(was)), h >= 0
+	}
+	for _, h := range was {
+		if hosts[h].lost {
+			if h = roomiest(hosts, 1, crowd); h < 0 {
+				return nil, false
+			}
+			hosts[h].load++
+		}
+		where = append(where, h)
+	}
+	return where, true
+}
+
+// roomiest is the host for n processes: of those with room the nearest, then that with the most; -1: there is none.
+func roomiest(hosts []berth, n int, crowd bool) int {
+	best := -1
+	for i := range hosts {
+		h := &hosts[i]
+		if h.lost || h.slots <= 0 || h.free() < n && !crowd {
+			continue
+		}
+		if best < 0 || better(h, &hosts[best], n) {
+			best = i
+		}
+	}
+	return best
+}
+
+func better(x, y *berth, n int) bool {
+	switch xFits, yFits := x.free() >= n, y.free() >= n; {
+	case xFits != yFits:
+		return xFits
+	case !xFits && x.load*y.slots != y.load*x.slots:
+		return x.load*y.slots < y.load*x.slots
+	case x.far != y.far:
+		return x.far < y.far
+	}
+	return x.free() > y.free()
+}
+
+// rehost says where the processes of a part run that is started again, and in words what of that is new; why: they cannot. crowd: room does not count.
+func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
+	was := a.berthed[part]
+	if was == nil {
+		was = a.firstHosts(part)
+	}
+	if !a.several() {
+		return was, "", ""
+	}
+	p := &a.spec.Programs[a.programOf(part)]
+	l := a.layoutNow()
+	where, ok := rehost(was, a.berths(part, l), p.Vaults || p.Cold > 0 || replays(l, part), crowd)
+	var lost, to []string
+	for i, h := range was {
+		if name := a.spec.Hosts[h]; a.isLost(h) && !slices.Contains(lost, name) {
+			lost = append(lost, name)
+		}
+		if ok && where[i] != h && !slices.Contains(to, a.spec.Hosts[where[i]]) {
+			to = append(to, a.spec.Hosts[where[i]])
+		}
+	}
+	gone := fmt.Sprintf("%s %s lost", plural("host", len(lost)), areNamed(lost))
+	switch {
+	case !ok:
+		return nil, "", gone + ", and the other hosts of the system have too few free slots"
+	case len(to) > 0:
+		moved = fmt.Sprintf(" on %s %s, since %s", plural("host", len(to)), strings.Join(to, ", "), gone)
+	}
+	if a.berthed == nil {
+		a.berthed = map[int][]int{}
+	}
+	a.berthed[part] = where
+	return where, moved, ""
+}
+
+func areNamed(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " is"
+	}
+	return strings.Join(names, ", ") + " are"
+}
+
+// firstHosts are those on which the processes of a part are to run, by the system file.
+func (a *agent) firstHosts(part int) (out []int) {
+	first := 0
+	for k := range a.spec.Programs {
+		p := &a.spec.Programs[k]
+		if p.Part == part {
+			for i := range p.Procs {
+				out = append(out, a.spec.Host(first+i))
+			}
+		}
+		first += p.Procs
+	}
+	return out
+}
+
+// layoutNow is the system as it is; without one it has no clusters.
+func (a *agent) layoutNow() *layout.Layout {
+	if l, err := layout.Decode(a.layoutText()); err == nil {
+		return l
+	}
+	return new(layout.Layout)
+}
+
+// replays: who takes a rank of a part over needs memory of the host on which that was.
+func replays(l *layout.Layout, part int) bool {
+	return part <= len(l.Clusters) && l.Clusters[part-1].Replays
+}
+
+// berths are the hosts of the job as those for a part.
+func (a *agent) berths(part int, l *layout.Layout) []berth {
+	out := make([]berth, len(a.spec.Hosts))
+	load := a.load()
+	for h := range out {
+		own := slices.ContainsFunc(a.others, func(e *elsewhere) bool { return e.number == h && (e.gone || e.attached != nil || e.joining != nil) })
+		out[h] = berth{slots: a.spec.Slots[h], load: load[h], lost: own, far: 2}
+	}
+	for h := range out {
+		out[h].lost = out[h].lost || !a.reachesAll(part, h, l)
+	}
+	for k := range a.spec.Parts {
+		far := 2
+		switch link := a.spec.Parts[part-1].Link; {
+		case k == part-1, link > 0 && a.spec.Parts[k].Link == link:
+			far = 0
+		case serves(l, part, k):
+			far = 1
+		}
+		for _, h := range a.firstHosts(k + 1) {
+			out[h].far = min(out[h].far, far)
+			if h == 0 && out[h].slots == 0 { // the file names it nowhere, and it has processes nevertheless: it is for as many as it has processors
+				out[h].slots = cpus.Usable()
+			}
+		}
+	}
+	return out
+}
+
+// reachesAll: on this host a part could talk to all whom it has to.
+func (a *agent) reachesAll(part, host int, l *layout.Layout) bool {
+	if a.places.pairs == nil {
+		return true
+	}
+	for k := range a.spec.Parts {
+		if k == part-1 || serves(l, part, k) || serves(l, k+1, part-1) {
+			if slices.ContainsFunc(a.hostsOfPart(k+1), func(h int) bool { return !a.meets(host, h) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// serves: a part is an I/O process of the cluster with this index.
+func serves(l *layout.Layout, part, cluster int) bool {
+	if part <= len(l.Clusters) || part > len(l.Clusters)+len(l.IOPs) {
+		return false
+	}
+	p := &l.IOPs[part-1-len(l.Clusters)]
+	return slices.Contains(p.In, cluster) || slices.Contains(p.Out, cluster)
+}
+
+// followTo has the tree of masters know of the hosts to which a part has moved.
+func (a *agent) followTo(part int, members []control.Member) {
+	cluster := part
+	if with := a.spec.Parts[part-1].With; with > 0 {
+		cluster = with
+	}
+	if a.tree.epoch == 0 || cluster > len(a.tree.cfg.Clusters) {
+		return
+	}
+	agents := a.tree.cfg.Clusters[cluster-1].Agents
+	if slices.ContainsFunc(members, func(m control.Member) bool { return !slices.Contains(agents, m.Host) }) {
+		a.plant()
+	}
+}

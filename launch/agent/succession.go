@@ -1,0 +1,507 @@
+package agent
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/core/mpierr"
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/service"
+	"libspx/shm"
+)
+
+// Another agent decides when the one that has decided so far is lost with its host (docs/decisions/leaders.md): in jobs with Job.Succeeds. Which one that is comes of the sequence (package launch/follow); it calls
+// all others at the ports by which they keep the sequence, hears how their processes are, and goes on from its copy of the machine. The others have lost the one above them meanwhile, wait to be called, and end
+// their processes if that does not come.
+
+// succession is this agent's part.
+type succession struct {
+	era       uint64        // how many agents have decided before the one that does, as far as this one knows
+	decider   int           // host of that one
+	waits     bool          // it is lost, and no other one has called
+	inherited bool          // this agent decides, and has not from the beginning
+	left      bool          // this host is out, and others may go on
+	before    int           // host of the one before it
+	ends      []job.Publish // what was told before of processes that have ended
+}
+
+// What goroutines tell of it.
+type (
+	upLost struct { // nothing more comes from the agent that decides in an era
+		era uint64
+		err error
+	}
+	termed    struct{ again bool } // SIGTERM has come; again: some time ago
+	mayDecide struct{}             // this agent is to decide
+	mustLeave struct {             // this host is out; again: some time ago
+		why   string
+		again bool
+	}
+	calledBy struct { // another agent decides
+		from int
+		era  uint64
+		conn *control.Conn
+	}
+	hasCalled struct { // that agent has called a host, or cannot
+		h    *elsewhere
+		conn *control.Conn
+		err  error
+	}
+)
+
+// termPatience is how long an agent that got SIGTERM waits for the end of the shell that has started it, which hands on the signal as it dies.
+const termPatience = time.Second
+
+// Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is known to others, and those who wait for its end have said so.
+func Succeeds(spec *control.Job) bool {
+	b, err := beatsOf(spec)
+	return keepsCopies(spec) && spec.WithFT && spec.OnDeath == "continue" && len(spec.Parts) == 0 && spec.Trace == "" && !spec.Hold && err == nil && !b.Alone
+}
+
+// waitsForOthers: what this agent decides is done when a majority knows of it.
+func (a *agent) waitsForOthers() bool {
+	m, decides := a.machine.(*job.Machine)
+	return decides && a.up == nil && a.spec.Succeeds && a.sequence != nil && !a.done && m.Started()
+}
+
+// mayBeCalled: another agent may come to decide.
+func (a *agent) mayBeCalled() bool {
+	return a.spec.Succeeds && a.sequence != nil && a.sequence.begun() && !a.done
+}
+
+// lostUp: the agent that decides is lost, as far as this one knows.
+func (a *agent) lostUp(e upLost) {
+	if a.done || a.up == nil || a.fenced || e.era != a.succession.era {
+		return
+	}
+	if !a.mayBeCalled() {
+		a.up.window.close()
+		if errors.Is(e.err, errChanged) {
+			a.say(fmt.Sprintf("host %s has lost the one that decides: %v", a.host, e.err))
+		}
+		a.step(job.FrontLost{})
+		return
+	}
+	a.succession.waits = true
+	a.up.box.pause()
+	a.sequence.lose(e.era)
+}
+
+// heedsTerm takes SIGTERM: as a rule the remote shell has handed it on that has started this agent, and whose own agent is lost.
+func (a *agent) heedsTerm(e termed) {
+	switch s := &a.succession; {
+	case !a.mayBeCalled():
+		a.step(job.FrontLost{})
+	case a.up == nil || s.waits || s.era > 0: // it is known, or over
+	case !e.again:
+		time.AfterFunc(termPatience, func() { a.inbox.put(termed{again: true}) })
+	default:
+		a.step(job.FrontLost{})
+	}
+}
+
+// mustLeave: the sequence says that this host is out. One that was removed is told to end by the agent that decides, in the same moment.
+func (a *agent) mustLeave(e mustLeave) {
+	if a.up != nil && !a.succession.waits && !e.again {
+		time.AfterFunc(termPatience, func() { a.inbox.put(mustLeave{e.why, true}) })
+		return
+	}
+	a.leave(e.why)
+}
+
+// leave ends the processes of this host, without a word to the others: they go on without it, or may.
+func (a *agent) leave(why string) {
+	s := &a.succession
+	if a.done || a.fenced || s.left {
+		return
+	}
+	s.left = true
+	text := cmp.Or(why, a.sequence.whyLeft(), "no majority knows any more of what is decided here")
+	if a.up != nil {
+		a.fenced = true
+		atMost(fencedLimit, func() {
+			fmt.Fprintf(os.Stderr, "libspx: host %s: %s; its processes are ended\n", a.host, text)
+		})
+		a.up.window.close()
+		a.step(job.FrontLost{})
+		return
+	}
+	for _, q := range a.waiters {
+		q.reply(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others", a.host, a.jobNumber()))
+	}
+	a.waiters = nil
+	a.refuseClients(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others", a.host, a.jobNumber()))
+	for _, h := range a.others {
+		h.gone = true
+	}
+	a.say(fmt.Sprintf("host %s: %s; its processes are ended, and the job goes on at other hosts if these can", a.host, text))
+	a.machine = departed{}
+	a.carryOut(job.Send{Signal: job.SIGKILL})
+	a.carryOut(job.Finish{Status: job.StatusFailed})
+}
+
+// departed stands where the machine stood of an agent that decides nothing any more.
+type departed struct{}
+
+// Step does nothing.
+func (departed) Step(job.Event, time.Duration) []job.Action { return nil }
+
+// Deadline: there is none.
+func (departed) Deadline() (time.Duration, bool) { return 0, false }
+
+// Ending tells that the processes end.
+func (departed) Ending() bool { return true }
+
+// Hurried tells that no reader of the output is left.
+func (departed) Hurried() bool { return true }
+
+// follow has another agent decide, which has called.
+func (a *agent) follow(e calledBy) {
+	s := &a.succession
+	if a.up == nil || a.fenced || !a.mayBeCalled() || !a.sequence.called(e.era) {
+		e.conn.Close()
+		return
+	}
+	s.era, s.before, s.decider, s.waits = e.era, s.decider, e.from, false
+	up := a.up
+	up.box.pause()
+	kept := outputOnly(up.box.empty())
+	up.box.start(e.conn)
+	up.box.put(&control.Message{Stand: a.stand()})
+	for _, m := range kept {
+		up.box.put(m)
+	}
+	up.window.allow(control.Window)
+	go a.hearUp(e.conn, e.era)
+	a.turnBeats(nil)
+	if len(a.feeding) > 0 {
+		a.input.put(nil) // standard input has gone with spxrun
+	}
+	a.askAgain()
+	a.attendHeld()
+}
+
+// outputOnly is what waits of the output of processes: all else is said anew.
+func outputOnly(list []*control.Message) []*control.Message {
+	return slices.DeleteFunc(list, func(m *control.Message) bool { return m.Output == nil })
+}
+
+// turnBeats has heartbeats begin anew around the host that decides. gone are hosts that are not there.
+func (a *agent) turnBeats(gone []int) {
+	if a.beating != nil && a.beating.machine != nil {
+		a.beating.turnTo(reroot{a.succession.decider, a.succession.era, gone})
+	}
+}
+
+// stand is how the processes of this host are.
+func (a *agent) stand() *control.Stand {
+	out := &control.Stand{}
+	for i := range a.ranks {
+		r := &a.ranks[i]
+		if r.host != a.self || r.guest || r.pid == 0 {
+			continue
+		}
+		s := control.Standing{Proc: i, Pid: r.pid}
+		if !r.alive {
+			end := a.endOf(i)
+			s.End = &end
+		}
+		out.Procs = append(out.Procs, s)
+	}
+	return out
+}
+
+// endOf is how a process of this host has ended.
+func (a *agent) endOf(i int) job.Ended {
+	if end, ok := a.above.ends[i]; ok {
+		return end
+	}
+	return lostEnd(i)
+}
+
+// lostEnd is the end of a process of which no more is known.
+func lostEnd(i int) job.Ended {
+	return job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, Fault: job.FaultHost, OtherMPI: true}
+}
+
+// askAgain asks the agent that decides now what the lost one has not answered, where that can be, and refuses the rest.
+func (a *agent) askAgain() {
+	open := a.asking.open
+	a.asking.open = nil
+	for n, q := range open {
+		switch q.Kind {
+		case service.AwaitEnd:
+			q.Number = 0 // the signal has been sent, or whoever has sent it tries again
+		case service.Hosts, service.Inspect, service.Describe, service.Say, service.Members:
+		default:
+			q.reply(refuse(mpierr.Other, "host %s was lost before it had answered", a.hostName(a.succession.before)))
+			continue
+		}
+		if a.up == nil {
+			delete(a.asking.numbers, q.conn)
+			delete(a.asking.clients, n)
+		}
+		a.serve(q)
+	}
+}
+
+// succeed lets this agent decide: the sequence says so.
+func (a *agent) succeed() {
+	up, s := a.up, &a.succession
+	if up == nil || a.done || a.fenced {
+		return
+	}
+	legacy, err := a.sequence.inherit()
+	if err != nil {
+		a.leave(err.Error())
+		return
+	}
+	s.before, s.decider, s.era, s.inherited, s.waits = s.decider, a.self, legacy.era, true, false
+	a.began = time.Now().Add(-legacy.now)
+	a.machine, a.up, a.made = legacy.machine, nil, true
+	up.box.pause()
+	a.kept.use(a.outputFile())
+	up.window.close()
+	up.flush()
+	gone := a.callAll(legacy)
+	a.takeStock(legacy)
+	a.turnBeats(gone)
+	a.say(fmt.Sprintf("host %s decides about job %016x now, in the place of host %s, which is lost", a.host, a.jobNumber(), a.hostName(s.before)))
+	if status, over := legacy.machine.Finished(); over {
+		a.carryOut(job.Finish{Status: status})
+		return
+	}
+	for i, p := range legacy.machine.Procs() {
+		if i < len(a.ranks) && a.ranks[i].host == a.self && p.Alive && !a.ranks[i].alive {
+			a.step(a.endOf(i))
+		}
+	}
+	for _, h := range a.others {
+		if h.gone {
+			a.bury(h, "nothing comes from its agent any more", job.FaultHost)
+		}
+	}
+	a.tellMesh()
+	if legacy.machine.Looking() {
+		a.step(job.Looked{})
+	}
+	if legacy.machine.Ending() {
+		a.carryOut(job.Send{Signal: job.SIGTERM})
+	}
+	a.askAgain()
+	a.attendHeld()
+}
+
+// callAll makes the other hosts those of this agent, and calls those that are there.
+func (a *agent) callAll(l *legacy) (gone []int) {
+	a.others = nil
+	for n, name := range a.spec.Hosts {
+		if n == a.self {
+			continue
+		}
+		h := newElsewhere(n, name)
+		h.led, h.made = true, true
+		h.wait = func() string { return connectionEnd(h.failure) }
+		a.others = append(a.others, h)
+		if n == a.succession.before || !slices.Contains(l.told.Members, n) || n >= len(l.told.At) {
+			h.gone = true
+			gone = append(gone, n)
+			continue
+		}
+		h.mesh = l.told.At[n]
+		go func() {
+			conn, err := a.sequence.mesh.lead(n, l.era)
+			a.inbox.put(hasCalled{h, conn, err})
+		}()
+		time.AfterFunc(2*leadLimit, func() { a.inbox.put(hasCalled{h: h, err: errNotReached}) })
+	}
+	return gone
+}
+
+// takeStock takes over who lives, and tells the processes of this host who has ended. Of a process that was spawned a moment ago the machine may know nothing: it ends, and counts as dead.
+func (a *agent) takeStock(l *legacy) {
+	procs := l.machine.Procs()
+	a.succession.ends = slices.DeleteFunc(l.ends, func(e job.Publish) bool { return e.Proc < len(procs) && procs[e.Proc].Alive })
+	for _, e := range slices.Clone(a.succession.ends) {
+		a.publish(e)
+	}
+	for i := range a.ranks {
+		r := &a.ranks[i]
+		p := job.ProcState{}
+		if i < len(procs) {
+			p = procs[i]
+		}
+		switch {
+		case r.guest:
+			continue
+		case r.host != a.self:
+			r.alive, r.pid, r.begun = p.Alive, p.Pid, true
+		case r.alive && (!p.Alive || p.Ending):
+			a.kill(i)
+		}
+		if !p.Alive && a.segment.AgentState(i) == shm.AgentStarted {
+			a.disown(i)
+		}
+	}
+}
+
+// disown tells all that a process of which the machine knows nothing is dead, if they were not told before how it has ended.
+func (a *agent) disown(i int) {
+	if slices.ContainsFunc(a.succession.ends, func(e job.Publish) bool { return e.Proc == i }) {
+		return
+	}
+	act := job.Publish{Proc: i, Dead: true, Wait: job.Wait{Signal: job.SIGKILL}}
+	a.toAll(act)
+	a.publish(act)
+}
+
+// begins hears that a host was called, or cannot be.
+func (a *agent) begins(e hasCalled) {
+	h := e.h
+	switch {
+	case e.err != nil && h.stands.Load() || h.gone:
+		if e.conn != nil {
+			e.conn.Close()
+		}
+	case e.err != nil:
+		h.gone = true
+		if h.conn != nil {
+			h.conn.Close()
+		}
+		if a.beating != nil && a.beating.machine != nil {
+			a.beating.hasGone(h.number, h.goneFor())
+		}
+		a.bury(h, e.err.Error(), job.FaultHost)
+	default:
+		h.conn = e.conn
+		h.box.start(h.conn)
+		if a.dismissed {
+			h.box.put(&control.Message{Action: job.Finish{}})
+		}
+		go a.hearFrom(h)
+	}
+}
+
+// standing takes how the processes of a host are that this agent has called. What others have been told of is so: a process that counts as dead ends.
+func (a *agent) standing(h *elsewhere, s *control.Stand) {
+	if !h.led || h.ready || h.gone {
+		return
+	}
+	h.ready = true
+	if a.sequence != nil {
+		told := a.sequence.told
+		h.box.put(&control.Message{Mesh: &told})
+	}
+	for _, e := range a.succession.ends {
+		h.box.put(&control.Message{Action: e})
+	}
+	known := map[int]bool{}
+	var strays []int
+	for _, p := range s.Procs {
+		if !a.isAt(p.Proc, h) || known[p.Proc] {
+			continue
+		}
+		known[p.Proc] = true
+		switch r := &a.ranks[p.Proc]; {
+		case p.End != nil:
+			p.End.Proc = p.Proc
+			a.happened(h, *p.End)
+		case !r.alive:
+			strays = append(strays, p.Proc)
+			a.disown(p.Proc)
+		}
+	}
+	for i := range a.ranks {
+		if a.isAt(i, h) && a.ranks[i].alive && !known[i] { // it was not made
+			a.happened(h, lostEnd(i))
+		}
+	}
+	if len(strays) > 0 {
+		h.box.put(&control.Message{Action: job.SendTo{Procs: strays, Signal: job.SIGKILL}})
+	}
+	if a.machine.Ending() {
+		h.box.put(&control.Message{Action: job.Send{Signal: job.SIGTERM}})
+	}
+}
+
+// notInherited refuses what only the agent could answer that has decided from the beginning.
+func (a *agent) notInherited(q *question) *service.Message {
+	if !a.succession.inherited {
+		return nil
+	}
+	switch q.Kind {
+	case service.Hosts, service.AwaitEnd, service.Inspect, service.Say, service.Said, service.Describe:
+		return nil
+	}
+	return refuse(mpierr.UnsupportedOperation, "host %s decides about job %016x since host %s was lost, and with that the numbers of processes, worlds and ports that were given: no processes are spawned, no ports opened, "+
+		"no names published or looked up and no hosts added any more", a.host, a.jobNumber(), a.hostName(a.succession.before))
+}
+
+// mostKept is how much is written of the output of a job whose user has named no file for it.
+const mostKept = 64 << 20
+
+// outputFile is a file for the output of this job on this host: that of spxrun --detach, where the hosts share the folder.
+func (a *agent) outputFile() (file *os.File, most int) {
+	if most = -1; !a.spec.Detached {
+		most = mostKept
+	}
+	if f := openOwn(a.outputPath(cmp.Or(a.spec.OutputDir, a.spec.Dir)), 0o666); f != nil {
+		return f, most
+	}
+	if f := openOwn(a.outputPath(os.TempDir()), 0o600); f != nil {
+		return f, most
+	}
+	return nil, 0
+}
+
+// openOwn opens a file to write at its end, and for clients to read, or makes it; nil: that cannot be, or another user has put something in its place, whose name is no secret.
+func openOwn(name string, mode os.FileMode) *os.File {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, mode)
+	if err != nil {
+		return nil
+	}
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() || st.Nlink != 1 {
+		f.Close()
+		return nil
+	}
+	return f
+}
+
+// flush writes what was to be sent.
+func (u *uplink) flush() {
+	for _, m := range outputOnly(u.box.empty()) {
+		u.kept.write(m.Output.Text) //nolint:errcheck // no terminal is left to say it on
+	}
+}
+
+// pass hands text on; false: it is not taken, and will not be.
+func (u *uplink) pass(stream int, text []byte) bool {
+	if !u.window.take(len(text)) {
+		if !u.kept.on.Load() {
+			return false
+		}
+		u.kept.write(text) //nolint:errcheck // see flush
+		return true
+	}
+	u.box.put(&control.Message{Output: &control.Output{Stream: stream, Text: slices.Clone(text)}})
+	if u.kept.on.Load() {
+		u.flush()
+	}
+	return true
+}
+
+// endLine is the last line of that file.
+func (a *agent) endLine(status int) string {
+	if a.succession.left {
+		return ""
+	}
+	return service.EndLine(a.jobNumber(), status)
+}

@@ -1,0 +1,180 @@
+package front
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"libspx/launch/command"
+	"libspx/launch/service"
+	"libspx/launch/steer"
+)
+
+// Spxrun as the client of a job that it has not started, or that has lost its spxrun (--attach). The output is in a file, which the agent lends; what is there is printed
+// here, and the agent tells when there is more, and how the job has ended. The agent holds nothing for this process, which may end at any moment.
+
+// follower is such a client.
+type follower struct {
+	job      uint64
+	conn     *service.Conn
+	file     *os.File
+	name     string // of the file
+	host     string
+	succeeds bool // other hosts may go on with the job
+
+	messages chan *service.Message // closed when the agent has closed its end
+	upTo     chan extent           // what is to be printed
+	printed  chan error            // all is, or cannot be
+}
+
+// extent is how much output there is; last: there will be no more.
+type extent struct {
+	size int64
+	last bool
+}
+
+// attachTo is the client's life.
+func attachTo(j *command.Job) int {
+	f, from, err := newFollower(j)
+	if err != nil {
+		return complain(statusFailed, err)
+	}
+	defer f.conn.Close()
+	signals := make(chan os.Signal, 16)
+	for _, s := range handedOn {
+		if s != syscall.SIGTSTP && s != syscall.SIGCONT && !signal.Ignored(s) { // the job does not stop with this process
+			signal.Notify(signals, s)
+		}
+	}
+	go f.receive()
+	go f.print(from)
+	return f.serve(signals)
+}
+
+func newFollower(j *command.Job) (f *follower, from int64, err error) {
+	f = &follower{messages: make(chan *service.Message, 1), upTo: make(chan extent, 2), printed: make(chan error, 1)}
+	if f.job, err = steer.Find(j.Attach); err != nil {
+		return nil, 0, fmt.Errorf("--attach: %w", err)
+	}
+	if f.conn, err = service.Dial(f.job); err != nil {
+		return nil, 0, fmt.Errorf("--attach: %w", err)
+	}
+	f.host, _ = os.Hostname() // for words alone
+	err = f.conn.Send(&service.Message{Kind: service.Client, Text: j.Since, FD: -1})
+	var answer *service.Message
+	if err == nil {
+		answer, err = f.conn.Receive()
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("--attach: the job has ended, or its agent does not know this question: %w", err)
+	case answer.Class != 0:
+		err = fmt.Errorf("--attach: %s", steer.Plain(answer.Text))
+	case answer.FD < 0:
+		err = errors.New("--attach: the agent has sent no file")
+	default:
+		f.file, f.name, f.succeeds = os.NewFile(uintptr(answer.FD), answer.Name), steer.Plain(answer.Name), answer.World != 0
+		return f, int64(answer.Number), nil
+	}
+	f.conn.Close()
+	return nil, 0, err
+}
+
+func (f *follower) receive() {
+	defer close(f.messages)
+	for {
+		m, err := f.conn.Receive()
+		if err != nil {
+			return
+		}
+		f.messages <- m
+	}
+}
+
+// endsClient are the signals that end the client, and not the job.
+func endsClient(s syscall.Signal) bool {
+	return s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP
+}
+
+// serve prints what comes until the job has ended, or this process is to end.
+func (f *follower) serve(signals <-chan os.Signal) int {
+	messages := f.messages
+	status, failure := statusFailed, f.unheard()
+	over := func(size int64) {
+		messages = nil
+		f.upTo <- extent{size, true}
+	}
+	for {
+		select {
+		case s := <-signals:
+			if s := s.(syscall.Signal); endsClient(s) {
+				fmt.Fprintf(os.Stderr, "spxrun: job %016x goes on; spxrun --attach %016x prints what more comes, and spxctl end %016x ends it\n", f.job, f.job, f.job)
+				return 128 + int(s)
+			}
+			f.conn.Send(&service.Message{Kind: service.Signal, Number: uint64(s.(syscall.Signal)), FD: -1}) //nolint:errcheck // the job has ended then
+		case m, open := <-messages:
+			switch {
+			case !open:
+				over(f.size())
+			case m.Class != 0:
+				failure = errors.New(steer.Plain(m.Text))
+				over(f.size())
+			case len(m.Codes) > 0:
+				status, failure = int(m.Codes[0]), nil
+				over(int64(m.Number))
+			default:
+				f.upTo <- extent{int64(m.Number), false}
+			}
+		case err := <-f.printed:
+			if err != nil {
+				failure = fmt.Errorf("the output of job %016x, from %s: %w", f.job, f.name, err)
+			}
+			if failure != nil {
+				return complain(statusFailed, failure)
+			}
+			return status
+		}
+	}
+}
+
+// unheard is what is wrong when the agent ends without a word.
+func (f *follower) unheard() error {
+	text := fmt.Sprintf("the agent of job %016x on host %s is gone: it was killed, say; the last lines of %s, on this host, tell what of it is known", f.job, f.host, f.name)
+	if f.succeeds {
+		text += fmt.Sprintf("; the job goes on at other hosts if these can (spxrun --attach %016x, there)", f.job)
+	}
+	return errors.New(text)
+}
+
+// size is how long the file is.
+func (f *follower) size() int64 {
+	st, err := f.file.Stat()
+	if err != nil {
+		return 0
+	}
+	return st.Size()
+}
+
+// mostAtOnce is printed before the agent is told how far this is: so much may be printed again by the next client when this one is killed.
+const mostAtOnce = 256 << 10
+
+// print prints the file from a place on, as far as it is told, and tells the agent how far it has come.
+func (f *follower) print(from int64) {
+	for at := from; ; {
+		f.conn.Send(&service.Message{Kind: service.Client, Number: uint64(at), FD: -1}) //nolint:errcheck // its end is seen by receive
+		to := <-f.upTo
+		size := to.size
+		if !to.last {
+			size = min(size, at+mostAtOnce)
+		}
+		n, err := io.Copy(os.Stdout, io.NewSectionReader(f.file, at, size-at))
+		at += n
+		if err != nil || to.last {
+			f.printed <- err
+			return
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// The form in which an event stands in a sequence of events that several hosts keep (package launch/follow): its name, a space, and its fields in JSON.
+
+// MostProcs is more processes than any job has.
+const MostProcs = 1 << 20
+
+// mostNew is more processes than are spawned at once: their numbers follow those that there are.
+const mostNew = 1 << 16
+
+// events are one of each kind.
+var events = map[string]reflect.Type{}
+
+func init() {
+	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{}, GuestAborted{}, TookOver{}, Placed{}, NotRestarted{}, Hung{}, Slowed{}, WentOn{},
+		Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{}, Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
+		t := reflect.TypeOf(e)
+		events[t.Name()] = t
+	}
+}
+
+// EncodeEvent is the form of an event.
+func EncodeEvent(e Event) []byte {
+	t := reflect.TypeOf(e)
+	if events[t.Name()] != t {
+		panic(fmt.Sprintf("job: unknown event %T", e))
+	}
+	fields, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // of numbers, texts and lists of these
+	}
+	return append([]byte(t.Name()+" "), fields...)
+}
+
+var errNoEvent = errors.New("job: no event")
+
+// DecodeEvent reads an event.
+func DecodeEvent(b []byte) (Event, error) {
+	name, fields, ok := bytes.Cut(b, []byte(" "))
+	t := events[string(name)]
+	if !ok || t == nil {
+		return nil, errNoEvent
+	}
+	e := reflect.New(t)
+	d := json.NewDecoder(bytes.NewReader(fields))
+	d.DisallowUnknownFields()
+	if err := d.Decode(e.Interface()); err != nil || d.InputOffset() != int64(len(fields)) {
+		return nil, errNoEvent
+	}
+	return e.Elem().Interface(), nil
+}
+
+// Accepts reports whether an event can happen to the job as it is. What agents of other hosts say is not known to be so: of what cannot be, Step must not hear.
+func (m *Machine) Accepts(e Event) bool {
+	switch e := e.(type) {
+	case Started:
+		return m.isProc(e.Proc) && !m.procs[e.Proc].alive && e.Part >= 0 && e.Part <= len(m.parts)
+	case Spawned:
+		return e.Proc >= 0 && e.Proc < min(MostProcs, len(m.procs)+mostNew) && !(m.isProc(e.Proc) && m.procs[e.Proc].alive) && e.Part >= 0 && e.Part <= len(m.parts)
+	case Ended:
+		return m.isProc(e.Proc) && m.procs[e.Proc].alive && m.areProcs(e.Connected) && m.areProcs(e.Others)
+	case GuestAborted:
+		return m.areProcs(e.Connected)
+	case TookOver:
+		return m.areProcs(e.Procs)
+	case Placed:
+		return m.isPart(e.Part)
+	case NotRestarted:
+		return m.isPart(e.Part)
+	case Attached:
+		return m.isPart(e.Part)
+	case Detached:
+		return m.isPart(e.Part)
+	case PartSignalled:
+		return m.isPart(e.Part)
+	}
+	return true
+}
+
+func (m *Machine) isProc(i int) bool { return i >= 0 && i < len(m.procs) }
+func (m *Machine) isPart(k int) bool { return k >= 1 && k <= len(m.parts) }
+
+func (m *Machine) areProcs(list []int) bool {
+	for _, i := range list {
+		if !m.isProc(i) {
+			return false
+		}
+	}
+	return true
+}

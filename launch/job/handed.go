@@ -1,0 +1,42 @@
+package job
+
+import "time"
+
+// What an agent has to know of the machine that it takes over from another one (package launch/follow), to go on in its place.
+
+// ProcState is what the machine knows of a process.
+type ProcState struct {
+	Pid    int
+	Alive  bool
+	Ending bool // the job ends it, which is not said
+}
+
+// Procs are the processes by number.
+func (m *Machine) Procs() []ProcState {
+	out := make([]ProcState, len(m.procs))
+	for i := range m.procs {
+		p := &m.procs[i]
+		out[i] = ProcState{p.pid, p.alive, p.doomed}
+	}
+	return out
+}
+
+// Started reports whether all processes have been made that the job begins with.
+func (m *Machine) Started() bool { return m.started }
+
+// Looking: the machine waits for Looked.
+func (m *Machine) Looking() bool { return m.looking && !m.finished }
+
+// Now is when the machine was stepped last.
+func (m *Machine) Now() time.Duration { return m.now }
+
+// Finished is the exit status of a job that is over.
+func (m *Machine) Finished() (status int, ok bool) { return m.outcome(), m.finished }
+
+// outcome is the exit status if the job ended now.
+func (m *Machine) outcome() int {
+	if m.status == 0 && m.death != 0 && !m.succeeded {
+		return m.death & 255
+	}
+	return m.status & 255
+}

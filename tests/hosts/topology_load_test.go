@@ -1,0 +1,91 @@
+package hosts
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"libspx/net/topo"
+	"libspx/tests/harness"
+)
+
+// newCluster makes so many hosts on 8 switches, joined hierarchically like those of the paper's figure 3, in an order that the seed says.
+func newCluster(t *testing.T, hosts int, seed uint64) (*bed, *topo.Tree) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 8))
+	truth := &topo.Tree{N: 8, Links: [][2]int{{0, 1}, {0, 2}, {0, 3}, {3, 4}, {3, 5}, {5, 6}, {5, 7}}}
+	for h := range hosts {
+		truth.Of = append(truth.Of, h%truth.N)
+	}
+	r.Shuffle(hosts, func(i, j int) { truth.Of[i], truth.Of[j] = truth.Of[j], truth.Of[i] })
+	return newLinked(t, truth.Of, truth.Links, 20, 2000), truth
+}
+
+// busy keeps each processor busy until the test ends.
+func busy(t *testing.T) {
+	t.Helper()
+	for range runtime.NumCPU() {
+		c := exec.Command("sh", "-c", "while :; do :; done")
+		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill(); c.Wait() }) //nolint:errcheck // it was killed
+	}
+}
+
+// fromEnv is a number of the environment.
+func fromEnv(t *testing.T, name string, preset int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return preset
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// On hosts whose processors are busy with other work the answer is right, or that it is not sure; in most cases it is right. SPX_TOPOLOGY_RUNS says how often it is measured, SPX_TOPOLOGY_HOSTS between how
+// many hosts.
+func TestTopologyUnderLoad(t *testing.T) {
+	preset := 0
+	if harness.Full() {
+		preset = 1
+	}
+	runs, hosts := fromEnv(t, "SPX_TOPOLOGY_RUNS", preset), fromEnv(t, "SPX_TOPOLOGY_HOSTS", 32)
+	if runs == 0 {
+		t.Skip("in the full tests, and by make topology")
+	}
+	b, truth := newCluster(t, hosts, 1)
+	busy(t)
+	groups, links := 0, 0
+	for range runs {
+		cache := t.TempDir()
+		n := b.measured(cache, "--host", b.names(hosts))
+		b.compare(truth, n)
+		g, l := n.sure()
+		_, err := os.Stat(filepath.Join(cache, "libspx/networks.json"))
+		if g != (err == nil) {
+			t.Errorf("groups are %s, and kept: %v", n.GroupsAre, err)
+		}
+		t.Logf("groups are %s, links %s: %+v", n.GroupsAre, n.LinksAre, n.Cost)
+		if g {
+			groups++
+		}
+		if l {
+			links++
+		}
+	}
+	t.Logf("%d hosts, %d runs: groups sure and right in %d, links in %d", hosts, runs, groups, links)
+	if runs >= 4 && groups < runs/2 {
+		t.Errorf("groups are sure in %d of %d runs", groups, runs)
+	}
+}
