@@ -376,3 +376,18 @@ func (o *commObject) follow(c *layout.Cluster) error {
 	o.Comm.LocalTable().Set(m.Local)
 	return nil
 }
+
+//spx:body MPISP_World_left
+func worldLeft(c *call) error {
+	o := c.comm(0)
+	C.spx_progress()
+	all := o.RemoteGroup()
+	var ranks []int
+	for rank, proc := range unsafe.Slice((*uint32)(unsafe.Pointer(o.c.peer)), all.Size()) { // c.remote_size is 0 in the worlds of an IOP
+		if C.spx_proc_left(C.uint32_t(proc)) != 0 && C.spx_proc_dead(C.uint32_t(proc)) == 0 {
+			ranks = append(ranks, rank)
+		}
+	}
+	g, err := all.Incl(ranks)
+	return c.onComm(0, c.setGroup(1, g, err))
+}

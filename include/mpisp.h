@@ -17,6 +17,8 @@ extern "C" {
 int MPISP_World_count(int *count);
 /* world: the MPI_COMM_WORLD of cluster index, 0 to count - 1. Not to be freed. */
 int MPISP_World_get(int index, MPI_Comm *world);
+/* left: the processes of a world of MPISP_World_get (or of any communicator; the remote ones of an intercommunicator) that have left MPI by MPI_Finalize and take nothing more, as far as this process knows. Those that have died are not among them (MPIX_Comm_get_failed), nor are those that have not come yet. Local. */
+int MPISP_World_left(MPI_Comm world, MPI_Group *left);
 /* Makes MPI_COMM_WORLD mean the world of cluster index until the next call, for both directions; -1: the world is chosen by direction again. */
 int MPISP_Bind(int index);
 /* This memory is part of what MPISP_Commit saves, and of what a process begins with that takes this rank over. Called before the first MPISP_Commit, by all incarnations of a rank in the same order. */

@@ -602,6 +602,7 @@ SPX_HIDDEN int spx_c_X_Comm_repair(spx_comm *comm, int num_spares, MPI_Comm *act
 SPX_HIDDEN int spx_c_X_Comm_dismiss(spx_comm *comm);
 SPX_HIDDEN int spx_c_SP_World_count(int *count);
 SPX_HIDDEN int spx_c_SP_World_get(int index, MPI_Comm *world);
+SPX_HIDDEN int spx_c_SP_World_left(spx_comm *world, MPI_Group *left);
 SPX_HIDDEN int spx_c_SP_Bind(int index);
 SPX_HIDDEN int spx_c_SP_Register(const void *buf, MPI_Count count, spx_type *datatype);
 SPX_HIDDEN int spx_c_SP_Commit(void);

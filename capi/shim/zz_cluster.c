@@ -16,6 +16,16 @@ int MPISP_World_get(int index, MPI_Comm *world)
   return spx_c_SP_World_get(index, world);
 }
 
+int MPISP_World_left(MPI_Comm world, MPI_Group *left)
+{
+  SPX_ENTER(SPX_FN_SP_World_left, spx_t_SP_World_left(world, left));
+  SPX_CHECK(spx_get(SPX_K_COMM, world), spx_bad_handle(SPX_K_COMM, world, SPX_K_COMM, "world", world));
+  SPX_CHECK(left, spx_bad_null(SPX_K_COMM, world, MPI_ERR_ARG, "left"));
+  spx_frame frame = {.fn = SPX_FN_SP_World_left,
+    .a = {{.u = (uintptr_t)world}, {.u = (uintptr_t)left}}};
+  return spx_go(&frame);
+}
+
 int MPISP_Bind(int index)
 {
   SPX_ENTER(SPX_FN_SP_Bind, spx_t_SP_Bind(index));

@@ -761,6 +761,7 @@ const char *const spx_fn_name[SPX_FN_COUNT] = {
   "MPIX_Comm_dismiss",
   "MPISP_World_count",
   "MPISP_World_get",
+  "MPISP_World_left",
   "MPISP_Bind",
   "MPISP_Register",
   "MPISP_Commit",
@@ -1050,6 +1051,7 @@ const uint16_t spx_fn_makes[SPX_FN_COUNT] = {
   [SPX_FN_X_Checkpoint_create] = 1u << SPX_K_CHECKPOINT,
   [SPX_FN_X_Comm_repair] = 1u << SPX_K_COMM,
   [SPX_FN_SP_World_get] = 1u << SPX_K_COMM,
+  [SPX_FN_SP_World_left] = 1u << SPX_K_GROUP,
   [SPX_FN_SP_Pass] = 1u << SPX_K_REQ,
   [SPX_FN_dyprc_merge_child] = 1u << SPX_K_COMM,
 };
@@ -1299,6 +1301,7 @@ const uint8_t spx_fn_local[SPX_FN_COUNT] = {
   [SPX_FN_X_Delete_error_string] = 1,
   [SPX_FN_SP_World_count] = 1,
   [SPX_FN_SP_World_get] = 1,
+  [SPX_FN_SP_World_left] = 1,
   [SPX_FN_SP_Bind] = 1,
   [SPX_FN_SP_Register] = 1,
   [SPX_FN_SP_Is_replacement] = 1,

@@ -4824,6 +4824,13 @@ int spx_t_SP_World_get(int index, MPI_Comm *world)
   return spx_call_end(&call, MPISP_World_get(index, world));
 }
 
+int spx_t_SP_World_left(MPI_Comm world, MPI_Group *left)
+{
+  spx_call call = {.fn = SPX_FN_SP_World_left, .comm = world};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_World_left(world, left));
+}
+
 int spx_t_SP_Bind(int index)
 {
   int64_t arg[] = {index};

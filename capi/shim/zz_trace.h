@@ -593,6 +593,7 @@ SPX_HIDDEN int spx_t_X_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *acti
 SPX_HIDDEN int spx_t_X_Comm_dismiss(MPI_Comm comm);
 SPX_HIDDEN int spx_t_SP_World_count(int *count);
 SPX_HIDDEN int spx_t_SP_World_get(int index, MPI_Comm *world);
+SPX_HIDDEN int spx_t_SP_World_left(MPI_Comm world, MPI_Group *left);
 SPX_HIDDEN int spx_t_SP_Bind(int index);
 SPX_HIDDEN int spx_t_SP_Register(const void *buf, MPI_Count count, MPI_Datatype datatype);
 SPX_HIDDEN int spx_t_SP_Commit(void);

@@ -102,8 +102,7 @@ static void look(relay *r, int i)
   MPISP_World_get(i, &w->comm);
   MPI_Comm_size(w->comm, &w->size);
   w->waiting = calloc((size_t)w->size, sizeof *w->waiting);
-  w->left = calloc((size_t)w->size, sizeof *w->left);
-  if (!w->waiting || !w->left) relay_fail("no memory");
+  if (!w->waiting) relay_fail("no memory");
   MPI_Comm_get_info(w->comm, &info);
   hint(info, "spx_index", value, sizeof value);
   w->cluster = atoi(value);

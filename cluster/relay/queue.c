@@ -73,7 +73,7 @@ static bool choose(relay *r, message *m, int i)
 static void fails(relay *r, message *m, int i, int code)
 {
   world *to = m->send[i].to;
-  if (has_died(code)) relay_has_ended(to, m->send[i].rank);
+  if (has_died(code)) to->hurt = true;
   if (to->asked != r->round) { /* it is the same for all messages of a round */
     to->asked = r->round;
     relay_ask_heals(to);
@@ -81,7 +81,7 @@ static void fails(relay *r, message *m, int i, int code)
   if (!has_died(code)) relay_fail("a message for rank %d of cluster %d: error %d", m->send[i].rank, to->cluster, code);
   to->waiting[m->send[i].rank]--;
   if (m->data) /* what was handed on while it came is here no more */
-    m->send[i].due = relay_is_awaited(to, m->send[i].rank) || (!r->copy && relay_is_gone(to) && choose(r, m, i));
+    m->send[i].due = relay_may_take(to, m->send[i].rank) || (!r->copy && relay_is_gone(to) && choose(r, m, i));
   if (m->send[i].due) return;
   m->done++;
   if (!to->told)
@@ -170,7 +170,6 @@ static bool carry_on(relay *r, queue *q)
       if (!flag) continue;
       m->done++;
       m->send[i].to->waiting[m->send[i].rank]--;
-      m->send[i].to->left[m->send[i].rank] = false; /* a cluster may come again */
     }
     if (!m->complete || m->done < m->sends) {
       at = &m->next;

@@ -26,9 +26,8 @@ typedef struct {
   int turn;     /* of those */
   int next;     /* rank, of messages that are spread over its ranks */
   int *waiting; /* by rank: messages on their way there */
-  bool *left;   /* by rank: it has left MPI, and takes nothing more */
   bool heals;   /* ranks that die are replaced: messages for them are kept */
-  bool hurt;    /* a message for it has found its rank dead */
+  bool hurt;    /* a message for it has found its rank there no more */
   long asked;   /* in which round that was asked last */
   bool told;    /* that messages are dropped */
 } world;
@@ -50,10 +49,8 @@ typedef struct {
 world *relay_from(relay *r, int cluster);
 /* The cluster in turn of those that messages of from are for, and that have ranks alive; NULL: there is none. */
 world *relay_to(relay *r, world *from);
-/* A rank of w is dead, and another process takes its place: one that has left is not replaced. */
-bool relay_is_awaited(const world *w, int rank);
-/* A send to a rank of w has failed as to a process that is there no more. */
-void relay_has_ended(world *w, int rank);
+/* A message for a rank of w that has failed may be sent again: another process takes its place, or has done so meanwhile. One that has left is not replaced. */
+bool relay_may_take(const world *w, int rank);
 /* All ranks of w have left MPI, or are dead and will not be replaced. */
 bool relay_is_gone(world *w);
 /* The rank of w for a message of rank source with that tag. */

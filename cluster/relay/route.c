@@ -9,54 +9,58 @@ world *relay_from(relay *r, int cluster)
   relay_fail("a message has come from cluster %d, which this I/O process does not belong to", cluster);
 }
 
-/* Which ranks of w are dead: one for each, behind each other; NULL: none. */
-static bool *dead_ranks(const world *w)
+enum { ALIVE, LEFT, DEAD }; /* or not yet there: a message for it waits */
+
+static void mark(const world *w, MPI_Group of, char *state, char as)
 {
-  MPI_Group dead, all;
-  bool *is = NULL;
+  MPI_Group all;
   int n = 0;
-  if (MPIX_Comm_get_failed(w->comm, &dead) != MPI_SUCCESS) return NULL;
-  MPI_Group_size(dead, &n);
+  MPI_Group_size(of, &n);
   if (n && MPI_Comm_group(w->comm, &all) == MPI_SUCCESS) {
-    is = calloc((size_t)w->size, sizeof *is);
-    for (int i = 0, rank; is && i < n; i++)
-      if (MPI_Group_translate_ranks(dead, 1, &i, all, &rank) == MPI_SUCCESS && rank >= 0) is[rank] = true;
+    for (int i = 0, rank; i < n; i++)
+      if (MPI_Group_translate_ranks(of, 1, &i, all, &rank) == MPI_SUCCESS && rank >= 0) state[rank] = as;
     MPI_Group_free(&all);
   }
-  if (dead != MPI_GROUP_EMPTY) MPI_Group_free(&dead);
-  return is;
+  if (of != MPI_GROUP_EMPTY) MPI_Group_free(&of);
 }
 
-static bool is_dead(const world *w, int rank)
+/* How the ranks of w are now, behind each other. */
+static char *states(const world *w)
 {
-  bool *dead = dead_ranks(w), is = dead && dead[rank];
-  free(dead);
-  return is;
+  char *state = calloc((size_t)w->size, sizeof *state);
+  MPI_Group some;
+  if (!state) relay_fail("no memory");
+  if (MPISP_World_left(w->comm, &some) == MPI_SUCCESS) mark(w, some, state, LEFT);
+  if (MPIX_Comm_get_failed(w->comm, &some) == MPI_SUCCESS) mark(w, some, state, DEAD);
+  return state;
 }
 
-void relay_has_ended(world *w, int rank)
+static int state_of(const world *w, int rank)
 {
-  w->hurt = true;
-  w->left[rank] = !is_dead(w, rank);
+  char *all = states(w), state = all[rank];
+  free(all);
+  return state;
 }
 
 bool relay_is_gone(world *w)
 {
   if (!w->hurt) return false;
-  bool *dead = dead_ranks(w);
-  int n = 0, left = 0;
+  char *state = states(w);
+  int dead = 0, left = 0;
   for (int i = 0; i < w->size; i++) {
-    bool died = dead && dead[i];
-    if (died) w->left[i] = false; /* the one that left came again, and has died */
-    left += w->left[i];
-    n += died;
+    dead += state[i] == DEAD;
+    left += state[i] == LEFT;
   }
-  free(dead);
-  w->hurt = n + left > 0; /* a cluster may come again */
-  return left == w->size || (n + left == w->size && !w->heals);
+  free(state);
+  w->hurt = dead + left > 0; /* a cluster may come again */
+  return left == w->size || (dead + left == w->size && !w->heals);
 }
 
-bool relay_is_awaited(const world *w, int rank) { return w->heals && is_dead(w, rank); }
+bool relay_may_take(const world *w, int rank)
+{
+  int state = state_of(w, rank);
+  return state == ALIVE || (state == DEAD && w->heals);
+}
 
 world *relay_to(relay *r, world *from)
 {

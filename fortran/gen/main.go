@@ -2,7 +2,9 @@
 // itself, module mpi (zz_mpi.f90); of module mpi_f08 constants and types (zz_f08_types.f90), interfaces (zz_mpi_f08.f90), the procedures with choice buffers
 // (zz_f08ts.f90) and what is behind them (zz_cdesc.c). What no rule covers is written by hand in fortran/lib/special.c.
 //
-//	go run ./fortran/gen
+//	go run ./fortran/gen [DIRECTORY]
+//
+// The directory is the one that the files are written below: the project's, unless another one is given.
 package main
 
 import (
@@ -12,6 +14,8 @@ import (
 
 	"libspx/api"
 )
+
+//go:generate go run . ../..
 
 func main() {
 	if err := run(); err != nil {
@@ -25,9 +29,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	root, err := os.Getwd()
-	if err != nil {
-		return err
+	root := "."
+	if len(os.Args) > 1 {
+		root = os.Args[1]
 	}
 	wrappers, err := f77(t)
 	if err != nil {

@@ -400,6 +400,18 @@ SAME_IN_F08(mpisp_world_get)
 #endif
 
 #ifndef SPX_PROFILE
+void F77(mpisp_world_left)(MPI_Fint *world, MPI_Fint *left, MPI_Fint *ierror) {
+  MPI_Group c_left = MPI_Group_fromint(0);
+  int err = CALL(MPISP_World_left)(MPI_Comm_fromint(*world), &c_left);
+  if (err == MPI_SUCCESS) {
+    *left = MPI_Group_toint(c_left);
+  }
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_world_left)
+#endif
+
+#ifndef SPX_PROFILE
 void F77(mpisp_bind)(MPI_Fint *index, MPI_Fint *ierror) {
   int err = CALL(MPISP_Bind)(*index);
   if (ierror) *ierror = err;

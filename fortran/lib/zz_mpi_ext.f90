@@ -142,6 +142,7 @@ module mpi_ext
   public :: PMPIX_Comm_dismiss
   public :: MPISP_World_count
   public :: MPISP_World_get
+  public :: MPISP_World_left
   public :: MPISP_Bind
   public :: MPISP_Register
   public :: MPISP_Commit
@@ -843,6 +844,14 @@ module mpi_ext
       integer, intent(out) :: world
       integer, intent(out) :: ierror
     end subroutine MPISP_World_get
+  end interface
+  interface
+    subroutine MPISP_World_left(world, left, ierror)
+      implicit none
+      integer, intent(in) :: world
+      integer, intent(out) :: left
+      integer, intent(out) :: ierror
+    end subroutine MPISP_World_left
   end interface
   interface
     subroutine MPISP_Bind(index, ierror)
@@ -2100,6 +2109,15 @@ module mpi_f08_ext
       implicit none
       integer, intent(in) :: index
       type(MPI_Comm), intent(out) :: world
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_World_left
+    subroutine MPISP_World_left_f08(world, left, ierror)
+      import :: MPI_Comm, MPI_Group
+      implicit none
+      type(MPI_Comm), intent(in) :: world
+      type(MPI_Group), intent(out) :: left
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

@@ -761,6 +761,7 @@ var callNames = [...]string{
 	"MPIX_Comm_dismiss",
 	"MPISP_World_count",
 	"MPISP_World_get",
+	"MPISP_World_left",
 	"MPISP_Bind",
 	"MPISP_Register",
 	"MPISP_Commit",

@@ -83,3 +83,12 @@ func (m *Machine) wentOn(e WentOn) (out []Action) {
 	x.hangs = x.ended
 	return out
 }
+
+// wentOnAndEnded says of a process that was said to hang, and has ended as it should before it was seen to go on, that it did not stay so.
+func (m *Machine) wentOnAndEnded(proc int) []Action {
+	x := &m.procs[proc]
+	if !x.hangs || x.ended {
+		return nil
+	}
+	return []Action{Say{fmt.Sprintf("%s (pid %d on %s) went on again, and has ended.", x.name, x.pid, cmp.Or(x.host, m.cfg.Host))}}
+}

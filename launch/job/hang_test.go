@@ -41,6 +41,9 @@ func TestRankHangs(t *testing.T) {
 			if out = m.Step(hung, time.Minute); !strings.HasPrefix(said(out), begins) { // once more
 				t.Errorf("%s: %q", name, said(out))
 			}
+			if text := said(m.Step(Ended{Proc: 0, Owner: OwnerFinalized}, time.Minute)); !strings.HasPrefix(text, "rank 0 of cluster a (pid 100 on h) went on again, and has ended.\n") {
+				t.Errorf("%s: %q", name, text)
+			}
 			continue
 		}
 		if out = m.Step(WentOn{0, 100, 35 * time.Second}, time.Minute); said(out) != "" {

@@ -185,7 +185,7 @@ func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action
 	case failed:
 		out = m.diedInPart(p, e, standby, now)
 	default:
-		out = append(m.exitedInPart(e), m.dismiss(p, now)...)
+		out = slices.Concat(m.wentOnAndEnded(e.Proc), m.exitedInPart(e), m.dismiss(p, now))
 	}
 	if p.alive == 0 && p.stopping && !m.ending {
 		out = append(out, m.stopped(p, now)...)

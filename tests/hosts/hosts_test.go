@@ -324,11 +324,14 @@ func TestMulticastPastTheSilent(t *testing.T) {
 	silent := program(t, "silent")
 	b := newBed(t, 5)
 	for _, way := range []string{"auto", "ring", "doubling"} {
-		fifo := filepath.Join(harness.SharedDir(t), "fifo")
-		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-			t.Fatal(err)
+		dir := harness.SharedDir(t)
+		fifos := []string{filepath.Join(dir, "silent"), filepath.Join(dir, "goes-on")}
+		for _, fifo := range fifos {
+			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		c := b.spxrun("-host", b.list(1, 1, 1, 1, 1), "-n", "5", silent, fifo)
+		c := b.spxrun("-host", b.list(1, 1, 1, 1, 1), "-n", "5", silent, fifos[0], fifos[1])
 		c.Env = append(c.Env, "SPX_MCAST_WAY="+way)
 		check(t, harness.Run(t, c), 0, nil)
 	}

@@ -1,4 +1,4 @@
-/* leaves send COUNT BYTES: sends so many messages to MPISP_CLUSTER_OUT, and says how many were sent. leaves receive COUNT BYTES: receives so many, and ends whatever comes then. */
+/* leaves send COUNT BYTES: sends so many messages to MPISP_CLUSTER_OUT, and says how many were sent. leaves receive COUNT BYTES: receives so many, or until nothing comes any more, and ends whatever comes then. */
 #include <mpi.h>
 #include <mpisp.h>
 #include <stdio.h>
@@ -14,8 +14,9 @@ int main(int argc, char **argv)
   if (argc > 1 && !strcmp(argv[1], "send"))
     while (n < count && MPI_Send(data, bytes, MPI_BYTE, MPISP_CLUSTER_OUT, 7, MPI_COMM_WORLD) == MPI_SUCCESS) n++;
   else
-    while (n < count &&
-           MPI_Recv(data, bytes, MPI_BYTE, MPISP_CLUSTER_IN, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+    for (MPI_Status s; n < count &&
+                       MPI_Recv(data, bytes, MPI_BYTE, MPISP_CLUSTER_IN, 7, MPI_COMM_WORLD, &s) == MPI_SUCCESS &&
+                       s.MPI_SOURCE != MPI_PROC_NULL;)
       n++;
   printf("%s: %d\n", argv[1], n);
   free(data);
