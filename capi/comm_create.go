@@ -103,7 +103,7 @@ func (c *call) dup(out int, hints *info.Info) error {
 	if done {
 		return err
 	}
-	m, err := via.Dup(world.contexts)
+	m, err := via.Dup(world.contexts, nil)
 	if err != nil {
 		return c.onComm(0, err)
 	}

@@ -256,14 +256,10 @@ func distGraphCreate(c *call) error {
 	if err == nil {
 		block = mine.Encode()
 	}
-	part, err := old.Exchange(block, err, topo.Route)
-	if err != nil {
-		return c.arranged(8, nil, nil, err)
+	m, part, err := old.DupWith(world.contexts, block, err, topo.Route)
+	var g *topo.DistGraph
+	if err == nil {
+		g, err = topo.DecodePart(part)
 	}
-	g, err := topo.DecodePart(part)
-	if err != nil {
-		return c.arranged(8, nil, nil, err)
-	}
-	m, err := old.Dup(world.contexts)
 	return c.arranged(8, m, g, err)
 }

@@ -28,7 +28,7 @@ type Creation struct {
 }
 
 // Creations are the kinds of creations.
-var Creations = []string{"dup", "split", "create", "group", "fromgroup", "inter", "merge", "spawn", "join", "private"}
+var Creations = []string{"dup", "split", "create", "group", "fromgroup", "inter", "merge", "spawn", "join", "private", "graph"}
 
 type route struct {
 	from, to int
@@ -173,7 +173,10 @@ func (p *maker) create(ids *comm.Contexts, local *comm.Comm, first bool) error {
 	}
 	switch w.Kind {
 	case "dup":
-		return keep(local.Dup(ids))
+		return keep(local.Dup(ids, nil))
+	case "graph":
+		m, _, err := local.DupWith(ids, []byte{byte(p.id)}, nil, func(blocks [][]byte) ([][]byte, error) { return blocks, nil })
+		return keep(m, err)
 	case "split":
 		return keep(local.Split(ids, p.id%2, 0, nil))
 	case "create":

@@ -49,7 +49,8 @@ int spx_ring_attach(void)
     return ENOMEM;
   }
   memset(hot_mask, 0xff, (n + 7) / 8 * 8);
-  for (size_t i = 0; i < spx_segment->nprocs; i++) spx_txs[i].slow = SPX_TX_NEW; /* others: spx_peer_hold */
+  for (size_t i = 0; i < spx_segment->nprocs; i++)
+    spx_txs[i].slow = SPX_TX_NEW; /* others: spx_peer_hold, spx_rx_init */
   active = NULL;
   owed = NULL;
   nhot = rounds = 0;
@@ -502,6 +503,10 @@ static uint64_t *dirty_row(void)
 
 void spx_rx_init(uint32_t peer)
 {
+  spx_tx *tx = &spx_txs[peer];
+  if (tx->life == 0)
+    tx->slow |=
+        SPX_TX_NEW; /* it came after this one, and no communicator leads there yet: it may be answered all the same */
   if (spx_net_peer(peer)) {
     spx_net_rx_init(peer);
     return;

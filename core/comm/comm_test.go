@@ -46,9 +46,9 @@ func TestDupHasTheSameGroupAndAnotherContext(t *testing.T) {
 	for _, n := range sizes {
 		w := newNetwork(t, n)
 		out := run(t, w, n, func(world *Comm, ids *Contexts) *Comm {
-			m, err := world.Dup(ids)
+			m, err := world.Dup(ids, nil)
 			a := must(t, w, m, err)
-			m, err = a.Dup(ids)
+			m, err = a.Dup(ids, nil)
 			b := must(t, w, m, err)
 			usable(t, b)
 			if a.Ctx == b.Ctx || a.Ctx == world.Ctx {
@@ -222,7 +222,7 @@ func TestInterCreateDupSplitMerge(t *testing.T) {
 		out := run(t, w, n, func(world *Comm, ids *Contexts) []string {
 			inter := halves(t, w, world, ids, (n+1)/2-1, 0)
 			usable(t, inter)
-			m, err := inter.Dup(ids)
+			m, err := inter.Dup(ids, nil)
 			dup := must(t, w, m, err)
 			usable(t, dup)
 			if Compare(inter, dup) != group.Congruent || Compare(inter, world) != group.Unequal {
@@ -355,7 +355,7 @@ func TestDeathInTheMiddle(t *testing.T) {
 	n := 9
 	calls := map[string]func(w *network, world *Comm, ids *Contexts) error{
 		"dup": func(w *network, world *Comm, ids *Contexts) error {
-			_, err := world.Dup(ids)
+			_, err := world.Dup(ids, nil)
 			return err
 		},
 		"split": func(w *network, world *Comm, ids *Contexts) error {

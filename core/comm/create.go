@@ -76,19 +76,19 @@ func (c *Comm) linkOf(e Edge) Link {
 	return c.LocalLink
 }
 
-// Dup agrees on the context of a duplicate (MPI_Comm_dup). Collective over c.
-func (c *Comm) Dup(ids *Contexts) (*Made, error) {
+// Dup agrees on the context of a duplicate (MPI_Comm_dup). failure, if not nil, is an error of this process in what came before: it has none, and those that it would tell get none either. Collective over c.
+func (c *Comm) Dup(ids *Contexts, failure error) (*Made, error) {
 	d := c.NewDupTree()
 	var ctx uint64
-	var failure error
 	if d.Parent == nil {
 		ctx = ids.TakeLike(c)
 	} else {
 		var b [ContextWire]byte
 		n, err := c.linkOf(*d.Parent).Recv(d.Parent.Rank, d.Tag, b[:])
-		if failure = err; err == nil {
-			ctx, failure = DecodeContext(b[:n])
+		if err == nil {
+			ctx, err = DecodeContext(b[:n])
 		}
+		failure = firstError(failure, err)
 	}
 	for _, e := range d.Children {
 		err := c.linkOf(e).Send(e.Rank, d.Tag, EncodeContext(ctx, failure))

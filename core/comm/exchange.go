@@ -16,6 +16,13 @@ func (c *Comm) Exchange(block []byte, failure error, answer func(blocks [][]byte
 	return mine, firstError(failure, err)
 }
 
+// DupWith is Exchange and then Dup, in which all take part whatever became of the exchange: some may have their block, and wait in the second round for one that has none.
+func (c *Comm) DupWith(ids *Contexts, block []byte, failure error, answer func(blocks [][]byte) ([][]byte, error)) (*Made, []byte, error) {
+	mine, err := c.Exchange(block, failure, answer)
+	m, err := c.Dup(ids, err)
+	return m, mine, err
+}
+
 // collect is gather for blocks of different sizes: each travels behind its length (4 bytes). The root gets them by process.
 func (t *tree) collect(block []byte, failure error) ([][]byte, error) {
 	all := frame(nil, block)

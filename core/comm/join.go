@@ -56,7 +56,7 @@ func (c *Comm) Spawn(ids *Contexts, root int, by Starter, maker Maker) (Outcome,
 // DupForAll is Dup for a communicator of the library's own, over which its processes go on at once: none of them shall wait there for one that has failed to
 // get it. Collective over c, an intracommunicator.
 func (c *Comm) DupForAll(ids *Contexts, by Maker) error {
-	m, err := c.Dup(ids)
+	m, err := c.Dup(ids, nil)
 	built := false
 	if err == nil {
 		err = by.Build(m)

@@ -64,7 +64,7 @@ func runStep(w *network, c *Comm, ids *Contexts, s step) (*Comm, error) {
 	var err error
 	switch s.kind {
 	case 0:
-		m, err = c.Dup(ids)
+		m, err = c.Dup(ids, nil)
 	case 1:
 		m, err = c.Split(ids, s.color[me], s.key[me], nil)
 	default:
