@@ -47,6 +47,8 @@ typedef struct relay {
   uint32_t behind
       [2]; /* who have been handed the message next and have yet to say who has it; SPX_NO_PEER: nobody, or it has */
   bool chain, whole, again, revoked; /* again: the message has come again */
+  bool watches;                      /* counted in spx_restless: it looks at the clock */
+  uint64_t began, moved;             /* ns: when it did, and when something of the data has come last */
   uint32_t lead, leads;              /* in parts: which of so many this one is */
   spx_member *lead_of;
   uint8_t *word; /* of each: HERE, TOLD */
@@ -359,11 +361,21 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
 
 /* ---- going on ------------------------------------------------------------------------------------------------------- */
 
+/* From now on it looks again soon, whether anything happens or not. */
+static void watch(relay *x, bool on)
+{
+  if (x->watches == on) return;
+  x->watches = on;
+  if (on) x->began = x->moved = spx_now_ns();
+  spx_restless += on ? 1 : -1;
+}
+
 static void end(relay *x, int error)
 {
   relay **p = &all;
   while (*p != x) p = &(*p)->next;
   *p = x->next;
+  watch(x, false);
   spx_poller_del(&x->poller);
   spx_source_end(&x->source);
   cancel_all(x, error);
@@ -436,25 +448,50 @@ static bool turn_to_master(relay *x, uint32_t i)
   return true;
 }
 
-/* Who has left answers nothing any more; and who has not said that it has the message may be long in coming to it, and all would wait for its part. So when nothing else is to come, one part of such a host
- * is asked for at the master, then the next, until there is a word of it. */
+/* Nothing has come for as long as it took until the last came. Those others compute, or have much to do: what they would send comes sooner from the master. */
+static bool stands_still(const relay *x)
+{
+  enum { LEAST_NS = 20000000 };
+  uint64_t took = x->moved - x->began;
+  return spx_now_ns() - x->moved > (took > LEAST_NS ? took : LEAST_NS);
+}
+
+/* The parts that a host would send are asked for at the master. */
+static void do_without(relay *x, uint32_t lead)
+{
+  for (uint32_t i = 0; i < parts_of(x); i++)
+    if (x->shares[i].lead == lead) cancel(&x->shares[i], MPIX_ERR_PROC_FAILED);
+}
+
+/* Who has left answers nothing any more; and who has not said that it has the message may be long in coming to it, or stop in the middle of it, and all would wait for its parts. So when nothing else is to come,
+ * one part of a host is asked for at the master, then the next, until there is a word of it; and when those of whom there is a word send nothing, all that is to come from one of them. */
 static bool do_without_the_silent(relay *x)
 {
-  uint32_t silent = NO_LEAD;
+  uint32_t silent = NO_LEAD, slow = NO_LEAD;
   bool comes = false;
   for (uint32_t i = 0; i < parts_of(x); i++) {
     const share *s = &x->shares[i];
     if (is_over(s)) continue;
-    bool other = s->lead != NO_LEAD;
-    if (other && spx_proc_left(s->from))
-      cancel(s, MPIX_ERR_PROC_FAILED);
-    else if (other && !(x->word[s->lead] & HERE))
-      silent = silent == NO_LEAD ? i : silent;
-    else
+    if (s->lead == NO_LEAD)
       comes = true;
+    else if (spx_proc_left(s->from))
+      cancel(s, MPIX_ERR_PROC_FAILED);
+    else if (x->word[s->lead] & HERE)
+      slow = s->lead;
+    else if (silent == NO_LEAD)
+      silent = i;
   }
-  if (comes || silent == NO_LEAD || x->revoked || spx_proc_left(x->h.master)) return false;
-  cancel(&x->shares[silent], MPIX_ERR_PROC_FAILED);
+  if (comes || x->revoked || spx_proc_left(x->h.master)) return false;
+  if (slow != NO_LEAD && !stands_still(x)) return false;
+  if (silent != NO_LEAD)
+    cancel(&x->shares[silent], MPIX_ERR_PROC_FAILED);
+  else if (slow != NO_LEAD) {
+    uint64_t now = spx_now_ns();
+    do_without(x, slow);
+    x->began += now - x->moved; /* it does not count as time that it took */
+    x->moved = now;
+  } else
+    return false;
   return true;
 }
 
@@ -489,7 +526,8 @@ static int go_on(spx_poller *p)
 {
   relay *x = (relay *)((char *)p - offsetof(relay, poller));
   bool moved = took_more(x);
-  if (x->leads > 0 && !x->whole) moved = do_without_the_silent(x) || moved;
+  if (x->watches && moved) x->moved = spx_now_ns();
+  if (x->watches) moved = do_without_the_silent(x) || moved;
   int error = x->whole ? MPI_SUCCESS : failure(x, &moved);
   if (error != MPI_SUCCESS) {
     cancel_all(x, error);
@@ -497,7 +535,10 @@ static int go_on(spx_poller *p)
     spx_source_pump(&x->source);
     return given_up(x, error);
   }
-  if (!x->whole && is_all_there(x)) hand_on(x);
+  if (!x->whole && is_all_there(x)) {
+    watch(x, false);
+    hand_on(x);
+  }
   moved = spx_source_pump(&x->source) || moved;
   for (int k = 0; k < 2; k++)
     if (x->behind[k] != SPX_NO_PEER && (x->revoked || spx_proc_left(x->behind[k]))) x->behind[k] = SPX_NO_PEER;
@@ -588,6 +629,7 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
   spx_mcast_relaying++;
   if (fetch_all(x)) {
     *where = x->where;
+    watch(x, x->leads > 0);
     spx_poller_add(&x->poller);
     x->next = all;
     return all = x;

@@ -23,11 +23,12 @@
 #define DOZES          64  /* at most, before a thread looks for messages itself */
 #define LEAST_YIELD    32u /* yields before parking, however often they were in vain */
 /* In vain, before a process that only tests and probes yields: it may have work to do between them. */
-#define GLANCES    16
-#define QUIET      4096 /* looks in vain, after which memory that was kept for messages goes back */
-#define PASS_AFTER 32   /* empty rounds before a thread passes the lock on to one that waits for it */
-#define FOREVER    UINT64_MAX
-#define INLETS_NS  100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
+#define GLANCES     16
+#define QUIET       4096 /* looks in vain, after which memory that was kept for messages goes back */
+#define PASS_AFTER  32   /* empty rounds before a thread passes the lock on to one that waits for it */
+#define FOREVER     UINT64_MAX
+#define RESTLESS_NS 5000000ull   /* where something is to be done if nothing comes */
+#define INLETS_NS   100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
 uint64_t spx_events;
 bool spx_ring_away;
@@ -478,6 +479,15 @@ int spx_wait_blocked(const spx_request *r)
          spx_wild_blocked(r->comm);
 }
 
+uint32_t spx_restless;
+
+/* How long to sleep at most if nothing happens. */
+static uint64_t longest(void)
+{
+  if (SPX_UNLIKELY(spx_restless != 0)) return RESTLESS_NS;
+  return SPX_UNLIKELY(spx_inlets_posted != 0) ? INLETS_NS : FOREVER;
+}
+
 static int wait_for(spx_request *r)
 {
   spx_idle w = begin(r);
@@ -495,7 +505,7 @@ static int wait_for(spx_request *r)
     } else if (SPX_FAILED(spx_wait_blocked(r)))
       return MPIX_ERR_PROC_FAILED_PENDING;
     else
-      idle(&w, value, SPX_UNLIKELY(spx_inlets_posted != 0) ? INLETS_NS : FOREVER);
+      idle(&w, value, longest());
   }
 }
 
@@ -523,7 +533,7 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
   for (;;) {
     uint32_t value = bell();
     if (spx_ticket() != ticket) break;
-    uint64_t left = spx_inlets_posted ? INLETS_NS : FOREVER;
+    uint64_t left = longest();
     if (deadline_ns) {
       uint64_t now = spx_now_ns();
       if (now >= deadline_ns) break;
