@@ -76,7 +76,9 @@ type agent struct {
 	domains    [][]int    // that ranks are bound to, in turn; none: they are not
 	processors []cpus.CPU // of this host, as far as it may use them
 	listener   int
-	door       bool // processes inherit a second way to this agent
+	listeners  []int        // of those who ask
+	unheard    atomic.Int32 // connections with them over which nothing has been read yet
+	door       bool         // processes inherit a second way to this agent
 	guests     map[ident.ProcID]int
 	ports      ports
 	abroad     abroadState
@@ -480,7 +482,7 @@ func (a *agent) messages() {
 		case *question:
 			a.serve(e)
 		case mayBegin:
-			tellSayers(a.sayings.begin(e.conn))
+			a.letBegin(e)
 		case hungUp:
 			a.hungUp(e.conn)
 		case fromHost:

@@ -206,18 +206,37 @@ func (a *agent) maySay(q *question) {
 	}
 	list := a.sayings.ask(q.Name, speaking{who, q.conn, q.Text})
 	if _, own := q.conn.(*ownWord); !own && len(list) == 1 && list[0].number == service.SaidFirst {
-		time.AfterFunc(sameTime, func() { a.inbox.put(mayBegin{q.conn}) })
+		a.awaitOthers(mayBegin{conn: q.conn})
 		return
 	}
 	tellSayers(list)
 }
 
 // sameTime is how long the first one waits before it speaks: what others have asked at the same time is read meanwhile. What they ask when the job ends may only
-// come of that.
-const sameTime = 3 * time.Millisecond
+// come of that. While somebody stands at the door, as this agent has had no processor for it, it waits again, mostWaits times at most.
+const (
+	sameTime  = 3 * time.Millisecond
+	mostWaits = 30
+)
 
 // mayBegin: the one who has asked first may speak, if it has not gone.
-type mayBegin struct{ conn client }
+type mayBegin struct {
+	conn  client
+	waits int // so often it has waited
+}
+
+func (a *agent) awaitOthers(e mayBegin) {
+	e.waits++
+	time.AfterFunc(sameTime, func() { a.inbox.put(e) })
+}
+
+func (a *agent) letBegin(e mayBegin) {
+	if e.waits < mostWaits && a.isAsked() {
+		a.awaitOthers(e)
+		return
+	}
+	tellSayers(a.sayings.begin(e.conn))
+}
 
 // begin lists the answer for who has asked first, on this connection, and has not spoken.
 func (s *sayings) begin(conn client) (out []answer) {

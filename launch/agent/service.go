@@ -52,6 +52,7 @@ func (a *agent) jobNumber() uint64 {
 func (a *agent) openService() (err error) {
 	a.listener, err = service.Listen(a.jobNumber())
 	if err == nil {
+		a.listeners = append(a.listeners, a.listener)
 		go a.takeQuestions(a.listener)
 	} else if a.attached == nil { // else an agent of the same job may be on this host, which answers as well
 		return err
@@ -59,6 +60,7 @@ func (a *agent) openService() (err error) {
 	if listener, door, err := service.OpenDoor(); err == nil { // without, a process in a network namespace of its own has no agent
 		a.door = unix.Dup3(door, control.DoorFD, unix.O_CLOEXEC) == nil
 		unix.Close(door)
+		a.listeners = append(a.listeners, listener)
 		go a.takeQuestions(listener)
 	}
 	return nil
@@ -70,6 +72,7 @@ func (a *agent) takeQuestions(listener int) {
 		if err != nil {
 			return
 		}
+		a.unheard.Add(1)
 		go a.hear(conn)
 	}
 }
@@ -96,12 +99,20 @@ func (a *agent) placeOfJob() []string {
 func (a *agent) hear(conn *service.Conn) {
 	var held service.Held
 	defer func() { held.Close() }()
+	unheard := true
+	heard := func() {
+		if unheard {
+			a.unheard.Add(-1)
+		}
+		unheard = false
+	}
 	for {
 		m, err := conn.Receive()
 		if err != nil {
 			break
 		}
 		if held.Take(m) {
+			heard()
 			continue
 		}
 		if m.FD >= 0 && m.Kind != service.Enter { // no other question has one
@@ -109,8 +120,20 @@ func (a *agent) hear(conn *service.Conn) {
 			m.FD = -1
 		}
 		a.inbox.put(&question{m, conn})
+		heard()
 	}
 	a.inbox.put(hungUp{conn})
+	heard()
+}
+
+// isAsked: somebody may have a question that has not been read yet.
+func (a *agent) isAsked() bool {
+	var doors []unix.PollFd
+	for _, listener := range a.listeners {
+		doors = append(doors, unix.PollFd{Fd: int32(listener), Events: unix.POLLIN})
+	}
+	n, err := unix.Poll(doors, 0)
+	return err == nil && n > 0 || a.unheard.Load() > 0
 }
 
 // serve answers a question, or keeps it until it can be answered.
