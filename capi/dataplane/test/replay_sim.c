@@ -255,7 +255,7 @@ static void enter(party *p)
 {
   p->calls++;
   may_die();
-  spx_core_enter(&p->core);
+  spx_core_enter(&p->core, false);
   poll(p, false);
 }
 

@@ -1,0 +1,73 @@
+package systems
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"libspx/tests/harness"
+)
+
+// copied runs the program of TestTransparent on hosts, with copies of what its ranks need on other ones. In the text %1 stands for the first host, and so on.
+func copied(t *testing.T, hosts int, fault, victims, text string, env ...string) (*testHosts, harness.Outcome) {
+	t.Helper()
+	on := newHosts(t, hosts)
+	var pairs []string
+	for i := range hosts {
+		pairs = append(pairs, fmt.Sprintf("%%%d", i+1), on.name(i))
+	}
+	text = strings.NewReplacer(pairs...).Replace(fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"4\", \"12\", %q]\nranks = 4\ntakeover = \"transparent\"\ncopies = \"other host\"\nenvironment = { FAULT = %q }\n",
+		program(t, "transparent"), victims, fault) + text)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "copies.toml"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	limit := "20000" // who is to be found out is found out by an agent's end
+	if fault == "cut" {
+		limit = "1000"
+	}
+	o := harness.Run(t, harness.Command{
+		Args:  []string{on.script, "on", on.name(0), filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", harness.Seconds(100 * time.Second), "--rsh", on.script + " rsh", "--system", "copies.toml"},
+		Dir:   dir,
+		Env:   append([]string{"SPX_HEARTBEAT_LIMIT=" + limit}, env...),
+		Limit: 2 * time.Minute,
+	})
+	return on, o
+}
+
+// Hosts are lost, with all that ran there, in the middle of whatever their ranks do: with their agents, or cut off. Standbys on other hosts go on from the copies of what those ranks had, which hosts that
+// are left have. All numbers come out as if nobody had died.
+func TestHostsOfCopiesLost(t *testing.T) {
+	const two, three = "hosts = [\"%2:2\", \"%3:2\", \"%4:4\"]\nstandbys = 4\n", "hosts = [\"%2:4\", \"%3:4\", \"%4:4\"]\nstandbys = 8\n"
+	for name, c := range map[string]struct {
+		fault, victims, text string
+		hosts, lost          int
+	}{
+		"nobody":                    {"agent", ",", two, 4, 0},
+		"a process":                 {"9", ",1@3.1,", two, 4, 0},
+		"in its first step":         {"agent", ",0@0.1,", two, 4, 1},
+		"with wildcards":            {"agent", ",1@3.1,", two, 4, 1},
+		"with long messages":        {"agent", ",2@4.3,", two, 4, 1},
+		"at the end":                {"agent", ",0@11.5,", two, 4, 1},
+		"hosts, one after another":  {"agent", ",0@2.5,2@7.1,", two, 4, 2},
+		"all ranks":                 {"agent", ",0@2.2,", three, 4, 1},
+		"all ranks, and once again": {"agent", ",0@2.2,1@7.4,", three, 4, 2},
+		"cut off":                   {"cut", ",1@3.2,", two, 4, 1},
+		"off for a moment":          {"blink", ",1@3.2,", two, 4, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on, o := copied(t, c.hosts, c.fault, c.victims, c.text)
+			if o.Status != 0 || !strings.Contains(o.Stdout, "done 12\n") {
+				t.Fatalf("exit status %d, late: %v\n%s", o.Status, o.Late, o.Text())
+			}
+			if n := strings.Count(o.Stderr, "is lost, with its processes"); n != c.lost {
+				t.Errorf("%d hosts were lost, there should be %d\n%s", n, c.lost, o.Text())
+			}
+			on.empty(t)
+			t.Logf("takeovers in %.1f ms", takeovers(t, o.Stdout))
+		})
+	}
+}
