@@ -144,18 +144,37 @@ static spx_vault_copy *begin(spx_copies *s, const spx_copy_piece *p)
   return c;
 }
 
+/* What comes after pieces that were not taken is of no use: the copy has been given away since. */
+static bool follows(spx_vault_copy *c, const spx_copy_piece *p)
+{
+  uint64_t a = p->area, now = area_of(p->commits);
+  if (a != 0 && a != now) return false;
+  if (a && c->of[a] != p->commits) {
+    c->of[a] = p->commits;
+    c->got[a] = 0;
+  }
+  if (p->at != c->got[a]) return false;
+  if (!p->version) return true;
+  uint64_t rest = p->at + p->bytes; /* with it all of both is there */
+  return p->of[a].end == rest && (a == 0 ? now == 0 || (c->of[now] == p->commits && c->got[now] == p->of[now].end)
+                                         : c->got[0] == p->of[0].end);
+}
+
 spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const uint8_t *data, spx_vault_copy **of)
 {
   if (!is_sound(p)) return SPX_COPY_WRONG;
   const spx_vault_copy *best = spx_copies_best(s, p->key.rank);
   if (best && best->key.term > p->key.term) return SPX_COPY_LATE;
   spx_vault_copy *c = spx_copies_find(s, &p->key);
+  if (!c && p->at) return SPX_COPY_LATE;
   if (!c && !(c = begin(s, p))) return SPX_COPY_NO_MEMORY;
   spx_vault *v = c->vault;
   if (v->area_bytes != p->area_bytes) return SPX_COPY_WRONG;
+  if (!follows(c, p)) return SPX_COPY_LATE;
   uint64_t to = area_at(p->area_bytes, p->area) + p->at;
   if (p->bytes && !s->room(s->arg, c->memory, to, p->bytes)) return SPX_COPY_NO_MEMORY;
   if (p->bytes) memcpy((uint8_t *)v + to, data, p->bytes);
+  c->got[p->area] += p->bytes;
   *of = c;
   if (!p->version) return SPX_COPY_TAKEN;
   for (uint32_t a = 0; a < SPX_VAULT_AREAS; a++) {

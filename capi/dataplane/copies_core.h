@@ -49,7 +49,9 @@ bool spx_copying_has(spx_copying *c, const spx_copy_key *key, uint64_t version);
 typedef struct spx_vault_copy {
   struct spx_vault_copy *next;
   spx_copy_key key;
-  uint64_t version; /* 0: it does not count yet */
+  uint64_t version;               /* 0: it does not count yet */
+  uint64_t got[SPX_VAULT_AREAS]; /* bytes of each area, */
+  uint64_t of[SPX_VAULT_AREAS];  /* ... of this commit */
   spx_vault *vault;
   void *memory; /* the caller's */
 } spx_vault_copy;
@@ -62,7 +64,7 @@ typedef struct spx_copies {
   void *arg;
 } spx_copies;
 typedef enum { SPX_COPY_TAKEN, SPX_COPY_NO_MEMORY, SPX_COPY_WRONG, SPX_COPY_LATE } spx_copy_result;
-/* SPX_COPY_LATE: of a term that is over; SPX_COPY_WRONG: it is no piece of what has come so far. *of: the copy, when it was taken. */
+/* SPX_COPY_LATE: of a term that is over, or the piece before it was not taken; SPX_COPY_WRONG: it is none. *of: the copy, when it was taken. */
 spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const uint8_t *data, spx_vault_copy **of);
 /* That of this rank which counts; NULL: there is none. */
 spx_vault_copy *spx_copies_best(const spx_copies *s, uint32_t rank);

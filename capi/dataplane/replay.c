@@ -103,8 +103,19 @@ static flight *new_flight(uint64_t bytes)
 
 static bool must_wait(void) { return x.held || !spx_copies_have(spx_replay_core.version); }
 
+/* All that is kept for a party is sent again, in order: what waits of it already goes with that, not before. */
+static void hold_no_more(spx_kept *m)
+{
+  for (held *h = x.held; h; h = h->next)
+    if (h->m == m) {
+      h->m = NULL;
+      spx_core_unbusy(&spx_replay_core, m);
+    }
+}
+
 static void hold(spx_kept *m, uint32_t party, const spx_frame_ack *acks, uint32_t n)
 {
+  if (m && m->busy) hold_no_more(m);
   held *h = malloc(sizeof *h + n * sizeof *acks);
   if (!h) spx_fatal(MPI_ERR_NO_MEM, "no memory for a message on its way");
   *h = (held){.need = spx_replay_core.version, .m = m, .party = party, .acks = n};
@@ -136,7 +147,7 @@ int spx_replay_release(void)
       let_go_on(h->m);
       if (!h->m->gone) send_now(h->m);
       spx_core_unbusy(&spx_replay_core, h->m);
-    } else
+    } else if (h->acks)
       tell_now(h->party, (const spx_frame_ack *)(void *)h->data, h->acks);
     free(h);
   }
