@@ -41,9 +41,14 @@ typedef struct {
 typedef struct flight { /* something of ours, until its memory is free */
   struct flight *next;
   spx_request *r;
-  bool piece; /* of our own vault */
+  bool piece;
   uint8_t data[];
 } flight;
+typedef struct giving { /* a copy that goes to who takes the rank over */
+  struct giving *next;
+  int to;
+  spx_copying all;
+} giving;
 typedef struct coming {
   struct coming *next;
   spx_request *r;
@@ -58,8 +63,9 @@ static struct {
   spx_poller poller;
   int cold;
   flight *flights;
+  giving *givings;
   coming *first, **last;
-  uint32_t ncoming, nflying;
+  uint32_t ncoming, nflying; /* nflying: pieces */
   bool busy;
 
   spx_copies kept; /* for others */
@@ -67,7 +73,8 @@ static struct {
   spx_copying out; /* of our own vault */
   int keeper;
   bool wants, closed;
-  bool *refused;           /* by member: it has no memory for it */
+  bool *refused;                     /* by member: it has no memory for it */
+  uint64_t *since;                   /* by rank: the term of which somebody has said that it is whole */
   uint64_t under_way[VERSIONS_MOST]; /* versions that were sent, and are not answered */
   uint32_t nunder_way;
 
@@ -78,7 +85,7 @@ static struct {
     spx_copy_key key;
     uint64_t version;
   } best;
-  uint64_t term; /* the highest that was heard of */
+  uint64_t term, least; /* the highest that was heard of; that of which somebody has said that it is whole */
 } x;
 
 static uint32_t proc_of(int member) { return x.wire->peer[member]; }
@@ -121,7 +128,7 @@ static void send_piece(int to, int tag, const spx_copy_piece *p, const uint8_t *
   flight *f = new_flight(sizeof *p + p->bytes);
   memcpy(f->data, p, sizeof *p);
   if (p->bytes) memcpy(f->data + sizeof *p, data, p->bytes);
-  f->piece = tag == PIECE;
+  f->piece = true;
   fly(f, to, tag, sizeof *p + p->bytes);
 }
 
@@ -259,6 +266,15 @@ static void refused(int from, const word *w)
   spx_due |= SPX_DUE_TAKEOVER;
 }
 
+static uint64_t since(uint32_t rank) { return rank < (uint32_t)x.wire->size ? x.since[rank] : 0; }
+
+/* Copies with lower terms are not only of no use: what has left since depends on more than they have. */
+static void forget(const word *w)
+{
+  if (w->key.rank < (uint32_t)x.wire->size && x.since[w->key.rank] < w->key.term) x.since[w->key.rank] = w->key.term;
+  spx_copies_forget(&x.kept, w->key.rank, w->key.term);
+}
+
 static void answer(int from, const word *q)
 {
   word w = {.asked = q->asked, .more = 1};
@@ -268,7 +284,7 @@ static void answer(int from, const word *q)
     w.version = c->version;
     say(from, ANSWER, &w);
   }
-  w = (word){.asked = q->asked, .key = {.rank = q->key.rank}};
+  w = (word){.asked = q->asked, .key = {.rank = q->key.rank, .term = since(q->key.rank)}};
   say(from, ANSWER, &w);
 }
 
@@ -285,21 +301,41 @@ static void weigh(int member, const spx_copy_key *key, uint64_t version)
 static void answered(int from, const word *w)
 {
   if (!x.answered || w->asked != x.question) return;
-  if (w->more)
+  if (w->more) {
     weigh(from, &w->key, w->version);
-  else
-    x.answered[from] = true;
+    return;
+  }
+  x.answered[from] = true;
+  if (w->key.term > x.least) x.least = w->key.term;
 }
 
 static void give(int to, const word *w)
 {
   const spx_vault_copy *c = spx_copies_find(&x.kept, &w->key);
-  spx_copying all;
+  giving *g = c && c->version ? malloc(sizeof *g) : NULL;
+  if (!g) return;
+  *g = (giving){.next = x.givings, .to = to};
+  spx_copying_begin(&g->all, c->vault, c->key);
+  x.givings = g;
+}
+
+/* Some more of those that are given. One that is given up for, or whose copy is of no use any more, ends. */
+static void give_more(void)
+{
   spx_copy_piece p;
   const uint8_t *data;
-  if (!c || !c->version) return;
-  spx_copying_begin(&all, c->vault, c->key);
-  while (spx_copying_next(&all, c->version, PIECE_MOST, &p, &data)) send_piece(to, GIVEN, &p, data);
+  for (giving **at = &x.givings, *g; (g = *at);) {
+    const spx_vault_copy *c = spx_copies_find(&x.kept, &g->all.key);
+    bool more = c && !is_gone(g->to);
+    while (more && x.nflying < FLYING_MOST && (more = spx_copying_next(&g->all, c->version, PIECE_MOST, &p, &data)))
+      send_piece(g->to, GIVEN, &p, data);
+    if (more) {
+      at = &g->next;
+      continue;
+    }
+    *at = g->next;
+    free(g);
+  }
 }
 
 static void handle(const coming *a)
@@ -315,7 +351,7 @@ static void handle(const coming *a)
   switch (a->tag) {
   case HAS: has_come(a->from, &w); break;
   case CANNOT: refused(a->from, &w); break;
-  case FORGET: spx_copies_forget(&x.kept, w.key.rank, w.key.term); break;
+  case FORGET: forget(&w); break;
   case ASK: answer(a->from, &w); break;
   case ANSWER: answered(a->from, &w); break;
   case GIVE: give(a->from, &w); break;
@@ -365,6 +401,7 @@ static int poll(spx_poller *p)
   if (x.busy) return 0;
   x.busy = true;
   int n = land() + take_in();
+  if (SPX_UNLIKELY(x.givings != NULL)) give_more();
   if (!x.closed) look_after_keeper();
   if (spx_copies_gate) {
     spx_copies_go();
@@ -390,6 +427,7 @@ static void ask(uint32_t rank)
   memset(x.answered, 0, (size_t)x.wire->size * sizeof *x.answered);
   x.best.member = -1;
   x.best.version = 0;
+  x.least = since(rank);
   for (const spx_vault_copy *c = x.kept.first; c; c = c->next)
     if (c->key.rank == rank) weigh(x.wire->rank, &c->key, c->version);
   for (int m = 0; m < x.wire->size; m++)
@@ -427,9 +465,9 @@ int spx_copies_fetch(uint32_t rank)
     ask(rank);
     spx_unlock();
     while (!all_answered()) wait_a_little();
-    if (!x.best.version) {
-      spx_detail("transparent takeover: what rank %u had is lost: of the %d processes of its cluster none that lives has a copy of it. "
-                 "More than one host at a time has been lost, or who kept the copy before another one had it",
+    if (!x.best.version || x.best.key.term < x.least) {
+      spx_detail("transparent takeover: what rank %u had is lost: of the %d processes of its cluster none that lives has a copy of it that is as new as what "
+                 "others have had of it. Who kept that was lost at the same time, or before another one had all of it; copies = \"other host\" is for one loss at a time",
                  rank, x.wire->size);
       err = MPIX_ERR_PROC_FAILED;
     } else
@@ -465,7 +503,8 @@ void spx_copies_start(const spx_copies_setup *s)
   x.keeper = -1;
   x.kept = (spx_copies){.make = s->make, .room = s->room, .drop = s->drop};
   x.refused = calloc((size_t)x.wire->size, sizeof *x.refused);
-  if (!x.refused) spx_fatal(MPI_ERR_NO_MEM, "no memory for a table of %d processes", x.wire->size);
+  x.since = calloc((size_t)x.wire->size, sizeof *x.since);
+  if (!x.refused || !x.since) spx_fatal(MPI_ERR_NO_MEM, "no memory for a table of %d processes", x.wire->size);
   x.poller.poll = poll;
   spx_poller_add(&x.poller);
   spx_copies_on = true;
@@ -477,7 +516,9 @@ void spx_copies_stop(void)
   spx_copies_on = spx_copies_gate = false;
   spx_poller_del(&x.poller);
   land(); /* what is on its way yet keeps its memory: somebody may read it */
+  for (giving *g; (g = x.givings); free(g)) x.givings = g->next;
   spx_copies_end(&x.kept);
   free(x.refused);
+  free(x.since);
   memset(&x, 0, sizeof x);
 }

@@ -495,6 +495,17 @@ static void wait_for_copies(uint64_t version, bool sent)
   }
 }
 
+void spx_replay_all_out(void)
+{
+  spx_lock();
+  while (spx_copies_gate && x.held && spx_replay_on) {
+    uint32_t ticket = spx_ticket();
+    spx_poll(true);
+    if (spx_copies_gate && x.held) spx_wait_event(ticket, spx_now_ns() + 1000000);
+  }
+  spx_unlock();
+}
+
 void spx_replay_noted(void) { x.noted = spx_replay_core.version; }
 
 void spx_replay_commits(uint64_t last)

@@ -51,6 +51,8 @@ SPX_HIDDEN void spx_replay_enter(uint32_t fn);
 /* Copies of the vault (copies.h): what waited for them goes on its way, the number of those; a communicator was noted, and the next call waits for that; a commit is to follow, when the copy was sent this version. */
 SPX_HIDDEN int spx_replay_release(void);
 SPX_HIDDEN void spx_replay_noted(void);
+/* At the end of a blocking collective: what it has sent is on its way, whatever the program does next. */
+SPX_HIDDEN void spx_replay_all_out(void);
 SPX_HIDDEN void spx_replay_commits(uint64_t last);
 /* Whether who dies as a party is replaced, from now on. */
 SPX_HIDDEN void spx_replay_heals(uint32_t party, bool heals);

@@ -41,6 +41,7 @@ func copied(t *testing.T, hosts int, fault, victims, text string, env ...string)
 // Hosts are lost, with all that ran there, in the middle of whatever their ranks do: with their agents, or cut off. Standbys on other hosts go on from the copies of what those ranks had, which hosts that
 // are left have. All numbers come out as if nobody had died.
 func TestHostsOfCopiesLost(t *testing.T) {
+	const mixed = "hosts = [\"%2:2\", \"%3:4\", \"%4:4\"]\nstandbys = 6\n" // of the ranks on the first the second has the copies, where standbys wait, too
 	const two, three = "hosts = [\"%2:2\", \"%3:2\", \"%4:4\"]\nstandbys = 4\n", "hosts = [\"%2:4\", \"%3:4\", \"%4:4\"]\nstandbys = 8\n"
 	for name, c := range map[string]struct {
 		fault, victims, text string
@@ -55,6 +56,7 @@ func TestHostsOfCopiesLost(t *testing.T) {
 		"hosts, one after another":  {"agent", ",0@2.5,2@7.1,", two, 4, 2},
 		"all ranks":                 {"agent", ",0@2.2,", three, 4, 1},
 		"all ranks, and once again": {"agent", ",0@2.2,1@7.4,", three, 4, 2},
+		"who has copies, then all":  {"agent", ",2@2.5,0@7.1,", mixed, 4, 2},
 		"cut off":                   {"cut", ",1@3.2,", two, 4, 1},
 		"off for a moment":          {"blink", ",1@3.2,", two, 4, 0},
 	} {
@@ -69,5 +71,31 @@ func TestHostsOfCopiesLost(t *testing.T) {
 			on.empty(t)
 			t.Logf("takeovers in %.1f ms", takeovers(t, o.Stdout))
 		})
+	}
+}
+
+// Two hosts behind one switch are lost in the same step, at once or nearly so: the ranks of one would have had their copies with the standbys of the other, if SPX_TOPOLOGY did not say so.
+func TestSwitchOfCopiesLost(t *testing.T) {
+	on, o := copied(t, 4, "agent", ",0@3.1,2@3.1,", "hosts = [\"%2:2\", \"%3:4\", \"%4:4\"]\nstandbys = 6\n", "SPX_TOPOLOGY=0,1,1,2")
+	if o.Status != 0 || !strings.Contains(o.Stdout, "done 12\n") {
+		t.Fatalf("exit status %d, late: %v\n%s", o.Status, o.Late, o.Text())
+	}
+	if n := strings.Count(o.Stderr, "is lost, with its processes"); n != 2 {
+		t.Errorf("%d hosts were lost, there should be 2\n%s", n, o.Text())
+	}
+	on.empty(t)
+}
+
+// What cannot be is refused before anything is started, and said.
+func TestCopiesRefused(t *testing.T) {
+	const cluster = "[[cluster]]\nname = \"work\"\nprogram = \"true\"\nranks = 2\ncopies = \"other host\"\n"
+	for text, want := range map[string]string{
+		cluster + "standbys = 2\ntakeover = \"transparent\"\n": "all of them are on one; name another one in hosts",
+		cluster + "standbys = 2\n":                             "cluster \"work\" needs takeover = \"transparent\"",
+		cluster + "takeover = \"transparent\"\nfailure = { process = \"restart\" }\nhosts = [\"nowhere1:2\", \"nowhere2:9\"]\n": "use standbys = N on another one",
+	} {
+		if o := file(t, text); o.Status == 0 || !strings.Contains(o.Stderr, want) {
+			t.Errorf("exit status %d, no %q\n%s", o.Status, want, o.Text())
+		}
 	}
 }
