@@ -30,7 +30,7 @@ func startCopies() error {
 		return err
 	}
 	copying = o
-	C.spx_vault_copies(o.c, C.int(system.layout.Clusters[system.index].Cold))
+	C.spx_keep_copies(o.c, C.int(system.layout.Clusters[system.index].Cold))
 	return nil
 }
 

@@ -1,6 +1,6 @@
-/* copies.c - see copies.h: pieces of vaults, and what processes say to each other about them, as messages in a context of their own.
+/* copies.c - see copies.h: pieces of logs, and what processes say to each other about them, as messages in a context of their own.
  *
- *   PIECE    a piece of a vault follows its head
+ *   PIECE    a piece of a log follows its head
  *   HAS      the copy has come so far
  *   CANNOT   there is no memory for it here
  *   FORGET   that with this key is whole: those with lower terms are of no use any more
@@ -70,11 +70,11 @@ static struct {
 
   spx_copies kept; /* for others */
 
-  spx_copying out; /* of our own vault */
+  spx_copying out; /* of our own log */
   int keeper;
   bool wants, closed;
   bool *refused;                     /* by member: it has no memory for it */
-  uint64_t *since;                   /* by rank: the term of which somebody has said that it is whole */
+  uint64_t *since;                   /* by rank: the highest term that was said to be whole */
   uint64_t under_way[VERSIONS_MOST]; /* versions that were sent, and are not answered */
   uint32_t nunder_way;
 
@@ -85,7 +85,7 @@ static struct {
     spx_copy_key key;
     uint64_t version;
   } best;
-  uint64_t term, least; /* the highest that was heard of; that of which somebody has said that it is whole */
+  uint64_t term, least; /* the highest that was heard of; the highest that was said to be whole */
 } x;
 
 static uint32_t proc_of(int member) { return x.wire->peer[member]; }
@@ -149,11 +149,11 @@ static int land(void)
   return n;
 }
 
-/* ---- of our own vault ------------------------------------------------------------------------------------------------ */
+/* ---- of our own log ------------------------------------------------------------------------------------------------ */
 
 void spx_copies_of(const spx_vault *v, uint32_t rank, uint64_t term)
 {
-  x.out.vault = v;
+  x.out.log = v;
   x.out.key = (spx_copy_key){term, spx_proc_of(spx_me)->serial + 1, rank};
   x.keeper = -1;
   x.wants = true;
@@ -184,7 +184,7 @@ void spx_copies_keep(int member)
   spx_lock();
   x.wants = false;
   if (member != x.keeper) {
-    spx_copying_begin(&x.out, x.out.vault, (spx_copy_key){x.out.key.term + 1, x.out.key.life, x.out.key.rank});
+    spx_copying_begin(&x.out, x.out.log, (spx_copy_key){x.out.key.term + 1, x.out.key.life, x.out.key.rank});
     x.nunder_way = 0;
     x.keeper = member;
   }
@@ -207,7 +207,7 @@ void spx_copies_close(void)
 
 void spx_copies_look(void)
 {
-  if (spx_copies_on && x.out.vault && !x.closed) x.wants = true;
+  if (spx_copies_on && x.out.log && !x.closed) x.wants = true;
 }
 
 bool spx_copies_want(void) { return spx_copies_on && x.wants; }
@@ -240,7 +240,7 @@ static void has_come(int from, const word *w)
 static void take(int from, int tag, const uint8_t *data, uint64_t n)
 {
   spx_copy_piece p;
-  spx_vault_copy *c = NULL;
+  spx_log_copy *c = NULL;
   if (n < sizeof p) return;
   memcpy(&p, data, sizeof p);
   spx_copy_result got = n - sizeof p == p.bytes ? spx_copies_take(&x.kept, &p, data + sizeof p, &c) : SPX_COPY_WRONG;
@@ -278,7 +278,7 @@ static void forget(const word *w)
 static void answer(int from, const word *q)
 {
   word w = {.asked = q->asked, .more = 1};
-  for (const spx_vault_copy *c = x.kept.first; c; c = c->next) {
+  for (const spx_log_copy *c = x.kept.first; c; c = c->next) {
     if (c->key.rank != q->key.rank) continue;
     w.key = c->key;
     w.version = c->version;
@@ -311,11 +311,11 @@ static void answered(int from, const word *w)
 
 static void give(int to, const word *w)
 {
-  const spx_vault_copy *c = spx_copies_find(&x.kept, &w->key);
+  const spx_log_copy *c = spx_copies_find(&x.kept, &w->key);
   giving *g = c && c->version ? malloc(sizeof *g) : NULL;
   if (!g) return;
   *g = (giving){.next = x.givings, .to = to};
-  spx_copying_begin(&g->all, c->vault, c->key);
+  spx_copying_begin(&g->all, c->log, c->key);
   x.givings = g;
 }
 
@@ -325,7 +325,7 @@ static void give_more(void)
   spx_copy_piece p;
   const uint8_t *data;
   for (giving **at = &x.givings, *g; (g = *at);) {
-    const spx_vault_copy *c = spx_copies_find(&x.kept, &g->all.key);
+    const spx_log_copy *c = spx_copies_find(&x.kept, &g->all.key);
     bool more = c && !is_gone(g->to);
     while (more && x.nflying < FLYING_MOST && (more = spx_copying_next(&g->all, c->version, PIECE_MOST, &p, &data)))
       send_piece(g->to, GIVEN, &p, data);
@@ -363,7 +363,7 @@ static bool take_one(void)
 {
   spx_unex *e = x.ncoming < COMING_MOST ? spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, MPI_ANY_TAG) : NULL;
   if (!e) return false;
-  if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
+  if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and its sender is gone */
     spx_unex_drop(e);
     return true;
   }
@@ -428,7 +428,7 @@ static void ask(uint32_t rank)
   x.best.member = -1;
   x.best.version = 0;
   x.least = since(rank);
-  for (const spx_vault_copy *c = x.kept.first; c; c = c->next)
+  for (const spx_log_copy *c = x.kept.first; c; c = c->next)
     if (c->key.rank == rank) weigh(x.wire->rank, &c->key, c->version);
   for (int m = 0; m < x.wire->size; m++)
     if (m != x.wire->rank && !is_gone(m)) say(m, ASK, &q);
@@ -444,7 +444,7 @@ static void wait_a_little(void)
 /* The best one is here. false: who had it is gone. */
 static bool get_best(void)
 {
-  const spx_vault_copy *c;
+  const spx_log_copy *c;
   if (x.best.member == x.wire->rank) return true;
   word w = {.key = x.best.key};
   say(x.best.member, GIVE, &w);
@@ -480,10 +480,10 @@ int spx_copies_fetch(uint32_t rank)
 
 spx_vault *spx_copies_adopt(uint32_t rank, void **memory, uint64_t *term)
 {
-  spx_vault_copy *c = spx_copies_best(&x.kept, rank);
+  spx_log_copy *c = spx_copies_best(&x.kept, rank);
   if (!c) return NULL;
   uint64_t here = spx_copies_term(&x.kept, rank);
-  spx_vault *v = c->vault;
+  spx_vault *v = c->log;
   *memory = c->memory;
   *term = here > x.term ? here : x.term;
   spx_copies_release(&x.kept, c);
@@ -515,7 +515,7 @@ void spx_copies_stop(void)
   if (!spx_copies_on) return;
   spx_copies_on = spx_copies_gate = false;
   spx_poller_del(&x.poller);
-  land(); /* what is on its way yet keeps its memory: somebody may read it */
+  land(); /* what is on its way yet keeps its memory: others may read it */
   for (giving *g; (g = x.givings); free(g)) x.givings = g->next;
   spx_copies_end(&x.kept);
   free(x.refused);

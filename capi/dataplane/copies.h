@@ -1,4 +1,4 @@
-/* copies.h - the copies of vaults that processes of a cluster keep for each other (copies_core.h): who keeps that of this one, what this one keeps for others, and how who takes a rank over
+/* copies.h - the copies of logs that processes of a cluster keep for each other (copies_core.h): who keeps that of this one, what this one keeps for others, and how who takes a rank over
  * gets it. The members are all processes of the cluster, standbys included, by their numbers in its communicator of all. docs/systems.md. */
 #ifndef SPX_COPIES_H
 #define SPX_COPIES_H
@@ -20,7 +20,7 @@ typedef struct spx_copies_setup {
 SPX_HIDDEN void spx_copies_start(const spx_copies_setup *s);
 SPX_HIDDEN void spx_copies_stop(void);
 
-/* This process has the rank, and the vault, whose changes spx_replay_core.version counts: from now on it is copied, under terms above this one. */
+/* This process has the rank, and the log, whose changes spx_replay_core.version counts: from now on it is copied, under terms above this one. */
 SPX_HIDDEN void spx_copies_of(const spx_vault *v, uint32_t rank, uint64_t term);
 /* Others keep nothing more of it: nothing waits. */
 SPX_HIDDEN void spx_copies_close(void);
@@ -28,12 +28,12 @@ SPX_HIDDEN void spx_copies_close(void);
 SPX_HIDDEN bool spx_copies_want(void);
 /* Ranks have been taken over: it is chosen anew. */
 SPX_HIDDEN void spx_copies_look(void);
-/* That member keeps it, if it does not yet; -1: nobody can. */
+/* That member keeps it, if it does not yet; -1: none can. */
 SPX_HIDDEN void spx_copies_keep(int member);
 SPX_HIDDEN int spx_copies_keeper(void); /* -1: none */
 /* Of a member: it lives, as far as is known, and would keep a copy. */
 SPX_HIDDEN bool spx_copies_can(int member);
-/* The copy has that version of the vault; it has been sent. */
+/* The copy has that version of the log; it has been sent. */
 SPX_HIDDEN bool spx_copies_have(uint64_t version);
 SPX_HIDDEN bool spx_copies_sent(uint64_t version);
 /* Sends what can be sent now. */

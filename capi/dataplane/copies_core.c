@@ -6,17 +6,17 @@
 static uint32_t area_of(uint64_t commits) { return commits ? 1 + (uint32_t)(commits % 2) : 0; }
 static uint64_t area_at(uint64_t area_bytes, uint64_t area) { return SPX_VAULT_HEAD + area * area_bytes; }
 
-/* ---- of who has the vault ------------------------------------------------------------------------------------------ */
+/* ---- of who has the log ------------------------------------------------------------------------------------------ */
 
 void spx_copying_begin(spx_copying *c, const spx_vault *v, spx_copy_key key)
 {
-  *c = (spx_copying){.vault = v, .key = key};
+  *c = (spx_copying){.log = v, .key = key};
 }
 
 /* Bytes of an area that have not been sent yet. */
 static uint64_t left_of(spx_copying *c, uint32_t area)
 {
-  const spx_vault *v = c->vault;
+  const spx_vault *v = c->log;
   if (area && c->commits[area] != v->commits) {
     c->commits[area] = v->commits;
     c->sent[area] = 0;
@@ -26,7 +26,7 @@ static uint64_t left_of(spx_copying *c, uint32_t area)
 
 bool spx_copying_next(spx_copying *c, uint64_t version, uint64_t most, spx_copy_piece *p, const uint8_t **data)
 {
-  const spx_vault *v = c->vault;
+  const spx_vault *v = c->log;
   if (!v || c->version == version) return false;
   uint32_t now = area_of(v->commits), area = left_of(c, 0) ? 0 : now;
   uint64_t left = left_of(c, area), at = c->sent[area], n = left < most ? left : most;
@@ -67,17 +67,17 @@ int spx_copy_order(const spx_copy_key *a, uint64_t version_a, const spx_copy_key
   return 0;
 }
 
-spx_vault_copy *spx_copies_find(const spx_copies *s, const spx_copy_key *key)
+spx_log_copy *spx_copies_find(const spx_copies *s, const spx_copy_key *key)
 {
-  spx_vault_copy *c = s->first;
+  spx_log_copy *c = s->first;
   while (c && (c->key.rank != key->rank || c->key.term != key->term || c->key.life != key->life)) c = c->next;
   return c;
 }
 
-spx_vault_copy *spx_copies_best(const spx_copies *s, uint32_t rank)
+spx_log_copy *spx_copies_best(const spx_copies *s, uint32_t rank)
 {
-  spx_vault_copy *best = NULL;
-  for (spx_vault_copy *c = s->first; c; c = c->next)
+  spx_log_copy *best = NULL;
+  for (spx_log_copy *c = s->first; c; c = c->next)
     if (c->key.rank == rank && c->version &&
         (!best || spx_copy_order(&c->key, c->version, &best->key, best->version) > 0))
       best = c;
@@ -87,28 +87,28 @@ spx_vault_copy *spx_copies_best(const spx_copies *s, uint32_t rank)
 uint64_t spx_copies_term(const spx_copies *s, uint32_t rank)
 {
   uint64_t term = 0;
-  for (const spx_vault_copy *c = s->first; c; c = c->next)
+  for (const spx_log_copy *c = s->first; c; c = c->next)
     if (c->key.rank == rank && c->key.term > term) term = c->key.term;
   return term;
 }
 
-void spx_copies_release(spx_copies *s, spx_vault_copy *c)
+void spx_copies_release(spx_copies *s, spx_log_copy *c)
 {
-  spx_vault_copy **at = &s->first;
+  spx_log_copy **at = &s->first;
   while (*at != c) at = &(*at)->next;
   *at = c->next;
   free(c);
 }
 
-static void drop(spx_copies *s, spx_vault_copy *c)
+static void drop(spx_copies *s, spx_log_copy *c)
 {
-  s->drop(s->arg, c->vault, c->memory);
+  s->drop(s->arg, c->log, c->memory);
   spx_copies_release(s, c);
 }
 
 void spx_copies_forget(spx_copies *s, uint32_t rank, uint64_t below)
 {
-  for (spx_vault_copy *c = s->first, *next; c; c = next) {
+  for (spx_log_copy *c = s->first, *next; c; c = next) {
     next = c->next;
     if (c->key.rank == rank && c->key.term < below) drop(s, c);
   }
@@ -129,23 +129,23 @@ static bool is_sound(const spx_copy_piece *p)
   return true;
 }
 
-static spx_vault_copy *begin(spx_copies *s, const spx_copy_piece *p)
+static spx_log_copy *begin(spx_copies *s, const spx_copy_piece *p)
 {
-  spx_vault_copy *c = calloc(1, sizeof *c);
+  spx_log_copy *c = calloc(1, sizeof *c);
   if (!c) return NULL;
   c->key = p->key;
-  if (!(c->vault = s->make(s->arg, p->area_bytes, &c->memory))) {
+  if (!(c->log = s->make(s->arg, p->area_bytes, &c->memory))) {
     free(c);
     return NULL;
   }
-  spx_vault_format(c->vault, p->area_bytes, (uint32_t)p->life);
+  spx_vault_format(c->log, p->area_bytes, (uint32_t)p->life);
   c->next = s->first;
   s->first = c;
   return c;
 }
 
 /* What comes after pieces that were not taken is of no use: the copy has been given away since. */
-static bool follows(spx_vault_copy *c, const spx_copy_piece *p)
+static bool follows(spx_log_copy *c, const spx_copy_piece *p)
 {
   uint64_t a = p->area, now = area_of(p->commits);
   if (a != 0 && a != now) return false;
@@ -160,15 +160,15 @@ static bool follows(spx_vault_copy *c, const spx_copy_piece *p)
                                          : c->got[0] == p->of[0].end);
 }
 
-spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const uint8_t *data, spx_vault_copy **of)
+spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const uint8_t *data, spx_log_copy **of)
 {
   if (!is_sound(p)) return SPX_COPY_WRONG;
-  const spx_vault_copy *best = spx_copies_best(s, p->key.rank);
+  const spx_log_copy *best = spx_copies_best(s, p->key.rank);
   if (best && best->key.term > p->key.term) return SPX_COPY_LATE;
-  spx_vault_copy *c = spx_copies_find(s, &p->key);
+  spx_log_copy *c = spx_copies_find(s, &p->key);
   if (!c && p->at) return SPX_COPY_LATE;
   if (!c && !(c = begin(s, p))) return SPX_COPY_NO_MEMORY;
-  spx_vault *v = c->vault;
+  spx_vault *v = c->log;
   if (v->area_bytes != p->area_bytes) return SPX_COPY_WRONG;
   if (!follows(c, p)) return SPX_COPY_LATE;
   uint64_t to = area_at(p->area_bytes, p->area) + p->at;

@@ -28,9 +28,9 @@ typedef struct flight { /* a frame or acknowledgement of ours, until its memory 
   spx_kept *m;
   uint8_t data[];
 } flight;
-typedef struct held { /* one that waits until who keeps the copy of this process's vault has what came before it */
+typedef struct held { /* one that waits until the copy of this process's message log has what came before it */
   struct held *next;
-  uint64_t need; /* version of the vault */
+  uint64_t need; /* version of the log */
   spx_kept *m;   /* a message; NULL: acknowledgements for party */
   uint32_t party, acks;
   uint8_t data[];
@@ -66,7 +66,7 @@ static struct {
   detour *detours; /* by lane modulo the number of I/O processes */
   flight *flights;
   held *held, **held_last; /* in their order */
-  uint64_t noted;          /* the vault's version with the last communicator */
+  uint64_t noted;          /* the log's version with the last communicator */
   coming *first, **last;
   uint32_t ncoming, polls;
   uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */

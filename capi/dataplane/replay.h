@@ -48,7 +48,7 @@ SPX_HIDDEN bool spx_replay_send(spx_request *r);
 SPX_HIDDEN int spx_replay_poll(void);
 /* The program has called a function of MPI. */
 SPX_HIDDEN void spx_replay_enter(uint32_t fn);
-/* Copies of the vault (copies.h): what waited for them goes on its way, the number of those; a communicator was noted, and the next call waits for that; a commit is to follow, when the copy was sent this version. */
+/* Copies of the message log (copies.h): what waited for them goes on its way, the number of those; a communicator was noted, and the next call waits for that; a commit is to follow, when the copy was sent this version. */
 SPX_HIDDEN int spx_replay_release(void);
 SPX_HIDDEN void spx_replay_noted(void);
 /* At the end of a blocking collective: what it has sent is on its way, whatever the program does next. */

@@ -564,7 +564,7 @@ static void transmit(spx_core *c, spx_kept *m)
 }
 
 /* Something is sent in this call. What comes in calls after that one, and was not seen before, may come at other moments next time: so all calls that look at what has come have to be noted, and
- * a vault of which others keep copies is spared those that do not. */
+ * a log of which others keep copies is spared those that do not. */
 static void note_reached(spx_core *c)
 {
   uint64_t *reached = &c->vault->area[area_now(c->vault)].reached;

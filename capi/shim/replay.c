@@ -34,7 +34,7 @@ typedef struct {
   spx_type *type;
 } region;
 
-typedef struct { /* the memory file of a vault */
+typedef struct { /* the memory file of a message log */
   int fd;
   uint64_t bytes, grain[SPX_VAULT_AREAS]; /* of an area; of each, what there is memory for */
 } file;
@@ -43,13 +43,13 @@ static struct {
   bool own, standby;
   spx_replay_setup setup;
   uint32_t first; /* party of rank 0 of this cluster */
-  file file;      /* of the vault; fd -1: none */
+  file file;      /* fd -1: none */
   int *held;      /* a standby's: descriptors of the ranks' vaults */
   int ranks;
   region *regions;
   uint32_t nregions;
   bool committed;
-  uint64_t version; /* of the vault, with the last commit */
+  uint64_t version; /* of the message log, with the last commit */
 } v = {.file.fd = -1};
 
 /* ---- the vault ----------------------------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static bool room(void *arg, uint64_t at, uint64_t bytes)
 
 static uint64_t bytes_of(const file *f) { return SPX_VAULT_HEAD + SPX_VAULT_AREAS * f->bytes; }
 
-/* Maps the vault; NULL: with a detail text. */
+/* Maps it; NULL: with a detail text. */
 static spx_vault *map(const file *f)
 {
   uint64_t bytes = bytes_of(f);
@@ -237,7 +237,7 @@ static void drop_copy(void *arg, spx_vault *copy, void *memory)
   free(f);
 }
 
-void spx_vault_copies(spx_comm *wire, int cold)
+void spx_keep_copies(spx_comm *wire, int cold)
 {
   spx_copies_start(&(spx_copies_setup){wire, cold, make_copy, room_of_copy, drop_copy});
 }
@@ -245,7 +245,7 @@ void spx_vault_copies(spx_comm *wire, int cold)
 /* Who keeps the copy from now on (package cluster/copies decides). */
 static int choose_keeper(void)
 {
-  static const char cause[] = "nobody on another host can keep a copy of what a rank needs to be taken over";
+  static const char cause[] = "no process on another host can keep a copy of what a rank needs to be taken over";
   int keeper = -1, apart = 0;
   spx_frame f = {.fn = SPX_IN_COPIES_KEEPER};
   f.a[0].i = (int64_t)(v.setup.me - v.first);

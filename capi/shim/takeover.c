@@ -43,9 +43,8 @@ static int tell_each_other(MPI_Comm active)
   PMPI_Comm_size(active, &t.size);
   if (t.size < t.ranks) return MPI_SUCCESS; /* there is nobody for some rank */
   if (SPX_UNLIKELY(spx_copies_on) && t.standby && !t.taken) { /* the others wait for what follows, and so they answer */
-    int rank;
-    PMPI_Comm_rank(active, &rank);
-    int got = spx_copies_fetch((uint32_t)rank);
+    const spx_comm *a = (const spx_comm *)spx_get(SPX_K_COMM, active);
+    int got = spx_copies_fetch((uint32_t)a->rank);
     if (got != MPI_SUCCESS) spx_fatal(got, "%s", spx_detail_text());
   }
   spx_frame f = {.fn = SPX_IN_TAKEOVER_LIST};

@@ -14,7 +14,7 @@ type Member struct {
 	Works  bool // it has a rank: it answers in its calls alone. A standby answers at once
 }
 
-// None says that nobody can keep a copy.
+// None: no process can keep a copy.
 const None = -1
 
 // distance is how far another process's copy is from what would take both: 0: the same host; 1: the same switch; 2: nothing in common.

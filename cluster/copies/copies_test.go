@@ -28,7 +28,7 @@ func TestKeeper(t *testing.T) {
 		"a standby before a rank, both elsewhere":    {[]int{0, 1, 1}, own, 2, nil, 0, 0, None, 2},
 		"a rank at another switch before a standby":  {[]int{0, 1, 2}, []int{7, 8, 7}, 2, nil, 0, 0, None, 1},
 		"one host is left":                           {[]int{0, 0, 1, 1}, own, 2, []int{2, 3}, 0, 0, 2, 1},
-		"nobody else":                                {[]int{0, 1}, own, 1, []int{1}, 0, 0, 1, None},
+		"no other one":                               {[]int{0, 1}, own, 1, []int{1}, 0, 0, 1, None},
 		"who keeps it goes on":                       {[]int{0, 0, 1, 1}, own, 2, nil, 0, 0, 3, 3},
 		"who keeps it has a rank now, another waits": {[]int{0, 1, 1, 1}, own, 2, nil, 0, 0, 1, 2},
 		"who keeps it has died":                      {[]int{0, 0, 1, 1}, own, 2, []int{2}, 0, 0, 2, 3},
@@ -66,7 +66,7 @@ func TestKeeperAtRandom(t *testing.T) {
 			if k == None {
 				for i := range all {
 					if i != me && all[i].Lives {
-						t.Fatalf("seed %d: nobody keeps that of %d, and %d lives", seed, me, i)
+						t.Fatalf("seed %d: none keeps that of %d, and %d lives", seed, me, i)
 					}
 				}
 				continue

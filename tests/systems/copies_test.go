@@ -39,7 +39,7 @@ func copied(t *testing.T, hosts int, fault, victims, text string, env ...string)
 }
 
 // Hosts are lost, with all that ran there, in the middle of whatever their ranks do: with their agents, or cut off. Standbys on other hosts go on from the copies of what those ranks had, which hosts that
-// are left have. All numbers come out as if nobody had died.
+// are left have. All numbers come out as without a death.
 func TestHostsOfCopiesLost(t *testing.T) {
 	const mixed = "hosts = [\"%2:2\", \"%3:4\", \"%4:4\"]\nstandbys = 6\n" // of the ranks on the first the second has the copies, where standbys wait, too
 	const two, three = "hosts = [\"%2:2\", \"%3:2\", \"%4:4\"]\nstandbys = 4\n", "hosts = [\"%2:4\", \"%3:4\", \"%4:4\"]\nstandbys = 8\n"
@@ -47,7 +47,7 @@ func TestHostsOfCopiesLost(t *testing.T) {
 		fault, victims, text string
 		hosts, lost          int
 	}{
-		"nobody":                    {"agent", ",", two, 4, 0},
+		"no death":                  {"agent", ",", two, 4, 0},
 		"a process":                 {"9", ",1@3.1,", two, 4, 0},
 		"in its first step":         {"agent", ",0@0.1,", two, 4, 1},
 		"with wildcards":            {"agent", ",1@3.1,", two, 4, 1},

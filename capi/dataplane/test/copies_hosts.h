@@ -94,9 +94,9 @@ static void hosts_end(void)
 static uint32_t best_of(uint32_t rank, uint32_t but)
 {
   uint32_t best = HOSTS;
-  const spx_vault_copy *c = NULL;
+  const spx_log_copy *c = NULL;
   for (uint32_t h = 0; h < HOSTS; h++) {
-    const spx_vault_copy *d = hosts[h].up && h != but ? spx_copies_best(&hosts[h].kept, rank) : NULL;
+    const spx_log_copy *d = hosts[h].up && h != but ? spx_copies_best(&hosts[h].kept, rank) : NULL;
     if (!d || (c && spx_copy_order(&d->key, d->version, &c->key, c->version) <= 0)) continue;
     c = d;
     best = h;
@@ -109,7 +109,7 @@ static bool is_safe(uint32_t i, uint32_t but)
 {
   uint32_t best = best_of(i, but);
   if (best == HOSTS) return false;
-  const spx_vault_copy *c = spx_copies_best(&hosts[best].kept, i);
+  const spx_log_copy *c = spx_copies_best(&hosts[best].kept, i);
   return c->key.term > on[i].term || (c->key.term == on[i].term && c->version >= on[i].version);
 }
 
@@ -188,20 +188,20 @@ static void copies_begin(uint32_t i)
       uint64_t t = hosts[h].up ? spx_copies_term(&hosts[h].kept, i) : 0;
       if (t > term) term = t;
     }
-    spx_vault_copy *c = spx_copies_best(&hosts[best].kept, i);
+    spx_log_copy *c = spx_copies_best(&hosts[best].kept, i);
     spx_copies mine = new_store();
     spx_copying all;
     spx_copy_piece p;
     const uint8_t *data;
-    spx_vault_copy *got = NULL;
-    spx_copying_begin(&all, c->vault, c->key);
+    spx_log_copy *got = NULL;
+    spx_copying_begin(&all, c->log, c->key);
     while (spx_copying_next(&all, c->version, MOST, &p, &data))
       if (spx_copies_take(&mine, &p, data, &got) != SPX_COPY_TAKEN) abort();
-    memcpy(vaults[i], got->vault, SPX_VAULT_HEAD + 3ul * AREA);
+    memcpy(vaults[i], got->log, SPX_VAULT_HEAD + 3ul * AREA);
     spx_copies_end(&mine);
     on[i].host = another(HOSTS);
     if (on[i].host == best) spx_copies_forget(&hosts[best].kept, i, UINT64_MAX);
-    /* what spx_core_begin has read is of the vault as it was before */
+    /* what spx_core_begin has read is what was there before */
     spx_core_end(&parties[i].core);
     spx_core_io io = {transmit, acknowledge, deliver, NULL, NULL, room, failed, &parties[i]};
     if (!spx_core_begin(&parties[i].core, &io, PARTIES, i, parties[i].life, false, (spx_vault *)(void *)vaults[i]))
@@ -237,7 +237,7 @@ static parcel *next_of(parcel **at)
 static void at_host(uint32_t i, uint32_t h)
 {
   parcel *q = next_of(&to_host[i][h]);
-  spx_vault_copy *c;
+  spx_log_copy *c;
   if (!q) return;
   if (q->forget)
     spx_copies_forget(&hosts[h].kept, i, q->piece.key.term);
@@ -317,7 +317,7 @@ static bool copies_quiet(void)
       return false;
     for (uint32_t h = 0; h < HOSTS; h++) {
       if (to_host[i][h] || to_rank[i][h]) return false;
-      for (const spx_vault_copy *c = hosts[h].up ? hosts[h].kept.first : NULL; c; c = c->next)
+      for (const spx_log_copy *c = hosts[h].up ? hosts[h].kept.first : NULL; c; c = c->next)
         if (c->key.rank == i && c->key.term != on[i].out.key.term) return false; /* what is not needed is freed */
     }
   }

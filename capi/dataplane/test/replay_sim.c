@@ -51,7 +51,7 @@ static void host_turn(void);
 static void hosts_begin(void);
 static void hosts_end(void);
 static bool copies_told(uint64_t runs);
-#else /* vaults outlive their processes */
+#else /* logs outlive their processes */
 #define holds(i, m, to, acks, n) false
 #define pump(i) (void)0
 #define copies_end(i) (void)0
