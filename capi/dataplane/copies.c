@@ -7,7 +7,8 @@
  *   ASK      who takes a rank over asks all for what they have of it,
  *   ANSWER   what that is, one after another, and the end of these;
  *   GIVE     it wants this one,
- *   GIVEN    and gets its pieces. */
+ *   GIVEN    and gets its pieces,
+ *   GONE     or hears that it is of no use any more, and asks again. */
 #include "copies.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ enum {
   ANSWER,
   GIVE,
   GIVEN,
+  GONE,
   PIECE_MOST = 256 << 10,
   FLYING_MOST = 8,   /* pieces on their way to who keeps the copy */
   VERSIONS_MOST = 4, /* ... that it has not answered: what comes meanwhile goes together */
@@ -79,7 +81,7 @@ static struct {
   uint32_t nunder_way;
 
   uint32_t question; /* of spx_copies_fetch */
-  bool *answered;
+  bool *answered, gone;
   struct {
     int member;
     spx_copy_key key;
@@ -313,7 +315,10 @@ static void give(int to, const word *w)
 {
   const spx_log_copy *c = spx_copies_find(&x.kept, &w->key);
   giving *g = c && c->version ? malloc(sizeof *g) : NULL;
-  if (!g) return;
+  if (!g) {
+    say(to, GONE, w);
+    return;
+  }
   *g = (giving){.next = x.givings, .to = to};
   spx_copying_begin(&g->all, c->log, c->key);
   x.givings = g;
@@ -355,6 +360,7 @@ static void handle(const coming *a)
   case ASK: answer(a->from, &w); break;
   case ANSWER: answered(a->from, &w); break;
   case GIVE: give(a->from, &w); break;
+  case GONE: x.gone |= a->from == x.best.member && w.key.term == x.best.key.term; break;
   default: break;
   }
 }
@@ -447,9 +453,10 @@ static bool get_best(void)
   const spx_log_copy *c;
   if (x.best.member == x.wire->rank) return true;
   word w = {.key = x.best.key};
+  x.gone = false;
   say(x.best.member, GIVE, &w);
   while (!(c = spx_copies_find(&x.kept, &x.best.key)) || !c->version) {
-    if (is_gone(x.best.member)) return false;
+    if (x.gone || is_gone(x.best.member)) return false;
     wait_a_little();
   }
   return true;
@@ -466,8 +473,10 @@ int spx_copies_fetch(uint32_t rank)
     spx_unlock();
     while (!all_answered()) wait_a_little();
     if (!x.best.version || x.best.key.term < x.least) {
-      spx_detail("transparent takeover: what rank %u had is lost: of the %d processes of its cluster none that lives has a copy of it that is as new as what "
-                 "others have had of it. Who kept that was lost at the same time, or before another one had all of it; copies = \"other host\" is for one loss at a time",
+      spx_detail("transparent takeover: what rank %u had is lost: of the %d processes of its cluster none that lives "
+                 "has a copy of it that is as new as what "
+                 "others have had of it. Who kept that was lost at the same time, or before another one had all of it; "
+                 "copies = \"other host\" is for one loss at a time",
                  rank, x.wire->size);
       err = MPIX_ERR_PROC_FAILED;
     } else

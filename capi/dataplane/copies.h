@@ -11,8 +11,8 @@ SPX_HIDDEN extern bool spx_copies_on;
 SPX_HIDDEN extern bool spx_copies_gate;
 
 typedef struct spx_copies_setup {
-  spx_comm *wire; /* all members, in a context of their own */
-  int cold;       /* the last so many are started later, if at all */
+  spx_comm *wire;                                                    /* all members, in a context of their own */
+  int cold;                                                          /* the last so many are started later, if at all */
   spx_vault *(*make)(void *arg, uint64_t area_bytes, void **memory); /* as in spx_copies */
   bool (*room)(void *arg, void *memory, uint64_t at, uint64_t bytes);
   void (*drop)(void *arg, spx_vault *v, void *memory);

@@ -156,8 +156,8 @@ static bool follows(spx_log_copy *c, const spx_copy_piece *p)
   if (p->at != c->got[a]) return false;
   if (!p->version) return true;
   uint64_t rest = p->at + p->bytes; /* with it all of both is there */
-  return p->of[a].end == rest && (a == 0 ? now == 0 || (c->of[now] == p->commits && c->got[now] == p->of[now].end)
-                                         : c->got[0] == p->of[0].end);
+  return p->of[a].end == rest &&
+         (a == 0 ? now == 0 || (c->of[now] == p->commits && c->got[now] == p->of[now].end) : c->got[0] == p->of[0].end);
 }
 
 spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const uint8_t *data, spx_log_copy **of)

@@ -22,7 +22,7 @@ typedef struct spx_copy_key {
 
 typedef struct spx_copy_piece { /* bytes of an area follow */
   spx_copy_key key;
-  uint64_t version;          /* 0: more follow before it counts */
+  uint64_t version; /* 0: more follow before it counts */
   uint64_t area, at, bytes;
   uint64_t area_bytes, life; /* of the log */
   uint64_t commits;
@@ -49,7 +49,7 @@ bool spx_copying_has(spx_copying *c, const spx_copy_key *key, uint64_t version);
 typedef struct spx_log_copy {
   struct spx_log_copy *next;
   spx_copy_key key;
-  uint64_t version;               /* 0: it does not count yet */
+  uint64_t version;              /* 0: it does not count yet */
   uint64_t got[SPX_VAULT_AREAS]; /* bytes of each area, */
   uint64_t of[SPX_VAULT_AREAS];  /* ... of this commit */
   spx_vault *log;

@@ -134,9 +134,10 @@ typedef struct spx_core {
   bool relay;       /* this party is an IOP */
   spx_vault *vault; /* NULL: it has none */
   spx_core_mode mode;
-  uint32_t call;            /* of the program since the last commit */
-  uint64_t version;         /* of the log: each change of it counts, from 1 */
-  bool sparing, looked;     /* sparing: calls that only send are not noted; looked: some other call was made since the last that was noted */
+  uint32_t call;    /* of the program since the last commit */
+  uint64_t version; /* of the log: each change of it counts, from 1 */
+  bool sparing,
+      looked; /* sparing: calls that only send are not noted; looked: some other call was made since the last that was noted */
   spx_seen *seen;           /* by stream */
   uint64_t *next;           /* by party: number of the last message to it */
   uint64_t leaving;         /* the same of those to IOPs */

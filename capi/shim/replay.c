@@ -417,7 +417,8 @@ static int first_copy(void)
     uint32_t ticket = spx_ticket();
     if (spx_copies_want()) SPX_TRY(choose_keeper());
     if (spx_copies_keeper() < 0) {
-      spx_detail("transparent takeover, copies: of the processes of this cluster no other one lives that could keep a copy of what this one has");
+      spx_detail("transparent takeover, copies: of the processes of this cluster no other one lives that could keep a "
+                 "copy of what this one has");
       return MPIX_ERR_PROC_FAILED;
     }
     if (spx_copies_have(spx_replay_core.version)) return MPI_SUCCESS;

@@ -53,15 +53,15 @@ static void hosts_end(void);
 static bool copies_told(uint64_t runs);
 #else /* logs outlive their processes */
 #define holds(i, m, to, acks, n) false
-#define pump(i) (void)0
-#define copies_end(i) (void)0
-#define copies_begin(i) (void)0
-#define spares(i) true
-#define copies_quiet() true
-#define host_turn() (void)0
-#define hosts_begin() (void)0
-#define hosts_end() (void)0
-#define copies_told(runs) true
+#define pump(i)                  (void)0
+#define copies_end(i)            (void)0
+#define copies_begin(i)          (void)0
+#define spares(i)                true
+#define copies_quiet()           true
+#define host_turn()              (void)0
+#define hosts_begin()            (void)0
+#define hosts_end()              (void)0
+#define copies_told(runs)        true
 #endif
 
 /* ---- a party ------------------------------------------------------------------------------------------------------ */
