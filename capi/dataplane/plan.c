@@ -512,7 +512,7 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
     spx_diag_now.run = NULL;
   }
   spx_turn_end(SPX_TURN_OTHER);
-  if (SPX_UNLIKELY(spx_copies_gate)) spx_replay_all_out();
+  if (SPX_UNLIKELY(spx_copies_gate) && c->comm->flags & SPX_C_REPLAY) spx_replay_all_out();
   err = run->error;
   spx_run_end(run);
   return err;
