@@ -99,3 +99,24 @@ func TestCopiesRefused(t *testing.T) {
 		}
 	}
 }
+
+// Two clusters with a link, all of whose ranks are lost with their hosts, first the senders and then the receivers: what goes through the I/O processes comes complete, in order, and nothing twice.
+func TestLinkOfCopiesLost(t *testing.T) {
+	text := "[failure]\niop = \"restart\"\n"
+	for k, what := range []string{"send", "receive"} {
+		hosts := fmt.Sprintf(`"%%%d:2", "%%4:2"`, 2+k)
+		text += fmt.Sprintf("[[cluster]]\nname = %[1]q\nprogram = %[2]q\nargs = [%[1]q, \"4000\"]\nranks = 2\nstandbys = 2\ntakeover = \"transparent\"\ncopies = \"other host\"\nhosts = [%[3]s]\n", what, program(t, "order"), hosts)
+	}
+	o := startOnHosts(t, 4, text+"[[link]]\nfrom = \"send\"\nto = \"receive\"\niops = 2\nchoice = \"tag\"\nhosts = [\"%1:2\"]\n")
+	for _, rank := range []string{"receive 0", "receive 1", "send 0", "send 1"} {
+		o.says("here " + rank + " ")
+	}
+	o.loses("%2", "host %2 is lost, with its processes")
+	o.saysTimes("here send 0 ", 2) // in the place of the first
+	o.saysTimes("here send 1 ", 2)
+	o.loses("%3", "host %3 is lost, with its processes")
+	o.saysTimes("here receive 0 ", 2)
+	o.saysTimes("here receive 1 ", 2)
+	o.ends(0, "[receive.standby0] 4000 messages, all of 1 senders\n", "[receive.standby1] 4000 messages, all of 1 senders\n")
+	o.hosts.empty(t)
+}
