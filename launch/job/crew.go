@@ -45,6 +45,9 @@ func (m *Machine) Crew(part int) Crew { return m.parts[part-1].crew.clone() }
 // Hosts are those of the processes of a part that was started again, by their numbers in the job; nil: it was not.
 func (m *Machine) Hosts(part int) []int { return slices.Clone(m.parts[part-1].hosts) }
 
+// Asks reports whether the system's master is to say what is done about a part.
+func (m *Machine) Asks(part int) bool { return m.parts[part-1].askUntil > 0 && !m.ending }
+
 // Restarting are the parts that are being started again, from 1: with whole those of which no process has been made yet, else those of which some have.
 func (m *Machine) Restarting(whole bool) (out []int) {
 	for i := range m.parts {

@@ -101,6 +101,9 @@ func TestOpenRest(t *testing.T) {
 	if d := cmp.Diff([]Action{Ask{2}, SendTo{[]int{4}, SIGTERM}}, m.Open()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
+	if m.Asks(1) || !m.Asks(2) {
+		t.Error("the master is to be asked about cluster b alone")
+	}
 	if d := cmp.Diff(Crew{Procs: []int{0, 2}}, m.Crew(1)); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
