@@ -392,38 +392,6 @@ func (o *onHosts) ctl(host string, args ...string) string {
 	return string(text)
 }
 
-// The next host that decides is lost as soon as it does, with what the first one had to do still to be done: the one after that does it.
-func TestLeadersLostAtOnce(t *testing.T) {
-	text := strings.NewReplacer("%1:1\", \"%4:3", "%1:1\", \"%2:3\", \"%3:3\", \"%4:1\", \"%5:1", "%2:2", "%6:2", "%3:2", "%7:2").Replace(leaderLost)
-	for range 9 { // until it is one of those that can be lost
-		o := asItIs(t, 7, text)
-		o.flows("b")
-		o.flows("c")
-		o.copied(7)
-		o.losesFirst("killed")
-		next := o.reads(`host (\S+) decides about job [0-9a-f]{16} now`)[1]
-		lost := next != o.names.Replace("%6") && next != o.names.Replace("%7")
-		if lost {
-			o.hosts.killAgent(t, next)
-			o.reads(`(?s)decides about job [0-9a-f]{16} now.*decides about job [0-9a-f]{16} now`)
-		}
-		o.flows("b")
-		o.flows("c")
-		o.runs("%6")
-		o.write("stop", "", "")
-		for rank := range 2 {
-			sent := o.reads(fmt.Sprintf(`\[a\.%d\] rank %[1]d sent (\d+)\n`, rank))
-			o.reads(fmt.Sprintf(`\[b\.%d\] rank %[1]d received %s\n`, rank, sent[1]))
-		}
-		o.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
-		o.hosts.empty(t)
-		if lost {
-			return
-		}
-	}
-	t.Error("the next one that decides was never one that can be lost")
-}
-
 // A system of two hosts says what it cannot survive, and ends with the host of spxrun.
 func TestTwoHostsEnd(t *testing.T) {
 	o := startOnWith(t, 2, []string{"-v"}, func(*testHosts) {}, `
