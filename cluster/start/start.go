@@ -84,6 +84,20 @@ func (m *Machine) Ended(in, rank, proc int, failed bool, now int64) []Answer {
 	return m.answers(now)
 }
 
+// Passed: a process has gone on before this machine was made. So its member was complete then, and those for which that waits; who comes now waits for nobody.
+func (m *Machine) Passed(in, rank, proc int, now int64) []Answer {
+	if in < 0 || in >= len(m.members) {
+		return nil
+	}
+	x := &m.members[in]
+	x.comes(rank, proc)
+	x.ready, x.begun = true, true
+	for i := range m.members {
+		m.members[i].ready = m.members[i].ready || slices.Contains(x.Awaits, i)
+	}
+	return m.answers(now)
+}
+
 // comes: a rank is there, be it instead of another process that had it.
 func (x *member) comes(rank, proc int) {
 	maps.DeleteFunc(x.come, func(_, r int) bool { return r == rank })

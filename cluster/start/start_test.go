@@ -124,3 +124,26 @@ func TestHeals(t *testing.T) {
 		t.Errorf("b has begun again: %v", got)
 	}
 }
+
+// Another machine goes on in the middle of a start: who has gone on before shows that its member was complete, and those for which that waits. Who waits still asks again.
+func TestPassed(t *testing.T) {
+	m := system()
+	m.Passed(1, 2, 4, second)
+	if got := m.Passed(9, 0, 1, second); got != nil {
+		t.Errorf("of no member: %v", got)
+	}
+	if got := procs(m.Arrived(1, 0, 2, second)); !slices.Equal(got, []int{2}) {
+		t.Errorf("who comes later waits: %v", got)
+	}
+	if got := m.Arrived(0, 0, 0, second); got != nil {
+		t.Errorf("a is not complete: %v", got)
+	}
+	if got := procs(m.Arrived(0, 1, 1, second)); !slices.Equal(got, []int{0, 1}) {
+		t.Errorf("a is complete, as is b: %v", got)
+	}
+	m = system()
+	m.Arrived(2, 0, 6, second)
+	if got := procs(m.Passed(0, 1, 1, second)); !slices.Equal(got, []int{6}) {
+		t.Errorf("a has gone on, so a and b were complete: %v", got)
+	}
+}

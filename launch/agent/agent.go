@@ -62,7 +62,6 @@ type agent struct {
 	ranks    []rank
 	files    []string      // of the programs
 	gone     int           // parts that have stopped for good, as all have been told
-	berthed  map[int][]int // by part that was started again: the hosts of its processes
 	vaults   map[int][]int // by program: files for what its ranks keep, by rank
 	segment  *shm.Segment
 	machine  decider
@@ -87,9 +86,10 @@ type agent struct {
 
 	beginning beginning
 	wrapped   []wrapped
-	spawnings []*spawning    // worlds that are being made, the first now
-	batch     *batch         // what is being made of one on this host
-	lives     map[int]uint32 // incarnations that numbers were given with spawned processes
+	spawnings []*spawning       // worlds that are being made, the first now
+	batch     *batch            // what is being made of one on this host
+	lives     map[int]uint32    // incarnations that numbers were given with spawned processes
+	begot     map[string]uint32 // worlds by what the process has said that has spawned them
 
 	gate      gate
 	watchJoin bool
@@ -180,6 +180,7 @@ type rank struct {
 	held     bool    // has ended, and is reaped when that was published: its pid is not given to another process before
 	inside   *inside // the process that has called MPI_Init, if that is not the one of pid
 	cut      bool    // its wrapper was ended after it
+	passed   bool    // it waits in MPI_Init for no other cluster any more
 
 	listener int // descriptor + 1 of the socket on which it will listen, before it is started; 0: none
 }
@@ -305,8 +306,8 @@ func (a *agent) run() (status int, err error) {
 	if a.meeting == nil {
 		a.listen()
 	}
-	a.spec.Sequence = keepsCopies(a.spec)
-	a.spec.Succeeds = a.spec.Sequence && Succeeds(a.spec)
+	a.spec.Sequence, a.spec.Succeeds = keepsCopies(a.spec), Succeeds(a.spec)
+	a.tellTooFew()
 	if err := a.reach(); err != nil {
 		return 0, err
 	}
@@ -537,6 +538,8 @@ func (a *agent) messages() {
 			a.follow(e)
 		case hasCalled:
 			a.begins(e)
+		case gathered:
+			a.goesOn()
 		case moreOutput:
 			a.tellClients()
 		case job.FrontLost:
@@ -627,11 +630,17 @@ func (a *agent) step(e job.Event) {
 		switch act := action.(type) {
 		case job.Say:
 			a.sayAttached(act)
-		case job.Finish, job.RestartPart, job.Report, job.Look, job.Ask:
+		case job.Finish, job.RestartPart, job.Report, job.Look, job.Ask, job.Relist:
+		case job.StartCold:
+			if !a.succession.gathers {
+				a.toAll(action)
+			}
 		default:
 			a.toAll(action)
 		}
-		a.carryOut(action)
+		if !a.succession.gathers || !comesAgain(action) {
+			a.carryOut(action)
+		}
 	}
 	a.startGoesOn(e)
 	a.missing()
@@ -673,6 +682,8 @@ func (a *agent) carryOut(action job.Action) {
 		a.startCold(act)
 	case job.Shun:
 		a.shun(act)
+	case job.Relist:
+		a.relist(act.Part)
 	default:
 		panic(fmt.Sprintf("agent: unknown action %T", action))
 	}

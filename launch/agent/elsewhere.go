@@ -403,6 +403,7 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 	a.allMade()
 	a.forgetAskers(h)
 	a.madeThere(h, nil)
+	a.stood()
 }
 
 // A judgement is the end of a process about which the other hosts are asked before the machine decides what it means.
@@ -415,6 +416,10 @@ type judgement struct {
 
 // judge hands the end of a process to the machine; where its meaning depends on the processes of other hosts, after asking them.
 func (a *agent) judge(e job.Ended) {
+	if m, decides := a.machine.(*job.Machine); decides && a.succession.inherited && !m.Lives(e.Proc) {
+		a.disown(e.Proc)
+		return
+	}
 	e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
 	told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others say
 	if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || told || e.Spawning || a.machine.Ending() {

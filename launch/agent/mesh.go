@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"libspx/ft/replica"
 	"libspx/launch/control"
 	"libspx/net/tcp"
@@ -305,7 +307,7 @@ func (m *mesh) lead(host int, era uint64) (*control.Conn, error) {
 			conn := control.NewConn(sealedConn(c))
 			return conn, conn.Send(&control.Message{Lead: &control.Lead{Era: era}})
 		}
-		if time.Now().After(limit) || m.ctx.Err() != nil {
+		if time.Now().After(limit) || m.ctx.Err() != nil || errors.Is(err, unix.ECONNREFUSED) { // it has listened there before: it has ended
 			return nil, errNotReached
 		}
 		select {

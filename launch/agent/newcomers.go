@@ -18,6 +18,9 @@ import (
 
 // What every host does so that processes are added to the job: see control.Step. The agent that decides does it itself for its own host.
 
+// mostBegot is how many spawned worlds an agent knows by what their parents have said; all but the latest were met long ago.
+const mostBegot = 256
+
 // batch is a spawned world that is being made.
 type batch struct {
 	world     uint32
@@ -32,6 +35,7 @@ type batch struct {
 // newcomers takes a step. nil: it is not answered.
 func (a *agent) newcomers(w *control.World) *control.Made {
 	made := &control.Made{Number: w.Number, Step: w.Step}
+	a.noteNumbers(w)
 	var err error
 	switch b := a.batch; {
 	case w.Step == control.Prepare && w.Guests != nil:
@@ -73,11 +77,20 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 	a.ownPrograms(q)
 	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}, life: w.Life}
 	a.batch = b
+	if a.spec.Succeeds && q.Text != "" {
+		if len(a.begot) >= mostBegot {
+			clear(a.begot)
+		}
+		if a.begot == nil {
+			a.begot = map[string]uint32{}
+		}
+		a.begot[q.Text] = w.Number
+	}
 	for _, m := range b.members {
 		if m.Proc < 0 || m.Proc >= a.segment.MaxProcs() || m.Program < 0 || m.Program >= len(q.Programs) {
 			return fmt.Errorf("process %d of program %d is beyond what this host knows", m.Proc, m.Program)
 		}
-		if !a.segment.IsFree(m.Proc) && a.segment.AgentState(m.Proc) != shm.AgentEmpty {
+		if inUse := m.Proc < len(a.ranks) && a.ranks[m.Proc].alive && a.ranks[m.Proc].host == a.self; inUse || !a.segment.IsFree(m.Proc) && a.segment.AgentState(m.Proc) != shm.AgentEmpty {
 			made.Held = append(made.Held, m.Proc)
 		}
 		p := &q.Programs[m.Program]

@@ -8,6 +8,7 @@ import (
 	"libspx/cluster/layout"
 	"libspx/launch/control"
 	"libspx/launch/cpus"
+	"libspx/launch/job"
 )
 
 // Where the processes of a part run that is started again: on the hosts where they were and, when some of these are lost, on others of the system that have room.
@@ -81,10 +82,7 @@ func better(x, y *berth, n int) bool {
 
 // rehost says where the processes of a part run that is started again, and in words what of that is new; why: they cannot. crowd: room does not count.
 func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
-	was := a.berthed[part]
-	if was == nil {
-		was = a.firstHosts(part)
-	}
+	was := a.hostsBefore(part)
 	if !a.several() {
 		return was, "", ""
 	}
@@ -107,11 +105,19 @@ func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	case len(to) > 0:
 		moved = fmt.Sprintf(" on %s %s, since %s", plural("host", len(to)), strings.Join(to, ", "), gone)
 	}
-	if a.berthed == nil {
-		a.berthed = map[int][]int{}
-	}
-	a.berthed[part] = where
 	return where, moved, ""
+}
+
+// hostsBefore are those of the processes of a part as it was made last.
+func (a *agent) hostsBefore(part int) []int {
+	first := a.firstHosts(part)
+	if m, decides := a.machine.(*job.Machine); decides {
+		was := m.Hosts(part)
+		if len(was) == len(first) && !slices.ContainsFunc(was, func(h int) bool { return h < 0 || h >= len(a.spec.Hosts) }) {
+			return was
+		}
+	}
+	return first
 }
 
 func areNamed(names []string) string {

@@ -51,6 +51,9 @@ func (a *agent) hungUpHere(conn client) {
 // answeredFromAbove passes an answer back.
 func (a *agent) answeredFromAbove(answer *control.Answer) {
 	m, err := service.Decode(answer.Text)
+	if q := a.asking.open[answer.Number]; q != nil && err == nil && q.Kind == service.Arrive && m.Class == 0 && q.Number < uint64(len(a.ranks)) {
+		a.ranks[q.Number].passed = true
+	}
 	delete(a.asking.open, answer.Number)
 	if conn := a.asking.clients[answer.Number]; conn != nil && err == nil {
 		conn.Send(m) //nolint:errcheck // it may be gone

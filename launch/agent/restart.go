@@ -49,7 +49,7 @@ func (a *agent) restartPart(part int, last bool) {
 			a.step(job.NotRestarted{Part: part, Text: why})
 			return
 		}
-		a.step(job.Placed{Part: part, Text: moved})
+		a.step(job.Placed{Part: part, Text: moved, Hosts: at})
 	} else if h.attached.begun {
 		a.step(job.Placed{Part: part})
 	}
@@ -80,7 +80,7 @@ func (a *agent) hostsOf(where []int) string {
 			many++
 		}
 		name := a.spec.Hosts[host]
-		if host == 0 {
+		if host == a.self {
 			name = "localhost"
 		}
 		out = append(out, fmt.Sprintf("%s:%d", name, many))
@@ -107,10 +107,12 @@ func ofPart(name string) string {
 // relayout gives the processes of a part that is started again the table of the system with themselves in it. The others are given it when those are there: before, nothing could be
 // made of it.
 func (a *agent) relayout(s *spawning) {
-	if part, _, _ := partOf(a.spec, s.question.Message); part == 0 {
+	part, _, _ := partOf(a.spec, s.question.Message)
+	if part == 0 {
 		return
 	}
-	text := a.next(func(l *layout.Layout) { a.enter(l, s) })
+	crew := a.crewOf(part, s)
+	text := a.next(func(l *layout.Layout) { a.enter(l, part, crew) })
 	for k := range s.question.Programs {
 		if text != "" {
 			s.question.Programs[k].Env = replaced(s.question.Programs[k].Env, layout.Variable, text)
@@ -118,24 +120,52 @@ func (a *agent) relayout(s *spawning) {
 	}
 }
 
-// enter enters the processes of a part that is started again into a table: its parts are the clusters of that, and then the IOPs.
-func (a *agent) enter(l *layout.Layout, s *spawning) {
-	part, _, _ := partOf(a.spec, s.question.Message)
-	var procs layout.Procs
+// crewOf are the processes of a part that is being started again.
+func (a *agent) crewOf(part int, s *spawning) job.Crew {
+	crew := job.Crew{World: s.world, Lead: s.members[0].Serial + 1}
 	for _, m := range s.members {
-		procs = append(procs, m.Proc)
+		crew.Procs = append(crew.Procs, m.Proc)
 	}
-	if k := part - 1; k < len(l.Clusters) {
-		c := &l.Clusters[k]
-		program := &a.spec.Programs[a.programOf(part)]
+	if program := &a.spec.Programs[a.programOf(part)]; !a.spec.Parts[part-1].Serves {
 		ranks := program.Procs - program.Standbys
-		c.World, c.Procs, c.Standbys, c.Lead = s.world, procs[:ranks], procs[ranks:], s.members[0].Serial+1
+		crew.Procs, crew.Standbys = crew.Procs[:ranks], crew.Procs[ranks:]
+	}
+	return crew
+}
+
+// enter enters who a part consists of into a table: its parts are the clusters of that, and then the IOPs. Those who were given their ranks before the part was started again are no part of that.
+func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
+	k := part - 1
+	if len(crew.Procs) == 0 || k-len(l.Clusters) >= len(l.IOPs) {
+		return
+	}
+	if k >= len(l.Clusters) {
+		p := &l.IOPs[k-len(l.Clusters)]
+		if p.World != crew.World {
+			p.World, p.Proc, p.Heals = crew.World, crew.Procs[0], a.healsAgain(part, p.Heals)
+		}
+		return
+	}
+	c := &l.Clusters[k]
+	if crew.World != 0 && c.World != crew.World {
+		c.World, c.Lead, c.Standbys = crew.World, crew.Lead, crew.Standbys
 		c.Cold = 0 // they have been started with the others, and wait
 		c.Heals = a.healsAgain(part, c.Heals)
-	} else {
-		l.IOPs[k-len(l.Clusters)].Heals = a.healsAgain(part, l.IOPs[k-len(l.Clusters)].Heals)
-		l.IOPs[k-len(l.Clusters)].World, l.IOPs[k-len(l.Clusters)].Proc = s.world, procs[0]
 	}
+	c.Procs = crew.Procs
+	c.Standbys = slices.DeleteFunc(slices.Clone(c.Standbys), func(p int) bool { return slices.Contains(c.Procs, p) })
+}
+
+// relist tells the processes of a system who a part consists of now.
+func (a *agent) relist(part int) {
+	crew := a.machine.(*job.Machine).Crew(part)
+	a.change(func(l *layout.Layout) { a.enter(l, part, crew) })
+	for rank, p := range crew.Procs {
+		if p < len(a.ranks) {
+			a.ranks[p].in = rank
+		}
+	}
+	a.spread()
 }
 
 // programOf is the program of a part, by its number.
@@ -219,7 +249,7 @@ func (a *agent) spread() {
 // missing tells the processes of a system which parts have stopped for good: nobody waits for these to be started again.
 func (a *agent) missing() {
 	m, decides := a.machine.(*job.Machine)
-	if !decides || m.Gone() == a.gone || a.layoutText() == "" {
+	if !decides || a.succession.gathers || m.Gone() == a.gone || a.layoutText() == "" {
 		return
 	}
 	a.gone = m.Gone()
@@ -268,25 +298,16 @@ func (a *agent) tookOver(q *question) *service.Message {
 		return refuse(mpierr.Arg, "process %d belongs to no cluster", i)
 	}
 	part := a.ranks[i].part
-	procs := make(layout.Procs, len(q.Slots))
+	procs := make([]int, len(q.Slots))
 	for k, p := range q.Slots {
 		if procs[k] = int(p); int(p) >= len(a.ranks) || a.ranks[p].part != part {
 			return refuse(mpierr.Arg, "process %d is not one of %s", p, a.spec.Parts[part-1].Name)
 		}
 	}
-	a.change(func(l *layout.Layout) {
-		if part > len(l.Clusters) {
-			return
-		}
-		c := &l.Clusters[part-1]
-		c.Standbys = slices.DeleteFunc(c.Standbys, func(p int) bool { return slices.Contains(procs, p) })
-		c.Procs = procs
-	})
-	for rank, p := range procs {
-		a.ranks[p].in = rank
-	}
 	a.step(job.TookOver{Part: part, Procs: procs})
-	a.spread()
+	if a.succession.left {
+		return refuse(mpierr.Other, "host %s is out of the job, which may go on at others", a.host)
+	}
 	return &service.Message{FD: -1}
 }
 

@@ -162,6 +162,9 @@ func (a *agent) serve(q *question) {
 		q.reply(answer)
 		return
 	}
+	if a.waitsForStands(q) {
+		return
+	}
 	if answer := a.foreign(q); answer != nil {
 		q.reply(answer)
 		return
@@ -267,6 +270,7 @@ func (a *agent) hungUp(conn client) {
 	tellSayers(a.sayings.forget(conn))
 	a.beginning.forget(conn)
 	a.clients.forget(conn)
+	a.succession.forget(conn)
 	a.waiters = slices.DeleteFunc(a.waiters, func(q *question) bool { return q.conn == conn })
 	conn.Close()
 }

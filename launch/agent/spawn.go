@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"libspx/cluster/layout"
 	"libspx/core/mpierr"
 	"libspx/launch/control"
 	"libspx/launch/hosts"
@@ -220,7 +219,7 @@ func (a *agent) hostCalled(name string, who client) (int, error) {
 	}
 	found := -1
 	for _, is := range []func(n int) bool{
-		func(n int) bool { return n > 0 && a.spec.Hosts[n] == name }, // as it was given: another one may have the same name in another domain
+		func(n int) bool { return n != a.self && a.spec.Hosts[n] == name }, // as it was given: another one may have the same name in another domain
 		func(n int) bool { return a.isCalled(n, name) },
 	} {
 		for n := range a.spec.Hosts {
@@ -230,7 +229,7 @@ func (a *agent) hostCalled(name string, who client) (int, error) {
 		}
 	}
 	if (hosts.Names{}).Local(name) { // localhost: that of the process which asks
-		found = 0
+		found = a.self
 		if r, ok := who.(*remote); ok {
 			found = r.from.number
 		}
@@ -246,7 +245,7 @@ func (a *agent) hostCalled(name string, who client) (int, error) {
 
 // isCalled: the name is that of host n.
 func (a *agent) isCalled(n int, name string) bool {
-	if n == 0 {
+	if n == a.self {
 		return hosts.Self().Local(name)
 	}
 	return (hosts.Names{Host: a.spec.Hosts[n]}).Local(name)
@@ -368,8 +367,7 @@ func (a *agent) stepTaken(s *spawning) {
 			answer.Slots = append(answer.Slots, uint32(m.Proc))
 		}
 		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
-			a.change(func(l *layout.Layout) { a.enter(l, s) })
-			a.spread()
+			a.step(job.Manned{Part: part, Crew: a.crewOf(part, s)})
 			a.followTo(part, s.members)
 		}
 		a.spawned(s, answer)

@@ -14,7 +14,6 @@ import (
 	"libspx/launch/control"
 	"libspx/launch/job"
 	"libspx/launch/service"
-	"libspx/shm"
 )
 
 // Another agent decides when the one that has decided so far is lost with its host (docs/decisions/leaders.md): in jobs with Job.Succeeds. Which one that is comes of the sequence (package launch/follow); it calls
@@ -23,13 +22,17 @@ import (
 
 // succession is this agent's part.
 type succession struct {
-	era       uint64        // how many agents have decided before the one that does, as far as this one knows
-	decider   int           // host of that one
-	waits     bool          // it is lost, and no other one has called
-	inherited bool          // this agent decides, and has not from the beginning
-	left      bool          // this host is out, and others may go on
-	before    int           // host of the one before it
-	ends      []job.Publish // what was told before of processes that have ended
+	era       uint64           // how many agents have decided before the one that does, as far as this one knows
+	decider   int              // host of that one
+	waits     bool             // it is lost, and no other one has called
+	inherited bool             // this agent decides, and has not from the beginning
+	left      bool             // this host is out, and others may go on
+	before    int              // host of the one before it
+	ends      []job.Publish    // what was told before of processes that have ended
+	gathers   bool             // this agent decides, and not all hosts have said yet how they stand
+	layout    uint64           // the latest version of the table of the system that one of them has seen
+	held      []*question      // that wait for that
+	dropped   []control.Member // of a world that was being made when the one before was lost
 }
 
 // What goroutines tell of it.
@@ -59,10 +62,11 @@ type (
 // termPatience is how long an agent that got SIGTERM waits for the end of the shell that has started it, which hands on the signal as it dies.
 const termPatience = time.Second
 
-// Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is known to others, and those who wait for its end have said so.
+// Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is known to others, and its user has said so, or says in a system file what becomes of which loss.
 func Succeeds(spec *control.Job) bool {
 	b, err := beatsOf(spec)
-	return keepsCopies(spec) && spec.WithFT && spec.OnDeath == "continue" && len(spec.Parts) == 0 && spec.Trace == "" && !spec.Hold && err == nil && !b.Alone
+	wanted := len(spec.Parts) > 0 || spec.WithFT && spec.OnDeath == "continue"
+	return keepsCopies(spec) && wanted && spec.Trace == "" && !spec.Hold && err == nil && !b.Alone
 }
 
 // waitsForOthers: what this agent decides is done when a majority knows of it.
@@ -172,6 +176,7 @@ func (a *agent) follow(e calledBy) {
 	s.era, s.before, s.decider, s.waits = e.era, s.decider, e.from, false
 	up := a.up
 	up.box.pause()
+	a.dropBatch()
 	kept := outputOnly(up.box.empty())
 	up.box.start(e.conn)
 	up.box.put(&control.Message{Stand: a.stand()})
@@ -184,6 +189,7 @@ func (a *agent) follow(e calledBy) {
 	if len(a.feeding) > 0 {
 		a.input.put(nil) // standard input has gone with spxrun
 	}
+	a.tellStates()
 	a.askAgain()
 	a.attendHeld()
 }
@@ -208,13 +214,14 @@ func (a *agent) stand() *control.Stand {
 		if r.host != a.self || r.guest || r.pid == 0 {
 			continue
 		}
-		s := control.Standing{Proc: i, Pid: r.pid}
+		s := control.Standing{Proc: i, Pid: r.pid, Passed: r.passed}
 		if !r.alive {
 			end := a.endOf(i)
 			s.End = &end
 		}
 		out.Procs = append(out.Procs, s)
 	}
+	a.addNumbers(out)
 	return out
 }
 
@@ -239,9 +246,12 @@ func (a *agent) askAgain() {
 		switch q.Kind {
 		case service.AwaitEnd:
 			q.Number = 0 // the signal has been sent, or whoever has sent it tries again
-		case service.Hosts, service.Inspect, service.Describe, service.Say, service.Members:
+		case service.Hosts, service.Inspect, service.Describe, service.Say, service.Members, service.TookOver, service.Arrive:
 		default:
 			q.reply(refuse(mpierr.Other, "host %s was lost before it had answered", a.hostName(a.succession.before)))
+			if w := a.begot[q.Text]; q.Kind == service.Spawn && w > 0 {
+				a.abandonFor(w)
+			}
 			continue
 		}
 		if a.up == nil {
@@ -270,6 +280,8 @@ func (a *agent) succeed() {
 	a.kept.use(a.outputFile())
 	up.window.close()
 	up.flush()
+	a.dropBatch()
+	s.gathers = true
 	gone := a.callAll(legacy)
 	a.takeStock(legacy)
 	a.turnBeats(gone)
@@ -278,8 +290,15 @@ func (a *agent) succeed() {
 		a.carryOut(job.Finish{Status: status})
 		return
 	}
-	for i, p := range legacy.machine.Procs() {
-		if i < len(a.ranks) && a.ranks[i].host == a.self && p.Alive && !a.ranks[i].alive {
+	procs := legacy.machine.Procs()
+	for i, p := range procs[:min(len(procs), len(a.ranks))] {
+		switch r := &a.ranks[i]; {
+		case r.host != a.self || r.guest:
+		case p.Pid == 0 && r.pid != 0 && a.isSpare(i): // its start was not heard of
+			if a.step(a.asStarted(i, r.pid, a.host)); !r.alive {
+				a.step(a.endOf(i))
+			}
+		case p.Alive && !r.alive:
 			a.step(a.endOf(i))
 		}
 	}
@@ -295,8 +314,10 @@ func (a *agent) succeed() {
 	if legacy.machine.Ending() {
 		a.carryOut(job.Send{Signal: job.SIGTERM})
 	}
+	a.tellStates()
 	a.askAgain()
 	a.attendHeld()
+	a.stood()
 }
 
 // callAll makes the other hosts those of this agent, and calls those that are there.
@@ -325,12 +346,14 @@ func (a *agent) callAll(l *legacy) (gone []int) {
 	return gone
 }
 
-// takeStock takes over who lives, and tells the processes of this host who has ended. Of a process that was spawned a moment ago the machine may know nothing: it ends, and counts as dead.
+// takeStock takes over who lives, and tells the processes of this host who has ended. Of a process that was spawned a moment ago the machine may know nothing: it ends, and counts as dead then.
 func (a *agent) takeStock(l *legacy) {
 	procs := l.machine.Procs()
 	a.succession.ends = slices.DeleteFunc(l.ends, func(e job.Publish) bool { return e.Proc < len(procs) && procs[e.Proc].Alive })
 	for _, e := range slices.Clone(a.succession.ends) {
-		a.publish(e)
+		if e.Proc < 0 || e.Proc >= len(a.ranks) || !a.own(e.Proc) {
+			a.publish(e)
+		}
 	}
 	for i := range a.ranks {
 		r := &a.ranks[i]
@@ -338,25 +361,23 @@ func (a *agent) takeStock(l *legacy) {
 		if i < len(procs) {
 			p = procs[i]
 		}
+		spare := p.Pid == 0 && a.isSpare(i)
 		switch {
-		case r.guest:
+		case r.guest || spare && r.host == a.self:
+			continue
+		case spare:
+			r.alive, r.pid, r.begun = false, 0, false
 			continue
 		case r.host != a.self:
 			r.alive, r.pid, r.begun = p.Alive, p.Pid, true
 		case r.alive && (!p.Alive || p.Ending):
 			a.kill(i)
 		}
-		if !p.Alive && a.segment.AgentState(i) == shm.AgentStarted {
-			a.disown(i)
-		}
 	}
 }
 
-// disown tells all that a process of which the machine knows nothing is dead, if they were not told before how it has ended.
+// disown tells all that a process of which the machine knows nothing is dead. It is: who lives is never said to be dead on its own host, where others may be in the middle of what it does in their memory.
 func (a *agent) disown(i int) {
-	if slices.ContainsFunc(a.succession.ends, func(e job.Publish) bool { return e.Proc == i }) {
-		return
-	}
 	act := job.Publish{Proc: i, Dead: true, Wait: job.Wait{Signal: job.SIGKILL}}
 	a.toAll(act)
 	a.publish(act)
@@ -395,12 +416,15 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 		return
 	}
 	h.ready = true
+	a.heedNumbers(h, s)
 	if a.sequence != nil {
 		told := a.sequence.told
 		h.box.put(&control.Message{Mesh: &told})
 	}
 	for _, e := range a.succession.ends {
-		h.box.put(&control.Message{Action: e})
+		if !slices.ContainsFunc(s.Procs, func(p control.Standing) bool { return p.Proc == e.Proc && p.End == nil }) {
+			h.box.put(&control.Message{Action: e})
+		}
 	}
 	known := map[int]bool{}
 	var strays []int
@@ -409,13 +433,18 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 			continue
 		}
 		known[p.Proc] = true
-		switch r := &a.ranks[p.Proc]; {
+		r := &a.ranks[p.Proc]
+		r.passed = p.Passed
+		if !r.begun && a.isSpare(p.Proc) { // its start was not heard of
+			a.happened(h, a.asStarted(p.Proc, p.Pid, h.name))
+		}
+		switch {
 		case p.End != nil:
 			p.End.Proc = p.Proc
 			a.happened(h, *p.End)
-		case !r.alive:
+		case !r.alive: // until it has ended
+			r.alive, r.pid, r.begun = true, p.Pid, true
 			strays = append(strays, p.Proc)
-			a.disown(p.Proc)
 		}
 	}
 	for i := range a.ranks {
@@ -429,6 +458,7 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 	if a.machine.Ending() {
 		h.box.put(&control.Message{Action: job.Send{Signal: job.SIGTERM}})
 	}
+	a.stood()
 }
 
 // notInherited refuses what only the agent could answer that has decided from the beginning.
@@ -437,10 +467,10 @@ func (a *agent) notInherited(q *question) *service.Message {
 		return nil
 	}
 	switch q.Kind {
-	case service.Hosts, service.AwaitEnd, service.Inspect, service.Say, service.Said, service.Describe:
+	case service.Hosts, service.AwaitEnd, service.Inspect, service.Say, service.Said, service.Describe, service.TookOver, service.Arrive, service.Spawn, service.SpawnResult:
 		return nil
 	}
-	return refuse(mpierr.UnsupportedOperation, "host %s decides about job %016x since host %s was lost, and with that the numbers of processes, worlds and ports that were given: no processes are spawned, no ports opened, "+
+	return refuse(mpierr.UnsupportedOperation, "host %s decides about job %016x since host %s was lost, and with that the ports and names that there were, and how hosts are reached: no ports are opened, "+
 		"no names published or looked up and no hosts added any more", a.host, a.jobNumber(), a.hostName(a.succession.before))
 }
 

@@ -16,14 +16,25 @@ func TestSucceeds(t *testing.T) {
 	good := func() *control.Job {
 		return &control.Job{WithFT: true, OnDeath: "continue", Hosts: []string{"a", "b", "c"}, Programs: beatJob("").Programs}
 	}
-	if !Succeeds(good()) {
-		t.Error("a job with --with-ft on three hosts does not")
+	system := good()
+	system.WithFT, system.OnDeath, system.Parts = false, "auto", make([]job.Part, 1)
+	if !Succeeds(good()) || !Succeeds(system) {
+		t.Error("a job with --with-ft on three hosts, or a system, does not")
+	}
+	for what, change := range map[string]func(*control.Job){
+		"one cluster of it": func(j *control.Job) { j.Join = &control.Join{} },
+		"on two hosts":      func(j *control.Job) { j.Hosts = j.Hosts[:2] },
+		"with a debugger":   func(j *control.Job) { j.Hold = true },
+	} {
+		j := *system
+		if change(&j); Succeeds(&j) {
+			t.Errorf("a system, %s: it does", what)
+		}
 	}
 	for what, change := range map[string]func(*control.Job){
 		"two hosts":         func(j *control.Job) { j.Hosts = j.Hosts[:2] },
 		"without --with-ft": func(j *control.Job) { j.WithFT, j.Detached = false, true },
 		"deaths end it":     func(j *control.Job) { j.OnDeath = "kill" },
-		"a system":          func(j *control.Job) { j.Parts = make([]job.Part, 1) },
 		"a trace":           func(j *control.Job) { j.Trace = "x" },
 		"a debugger":        func(j *control.Job) { j.Hold = true },
 		"partition":         func(j *control.Job) { j.Programs = beatJob("SPX_PARTITION=launcher").Programs },
@@ -45,7 +56,9 @@ func TestStandings(t *testing.T) {
 		a.ranks[i].alive, a.ranks[i].begun = true, true
 		a.step(job.Started{Proc: i, Pid: 10 + i})
 	}
+	a.step(job.Ended{Proc: 2, Owner: job.OwnerFinalized})
 	a.ranks[2].alive = false // the others have been told
+	h.box.empty()
 	a.succession.inherited, a.succession.ends = true, []job.Publish{{Proc: 2, Dead: true}}
 	a.ranks = append(a.ranks, rank{pidfd: -1, host: 1}) // has been spawned, which the machine has not heard of
 	a.heard(h, &control.Message{Stand: &control.Stand{Procs: []control.Standing{{Proc: -1}, {Proc: 1 << 40, End: &job.Ended{}}, {Proc: 2, Pid: 12}, {Proc: 2, Pid: 12}, {Proc: 3, Pid: 13},
@@ -56,14 +69,23 @@ func TestStandings(t *testing.T) {
 			a.answered(o, &control.Facts{Survey: j.number})
 		}
 	}
-	if a.ranks[0].alive || a.ranks[1].alive || !h.ready {
+	if a.ranks[0].alive || a.ranks[1].alive || !a.ranks[2].alive || !a.ranks[3].alive || !h.ready {
 		t.Errorf("%+v", a.ranks)
 	}
-	if m := a.machine.(*job.Machine); m.Alive() != 1 || m.Status() != 3 {
+	said := h.box.empty()
+	for _, m := range said { // who lives is not said to be dead on its own host
+		if act, ok := m.Action.(job.Publish); ok && act.Proc > 1 {
+			t.Errorf("%+v", act)
+		}
+	}
+	for _, i := range []int{2, 3} {
+		a.heard(h, &control.Message{Event: job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}}})
+	}
+	if m := a.machine.(*job.Machine); m.Alive() != 0 || m.Status() != 3 {
 		t.Errorf("%d live, exit status %d", m.Alive(), m.Status())
 	}
 	published, disowned, ended := false, false, 0
-	for _, m := range h.box.empty() {
+	for _, m := range append(said, h.box.empty()...) {
 		switch act := m.Action.(type) {
 		case job.Publish:
 			published = published || act.Proc == 2 && act.Dead

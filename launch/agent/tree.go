@@ -101,14 +101,17 @@ func (a *agent) plant() {
 // planTree says who is in the tree.
 func (a *agent) planTree() manage.Config {
 	n := max(1, len(a.spec.Hosts))
-	cfg := manage.Config{BeatMS: treeBeat.Milliseconds(), LimitMS: treeLimit.Milliseconds(), SilentMS: never, Agents: make([]manage.Agent, n)}
+	root := a.self
+	cfg := manage.Config{Self: root, BeatMS: treeBeat.Milliseconds(), LimitMS: treeLimit.Milliseconds(), SilentMS: never, Agents: make([]manage.Agent, n)}
 	if n == 1 {
 		cfg.BeatMS, cfg.LimitMS = aloneBeat.Milliseconds(), 4*aloneBeat.Milliseconds()
 	}
-	cfg.Agents[0].Last = true // with it the system ends
-	for i := 1; i < n; i++ {
-		cfg.Agents[i].Networks = []int{i}
-		cfg.Agents[0].Networks = append(cfg.Agents[0].Networks, i)
+	cfg.Agents[root].Last = true // it knows of all, so it is the last to be burdened with more; without one to come after it the system ends with it
+	for i := range n {
+		if i != root {
+			cfg.Agents[i].Networks = []int{i}
+			cfg.Agents[root].Networks = append(cfg.Agents[root].Networks, i)
+		}
 	}
 	ranks, iops := make([][]int, len(a.spec.Parts)), make([][]int, len(a.spec.Parts))
 	for i := range a.spec.Parts {
@@ -131,11 +134,14 @@ func (a *agent) planTree() manage.Config {
 		c := manage.Cluster{Name: strings.TrimPrefix(p.Name, "cluster "), Want: p.Ranks, Degrade: true, Told: true, Restarts: manage.Unbounded}
 		c.OnDeath = map[job.Treatment]manage.Treatment{job.Stop: manage.StopSystem, job.Restart: manage.RestartIt, job.Degrade: manage.GoOn}[p.Whole]
 		c.Agents = slices.Concat(ranks[i], slices.DeleteFunc(slices.Clone(iops[i]), func(h int) bool { return slices.Contains(ranks[i], h) }))
+		if m, decides := a.machine.(*job.Machine); decides && len(c.Agents) == 0 && m.Asks(i+1) { // all its hosts are lost, and the masters are to hear of that
+			c.Agents = []int{root}
+		}
 		c.Candidates = slices.Clone(c.Agents)
 		if a.spec.IOPMasters && len(iops[i]) > 0 {
 			c.Candidates = slices.Clone(iops[i])
 		}
-		slices.SortStableFunc(c.Candidates, func(x, y int) int { return boolInt(x == 0) - boolInt(y == 0) })
+		slices.SortStableFunc(c.Candidates, func(x, y int) int { return boolInt(x == root) - boolInt(y == root) })
 		cfg.Clusters = append(cfg.Clusters, c)
 	}
 	return cfg

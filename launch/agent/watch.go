@@ -68,15 +68,20 @@ func (a *agent) watchProcesses() {
 		w.machine = watch.New(watch.Every(a.shortestLimit()))
 	}
 	for _, c := range w.machine.Look(a.sights(now), now) {
-		pid := a.ranks[c.Proc].pid
-		switch c.To {
-		case watch.Works:
-			a.step(job.WentOn{Proc: c.Proc, Pid: pid, For: c.For})
-		case watch.Slow:
-			a.step(job.Slowed{Proc: c.Proc, Pid: pid})
-		case watch.Hangs:
-			a.step(job.Hung{Proc: c.Proc, Pid: pid, Why: c.Why, For: c.For})
-		}
+		a.tellState(c)
+	}
+}
+
+// tellState tells who decides how a process is.
+func (a *agent) tellState(c watch.Change) {
+	pid := a.ranks[c.Proc].pid
+	switch c.To {
+	case watch.Works:
+		a.step(job.WentOn{Proc: c.Proc, Pid: pid, For: c.For})
+	case watch.Slow:
+		a.step(job.Slowed{Proc: c.Proc, Pid: pid})
+	case watch.Hangs:
+		a.step(job.Hung{Proc: c.Proc, Pid: pid, Why: c.Why, For: c.For})
 	}
 }
 

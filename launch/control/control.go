@@ -40,7 +40,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 13
+const Version = 14
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -363,13 +363,22 @@ type Mesh struct {
 // A Lead says that its sender decides, after so many others (package launch/follow).
 type Lead struct{ Era uint64 }
 
-// A Stand is how the processes of a host are, as its agent knows.
-type Stand struct{ Procs []Standing }
+// A Stand is how the processes of a host are, as its agent knows, and which numbers it has seen given.
+type Stand struct {
+	Procs          []Standing
+	Serial, Worlds uint32         // of the next process, and the largest of a world
+	Groups         uint32         // the largest of a group of processes of another job
+	Lives          map[int]uint32 // of processes that were added, by number: the latest incarnation
+	Layout         uint64         // version of the table of the system; 0: there is none
+	Epoch          uint32         // of the tree of its masters
+	Master         int            // process of this host's master; 0: none is there now
+}
 
 // A Standing is how a process is: it lives, or End is how it has ended.
 type Standing struct {
 	Proc, Pid int
 	End       *job.Ended
+	Passed    bool // in a system: it waits in MPI_Init for nobody any more
 }
 
 // A Copy says how far a host's copy has come.

@@ -27,14 +27,16 @@ type leadership struct {
 type defect struct {
 	Hasty bool // who decides acts at once
 	Deaf  bool // it acts on what is applied, whoever decides by then
+	Rash  bool // who comes to decide tells a table before all others have said which one they have
 }
 
 // outcome is what a run came to.
 type outcome struct {
-	Acts int
-	Eras int        // in which another agent has decided
-	Left int        // agents that have ended their hosts' processes, beside those that were killed
-	Gaps []sim.Time // from the end of the agent that decides to the next one
+	Acts   int
+	Tables int        // that were told
+	Eras   int        // in which another agent has decided
+	Left   int        // agents that have ended their hosts' processes, beside those that were killed
+	Gaps   []sim.Time // from the end of the agent that decides to the next one
 }
 
 // tickEvery is a period.
@@ -65,6 +67,9 @@ type officer struct {
 	era     uint64
 	heard   map[int]int // ticks since a word of each
 	wanted  []int
+	table   int          // version of the latest that it knows: as that of a system of clusters
+	changes int          // of it that it has not told yet
+	stands  map[int]bool // who has said what it knows, since this one decides
 }
 
 type leadershipRun struct {
@@ -132,6 +137,13 @@ func run(s leadership) (outcome, error) {
 	for k := range s.Events {
 		r.After(10*tickEvery+sim.Time(mix(s.Seed, 3, uint64(k), 0)%uint64(150*tickEvery)), func() { r.told(job.SIGKILL + 1 + k) })
 	}
+	tables := 2 * s.Events
+	if s.Defect.Hasty || s.Defect.Deaf {
+		tables = 0
+	}
+	for k := range tables {
+		r.After(10*tickEvery+sim.Time(mix(s.Seed, 5, uint64(k), 0)%uint64(150*tickEvery)), r.changed)
+	}
 	end := 200 * tickEvery
 	for _, f := range s.Faults {
 		r.After(10*tickEvery+f.At, func() { r.befall(f) })
@@ -184,6 +196,42 @@ func (r *leadershipRun) told(k int) {
 		if a.alive && !a.office.Left() && a.machine != nil {
 			r.awake(a, func() { r.happens(a, job.Signalled{Signal: k}) })
 		}
+	}
+}
+
+// changed gives who decides, as an agent sees it that lives, a change of the table to tell.
+func (r *leadershipRun) changed() {
+	for _, a := range r.list {
+		if a.alive && !a.office.Left() && a.machine != nil {
+			r.awake(a, func() { a.changes++ })
+		}
+	}
+}
+
+// tellTable tells all the next version of the table, once: when all have said what they know, and a majority knows whom this one has given up. It reaches some of them, or all.
+func (r *leadershipRun) tellTable(a *officer) {
+	missing := func(id int) bool { return id != a.id && !a.stands[id] }
+	if a.changes == 0 || !a.office.Settled() || a.era > 0 && !r.s.Defect.Rash && slices.ContainsFunc(a.wanted, missing) {
+		return
+	}
+	a.changes--
+	a.table++
+	r.out.Tables++
+	era, version := a.era, a.table
+	for _, o := range r.list {
+		if o == a || a.out(o.id) {
+			continue
+		}
+		r.send(a, o, func() {
+			switch {
+			case !a.alive: // it had not left that host
+			case o.office.Left() || o.era != era || o.decider != a.id:
+			case version <= o.table:
+				r.violated("agent %d, which knows table %d, is told table %d by agent %d", o.id, o.table, version, a.id)
+			default:
+				o.table = version
+			}
+		})
 	}
 }
 
@@ -364,10 +412,18 @@ func (r *leadershipRun) govern(a *officer) {
 			if o.era == era && o.decider == a.id {
 				o.wanted = wanted
 				r.step(o, replica.Members{Agents: wanted})
-				r.send(o, a, func() {})
+				table := o.table
+				r.send(o, a, func() {
+					a.table = max(a.table, table)
+					if a.stands == nil {
+						a.stands = map[int]bool{}
+					}
+					a.stands[o.id] = true
+				})
 			}
 		})
 	}
+	r.tellTable(a)
 	r.step(a, replica.Members{Agents: a.wanted})
 }
 

@@ -20,7 +20,7 @@ const mostNew = 1 << 16
 var events = map[string]reflect.Type{}
 
 func init() {
-	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{}, GuestAborted{}, TookOver{}, Placed{}, NotRestarted{}, Hung{}, Slowed{}, WentOn{},
+	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{}, GuestAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Hung{}, Slowed{}, WentOn{},
 		Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{}, Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
 		t := reflect.TypeOf(e)
 		events[t.Name()] = t
@@ -71,6 +71,8 @@ func (m *Machine) Accepts(e Event) bool {
 		return m.areProcs(e.Connected)
 	case TookOver:
 		return m.areProcs(e.Procs)
+	case Manned:
+		return m.isPart(e.Part) && m.areProcs(e.Crew.Procs) && m.areProcs(e.Crew.Standbys)
 	case Placed:
 		return m.isPart(e.Part)
 	case NotRestarted:

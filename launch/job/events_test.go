@@ -30,9 +30,9 @@ func anyEvent(r *rand.Rand) Event {
 	case 12:
 		return []Event{NotStarted{proc, "why", 3}, Split{"why"}, GuestAborted{"it", []int{proc}}, FrontLost{}, Signalled{SIGTERM}}[r.Intn(5)]
 	case 13:
-		return TookOver{part, []int{proc, 1, 3}}
+		return []Event{TookOver{part, []int{proc, 1, 3}}, Manned{part, Crew{World: 7, Lead: 3, Procs: []int{proc, 1}, Standbys: []int{2}}}}[r.Intn(2)]
 	case 14:
-		return Placed{part, " on host b"}
+		return Placed{part, " on host b", []int{1, 0}}
 	case 15:
 		return NotRestarted{part, "no host", r.Intn(2) == 0}
 	case 16:

@@ -21,6 +21,9 @@ func (m *Machine) Procs() []ProcState {
 	return out
 }
 
+// Lives reports whether the machine knows of a process that lives.
+func (m *Machine) Lives(proc int) bool { return m.isProc(proc) && m.procs[proc].alive }
+
 // Started reports whether all processes have been made that the job begins with.
 func (m *Machine) Started() bool { return m.started }
 

@@ -330,7 +330,9 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 	case GuestAborted:
 		out = m.abort(e.Connected, StatusFailed, now, e.Name)
 	case TookOver:
-		m.tookOver(e)
+		out = m.tookOver(e)
+	case Manned:
+		out = m.manned(e)
 	case Placed:
 		out = m.placed(e, now)
 	case NotRestarted:

@@ -71,8 +71,9 @@ type RestartPart struct {
 
 // Placed: there are hosts for a part that is to be started again.
 type Placed struct {
-	Part int    // from 1
-	Text string // where, and why there, if that is elsewhere than before: the end of a line
+	Part  int    // from 1
+	Text  string // where, and why there, if that is elsewhere than before: the end of a line
+	Hosts []int  // of its processes, by their numbers in the job
 }
 
 // StartCold: a process of a part is to be started, to be a standby: Started, or NotStarted. All do it before they hear of the death that is the reason.
@@ -143,6 +144,9 @@ type part struct {
 	replaced int           // ranks that were taken over
 	started  int           // of Cold, so far
 	waking   int           // of these, those that are about to be there
+	making   bool          // processes of it are being made, since it was Placed
+	hosts    []int         // then and since: where they run
+	crew     Crew
 
 	asked    string        // the system's master was asked what is done, about what happened so; empty: it was not
 	askUntil time.Duration // then: how long its answer is waited for
@@ -211,9 +215,9 @@ func (m *Machine) dismiss(p *part, now time.Duration) []Action {
 }
 
 // tookOver: standbys have ranks now.
-func (m *Machine) tookOver(e TookOver) {
+func (m *Machine) tookOver(e TookOver) []Action {
 	if e.Part < 1 || e.Part > len(m.parts) {
-		return
+		return nil
 	}
 	p := &m.parts[e.Part-1]
 	for rank, i := range e.Procs {
@@ -224,6 +228,8 @@ func (m *Machine) tookOver(e TookOver) {
 		p.replaced++
 		m.procs[i].name = fmt.Sprintf("%s of %s", RankName(rank, p.Ranks), p.Name)
 	}
+	p.crew.takes(e.Procs)
+	return []Action{Relist{e.Part}}
 }
 
 func (m *Machine) exitedInPart(e Ended) []Action {
@@ -369,7 +375,7 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 		return nil
 	}
 	if p.what == Restart && !p.leaving {
-		p.again, p.standbys, p.waking = true, nil, 0
+		p.again, p.making, p.standbys, p.waking = true, false, nil, 0
 		p.started = p.Cold // those that are not yet started are, with the others, and wait
 		return []Action{RestartPart{m.number(p), p.Serves && !m.carried(p)}}
 	}
@@ -392,7 +398,7 @@ func (m *Machine) number(p *part) int {
 // attached: a part is about to have processes.
 func (m *Machine) attached(e Attached) {
 	p := &m.parts[e.Part-1]
-	p.away, p.gone, p.leaving, p.again, p.standbys = false, false, false, true, nil
+	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
 	if !p.Serves {
 		m.serveUntil = 0
 	}
@@ -402,7 +408,7 @@ func (m *Machine) attached(e Attached) {
 func (m *Machine) detached(e Detached) []Action {
 	p := &m.parts[e.Part-1]
 	again := p.again
-	p.away, p.again = true, false
+	p.away, p.again, p.making = true, false, false
 	if !again || p.Serves {
 		return nil
 	}
@@ -431,15 +437,18 @@ func (m *Machine) partSignalled(e PartSignalled, now time.Duration) []Action {
 // placed: a part is about to have processes again.
 func (m *Machine) placed(e Placed, now time.Duration) []Action {
 	p := &m.parts[e.Part-1]
-	p.restarts++
-	p.whole.spend(now)
+	if !p.making { // else whoever has placed it before is lost, and nothing has come of that
+		p.restarts++
+		p.whole.spend(now)
+	}
+	p.making, p.hosts = true, slices.Clone(e.Hosts)
 	return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times)%s.", p.Name, p.whole.used(now), p.whole.most, e.Text)}}
 }
 
 // notRestarted gives a part up: the others go on, as if the file had said so, when some are left whom that helps.
 func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 	p := &m.parts[e.Part-1]
-	p.again, p.what = false, Degrade
+	p.again, p.making, p.what = false, false, Degrade
 	switch {
 	case m.ending:
 		return nil

@@ -86,7 +86,7 @@ func TestPartRestarts(t *testing.T) {
 	if _, over := finished(out); over || len(out) < 2 || out[len(out)-1] != (RestartPart{Part: 1}) {
 		t.Fatalf("%v", out)
 	}
-	if out = m.Step(Placed{1, " on host x"}, 0); said(out) != "cluster a is started again (1 of at most 1 times) on host x.\n" {
+	if out = m.Step(Placed{Part: 1, Text: " on host x"}, 0); said(out) != "cluster a is started again (1 of at most 1 times) on host x.\n" {
 		t.Errorf("%q", said(out))
 	}
 	for rank, proc := range []int{5, 6} {

@@ -68,6 +68,9 @@ type savedPart struct {
 	Replaced int
 	Started  int
 	Waking   int
+	Making   bool
+	Hosts    []int
+	Crew     Crew
 
 	Asked    string
 	AskUntil time.Duration
@@ -88,7 +91,7 @@ func (m *Machine) saved(now time.Duration) []byte {
 	}
 	for _, p := range m.parts {
 		s.Parts = append(s.Parts, savedPart{p.alive, p.status, p.stopping, p.deadline, p.restarts, p.whole.spent, p.ranks.spent, p.again, p.begun, p.gone, p.away, p.leaving, p.lost,
-			p.standbys, p.replaced, p.started, p.waking, p.asked, p.askUntil, p.what})
+			p.standbys, p.replaced, p.started, p.waking, p.making, p.hosts, p.crew, p.asked, p.askUntil, p.what})
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -129,9 +132,12 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		p.whole.spent, p.ranks.spent = o.Whole, o.Ranks
 		p.again, p.begun, p.gone, p.away, p.leaving, p.lost = o.Again, o.Begun, o.Gone, o.Away, o.Leaving, o.Lost
 		p.standbys, p.replaced, p.started, p.waking = o.Standbys, o.Replaced, o.Started, o.Waking
+		p.making, p.hosts, p.crew = o.Making, o.Hosts, o.Crew
 		p.asked, p.askUntil, p.what = o.Asked, o.AskUntil, o.What
 	}
-	if m.alive != s.Alive || slices.ContainsFunc(m.parts, func(p part) bool { return !m.areProcs(p.standbys) }) {
+	if m.alive != s.Alive || slices.ContainsFunc(m.parts, func(p part) bool {
+		return !m.areProcs(p.standbys) || !m.areProcs(p.crew.Procs) || !m.areProcs(p.crew.Standbys)
+	}) {
 		return nil, errNoMachine
 	}
 	return m, nil

@@ -15,7 +15,9 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -84,6 +86,7 @@ type process struct {
 	silent  time.Duration // it has not communicated while messages waited
 	looks   int           // in turn, in which it did not run
 	state   State
+	told    Change        // what was said of it last
 	since   time.Duration // then: how long it has been so
 	pledge  uint32        // the promise that silence is measured by
 	pledged time.Duration // how long ago it was made
@@ -115,6 +118,17 @@ func (m *Machine) Forget(now time.Duration) {
 	for _, p := range m.procs {
 		p.still, p.silent, p.looks = 0, 0, 0
 	}
+}
+
+// Told is what was said last of the processes of which something was.
+func (m *Machine) Told() (out []Change) {
+	for _, p := range m.procs {
+		if p.told != (Change{}) {
+			out = append(out, p.told)
+		}
+	}
+	slices.SortFunc(out, func(x, y Change) int { return cmp.Compare(x.Proc, y.Proc) })
+	return out
 }
 
 // Look takes what was seen of all processes that live.
@@ -188,8 +202,8 @@ func (p *process) look(s *Sight, passed time.Duration) (c Change, changed bool) 
 	if to == Works {
 		how = p.since
 	}
-	p.state = to
-	return Change{s.Proc, to, why, how}, true
+	p.state, p.told = to, Change{s.Proc, to, why, how}
+	return p.told, true
 }
 
 // promise reports whether the process has said how long it will be silent, and is; and whether that is over. What it has said ends when it communicates.

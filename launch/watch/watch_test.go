@@ -142,3 +142,23 @@ func TestForget(t *testing.T) {
 		t.Errorf("due at %v", at)
 	}
 }
+
+// What was said last of a process can be told again, as long as it is there: nothing of one that never gave cause.
+func TestTold(t *testing.T) {
+	m := New(time.Second)
+	sights := []Sight{{Proc: 3, Pid: 30, Limits: Limits{Still: 2 * time.Second}, Stopped: true}, {Proc: 1, Pid: 10, Limits: Limits{Still: 2 * time.Second}}}
+	for now := time.Duration(0); now < 9*time.Second; now += time.Second {
+		m.Look(sights, now)
+	}
+	if got := m.Told(); len(got) != 1 || got[0].Proc != 3 || got[0].To != Hangs || got[0].Why != "is stopped" {
+		t.Errorf("%+v", got)
+	}
+	sights[0].Stopped = false
+	m.Look(sights, 9*time.Second)
+	if got := m.Told(); len(got) != 1 || got[0].To != Works {
+		t.Errorf("%+v", got)
+	}
+	if m.Look(sights[1:], 10*time.Second); m.Told() != nil {
+		t.Errorf("%+v", m.Told())
+	}
+}

@@ -250,10 +250,10 @@ func TestLeadersLostInTurn(t *testing.T) {
 	b.deserted(t, 1, 2, 3, 4, 5)
 }
 
-// The host that decides is cut off with fewer others: nothing is left there, and the others go on. One of them falls silent then, which may be the one that decides now. What only the first one could do is refused.
+// The host that decides is cut off with fewer others: nothing is left there, and the others go on. One of them falls silent then, which may be the one that decides now. Processes can be spawned then, on all hosts that are left, and meet with the others; what only the first one could do is refused.
 func TestLeaderCutOff(t *testing.T) {
 	b := newBed(t, 5)
-	r := b.leads(t, 5, nil, "2", "3", "true")
+	r := b.leads(t, 5, nil, "2", "3", "3")
 	r.decides(1)
 	b.part(1, 2)
 	r.met(3)
@@ -262,12 +262,13 @@ func TestLeaderCutOff(t *testing.T) {
 	b.ip(unplug(5))
 	r.met(2)
 	b.deserted(t, 5)
-	r.reads(`(?s)(spawn: MPI_ERR_UNSUPPORTED_OPERATION.*){2}`)
+	r.reads(`(?s)(parent of 5 together.*|child of 5 together.*){5}`)
+	r.reads(`(?s)(port: MPI_ERR_UNSUPPORTED_OPERATION.*){2}`)
 	r.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 3\n`)
 	b.deserted(t, 3, 4)
 }
 
-// Processes have been spawned on all hosts before the one is lost that decides: those that are left, of both worlds, are told, meet again, and end as they should.
+// Processes have been spawned on all hosts before the one is lost that decides: those that are left, of both worlds, are told, meet again, spawn two more, and end as they should.
 func TestLeaderLostWithSpawned(t *testing.T) {
 	b := newBed(t, 3)
 	r := b.leadsOf(t, 3, "spawned", nil, "4")
@@ -281,6 +282,7 @@ func TestLeaderLostWithSpawned(t *testing.T) {
 	r.decides(1)
 	b.kill(t, 1)
 	r.met(6 - there[0])
+	r.reads(fmt.Sprintf(`(?s)(%d with those that came late.*){%d}`, 8-there[0], 6-there[0]))
 	r.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 4\n`)
 	b.deserted(t, 1, 2, 3)
 }

@@ -45,6 +45,7 @@ func startOnWith(t *testing.T, n int, options []string, prepare func(*testHosts)
 	s := newApart(t, names.Replace(text))
 	args := append([]string{"on", hosts.name(0), filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", harness.Seconds(50 * time.Second), "--rsh", hosts.script + " rsh", "-l", "--system", s.file}, options...)
 	cmd := exec.Command(hosts.script, args...)
+	cmd.Dir = s.dir
 	cmd.Env = append(append(os.Environ(), "SPX_SPIN=0", "SPX_HEARTBEAT_LIMIT=20000"), env...) // preset: who is to be found out is found out by an agent's end
 	return &onHosts{s, s.launch("all", cmd), hosts, names}
 }

@@ -1,17 +1,38 @@
 /* All meet in barriers, as long as it takes until somebody is lost; the others shrink, meet again, and tell how many they are and when that was, on
- * the clock that the hosts share. Arguments: how often hosts will be lost, before all end, the exit status then, and a program that is
- * to be spawned before. */
+ * the clock that the hosts share. Arguments: how often hosts will be lost, before all end, the exit status then, and how many processes
+ * are to be spawned before: they meet with the others. */
 #include <mpi-ext.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* Parents and those whom they have spawned meet. */
+static void meet(MPI_Comm other, bool high)
+{
+  MPI_Comm both;
+  int size;
+  MPI_Intercomm_merge(other, high, &both);
+  MPI_Barrier(both);
+  MPI_Comm_size(both, &size);
+  printf("%s of %d together\n", high ? "child" : "parent", size);
+  fflush(stdout);
+  MPI_Comm_free(&both);
+  MPI_Comm_disconnect(&other);
+}
 
 int main(int argc, char **argv)
 {
   int rank, size, losses = argc > 1 ? atoi(argv[1]) : 1;
   MPI_Comm comm, next;
   MPI_Init(&argc, &argv);
+  MPI_Comm_get_parent(&next);
+  if (next != MPI_COMM_NULL) {
+    meet(next, true);
+    MPI_Finalize();
+    return 0;
+  }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -38,10 +59,19 @@ int main(int argc, char **argv)
     fflush(stdout);
   }
   if (argc > 3) {
-    int class;
-    MPI_Error_class(MPI_Comm_spawn(argv[3], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &next, MPI_ERRCODES_IGNORE),
-                    &class);
-    printf("spawn: %s\n", class == MPI_ERR_UNSUPPORTED_OPERATION ? "MPI_ERR_UNSUPPORTED_OPERATION" : "another class");
+    char port[MPI_MAX_PORT_NAME], text[MPI_MAX_ERROR_STRING];
+    int code =
+            MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, atoi(argv[3]), MPI_INFO_NULL, 0, comm, &next, MPI_ERRCODES_IGNORE),
+        n;
+    MPI_Error_string(code, text, &n);
+    if (code == MPI_SUCCESS)
+      meet(next, false);
+    else
+      printf("spawn: %s\n", text);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Error_string(MPI_Open_port(MPI_INFO_NULL, port), text, &n);
+    printf("port: %s\n", text);
     fflush(stdout);
   }
   MPI_Comm_free(&comm);

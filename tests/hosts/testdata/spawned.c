@@ -1,8 +1,10 @@
-/* Processes that have spawned others meet with them in barriers until a host is lost; those that are left shrink, meet again and end. Argument: the exit status. */
+/* Processes that have spawned others meet with them in barriers until a host is lost; those that are left shrink, meet again, spawn two more, meet with these, and end. Argument: the exit status. */
 #include <mpi-ext.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 int main(int argc, char **argv)
@@ -12,6 +14,12 @@ int main(int argc, char **argv)
   MPI_Init(&argc, &argv);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_get_parent(&parent);
+  if (parent != MPI_COMM_NULL && argc > 1 && !strcmp(argv[1], "late")) {
+    MPI_Intercomm_merge(parent, true, &comm);
+    MPI_Barrier(comm);
+    MPI_Finalize();
+    return 0;
+  }
   if (parent == MPI_COMM_NULL)
     MPI_Comm_spawn(argv[0], argv + 1, size, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other, MPI_ERRCODES_IGNORE);
   else
@@ -41,6 +49,15 @@ int main(int argc, char **argv)
   MPI_Comm_size(comm, &size);
   printf("rank %d of %d at %lld\n", rank, size, now.tv_sec * 1000LL + now.tv_nsec / 1000000);
   fflush(stdout);
+  char *late[] = {"late", NULL};
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_spawn(argv[0], late, 2, MPI_INFO_NULL, 0, comm, &other, MPI_ERRCODES_IGNORE);
+  MPI_Intercomm_merge(other, false, &next);
+  MPI_Barrier(next);
+  MPI_Comm_size(next, &size);
+  printf("%d with those that came late\n", size);
+  fflush(stdout);
+  MPI_Comm_free(&next);
   MPI_Comm_free(&comm);
   MPI_Finalize();
   return argc > 1 ? atoi(argv[1]) : 0;

@@ -1,5 +1,5 @@
 /* apart send COUNT MS [STOP]: every rank sends COUNT numbered messages to MPISP_CLUSTER_OUT, one in MS ms, or until there is a file STOP. apart told COUNT MS: the same, until a send fails, and how. apart receive [FILE]: every rank receives until nothing comes any
- * more, and says how many those were: of every sender all between the first and the last, each once. apart share [FILE [each]]: the same where others receive some of them, or some are lost.
+ * more, and says how many those were: of every sender all between the first and the last, each once. apart order FILE each: the same, and what one has sent comes in order. apart share [FILE [each]]: the same where others receive some of them, or some are lost.
  * FILE is made when the first has come; with each, when any comes and it is not there, and of each sender it is said how many have come in a row at the end. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static void send_told(int rank, int count, int ms)
   printf("rank %d was told: %s\n", rank, text);
 }
 
-static void receive_all(int rank, bool all, const char *file, bool each)
+static void receive_all(int rank, bool all, bool ordered, const char *file, bool each)
 {
   int data[SIZE], first[RANKS], last[RANKS], total = 0, count;
   for (int r = 0; r < RANKS; r++) first[r] = MOST, last[r] = -1;
@@ -73,6 +73,8 @@ static void receive_all(int rank, bool all, const char *file, bool each)
     if (count != (data[1] % 2 ? SIZE : 2) || (count == SIZE && data[SIZE - 1] != (data[1] ^ data[0])))
       fail("a message is damaged", data[0], data[1]);
     if (seen[data[0]][data[1]]++) fail("a message came again", data[0], data[1]);
+    if (ordered && last[data[0]] >= 0 && data[1] != last[data[0]] + 1)
+      fail("a message comes out of turn", data[1], last[data[0]]);
     if (data[1] < first[data[0]]) first[data[0]] = data[1];
     if (data[1] > last[data[0]]) last[data[0]] = data[1];
     if ((!total++ || each) && file) touch(file);
@@ -99,7 +101,8 @@ int main(int argc, char **argv)
   else if (argc > 3 && !strcmp(argv[1], "told"))
     send_told(rank, atoi(argv[2]), atoi(argv[3]));
   else
-    receive_all(rank, argc > 1 && !strcmp(argv[1], "receive"), argc > 2 ? argv[2] : NULL, argc > 3);
+    receive_all(rank, argc > 1 && strcmp(argv[1], "share"), argc > 1 && !strcmp(argv[1], "order"),
+                argc > 2 ? argv[2] : NULL, argc > 3);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("%s: %d ranks\n", getenv("SPX_CLUSTER"), size);
   MPI_Finalize();

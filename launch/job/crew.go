@@ -1,0 +1,85 @@
+package job
+
+import "slices"
+
+// What whoever decides next has to know of the parts of a system beyond what the machine needs itself: who they consist of since they were started again or standbys have taken ranks, where they run, and what was about to be done.
+
+// A Crew is who a part consists of.
+type Crew struct {
+	World    uint32 // number of its MPI_COMM_WORLD; 0: it has not been started again
+	Lead     uint32 // 1 + the serial number of the process that was rank 0 of that
+	Procs    []int  // by rank; of a part that has not been started again nil before standbys have taken ranks
+	Standbys []int  // of a part that was started again
+}
+
+// Manned: all processes of a part that was started again have been made.
+type Manned struct {
+	Part int // from 1
+	Crew Crew
+}
+
+// Relist: a part has another crew. The processes of the system are to be told.
+type Relist struct{ Part int } // from 1
+
+func (c Crew) clone() Crew {
+	c.Procs, c.Standbys = slices.Clone(c.Procs), slices.Clone(c.Standbys)
+	return c
+}
+
+// takes gives these processes the ranks.
+func (c *Crew) takes(procs []int) {
+	c.Procs = slices.Clone(procs)
+	c.Standbys = slices.DeleteFunc(slices.Clone(c.Standbys), func(p int) bool { return slices.Contains(procs, p) })
+}
+
+// manned: a world of a part is complete. The part may have stopped meanwhile, and be about to be started once more.
+func (m *Machine) manned(e Manned) []Action {
+	p := &m.parts[e.Part-1]
+	p.making, p.crew = p.making && p.again, e.Crew.clone()
+	return []Action{Relist{e.Part}}
+}
+
+// Crew is who a part consists of.
+func (m *Machine) Crew(part int) Crew { return m.parts[part-1].crew.clone() }
+
+// Hosts are those of the processes of a part that was started again, by their numbers in the job; nil: it was not.
+func (m *Machine) Hosts(part int) []int { return slices.Clone(m.parts[part-1].hosts) }
+
+// Asks reports whether the system's master is to say what is done about a part.
+func (m *Machine) Asks(part int) bool { return m.parts[part-1].askUntil > 0 && !m.ending }
+
+// Restarting are the parts that are being started again, from 1: with whole those of which no process has been made yet, else those of which some have.
+func (m *Machine) Restarting(whole bool) (out []int) {
+	for i := range m.parts {
+		p := &m.parts[i]
+		if whole && p.again && p.alive == 0 || !whole && p.making && p.alive > 0 && !p.stopping {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}
+
+// Open is what was decided and may not have been done, if whoever has decided so far is lost: to do it twice does no harm. Parts of which some processes have been made are left aside.
+func (m *Machine) Open() (out []Action) {
+	if m.finished || m.ending {
+		return nil
+	}
+	for i := range m.parts {
+		p := &m.parts[i]
+		if p.waking > 0 { // which of them have not come is known to their hosts
+			for k := range p.started {
+				out = append(out, StartCold{i + 1, p.Ranks + p.Waiting + k})
+			}
+		}
+		if p.askUntil > 0 {
+			out = append(out, Ask{i + 1})
+		}
+		if p.again && p.alive == 0 && !p.stopping {
+			out = append(out, RestartPart{i + 1, p.Serves && !m.carried(p)})
+		}
+		if living := m.livingOf(p); p.stopping && len(living) > 0 {
+			out = append(out, SendTo{living, SIGTERM})
+		}
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// restoring is a system whose cluster a is being started again: {0,1} have died.
+func restoring(t *testing.T) *Machine {
+	t.Helper()
+	m := system(Part{Whole: Restart, Restarts: 2, Ranks: 2})
+	m.Step(dies(0), time.Second)
+	m.Step(dies(1), time.Second)
+	return m
+}
+
+// again is a machine that goes on where this one is, as another host's does.
+func again(t *testing.T, m *Machine) *Machine {
+	t.Helper()
+	n, err := Resume(m.cfg, m.Save())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Whoever decides next knows at each moment of a restart what has to be done again, and none of it counts twice.
+func TestOpenRestart(t *testing.T) {
+	m := restoring(t)
+	placed := Placed{Part: 1, Hosts: []int{2, 1}}
+	for _, what := range []string{"stopped", "placed"} {
+		if d := cmp.Diff([]Action{RestartPart{Part: 1}}, again(t, m).Open()); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", what, d)
+		}
+		if d := cmp.Diff([]int{1}, m.Restarting(true)); d != "" || m.Restarting(false) != nil {
+			t.Errorf("%s: %v, %v", what, m.Restarting(true), m.Restarting(false))
+		}
+		m.Step(placed, 2*time.Second)
+		m = again(t, m)
+	}
+	if m.Parts()[0].Restarts != 1 {
+		t.Errorf("what was placed again counts %d times", m.Parts()[0].Restarts)
+	}
+	m.Step(Spawned{Proc: 5, Pid: 200, Name: "rank 0", Part: 1}, 3*time.Second)
+	if m = again(t, m); m.Open() != nil || m.Restarting(true) != nil || !cmp.Equal(m.Restarting(false), []int{1}) {
+		t.Errorf("one of two has been made: %v, %v", m.Open(), m.Restarting(false))
+	}
+	m.Step(Spawned{Proc: 6, Pid: 201, Name: "rank 1", Part: 1, Rank: 1}, 3*time.Second)
+	crew := Crew{World: 9, Lead: 12, Procs: []int{5, 6}}
+	if out := m.Step(Manned{1, crew}, 3*time.Second); !cmp.Equal(out, []Action{Relist{1}}) || !Weighty(out) {
+		t.Errorf("%v", out)
+	}
+	if m = again(t, m); m.Open() != nil || m.Restarting(false) != nil || !cmp.Equal(m.Crew(1), crew) || !cmp.Equal(m.Hosts(1), placed.Hosts) || m.Hosts(2) != nil {
+		t.Errorf("all have been made: %v, %v, crew %+v on %v", m.Open(), m.Restarting(false), m.Crew(1), m.Hosts(1))
+	}
+}
+
+// A world that is complete when its part has stopped again is none that is missing: what counts is the one that comes.
+func TestMannedLate(t *testing.T) {
+	m := restoring(t)
+	m.Step(Placed{Part: 1}, time.Second)
+	m.Step(Spawned{Proc: 5, Pid: 200, Name: "rank 0", Part: 1}, time.Second)
+	m.Step(dies(5), time.Second)
+	m.Step(Placed{Part: 1}, time.Second)
+	m.Step(Manned{1, Crew{World: 9, Procs: []int{5}}}, time.Second)
+	m.Step(Spawned{Proc: 6, Pid: 201, Name: "rank 0", Part: 1}, time.Second)
+	if !cmp.Equal(m.Restarting(false), []int{1}) {
+		t.Error("the part is taken to be complete")
+	}
+	m.Step(Manned{1, Crew{World: 10, Procs: []int{6}}}, time.Second)
+	if m.Restarting(false) != nil || m.Crew(1).World != 10 {
+		t.Errorf("%v, %+v", m.Restarting(false), m.Crew(1))
+	}
+	if m.Parts()[0].Restarts != 2 {
+		t.Errorf("started again %d times", m.Parts()[0].Restarts)
+	}
+}
+
+// What is asked of the system's master is asked again, who is to end is told so again, and processes that were to be started in the place of ranks are; not when the system ends.
+func TestOpenRest(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 6, Masters: true, Parts: []Part{
+		{Name: "cluster a", Ranks: 2, Cold: 2, Process: Replace, Whole: Degrade, Restarts: 4},
+		{Name: "cluster b", Whole: Restart, Restarts: 1},
+	}})
+	for i, part := range []int{1, 1, 0, 0, 2, 2} {
+		if part > 0 {
+			m.Step(Started{Proc: i, Pid: 100 + i, Part: part, Rank: i % 4}, 0)
+		}
+	}
+	m.Step(AllStarted{}, 0)
+	m.Step(dies(1), time.Second)
+	if d := cmp.Diff([]Action{StartCold{1, 2}}, again(t, m).Open()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	m.Step(Started{Proc: 2, Pid: 102, Part: 1, Rank: 2}, time.Second)
+	m.Step(TookOver{1, []int{0, 2}}, time.Second)
+	m.Step(dies(5), time.Second)
+	m = again(t, m)
+	if d := cmp.Diff([]Action{Ask{2}, SendTo{[]int{4}, SIGTERM}}, m.Open()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if m.Asks(1) || !m.Asks(2) {
+		t.Error("the master is to be asked about cluster b alone")
+	}
+	if d := cmp.Diff(Crew{Procs: []int{0, 2}}, m.Crew(1)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	m.Step(Judged{2, Stop}, time.Second)
+	if m.Open() != nil {
+		t.Errorf("%v", m.Open())
+	}
+}

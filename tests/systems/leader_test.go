@@ -1,0 +1,419 @@
+package systems
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libspx/launch/service"
+	"libspx/tests/harness"
+)
+
+// The host is lost on which spxrun has started a system (docs/decisions/leaders.md): the system goes on, as its file says.
+
+// all is what the system has said so far, wherever: spxrun, and the file that another host writes.
+func (o *onHosts) all() string {
+	text := o.running.text()
+	files, _ := filepath.Glob(filepath.Join(o.dir, "spx-*.out"))
+	for _, f := range files {
+		more, _ := os.ReadFile(f)
+		text += string(more)
+	}
+	return text
+}
+
+// reads waits until it has said what a pattern describes, in which %1 is the first host.
+func (o *onHosts) reads(pattern string) (found []string) {
+	t := o.apart.t
+	t.Helper()
+	pattern = o.names.Replace(pattern)
+	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		if found = regexp.MustCompile(pattern).FindStringSubmatch(o.all()); found != nil {
+			return found
+		}
+		if time.Since(began) > harness.Patience(30*time.Second) {
+			t.Fatalf("no %q in\n%s", pattern, o.all())
+		}
+	}
+}
+
+// losesFirst loses the host of spxrun, or the agent that decides there. back undoes what can be undone.
+func (o *onHosts) losesFirst(how string) (back func()) {
+	t := o.apart.t
+	t.Helper()
+	back = func() {}
+	signal := func(name string, number syscall.Signal) {
+		for _, pid := range o.hosts.Pids(1) {
+			if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); name == "" || strings.TrimSpace(string(comm)) == name {
+				syscall.Kill(pid, number) //nolint:errcheck // it has ended then
+			}
+		}
+	}
+	switch how {
+	case "killed":
+		signal(service.AgentName, syscall.SIGKILL)
+		signal("", syscall.SIGKILL)
+	case "stopped":
+		signal(service.AgentName, syscall.SIGSTOP)
+		back = func() { signal(service.AgentName, syscall.SIGCONT) }
+	case "unplugged":
+		o.hosts.run("ip", "-n", o.hosts.prefix+"sw", "link", "set", "port1", "down")
+		back = func() { o.hosts.run("ip", "-n", o.hosts.prefix+"sw", "link", "set", "port1", "up") }
+	}
+	return back
+}
+
+// system is what spxctl says on a host of the system.
+func (o *onHosts) system(host string) *service.System {
+	t := o.apart.t
+	t.Helper()
+	text, err := exec.Command(o.hosts.script, "on", o.names.Replace(host), filepath.Join(harness.Build(t), "bin/spxctl"), "system", "status", "apart", "--json").CombinedOutput()
+	var about service.About
+	if json.Unmarshal(text, &about) != nil || about.System == nil {
+		t.Fatalf("spxctl on host %s: %v\n%s", host, err, text)
+	}
+	return about.System
+}
+
+// version is that of the table of the system.
+func version(t *testing.T, s *service.System) (n uint64) {
+	t.Helper()
+	var of struct{ Version uint64 }
+	if err := json.Unmarshal(s.Layout, &of); err != nil {
+		t.Fatal(err)
+	}
+	return of.Version
+}
+
+// runs waits until all parts of the system run, as a host says.
+func (o *onHosts) runs(host string) *service.System {
+	t := o.apart.t
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		s, all := o.system(host), true
+		for _, p := range s.Parts {
+			all = all && p.State == "running"
+		}
+		if all {
+			return s
+		}
+		if time.Since(began) > harness.Patience(20*time.Second) {
+			t.Fatalf("%+v\n%s", s.Parts, o.all())
+		}
+	}
+}
+
+// leaderLost is a system of which spxrun's host has an I/O process and a cluster that is started again elsewhere; between the clusters on the other hosts messages go on.
+const leaderLost = `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 2
+hosts = ["%2:2"]
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["order", "b", "each"]
+ranks = 2
+hosts = ["%3:2"]
+[[cluster]]
+name = "c"
+program = "%P"
+args = ["share", "c", "each"]
+ranks = 1
+hosts = ["%1:1", "%4:3"]
+failure = { cluster = "restart" }
+[[link]]
+from = "a"
+to = ["b", "c"]
+hosts = ["%1:1"]
+args = ["--to", "all"]
+`
+
+// The host of spxrun is lost with an I/O process and a cluster: its agent is killed with all that is there, stands still, or the network is unplugged. Both are started again on another host by the agent that decides now, what the
+// other clusters say to each other arrives in order, once, and all of it, and the system ends as it should.
+func TestLeaderLost(t *testing.T) {
+	for _, how := range []string{"killed", "stopped", "unplugged"} {
+		t.Run(how, func(t *testing.T) {
+			o := startOn(t, 4, func(*testHosts) {}, leaderLost, "SPX_HEARTBEAT_LIMIT=1000", "SPX_AGENT_LIMIT=0")
+			o.flows("b")
+			o.flows("c")
+			o.copied(4)
+			before := version(t, o.system("%2"))
+			began := time.Now()
+			back := o.losesFirst(how)
+			o.reads(`host \S+ decides about job [0-9a-f]{16} now, in the place of host %1, which is lost`)
+			led := time.Since(began)
+			o.reads(`I/O process a-b\.c\.iop0 is started again \(1 of at most 3 times\) on host %4, since host %1 is lost`)
+			o.flows("b")
+			flowed := time.Since(began)
+			o.reads(`cluster c is started again \(1 of at most 3 times\) on host %4, since host %1 is lost`)
+			o.flows("c")
+			t.Logf("%s: another host decides after %v, and messages come after %v", how, led, flowed)
+			s := o.runs("%3")
+			if now := version(t, s); now <= before {
+				t.Errorf("the table of the system had version %d, and has %d", before, now)
+			}
+			before = version(t, s)
+			o.kills(4, "spx-iop")
+			o.reads(`I/O process a-b\.c\.iop0 is started again \(2 of at most 3 times\)`)
+			o.flows("b")
+			if now := version(t, o.runs("%2")); now <= before {
+				t.Errorf("the table of the system had version %d, and has %d", before, now)
+			}
+			o.write("stop", "", "")
+			for rank := range 2 {
+				sent := o.reads(fmt.Sprintf(`\[a\.%d\] rank %[1]d sent (\d+)\n`, rank))
+				o.reads(fmt.Sprintf(`\[b\.%d\] rank %[1]d received %s\n`, rank, sent[1]))
+			}
+			o.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
+			if how == "stopped" {
+				back()
+			}
+			o.hosts.empty(t)
+		})
+	}
+}
+
+// kills kills a process of a host.
+func (o *onHosts) kills(host int, name string) {
+	t := o.apart.t
+	t.Helper()
+	for _, pid := range o.hosts.Pids(host) {
+		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) == name && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			return
+		}
+	}
+	t.Fatalf("host %d has no %s", host, name)
+}
+
+// asItIs is a system whose text is said in full, with %T for the program of takeovers.
+func asItIs(t *testing.T, hosts int, text string, env ...string) *onHosts {
+	t.Helper()
+	o := startOn(t, hosts, func(*testHosts) {}, strings.ReplaceAll(text, "%T", program(t, "takeover")), append(env, "SPX_AGENT_LIMIT=0")...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("all that the system has said:\n%s\nspxctl on host 3:\n%s%s", o.all(), o.ctl("%3", "system", "status"), o.ctl("%3", "ps", "."))
+		}
+	})
+	return o
+}
+
+// What [failure] says about hosts holds for that of spxrun, too: its ranks are taken over by standbys, which restore what their partners have; so it is with the host that decides next. Or the cluster stops, and the system with it, or the
+// others of the cluster are told.
+func TestLeaderLostWithRanks(t *testing.T) {
+	for name, c := range map[string]struct {
+		failure, victims string
+		standbys, hosts  int
+		says             []string
+	}{
+		"standbys take over":  {`host = "replace", process = "stop"`, ",0@4,", 2, 4, []string{`rank 0 of cluster work .*a standby takes its place`, `done 12 `, `has ended, exit status 0\n`}},
+		"twice":               {`host = "replace", process = "stop"`, ",0@4,2@8,", 4, 5, []string{`host %1 is lost, with its processes`, `host %2 is lost, with its processes`, `done 12 `, `has ended, exit status 0\n`}},
+		"it is stopped":       {`host = "stop", process = "replace"`, ",0@4,", 2, 4, []string{`cluster work is ended and with it the system`, `has ended, exit status 137\n`}},
+		"the others are told": {`host = "degrade", process = "stop"`, ",0@4,", 2, 4, []string{`others of cluster work are told and go on`, `done 12 `, `has ended, exit status 0\n`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			places := `"%1:2", "%2:2", "%3:2", "%4:4"`
+			if c.hosts == 5 {
+				places = `"%1:2", "%2:2", "%3:2", "%4:2", "%5:4"`
+			}
+			o := asItIs(t, c.hosts, fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = \"%%T\"\nargs = [\"6\", \"12\", %q, \"agent\"]\nranks = 6\nstandbys = %d\nhosts = [%s]\nfailure = { %s }\n", c.victims, c.standbys, places, c.failure))
+			for _, pattern := range c.says {
+				o.reads(pattern)
+			}
+			o.hosts.empty(t)
+		})
+	}
+}
+
+// Ranks that are started again in the place of others, and take their ranks over unnoticed, before and after the host of spxrun is lost: the agent that decides now knows who has which rank, and starts the next ones. What is killed in the same
+// moment is started again, too.
+func TestLeaderLostWithTakeovers(t *testing.T) {
+	o := asItIs(t, 4, `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 2
+hosts = ["%2:2"]
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["order", "b", "each"]
+ranks = 2
+hosts = ["%3:2"]
+takeover = "transparent"
+failure = { process = "restart", restarts = 6 }
+[[link]]
+from = "a"
+to = "b"
+iops = 1
+hosts = ["%4:2"]
+`)
+	o.flows("b")
+	o.kills(3, "apart")
+	o.reads(`cluster b .*a process is started that takes its place \(1 of at most 6\)`)
+	o.flows("b")
+	o.copied(4)
+	o.kills(3, "apart")
+	o.kills(4, "spx-iop")
+	o.losesFirst("killed")
+	o.reads(`(?s)decides about job [0-9a-f]{16} now`)
+	o.reads(`cluster b .*a process is started that takes its place \(2 of at most 6\)`)
+	o.reads(`iop0 is started again`)
+	o.flows("b")
+	o.kills(3, "apart")
+	o.reads(`cluster b .*a process is started that takes its place \(3 of at most 6\)`)
+	o.flows("b")
+	o.write("stop", "", "")
+	for rank := range 2 {
+		sent := o.reads(fmt.Sprintf(`\[a\.%d\] rank %[1]d sent (\d+)\n`, rank))
+		o.reads(fmt.Sprintf(`\] rank %d received %s\n`, rank, sent[1]))
+	}
+	o.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
+	o.hosts.empty(t)
+}
+
+// The host of spxrun is lost while a relay and a cluster of two hosts are being started again, at any moment of that: they are started again by the next one that decides, and what was half made is ended.
+func TestLeaderLostMeanwhile(t *testing.T) {
+	for _, after := range []time.Duration{0, 4, 8, 12, 20, 35} {
+		t.Run(fmt.Sprint(after*time.Millisecond), func(t *testing.T) {
+			third := filepath.Join(t.TempDir(), "third")
+			if err := os.Symlink(program(t, "apart"), third); err != nil {
+				t.Fatal(err)
+			}
+			o := asItIs(t, 4, strings.ReplaceAll(`
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 2
+hosts = ["%2:2"]
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["order", "b", "each"]
+ranks = 2
+hosts = ["%3:2"]
+[[cluster]]
+name = "c"
+program = "%C"
+args = ["share", "c", "each"]
+ranks = 3
+hosts = ["%2:1", "%3:1", "%4:1"]
+failure = { cluster = "restart" }
+[[link]]
+from = "a"
+to = ["b", "c"]
+iops = 1
+hosts = ["%3:1"]
+args = ["--to", "all"]
+`, "%C", third))
+			o.flows("b")
+			o.flows("c")
+			o.copied(4)
+			o.kills(3, "third")
+			o.kills(3, "spx-iop")
+			time.Sleep(after * time.Millisecond) // some moment
+			o.losesFirst("killed")
+			o.reads(`decides about job [0-9a-f]{16} now`)
+			o.flows("b")
+			o.flows("c")
+			for _, k := range []int{2, 3} {
+				if p := o.runs("%2").Parts[k]; p.Alive != 3-2*(k-2) || p.Restarts < 1 || p.Restarts > 2 {
+					t.Errorf("%+v", p)
+				}
+			}
+			t.Logf("%+v", o.system("%3").Parts[2:])
+			o.write("stop", "", "")
+			for rank := range 2 {
+				sent := o.reads(fmt.Sprintf(`\[a\.%d\] rank %[1]d sent (\d+)\n`, rank))
+				o.reads(fmt.Sprintf(`\[b\.%d\] rank %[1]d received %s\n`, rank, sent[1]))
+			}
+			o.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
+			o.hosts.empty(t)
+		})
+	}
+}
+
+// Clusters wait in MPI_Init for one that is not complete yet when the host of spxrun is lost: they go on when it is, and who comes later waits for nobody.
+func TestLeaderLostInInit(t *testing.T) {
+	o := asItIs(t, 4, `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 1
+hosts = ["%2:1"]
+[[cluster]]
+name = "b"
+program = "/bin/sh"
+args = ["-c", "touch waits; while [ ! -e go ]; do sleep 0.02; done; exec %P order b each"]
+ranks = 1
+hosts = ["%3:1"]
+[[link]]
+from = "a"
+to = "b"
+iops = 1
+hosts = ["%4:1"]
+`)
+	o.await("waits")
+	o.copied(4)
+	for limit := time.Now().Add(harness.Patience(10 * time.Second)); ; time.Sleep(5 * time.Millisecond) { // both wait by then
+		if text := o.ctl("%2", "ps", "."); strings.Count(text, "MPI_Init") >= 2 {
+			break
+		} else if time.Now().After(limit) {
+			t.Fatal(text)
+		}
+	}
+	o.losesFirst("killed")
+	o.reads(`decides about job [0-9a-f]{16} now`)
+	o.write("go", "", "")
+	o.flows("b")
+	o.kills(4, "spx-iop")
+	o.reads(`iop0 is started again`)
+	o.flows("b")
+	o.write("stop", "", "")
+	o.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
+	o.hosts.empty(t)
+}
+
+// ctl is what spxctl says on a host.
+func (o *onHosts) ctl(host string, args ...string) string {
+	text, _ := exec.Command(o.hosts.script, append([]string{"on", o.names.Replace(host), filepath.Join(harness.Build(o.apart.t), "bin/spxctl")}, args...)...).CombinedOutput()
+	return string(text)
+}
+
+// A system of two hosts says what it cannot survive, and ends with the host of spxrun.
+func TestTwoHostsEnd(t *testing.T) {
+	o := startOnWith(t, 2, []string{"-v"}, func(*testHosts) {}, `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 1
+hosts = ["%1:1", "%2:1"]
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["order", "b", "each"]
+ranks = 1
+hosts = ["%2:1"]
+[[link]]
+from = "a"
+to = "b"
+hosts = ["%2:1"]
+`, "SPX_AGENT_LIMIT=0")
+	o.says(o.names.Replace("this job has 2 hosts, and ends when host %1 is lost, from which it was started"))
+	o.flows("b")
+	o.losesFirst("killed")
+	o.hosts.empty(t)
+}
