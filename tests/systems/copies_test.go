@@ -76,7 +76,7 @@ func TestHostsOfCopiesLost(t *testing.T) {
 
 // Two hosts behind one switch are lost in the same step, at once or nearly so: the ranks of one would have had their copies with the standbys of the other, if SPX_TOPOLOGY did not say so.
 func TestSwitchOfCopiesLost(t *testing.T) {
-	on, o := copied(t, 4, "agent", ",0@3.1,2@3.1,", "hosts = [\"%2:2\", \"%3:4\", \"%4:4\"]\nstandbys = 6\n", "SPX_TOPOLOGY=0,1,1,2")
+	on, o := copied(t, 5, "agent", ",0@3.1,2@3.1,", "hosts = [\"%2:2\", \"%3:4\", \"%4:4\", \"%5:1\"]\nstandbys = 7\n", "SPX_TOPOLOGY=0,1,1,2,3") // three of five hosts are left to decide
 	if o.Status != 0 || !strings.Contains(o.Stdout, "done 12\n") {
 		t.Fatalf("exit status %d, late: %v\n%s", o.Status, o.Late, o.Text())
 	}
