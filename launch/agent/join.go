@@ -121,7 +121,9 @@ func (g *gathering) takeLocal() {
 		if err != nil {
 			return
 		}
-		go g.hear(conn)
+		if conn != nil {
+			go g.hear(conn)
+		}
 	}
 }
 
@@ -190,7 +192,7 @@ func (g *gathering) meet() (failure string) {
 			}
 			switch {
 			case s.m == nil:
-				tellSayers(g.sayings.forget(s.conn))
+				tellSayers(g.sayings.forget(s.conn, false))
 				if r := g.memberOn(s.conn); r != nil && g.spoken { // others may be about to ask
 					delete(g.members, r.rank)
 					end.Reset(spokenGrace)

@@ -113,10 +113,15 @@ func (s *sayings) said(conn client) (out []answer) {
 	return out
 }
 
-// forget: this connection is gone. If its speaker has not spoken, the next one does.
-func (s *sayings) forget(conn client) (out []answer) {
+// forget: this connection is gone. If its speaker has not spoken, the next one does. ended: the job is being ended, and who waited with it: that may be known before the word of the speaker, who ends it.
+func (s *sayings) forget(conn client, ended bool) (out []answer) {
 	for _, x := range s.inOrder {
-		x.waiting = slices.DeleteFunc(x.waiting, func(w speaking) bool { return w.conn == conn })
+		x.waiting = slices.DeleteFunc(x.waiting, func(w speaking) bool {
+			if w.conn == conn && ended {
+				x.note(w)
+			}
+			return w.conn == conn
+		})
 		if x.speaker.conn != conn || x.spoken {
 			continue
 		}
@@ -137,6 +142,9 @@ const mostOthers = 4
 // lines tell who had the same to say as others, or something else for the same cause.
 func (s *sayings) lines() (all []string) {
 	for _, x := range s.inOrder {
+		for _, w := range x.waiting { // the job is over before it is known that one has spoken
+			x.note(w)
+		}
 		var rest []sayer
 		more := 0
 		for _, o := range x.also {

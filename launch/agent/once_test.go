@@ -39,9 +39,9 @@ func TestSayings(t *testing.T) {
 		{s.ask("x", speaking{rank(0), b, "this"}), nil},
 		{s.ask("x", speaking{rank(1), c, "this"}), nil},
 		{s.ask("y", speaking{sayer{host: "h2"}, d, "that"}), []string{"d first"}}, // another cause
-		{s.forget(c), nil}, // has lost patience
+		{s.forget(c, false), nil}, // has lost patience
 		{s.said(a), []string{"b again"}},
-		{s.forget(a), nil},
+		{s.forget(a, false), nil},
 		{s.ask("x", speaking{rank(3), c, "this"}), []string{"c again"}},
 		{s.ask("x", speaking{rank(2), c, "this"}), []string{"c again"}}, // the speaker itself
 		{s.ask("x", speaking{rank(3), c, "this"}), []string{"c again"}},
@@ -74,11 +74,11 @@ func TestSpeakerDies(t *testing.T) {
 		{s.ask("x", speaking{sayer{rank: 0}, a, "this"}), []string{"a first"}},
 		{s.ask("x", speaking{sayer{rank: 1}, b, "this"}), nil},
 		{s.ask("x", speaking{sayer{rank: 2}, c, "this"}), nil},
-		{s.forget(a), []string{"b first"}},
+		{s.forget(a, false), []string{"b first"}},
 		{s.said(a), nil}, // it is not its turn any more
 		{s.said(b), []string{"c again"}},
 		{s.ask("y", speaking{sayer{rank: 0}, a, "that"}), []string{"a first"}},
-		{s.forget(a), nil},
+		{s.forget(a, false), nil},
 		{s.ask("y", speaking{sayer{rank: 1}, b, "that"}), []string{"b first"}}, // nothing was said
 	} {
 		if got := answers(step.got); !slices.Equal(got, step.want) {
@@ -107,6 +107,19 @@ func TestOtherErrors(t *testing.T) {
 	}
 	if !s.alike("end", "this\n  handler") || s.alike("end", "that\n  handler") || !s.alike("another", "x") {
 		t.Error("what is alike is not known")
+	}
+}
+
+// Who was ended while it waited for the speaker is named like the others.
+func TestEndedWhileWaiting(t *testing.T) {
+	var s sayings
+	a, b, c := &wire{"a"}, &wire{"b"}, &wire{"c"}
+	for i, w := range []*wire{a, b, c} {
+		s.ask("end", speaking{sayer{rank: uint32(i)}, w, "this"})
+	}
+	s.forget(b, true) // c still waits
+	if got := s.lines(); !slices.Equal(got, []string{"also on ranks 1-2: this"}) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -68,12 +68,19 @@ func (a *agent) openService() (err error) {
 
 func (a *agent) takeQuestions(listener int) {
 	for {
+		if service.Await(listener) != nil {
+			return
+		}
+		a.unheard.Add(1) // before it is accepted: who looks sees it at the door, or here
 		conn, err := service.Take(listener)
+		if conn != nil {
+			go a.hear(conn)
+			continue
+		}
+		a.unheard.Add(-1)
 		if err != nil {
 			return
 		}
-		a.unheard.Add(1)
-		go a.hear(conn)
 	}
 }
 
@@ -267,7 +274,7 @@ func (a *agent) hungUp(conn client) {
 	a.ports.forget(conn)
 	a.leaveAbroad(conn)
 	a.steering.forget(conn)
-	tellSayers(a.sayings.forget(conn))
+	tellSayers(a.sayings.forget(conn, a.machine.Ending()))
 	a.beginning.forget(conn)
 	a.clients.forget(conn)
 	a.succession.forget(conn)

@@ -96,7 +96,22 @@ const (
 	longPause  = 100 * time.Millisecond
 )
 
-// Take waits for the next connection of a process of this user; others are turned away. What passes (no descriptor, no memory) is
+// Await waits until somebody connects, and leaves it to Take to accept that. An error is one of the listener itself.
+func Await(listener int) error {
+	for {
+		fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
+		switch n, err := unix.Poll(fds, -1); {
+		case err == nil && n > 0 && fds[0].Revents&unix.POLLIN != 0:
+			return nil
+		case err == nil && n > 0:
+			return unix.EBADF
+		case err != nil && err != unix.EINTR && err != unix.EAGAIN && err != unix.ENOMEM:
+			return err
+		}
+	}
+}
+
+// Take accepts the next connection of a process of this user, and waits for it if need be; others are turned away: nil. What passes (no descriptor, no memory) is
 // waited for: the error is one of the listener itself.
 func Take(listener int) (*Conn, error) {
 	for pause := shortPause; ; {
@@ -105,8 +120,10 @@ func Take(listener int) (*Conn, error) {
 		case nil:
 		case unix.EBADF, unix.EINVAL, unix.ENOTSOCK, unix.EOPNOTSUPP, unix.EFAULT:
 			return nil, err
-		case unix.EINTR, unix.ECONNABORTED:
+		case unix.EINTR:
 			continue
+		case unix.ECONNABORTED:
+			return nil, nil
 		default:
 			time.Sleep(pause) // the kernel reports no event when descriptors are free again
 			pause = min(2*pause, longPause)
@@ -116,7 +133,7 @@ func Take(listener int) (*Conn, error) {
 			return &Conn{fd: fd, out: &outgoing{fd: fd}}, nil
 		}
 		unix.Close(fd)
-		pause = shortPause
+		return nil, nil
 	}
 }
 
