@@ -39,7 +39,7 @@ func TestSayings(t *testing.T) {
 		{s.ask("x", speaking{rank(0), b, "this"}), nil},
 		{s.ask("x", speaking{rank(1), c, "this"}), nil},
 		{s.ask("y", speaking{sayer{host: "h2"}, d, "that"}), []string{"d first"}}, // another cause
-		{s.forget(c, false), nil}, // has lost patience
+		{s.forget(c, false), nil},                                                 // has lost patience
 		{s.said(a), []string{"b again"}},
 		{s.forget(a, false), nil},
 		{s.ask("x", speaking{rank(3), c, "this"}), []string{"c again"}},
