@@ -362,8 +362,7 @@ enum {
   SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
   SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
   SPX_IN_TAKEOVER_APPLY,
-  SPX_IN_TAKEOVER_POOL,
-  SPX_IN_COPIES_KEEPER
+  SPX_IN_TAKEOVER_POOL
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */
