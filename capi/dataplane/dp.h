@@ -398,7 +398,7 @@ typedef struct spx_unex {
 } spx_unex;
 SPX_HIDDEN extern uint64_t spx_unex_count, spx_posted_count;
 SPX_HIDDEN extern uint64_t spx_inlets_posted; /* of those: for messages of other clusters */
-SPX_HIDDEN extern uint32_t spx_restless;      /* pollers that have to look at the clock: nobody sleeps for long */
+SPX_HIDDEN extern uint32_t spx_restless;      /* pollers that have to look at the clock: no thread sleeps for long */
 /* I/O processes send to a cluster in the context that its MPI_COMM_WORLD had first; it has another one when a standby has taken a rank over. 0: it has
  * not. */
 SPX_HIDDEN extern uint64_t spx_inlet_from, spx_inlet_to;

@@ -221,7 +221,7 @@ func (a *agent) maySay(q *question) {
 }
 
 // sameTime is how long the first one waits before it speaks: what others have asked at the same time is read meanwhile. What they ask when the job ends may only
-// come of that. While somebody stands at the door, as this agent has had no processor for it, it waits again, mostWaits times at most.
+// come of that. While one stands at the door for whom this agent has had no processor, it waits again, mostWaits times at most.
 const (
 	sameTime  = 3 * time.Millisecond
 	mostWaits = 30

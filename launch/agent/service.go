@@ -133,7 +133,7 @@ func (a *agent) hear(conn *service.Conn) {
 	heard()
 }
 
-// isAsked: somebody may have a question that has not been read yet.
+// isAsked: there may be a question that has not been read yet.
 func (a *agent) isAsked() bool {
 	var doors []unix.PollFd
 	for _, listener := range a.listeners {

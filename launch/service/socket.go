@@ -96,7 +96,7 @@ const (
 	longPause  = 100 * time.Millisecond
 )
 
-// Await waits until somebody connects, and leaves it to Take to accept that. An error is one of the listener itself.
+// Await waits until a process connects, and leaves it to Take to accept that. An error is one of the listener itself.
 func Await(listener int) error {
 	for {
 		fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
