@@ -245,6 +245,10 @@ func (a *agent) admitClient(q *question) *service.Message {
 func (a *agent) hasPrinted(q *question, c *waitingClient) {
 	c.printed, c.waits = int64(q.Number), true
 	a.clients.printed = max(a.clients.printed, min(c.printed, a.kept.size()))
+	if q.World == service.Leaves {
+		a.clients.forget(q.conn)
+		q.reply(&service.Message{World: service.Leaves, FD: -1})
+	}
 	a.tellClients()
 }
 

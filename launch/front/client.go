@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"libspx/launch/command"
 	"libspx/launch/service"
@@ -28,6 +29,8 @@ type follower struct {
 	messages chan *service.Message // closed when the agent has closed its end
 	upTo     chan extent           // what is to be printed
 	printed  chan error            // all is, or cannot be
+	writes   chan struct{}         // full while something is being written
+	at       int64                 // so far all is printed; who fills writes may touch it
 }
 
 // extent is how much output there is; last: there will be no more.
@@ -49,13 +52,14 @@ func attachTo(j *command.Job) int {
 			signal.Notify(signals, s)
 		}
 	}
+	f.at = from
 	go f.receive()
 	go f.print(from)
 	return f.serve(signals)
 }
 
 func newFollower(j *command.Job) (f *follower, from int64, err error) {
-	f = &follower{messages: make(chan *service.Message, 1), upTo: make(chan extent, 2), printed: make(chan error, 1)}
+	f = &follower{messages: make(chan *service.Message, 1), upTo: make(chan extent, 2), printed: make(chan error, 1), writes: make(chan struct{}, 1)}
 	if f.job, err = steer.Find(j.Attach); err != nil {
 		return nil, 0, fmt.Errorf("--attach: %w", err)
 	}
@@ -111,6 +115,7 @@ func (f *follower) serve(signals <-chan os.Signal) int {
 		select {
 		case s := <-signals:
 			if s := s.(syscall.Signal); endsClient(s) {
+				f.leave(messages)
 				fmt.Fprintf(os.Stderr, "spxrun: job %016x goes on; spxrun --attach %016x prints what more comes, and spxctl end %016x ends it\n", f.job, f.job, f.job)
 				return 128 + int(s)
 			}
@@ -149,6 +154,41 @@ func (f *follower) unheard() error {
 	return errors.New(text)
 }
 
+// leavePatience is how long a write may last before its reader is taken for one that does not read, and how long the agent may take for a word.
+const leavePatience = time.Second
+
+// leave tells the agent how far all is printed, so that the next client begins there. The agent has taken it in when this returns, unless it does not answer.
+func (f *follower) leave(messages <-chan *service.Message) {
+	limit := time.After(leavePatience)
+	select {
+	case f.writes <- struct{}{}: // it stays full: no more is printed
+	case <-limit:
+		return // the agent knows of all but what is being written
+	}
+	if f.conn.Send(&service.Message{Kind: service.Client, Number: uint64(f.at), World: service.Leaves, FD: -1}) != nil || messages == nil {
+		return // the job has ended
+	}
+	for {
+		select {
+		case m, open := <-messages:
+			if !open || m.World == service.Leaves || len(m.Codes) > 0 {
+				return
+			}
+		case <-limit:
+			return
+		}
+	}
+}
+
+// Write prints text, and counts it.
+func (f *follower) Write(text []byte) (int, error) {
+	f.writes <- struct{}{}
+	n, err := os.Stdout.Write(text)
+	f.at += int64(n)
+	<-f.writes
+	return n, err
+}
+
 // size is how long the file is.
 func (f *follower) size() int64 {
 	st, err := f.file.Stat()
@@ -170,7 +210,7 @@ func (f *follower) print(from int64) {
 		if !to.last {
 			size = min(size, at+mostAtOnce)
 		}
-		n, err := io.Copy(os.Stdout, io.NewSectionReader(f.file, at, size-at))
+		n, err := io.Copy(f, io.NewSectionReader(f.file, at, size-at))
 		at += n
 		if err != nil || to.last {
 			f.printed <- err

@@ -76,6 +76,7 @@ const (
 	// A client of the job in the place of its spxrun (spxrun --attach), which has printed the output up to Number; the first time, Text is where it wants to begin
 	// (FromStart, FromLast). The answers: first Number (where it begins), Name (the output's file), World (1: other hosts may go on with the job) and a descriptor of
 	// that file; then, each time when there is more, Number (the file's size). When the job has ended the same comes unasked, with Codes[0], its exit status.
+	// World (Leaves): the client ends now; the answer has that, too, and the next one begins where this one ends.
 	Client
 	Signal // of such a client: Number (a signal for the job, as spxrun would hand it on). There is no answer
 )
@@ -85,6 +86,9 @@ const (
 	FromLast  = "last"  // where output has been written since there was no client
 	FromStart = "start" // of the file
 )
+
+// Leaves is World in the last word of a Client.
+const Leaves = 2
 
 // What an answer to Say means (Number). A refusal of Settle has SaidAgain for those of a host that need not say why: one of them does.
 const (

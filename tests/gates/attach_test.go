@@ -119,6 +119,27 @@ func TestAttachDetached(t *testing.T) {
 	gone.ends("", 1)
 }
 
+// A client that is ended by a signal as soon as it has printed something leaves the next one to begin right after that.
+func TestAttachOneAfterTheOther(t *testing.T) {
+	fifo, say := lines(t)
+	d, o := detach(t, nil, "-n", "1", "sh", "-c", echoes, fifo)
+	d.runs(o)
+	line := "begun\n"
+	for k := range 40 {
+		c := attach(t, d.name)
+		c.reads(line)
+		c.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // seen below
+		c.ends(line, 143)
+		line = fmt.Sprintf("line %d\n", k)
+		say(strings.TrimSuffix(line, "\n"))
+	}
+	last := attach(t, d.name)
+	last.reads(line)
+	say("7")
+	last.ends(line+exited(t, waitFor(t, d.out, "exited with status 7")), 7)
+	d.ends("exit status 7\n")
+}
+
 // exited is what the job's file says of the exit status of its rank.
 func exited(t *testing.T, file string) string {
 	text, err := os.ReadFile(file)
