@@ -22,6 +22,10 @@ import (
 
 // created builds what a creation over argument 0 made and stores it in argument out.
 func (c *call) created(out int, m *comm.Made, parent *commObject, err error) error {
+	return c.stored(out, m, parent, false, err)
+}
+
+func (c *call) stored(out int, m *comm.Made, parent *commObject, child bool, err error) error {
 	if err != nil {
 		return c.onComm(0, err)
 	}
@@ -29,7 +33,7 @@ func (c *call) created(out int, m *comm.Made, parent *commObject, err error) err
 		c.setComm(out, nil)
 		return nil
 	}
-	o, err := newLiving(m, parent)
+	o, err := newLiving(m, parent, child)
 	if err != nil {
 		return c.onComm(0, err)
 	}
@@ -38,10 +42,12 @@ func (c *call) created(out int, m *comm.Made, parent *commObject, err error) err
 }
 
 // newLiving is newComm, but of members none of whom is known to be dead: the messages that make a communicator do not pass by each of them, and the death
-// shall be told where it is known (ULFM: some members may have made it then).
-func newLiving(m *comm.Made, parent *commObject) (*commObject, error) {
+// shall be told where it is known (ULFM: some members may have made it then). child: who takes a rank over has it, too.
+func newLiving(m *comm.Made, parent *commObject, child bool) (*commObject, error) {
+	m.Local = parent.living(m.Local)
+	replaced := child && parent.c.flags&C.SPX_C_REPLAY != 0 // who is dead is, and it follows
 	o, err := newComm(m, parent)
-	if err == nil && C.spx_comm_failures(o.c) > 0 {
+	if err == nil && !replaced && C.spx_comm_failures(o.c) > 0 {
 		C.spx_retire(C.SPX_K_COMM, &o.c.o)
 		return nil, mpierr.New(errProcFailed, "a process of the new communicator has failed")
 	}
@@ -87,7 +93,7 @@ func (c *call) inherits(out int, found func(*commObject)) (via *commObject, done
 
 // createdChild is created, of a communicator that standbys inherit.
 func (c *call) createdChild(out int, m *comm.Made, parent *commObject, err error) error {
-	if err = c.created(out, m, parent, err); err == nil {
+	if err = c.stored(out, m, parent, true, err); err == nil {
 		parent.bear(commOf(*at[uintptr](c.addr(out))))
 	}
 	return err
@@ -103,7 +109,7 @@ func (c *call) dup(out int, hints *info.Info) error {
 	if done {
 		return err
 	}
-	m, err := via.Dup(world.contexts, nil)
+	m, err := via.Dup(via.dealer(), nil)
 	if err != nil {
 		return c.onComm(0, err)
 	}
@@ -113,7 +119,7 @@ func (c *call) dup(out int, hints *info.Info) error {
 // dupAs makes the duplicate m of argument 0.
 func (c *call) dupAs(out int, m *comm.Made, hints *info.Info) error {
 	old := c.comm(0)
-	o, err := newLiving(m, old)
+	o, err := newLiving(m, old, true)
 	if err != nil {
 		return c.onComm(0, err)
 	}
@@ -143,7 +149,7 @@ func commSplit(c *call) error {
 	if done {
 		return err
 	}
-	m, err := via.Split(world.contexts, c.int(1), c.int(2), nil)
+	m, err := via.Split(via.dealer(), c.int(1), c.int(2), nil)
 	return c.createdChild(3, m, old, err)
 }
 
@@ -170,7 +176,7 @@ func commSplitType(c *call) error {
 	if done {
 		return failure
 	}
-	m, err := via.Split(world.contexts, color, c.int(2), err)
+	m, err := via.Split(via.dealer(), color, c.int(2), err)
 	return c.createdChild(4, m, old, err)
 }
 
@@ -212,7 +218,7 @@ func commCreate(c *call) error {
 	if done {
 		return err
 	}
-	m, err := via.Create(world.contexts, c.group(1))
+	m, err := via.Create(via.dealer(), old.living(c.group(1)))
 	return c.createdChild(2, m, old, err)
 }
 
@@ -222,7 +228,7 @@ func commCreateGroup(c *call) error {
 	if err := checkTag(c.int(2)); err != nil {
 		return c.onComm(0, err)
 	}
-	m, err := old.CreateGroup(world.contexts, c.group(1), c.int(2))
+	m, err := old.CreateGroup(old.dealer(), old.living(c.group(1)), c.int(2))
 	return c.created(3, m, old, err)
 }
 

@@ -53,7 +53,7 @@ func startIdup(old, made *commObject, tree comm.DupTree) (uintptr, error) {
 		edges = append(edges, old.edge(*tree.Parent))
 		parent = &edges[len(edges)-1]
 	} else {
-		ctx = world.contexts.TakeLike(made.Comm)
+		ctx = old.dealer().TakeLike(made.Comm)
 	}
 	var r *C.spx_request
 	code := C.spx_idup_start(old.c, made.c, C.uint64_t(ctx), parent, children, C.int(len(tree.Children)), C.int(tree.Tag), &r)

@@ -43,6 +43,8 @@ var heirship struct {
 	freed map[uint32][]uint32               // numbers of those that were made of a communicator, and freed
 	heirs map[uint32]map[uint32]*commObject // by parent and number: made by the one that had this rank before, and not asked for yet
 
+	past map[ident.ProcID]int // of processes that have died, and whose ranks others have: the rank, with transparent takeover
+
 	// Of a process that has taken a rank over, with others at the same time.
 	base      *group.Group                   // all processes of the cluster
 	newcomers *commObject                    // they and itself
@@ -55,7 +57,7 @@ func init() {
 	internals[C.SPX_IN_TAKEOVER_POOL] = takeoverPool
 	onStopped(func() {
 		C.spx_takeover_end()
-		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept = nil, nil, nil, nil
+		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept, heirship.past = nil, nil, nil, nil, nil
 	})
 }
 
@@ -137,10 +139,6 @@ func (old *commObject) inherit() (o *commObject, done bool, via *commObject, err
 			return nil, false, nil, fail(C.MPI_ERR_UNSUPPORTED_OPERATION, "in a cluster with transparent takeover communicators are made before the first MPISP_Commit")
 		}
 		return nil, false, old, nil
-	}
-	if old.c.flags&C.SPX_C_REPLAY != 0 {
-		o, done, err = old.vaultHeir()
-		return o, done, old, err
 	}
 	heirship.mu.Lock()
 	defer heirship.mu.Unlock()
@@ -475,7 +473,7 @@ func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t)
 }
 
 // follow gives the communicators their members, transparently: nothing else of them changes, and nothing that is on its way is lost. What this process has not
-// made itself yet, since it is new, it finds in its vault (vaultHeir).
+// made itself yet, since it is new, it makes again.
 func (x *taking) follow(before []uint32) error {
 	all := heritage()
 	if x.isNew {
@@ -499,6 +497,14 @@ func (x *taking) follow(before []uint32) error {
 	}
 	first := partiesOf(system.layout).first[system.index]
 	for r, isNew := range x.replaced {
+		if isNew && r < len(before) {
+			heirship.mu.Lock()
+			if heirship.past == nil {
+				heirship.past = map[ident.ProcID]int{}
+			}
+			heirship.past[memberOf(procOf(before[r]), world.me.Job)] = r
+			heirship.mu.Unlock()
+		}
 		if isNew && !x.isNew {
 			C.spx_vault_moved(first+C.uint32_t(r), C.uint32_t(x.now[r]))
 		}
@@ -506,29 +512,36 @@ func (x *taking) follow(before []uint32) error {
 	return nil
 }
 
-// vaultHeir makes the communicator that the process before this one with its rank has made of old as the next one. done: it has, o is nil for MPI_COMM_NULL.
-func (old *commObject) vaultHeir() (o *commObject, done bool, err error) {
-	h := C.spx_vault_heir(old.c.ctx, old.c.births)
-	if h == nil {
-		return nil, false, nil
+// dealer deals out the contexts of communicators that are made of o. Where ranks are taken over transparently they are noted.
+func (o *commObject) dealer() *comm.Contexts {
+	if o.c.flags&C.SPX_C_REPLAY == 0 || C.muted() != 0 {
+		return world.contexts
 	}
-	birth := old.c.births
-	old.c.births++
-	if h.ctx == 0 {
-		return nil, true, nil
+	return world.contexts.Settled(func(first uint64) uint64 { return uint64(C.spx_vault_context(C.uint64_t(first))) })
+}
+
+// living is g with who has a rank now in the place of those that have died: a program's group may be from before.
+func (o *commObject) living(g *group.Group) *group.Group {
+	if g == nil || o.c.flags&C.SPX_C_REPLAY == 0 {
+		return g
+	}
+	heirship.mu.Lock()
+	defer heirship.mu.Unlock()
+	if len(heirship.past) == 0 {
+		return g
 	}
 	w := commOf(C.SPX_HANDLE_COMM_WORLD)
 	now := ranksOf(w.c.local, w.c.size)
-	ids := make([]ident.ProcID, int(h.size))
-	for i, r := range unsafe.Slice((*uint32)(unsafe.Add(unsafe.Pointer(h), C.sizeof_spx_vault_comm)), int(h.size)) {
-		ids[i] = memberOf(procOf(now[r]), world.me.Job)
+	ids, changed := slices.Clone(g.IDs()), false
+	for i, id := range ids {
+		if rank, ok := heirship.past[id]; ok {
+			ids[i], changed = memberOf(procOf(now[rank]), world.me.Job), true
+		}
 	}
-	if o, err = newComm(&comm.Made{Ctx: uint64(h.ctx), Local: group.Of(ids...), Rank: int(h.rank)}, old); err != nil {
-		return nil, false, err
+	if !changed {
+		return g
 	}
-	o.c.parent, o.c.birth = old.c.o.handle, birth
-	o.c.flags |= C.SPX_C_REPLAY
-	return o, true, nil
+	return group.Of(ids...)
 }
 
 // follows gives o other members, and leaves the rest as it is.

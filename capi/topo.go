@@ -49,7 +49,7 @@ func (c *call) withTopo(out int, t topo.Topology, n int, failure error) error {
 	if done {
 		return err
 	}
-	m, err := via.Split(world.contexts, color, old.Rank, failure)
+	m, err := via.Split(via.dealer(), color, old.Rank, failure)
 	return c.arranged(out, m, t, err)
 }
 
@@ -66,7 +66,7 @@ func (c *call) arranged(out int, m *comm.Made, t topo.Topology, err error) error
 	if group.Compare(m.Local, old.Group()) == group.Ident {
 		m.Local = old.Group() // whose list of processes can be shared
 	}
-	o, err := newLiving(m, old)
+	o, err := newLiving(m, old, true)
 	if err != nil {
 		return c.onComm(0, err)
 	}
@@ -136,7 +136,7 @@ func cartSub(c *call) error {
 	if done {
 		return failure
 	}
-	m, err := via.Split(world.contexts, number, rank, err)
+	m, err := via.Split(via.dealer(), number, rank, err)
 	return c.arranged(2, m, sub, err)
 }
 
@@ -256,7 +256,7 @@ func distGraphCreate(c *call) error {
 	if err == nil {
 		block = mine.Encode()
 	}
-	m, part, err := old.DupWith(world.contexts, block, err, topo.Route)
+	m, part, err := old.DupWith(old.dealer(), block, err, topo.Route)
 	var g *topo.DistGraph
 	if err == nil {
 		g, err = topo.DecodePart(part)

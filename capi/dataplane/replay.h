@@ -112,6 +112,6 @@ SPX_HIDDEN bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32
 /* This kind of message travels so. */
 static inline bool spx_replayed(const spx_comm *c, uint32_t ctx_kind)
 {
-  return c->flags & SPX_C_REPLAY && (ctx_kind == SPX_CTX_P2P || ctx_kind == SPX_CTX_COLL);
+  return c->flags & SPX_C_REPLAY && (ctx_kind == SPX_CTX_P2P || ctx_kind == SPX_CTX_COLL || ctx_kind == SPX_CTX_ENGINE);
 }
 #endif

@@ -43,6 +43,7 @@ static struct {
   region *regions;
   uint32_t nregions;
   bool committed;
+  const spx_came *noted; /* contexts that the process before this one has taken, and this one has not yet */
 } v = {.fd = -1};
 
 /* ---- the vault ----------------------------------------------------------------------------------------------------- */
@@ -165,6 +166,7 @@ static int begin(void)
     spx_detail("no memory for the messages of transparent takeover");
     return err;
   }
+  v.noted = spx_replay_core.notes;
   if (v.own || spx_io_process) spx_aside |= SPX_ASIDE_REPLAY;
   if (v.own || spx_io_process) spx_world->flags |= SPX_C_REPLAY;
   for (uint32_t i = 0; spx_io_process && i < spx_sys->worlds; i++) spx_sys->world[i].comm->flags |= SPX_C_REPLAY;
@@ -352,35 +354,26 @@ int spx_vault_take(int rank)
       SPX_VAULT_MAGIC) /* that rank had not come to MPI_Init: it has received nothing */
     spx_vault_format(v.setup.vault, v.bytes, spx_proc_of(spx_me)->serial + 1);
   v.bytes = v.setup.vault->area_bytes;
-  spx_vault_heirs = true;
   return begin();
 }
 
 /* ---- communicators ------------------------------------------------------------------------------------------------- */
 
-bool spx_vault_heirs;
-
-void spx_vault_born(const spx_comm *old, uint32_t birth, const spx_comm *c)
+uint64_t spx_vault_context(uint64_t fresh)
 {
-  int n = c ? c->size : 0;
-  spx_vault_comm *r = malloc(sizeof *r + (size_t)n * sizeof *r->ranks);
-  if (!r) spx_fatal(MPI_ERR_NO_MEM, "no memory to note a communicator");
-  *r = (spx_vault_comm){.old = old->ctx, .birth = birth, .ctx = c ? c->ctx : 0, .rank = c ? c->rank : 0, .size = n};
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < spx_world->size; k++)
-      if (spx_world->local[k] == c->local[i]) r->ranks[i] = (uint32_t)k;
-  if (spx_replay_core.mode == SPX_CORE_LIVE)
-    spx_core_note(&spx_replay_core, r, sizeof *r + (size_t)n * sizeof *r->ranks);
-  free(r);
-}
-
-const spx_vault_comm *spx_vault_heir(uint64_t old, uint32_t birth)
-{
-  for (const spx_came *m = spx_replay_core.notes; m; m = m->next) {
-    const spx_vault_comm *r = (const spx_vault_comm *)(const void *)m->data;
-    if (r->old == old && r->birth == birth) return r;
-  }
-  return NULL;
+  uint64_t ctx = fresh;
+  if (v.committed || !v.setup.vault) return fresh; /* of a kind that is not taken over */
+  spx_lock();
+  if (v.noted) {
+    memcpy(&ctx, v.noted->data, sizeof ctx);
+    v.noted = v.noted->next;
+  } else if (v.setup.vault->commits)
+    spx_fatal(MPI_ERR_OTHER, "transparent takeover: this process makes communicators before its first MPISP_Commit "
+                             "that the one did not make whose rank it has");
+  else
+    spx_core_note(&spx_replay_core, &ctx, sizeof ctx);
+  spx_unlock();
+  return ctx;
 }
 
 int spx_vault_closed(void) { return spx_replay_on && v.setup.vault && v.committed; }
@@ -437,7 +430,7 @@ static bool find_comms(comms *all)
 static bool is_of(const comms *all, uint64_t ctx)
 {
   for (uint32_t i = 0; i < all->n; i++)
-    if (ctx == all->list[i]->ctx + SPX_CTX_P2P || ctx == all->list[i]->ctx + SPX_CTX_COLL) return true;
+    if (ctx - all->list[i]->ctx <= SPX_CTX_ENGINE) return true;
   return false;
 }
 
@@ -645,5 +638,4 @@ void spx_vault_leave(void)
   free((void *)(uintptr_t)v.setup.heals);
   memset(&v, 0, sizeof v);
   v.fd = -1;
-  spx_vault_heirs = false;
 }

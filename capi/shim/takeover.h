@@ -17,18 +17,9 @@ SPX_HIDDEN void spx_takeover_revoked(const spx_comm *c);
 /* Transparent takeover: processes of the cluster have died, or others have begun to meet: all meet, if need be. */
 SPX_HIDDEN void spx_takeover_now(void);
 
-/* With transparent takeover (replay.c): c, or NULL for MPI_COMM_NULL, is number birth of those made of old: who takes this rank over will know. */
-SPX_HIDDEN void spx_vault_born(const spx_comm *old, uint32_t birth, const spx_comm *c);
-/* This process has taken a rank over transparently: what its predecessor has made is in the vault. */
-SPX_HIDDEN extern bool spx_vault_heirs;
-typedef struct spx_vault_comm {
-  uint64_t old, ctx; /* contexts; ctx 0: MPI_COMM_NULL */
-  uint32_t birth;
-  int32_t rank, size, pad;
-  uint32_t ranks[]; /* of MPI_COMM_WORLD */
-} spx_vault_comm;
-/* What was made of the communicator with context old as number birth; NULL: nothing. */
-SPX_HIDDEN const spx_vault_comm *spx_vault_heir(uint64_t old, uint32_t birth);
+/* With transparent takeover (replay.c): the context of the next communicator, which others get from this process: fresh, or what the process before this one with its rank has taken, which others may have
+ * by now. It is noted before anybody can know it. Communicators are made by the same messages again by who takes a rank over, as all collectives are. */
+SPX_HIDDEN uint64_t spx_vault_context(uint64_t fresh);
 /* 1: MPISP_Commit was called: it is too late for communicators. */
 SPX_HIDDEN int spx_vault_closed(void);
 
@@ -37,7 +28,6 @@ static inline void spx_takeover_born(spx_comm *old, spx_comm *c)
 {
   if (!spx_takeover_on || spx_mute || !(old->parent || old->flags & SPX_C_WORLD)) return;
   uint32_t birth = old->births++;
-  if (SPX_UNLIKELY(old->flags & SPX_C_REPLAY)) spx_vault_born(old, birth, c);
   if (!c) return;
   c->parent = old->o.handle;
   c->birth = birth;
@@ -47,7 +37,7 @@ static inline void spx_takeover_born(spx_comm *old, spx_comm *c)
 /* The next communicator that the user makes of old is there already: the process that had this rank before has made it. */
 static inline bool spx_takeover_inherits(const spx_comm *old)
 {
-  return SPX_UNLIKELY(old->births < old->heirs || spx_vault_heirs) && !spx_mute;
+  return SPX_UNLIKELY(old->births < old->heirs) && !spx_mute;
 }
 
 /* SPX_IN_TAKEOVER_LIST: a0: spx_comm * of those that will work; a1: gets a block (free) with what this process has; a2: gets its bytes.

@@ -59,6 +59,14 @@ type Contexts struct {
 	// OnTakeFor, unless nil, is called with each context that TakeFor deals out, before anybody else can know it. Set it
 	// before the first is dealt out.
 	OnTakeFor func(ctx uint64)
+
+	from   *Contexts
+	settle func(first uint64) uint64
+}
+
+// Settled deals as x does, but that settle says which contexts are taken in the place of those that would be.
+func (x *Contexts) Settled(settle func(first uint64) uint64) *Contexts {
+	return &Contexts{from: x, settle: settle, OnTakeFor: x.OnTakeFor}
 }
 
 // NewContexts returns the dealer of a process. Process numbers are unique in the job, and never given twice (spx_proc.serial).
@@ -71,6 +79,9 @@ func NewContexts(o Origin, proc uint32) *Contexts {
 // Take returns the first of n new contexts, which lie CtxStep apart. A process has 2^36 of them, which last for days of nothing but creating
 // communicators.
 func (x *Contexts) Take(n int) uint64 {
+	if x.settle != nil {
+		return x.settle(x.from.Take(n))
+	}
 	end := x.next.Add(uint64(n))
 	if end > 1<<counterBits {
 		panic(fmt.Sprintf("this process has made %d communicators, windows and files, and there are no numbers for more: start the job again", uint64(1)<<counterBits))
