@@ -2,6 +2,7 @@
  * of their own, and enter matching as if their sender had sent them here, at moments that can be repeated. docs/systems.md. */
 #ifndef SPX_REPLAY_H
 #define SPX_REPLAY_H
+#include "origin.h"
 #include "record.h"
 #include "replay_core.h"
 #include "spx.h"
@@ -109,9 +110,10 @@ SPX_HIDDEN struct spx_unex *spx_keep_frame(uint32_t peer, const spx_frame_head *
 /* deliver.c: a message enters matching. number: what spx_origin_number is when it is received. false: no memory. */
 SPX_HIDDEN bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, const uint8_t *data);
 
-/* This kind of message travels so. */
+/* This kind of message travels so. The engine's messages among I/O processes do not: they have no log, and a death in the middle of making a communicator is an error there. */
 static inline bool spx_replayed(const spx_comm *c, uint32_t ctx_kind)
 {
-  return c->flags & SPX_C_REPLAY && (ctx_kind == SPX_CTX_P2P || ctx_kind == SPX_CTX_COLL || ctx_kind == SPX_CTX_ENGINE);
+  return c->flags & SPX_C_REPLAY &&
+         (ctx_kind == SPX_CTX_P2P || ctx_kind == SPX_CTX_COLL || (ctx_kind == SPX_CTX_ENGINE && !spx_io_process));
 }
 #endif
