@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,7 +125,7 @@ func TestCounts(t *testing.T) {
 	j := talk(t, "4", nil, "count", fmt.Sprint(messages), fmt.Sprint(bytes))
 	until(t, "ranks 1 to 3 in the barrier", func() bool {
 		p := j.processes(t)
-		return len(p) == 4 && p[1].State == diagnose.Waiting && p[2].State == diagnose.Waiting && p[3].State == diagnose.Waiting
+		return len(p) == 4 && !slices.ContainsFunc(p[1:], func(p diagnose.Proc) bool { return p.State != diagnose.Waiting || p.Traffic.Collectives == 0 }) // in MPI_Recv they wait, too
 	})
 	for _, p := range j.processes(t) {
 		got, sent := p.Traffic, uint64(messages)
