@@ -25,6 +25,7 @@ func (c *call) created(out int, m *comm.Made, parent *commObject, err error) err
 	return c.stored(out, m, parent, false, err)
 }
 
+// stored is created; child: of a communicator that who takes a rank over has as well.
 func (c *call) stored(out int, m *comm.Made, parent *commObject, child bool, err error) error {
 	if err != nil {
 		return c.onComm(0, err)

@@ -517,7 +517,7 @@ func (o *commObject) dealer() *comm.Contexts {
 	if o.c.flags&C.SPX_C_REPLAY == 0 || C.muted() != 0 {
 		return world.contexts
 	}
-	return world.contexts.Settled(func(first uint64) uint64 { return uint64(C.spx_vault_context(C.uint64_t(first))) })
+	return world.contexts.Settled(func(first uint64) uint64 { return uint64(C.spx_replay_context(C.uint64_t(first))) })
 }
 
 // living is g with who has a rank now in the place of those that have died: a program's group may be from before.

@@ -55,7 +55,7 @@ static int agree(spx_comm *comm, uint64_t *ctx)
   uint64_t news[2] = {0, 0}; /* context; error */
   if (comm->rank == 0) {
     news[0] = spx_comm_context();
-    if (SPX_UNLIKELY(comm->flags & SPX_C_REPLAY) && news[0]) news[0] = spx_vault_context(news[0]);
+    if (SPX_UNLIKELY(comm->flags & SPX_C_REPLAY) && news[0]) news[0] = spx_replay_context(news[0]);
     news[1] = news[0] ? MPI_SUCCESS : MPI_ERR_NO_MEM;
   }
   int err = spx_inside_bcast(comm, news, sizeof news);

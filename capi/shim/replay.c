@@ -359,7 +359,7 @@ int spx_vault_take(int rank)
 
 /* ---- communicators ------------------------------------------------------------------------------------------------- */
 
-uint64_t spx_vault_context(uint64_t fresh)
+uint64_t spx_replay_context(uint64_t fresh)
 {
   uint64_t ctx = fresh;
   if (v.committed || !v.setup.vault) return fresh; /* of a kind that is not taken over */

@@ -17,9 +17,9 @@ SPX_HIDDEN void spx_takeover_revoked(const spx_comm *c);
 /* Transparent takeover: processes of the cluster have died, or others have begun to meet: all meet, if need be. */
 SPX_HIDDEN void spx_takeover_now(void);
 
-/* With transparent takeover (replay.c): the context of the next communicator, which others get from this process: fresh, or what the process before this one with its rank has taken, which others may have
- * by now. It is noted before anybody can know it. Communicators are made by the same messages again by who takes a rank over, as all collectives are. */
-SPX_HIDDEN uint64_t spx_vault_context(uint64_t fresh);
+/* With transparent takeover (replay.c): the context of the next communicator, which others get from this process: fresh, or the one that the process before it with this rank has taken, and which others may have
+ * by now. It is in the message log before any other process can know it. Who takes a rank over makes its communicators again, by the same messages, as it goes through collectives again. */
+SPX_HIDDEN uint64_t spx_replay_context(uint64_t fresh);
 /* 1: MPISP_Commit was called: it is too late for communicators. */
 SPX_HIDDEN int spx_vault_closed(void);
 

@@ -163,7 +163,7 @@ func (f *follower) leave(messages <-chan *service.Message) {
 	select {
 	case f.writes <- struct{}{}: // it stays full: no more is printed
 	case <-limit:
-		return // the agent knows of all but what is being written
+		return // the agent knows how far it was before: so much (mostAtOnce) may be printed again
 	}
 	if f.conn.Send(&service.Message{Kind: service.Client, Number: uint64(f.at), World: service.Leaves, FD: -1}) != nil || messages == nil {
 		return // the job has ended

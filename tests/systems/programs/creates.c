@@ -1,5 +1,5 @@
 /* creates RANK STEP: a cluster with standbys that take over transparently makes communicators, of every kind that there is before the first commit. That rank dies at the so manyth step
- * of it (SPX_DIE_AFTER), once; "not reached" when there are not so many. Nobody is told: the communicators are what they are without a death. */
+ * of it (SPX_DIE_AFTER), once; "not reached" when there are not so many. No rank is told: the communicators are what they are without a death. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <mpisp.h>
