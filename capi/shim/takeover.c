@@ -106,7 +106,15 @@ static int meet(MPI_Comm *active, int *replaced)
   return have_met(err, active, replaced);
 }
 
-int spx_takeover_stand_by(void)
+/* Who waits in MPI_Init does nothing about deaths that it sees, nor does one who has no rank yet: they are looked at as soon as it can. */
+static void look_again(void)
+{
+  spx_lock();
+  if (spx_replay_on) spx_due |= SPX_DUE_TAKEOVER;
+  spx_unlock();
+}
+
+static int stand_by(void)
 {
   MPI_Comm active = MPI_COMM_NULL;
   int replaced, err = spx_takeover_on ? spx_vault_meet(spx_repair_base(t.repair), t.ranks, t.cold) : MPI_SUCCESS;
@@ -122,6 +130,13 @@ int spx_takeover_stand_by(void)
   }
   spx_mute_leave(fn);
   return err == MPI_SUCCESS ? spx_vault_take(spx_world->rank) : err;
+}
+
+int spx_takeover_stand_by(void)
+{
+  int err = stand_by();
+  if (err == MPI_SUCCESS) look_again();
+  return err;
 }
 
 static bool somebody_died(void)
