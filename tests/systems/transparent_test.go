@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"libspx/tests/harness"
 )
@@ -14,10 +15,12 @@ func transparent(t *testing.T, ranks, standbys, steps int, victims string, env .
 	t.Helper()
 	text := fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"%d\", \"%d\", %q]\nranks = %[2]d\nstandbys = %[5]d\ntakeover = \"transparent\"\n",
 		program(t, "transparent"), ranks, steps, victims, standbys)
+	var set []string
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
-		text += fmt.Sprintf("environment = { %s = %q }\n", name, value)
+		set = append(set, fmt.Sprintf("%s = %q", name, value))
 	}
+	text += "environment = { " + strings.Join(set, ", ") + " }\n"
 	return file(t, text)
 }
 
@@ -70,6 +73,27 @@ func TestTransparent(t *testing.T) {
 				t.Logf("takeovers in %.1f ms", takeovers(t, o.Stdout))
 			})
 		}
+	}
+}
+
+// While a rank is taken over, another one dies, at whatever that one, the standby and the others do then.
+func TestTransparentMeanwhile(t *testing.T) {
+	for i := range 24 {
+		later := time.Duration(i) * 700 * time.Microsecond
+		slow := time.Duration(0)
+		if i >= 12 { // the standby is behind the others
+			later, slow = time.Duration(i-11)*3*time.Millisecond, 3*time.Millisecond
+		}
+		t.Run(later.String(), func(t *testing.T) {
+			env := []string{"LATER=" + strconv.Itoa(int(later)), "SLOW=" + strconv.Itoa(int(slow))}
+			if i%4 == 3 {
+				env = append(env, "SPX_TRANSPORTS=tcp")
+			}
+			o := transparent(t, 4, 2, 12, ",0@1.3,2@1.6,", env...)
+			if !strings.Contains(o.Stdout, "done 12\n") || o.Status != 0 && later < 20*time.Millisecond { // else the second one may have died after its end
+				t.Fatalf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
 	}
 }
 

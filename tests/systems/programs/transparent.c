@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "../../c/check.h"
@@ -31,6 +35,24 @@ static double now(void)
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* The library's as well: in MPI_Init a process that has waited goes on later, so that what happens meanwhile is seen in the next place where it looks. */
+static long slow;
+long syscall(long number, ...)
+{
+  static long (*real)(long, ...);
+  long a[6];
+  va_list list;
+  va_start(list, number);
+  for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
+  va_end(list);
+  if (!real) real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+  long result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  int error = errno;
+  if (slow && number == SYS_futex) nanosleep(&(struct timespec){.tv_nsec = slow}, NULL);
+  errno = error;
+  return result;
+}
+
 /* Ends this process here, the first time that anybody comes by as this rank. */
 static void maybe_die(int where)
 {
@@ -40,8 +62,16 @@ static void maybe_die(int where)
   snprintf(file, sizeof file, "died.%d.%d.%d", rank, s.step, where);
   int fd = open(file, O_CREAT | O_EXCL | O_WRONLY, 0600);
   if (fd < 0) return;
-  dprintf(fd, "%.9f\n", now());
+  long later = where == 6 ? atol(getenv("LATER")) : 0; /* nanoseconds: wherever it is then */
+  dprintf(fd, "%.9f\n", now() + (double)later * 1e-9);
   close(fd);
+  if (later) {
+    timer_t timer;
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    if (timer_create(CLOCK_MONOTONIC, &e, &timer) == 0)
+      timer_settime(timer, 0, &(struct itimerspec){.it_value.tv_nsec = later}, NULL);
+    return;
+  }
   raise(getenv("FAULT") ? atoi(getenv("FAULT")) : SIGKILL); /* SIGSTOP: it hangs instead */
 }
 
@@ -93,6 +123,7 @@ static void ring(MPI_Comm c)
   MPI_Irecv(&got, 1, MPI_UNSIGNED_LONG, next, 5, c, &q[1]);
   MPI_Isend(s.numbers, LONG, MPI_DOUBLE, next, 4, c, &q[2]);
   maybe_die(3);
+  maybe_die(6);
   MPI_Isend(&back, 1, MPI_UNSIGNED_LONG, before, 5, c, &q[3]);
   for (int i = 0, which; i < 4; i++) {
     MPI_Waitany(4, q, &which, MPI_STATUS_IGNORE);
@@ -116,7 +147,9 @@ int main(int argc, char **argv)
   MPI_Comm dup, half;
   if (argc < 4) return 2;
   int steps = atoi(argv[2]);
+  if (getenv("SLOW")) slow = atol(getenv("SLOW"));
   MPI_Init(&argc, &argv);
+  slow = 0;
   setvbuf(stdout, NULL, _IOLBF, 0);
   victims = argv[3];
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -139,7 +172,7 @@ int main(int argc, char **argv)
       MPI_Comm_size(dup, &n);
       MPI_Type_size(MPI_INT, &n);
     }
-    for (int where = 0; where < 6; where++)
+    for (int where = 0; where < 7; where++)
       for (int k = s.step; k < s.step + 2; k++) {
         double died;
         snprintf(file, sizeof file, "died.%d.%d.%d", rank, k, where);
