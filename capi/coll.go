@@ -89,7 +89,7 @@ func planCollective(c *call) error {
 		RType:     planType(&key.r, key.r_contig),
 		SizeClass: int(key.size_class),
 		Commute:   key.commute != 0,
-		CPUs:      processors(),
+		CPUs:      processorsFor(comm),
 		Force:     forced(coll.Kind(key.kind)),
 	}
 	near := knownLevels(comm)
@@ -136,6 +136,14 @@ func processors() int {
 	return 1
 }
 
+// processorsFor is the same for the collectives of a communicator: who replays them on another host must count as many.
+func processorsFor(comm *C.spx_comm) int {
+	if isReplayedElsewhere(comm) {
+		return int(comm.size)
+	}
+	return processors()
+}
+
 // nearness is which ranks of a communicator are near each other, as coll.Args says it.
 type nearness struct {
 	levels   [][]int32
@@ -159,9 +167,31 @@ func knownLevels(c *C.spx_comm) nearness {
 func nearnessOf(comm *C.spx_comm) nearness {
 	near := levelsOf(comm)
 	if comm.flags&C.SPX_C_INTER == 0 {
-		near.relayed = netState.policy.relayed(unsafe.Slice(comm.local, int(comm.size)))
+		near.relayed = netState.policy.relayed(placesOf(comm))
 	}
 	return near
+}
+
+// isReplayedElsewhere reports whether what is done with a communicator may be done again by processes on other hosts.
+func isReplayedElsewhere(comm *C.spx_comm) bool {
+	return copying != nil && comm.flags&C.SPX_C_INTER == 0 && (comm.flags&C.SPX_C_REPLAY != 0 || comm == C.spx_world)
+}
+
+// placesOf are the processes of a communicator, by rank, where they count as near or far: as far as collectives are replayed by processes on other hosts, those that the ranks had first. Who takes a rank over
+// has to send and receive what the one before it did.
+func placesOf(comm *C.spx_comm) []C.uint32_t {
+	procs := unsafe.Slice(comm.local, int(comm.size))
+	if !isReplayedElsewhere(comm) {
+		return procs
+	}
+	out := slices.Clone(procs)
+	first, now := ranksOf(copying.c.peer, copying.c.size), ranksOf(C.spx_world.local, C.spx_world.size)
+	for i, p := range procs {
+		if rank := slices.Index(now, uint32(p)); rank >= 0 {
+			out[i] = C.uint32_t(first[rank])
+		}
+	}
+	return out
 }
 
 // levelsOf is which ranks are near each other: on one host, and behind one switch; on one host without more ranks than processors, those bound to one memory or one
@@ -178,13 +208,13 @@ func levelsOf(comm *C.spx_comm) nearness {
 	hosts, switches, nodes, caches := make([]uint32, n), make([]uint32, n), make([]uint32, n), make([]uint32, n)
 	several, bound, together := false, n <= processors(), true
 	first := C.spx_proc_of(*comm.local)
-	for rank, proc := range unsafe.Slice(comm.local, n) {
-		p := C.spx_proc_of(C.uint32_t(proc))
+	for rank, proc := range placesOf(comm) {
+		p := C.spx_proc_of(proc)
 		hosts[rank], nodes[rank], caches[rank] = uint32(p.host), uint32(p.node), uint32(p.cache)
 		switches[rank] = uint32(netState.policy.switchOf(int(p.host)))
 		several = several || hosts[rank] != hosts[0]
 		together = together && p.world_id == first.world_id
-		bound = bound && p.node != 0
+		bound = bound && p.node != 0 && copying == nil // other hosts have other memories and caches
 	}
 	switch {
 	case several && together && len(netState.policy.switches) > 0:

@@ -147,16 +147,26 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 // setFar notes whether some members have no common memory file.
 func (o *commObject) setFar() {
 	c := o.c
-	c.flags &^= C.SPX_C_FAR
+	const flags = C.SPX_C_FAR | C.SPX_C_APART
+	c.flags &^= flags
 	if hasFar(o.Group()) || o.Inter() && hasFar(o.RemoteGroup()) || bool(C.spx_net_on) && slices.ContainsFunc(
 		slices.Concat(unsafe.Slice((*uint32)(unsafe.Pointer(c.local)), int(c.size)), unsafe.Slice((*uint32)(unsafe.Pointer(c.peer)), int(c.remote_size))),
 		func(i uint32) bool { return !sharesMemory(i) }) {
-		c.flags |= C.SPX_C_FAR
+		c.flags |= flags
+	}
+	if isReplayedElsewhere(c) {
+		c.flags &^= C.SPX_C_APART
+		places := placesOf(c)
+		if slices.ContainsFunc(places, func(i C.uint32_t) bool { return hostOf(i) != hostOf(places[0]) }) {
+			c.flags |= C.SPX_C_APART
+		}
 	}
 	if c.inner != nil {
-		c.inner.flags = c.inner.flags&^C.SPX_C_FAR | c.flags&C.SPX_C_FAR
+		c.inner.flags = c.inner.flags&^flags | c.flags&flags
 	}
 }
+
+func hostOf(proc C.uint32_t) int { return int(C.spx_proc_of(proc).host) }
 
 func noMemory() error {
 	return mpierr.New(mpierr.NoMem, "no memory for a communicator")

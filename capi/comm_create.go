@@ -183,8 +183,12 @@ func commSplitType(c *call) error {
 
 // sharedColor is the same for those that share memory with this process: those of its job on its host.
 func (o *commObject) sharedColor() int {
-	if o.c.flags&C.SPX_C_FAR == 0 {
+	if o.c.flags&C.SPX_C_APART == 0 {
 		return 0
+	}
+	if isReplayedElsewhere(o.c) {
+		places := placesOf(o.c)
+		return slices.IndexFunc(places, func(i C.uint32_t) bool { return hostOf(i) == hostOf(places[o.Rank]) })
 	}
 	return slices.IndexFunc(unsafe.Slice((*uint32)(unsafe.Pointer(o.c.local)), int(o.c.size)), sharesMemory)
 }

@@ -63,6 +63,11 @@ func startReplay() error {
 	default:
 		first = p.first[index]
 	}
+	if own && l.Clusters[system.index].Copies {
+		if err := startCopies(); err != nil {
+			return err
+		}
+	}
 	if code := C.spx_vault_begin(&setup, &p.procs[0], &p.heals[0], C.bool(own), C.bool(standby), first); code != 0 {
 		return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
 	}

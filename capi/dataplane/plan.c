@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "basic.h"
+#include "copies.h"
 #include "diag.h"
 #include "plan_run.h"
+#include "replay.h"
 
 enum {
   SMALL_TEMP = 16384, /* bytes of temporary memory that an idle run keeps */
@@ -510,6 +512,7 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
     spx_diag_now.run = NULL;
   }
   spx_turn_end(SPX_TURN_OTHER);
+  if (SPX_UNLIKELY(spx_copies_gate) && c->comm->flags & SPX_C_REPLAY) spx_replay_all_out();
   err = run->error;
   spx_run_end(run);
   return err;

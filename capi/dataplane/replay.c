@@ -1,6 +1,7 @@
 /* replay.c - see replay.h: frames on their way, and when they enter matching. */
 #include "replay.h"
 #include <stdlib.h>
+#include "copies.h"
 #include "dp.h"
 #include "diag.h"
 #include "pass.h"
@@ -27,6 +28,13 @@ typedef struct flight { /* a frame or acknowledgement of ours, until its memory 
   spx_kept *m;
   uint8_t data[];
 } flight;
+typedef struct held { /* one that waits until the copy of this process's message log has what came before it */
+  struct held *next;
+  uint64_t need; /* version of the log */
+  spx_kept *m;   /* a message; NULL: acknowledgements for party */
+  uint32_t party, acks;
+  uint8_t data[];
+} held;
 typedef struct coming { /* one that comes */
   struct coming *next;
   spx_request *r;
@@ -57,6 +65,7 @@ static struct {
   bool observes;   /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
   detour *detours; /* by lane modulo the number of I/O processes */
   flight *flights;
+  held *held, **held_last; /* in their order */
   coming *first, **last;
   uint32_t ncoming, polls;
   uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */
@@ -91,9 +100,70 @@ static flight *new_flight(uint64_t bytes)
   return f;
 }
 
+static bool must_wait(void) { return x.held || !spx_copies_have(spx_replay_core.version); }
+
+/* All that is kept for a party is sent again, in order: what waits of it already goes with that, not before. */
+static void hold_no_more(spx_kept *m)
+{
+  for (held *h = x.held; h; h = h->next)
+    if (h->m == m) {
+      h->m = NULL;
+      spx_core_unbusy(&spx_replay_core, m);
+    }
+}
+
+static void hold(spx_kept *m, uint32_t party, const spx_frame_ack *acks, uint32_t n)
+{
+  if (m && m->busy) hold_no_more(m);
+  held *h = malloc(sizeof *h + n * sizeof *acks);
+  if (!h) spx_fatal(MPI_ERR_NO_MEM, "no memory for a message on its way");
+  *h = (held){.need = spx_replay_core.version, .m = m, .party = party, .acks = n};
+  if (n) memcpy(h->data, acks, n * sizeof *acks);
+  if (m) m->busy++;
+  *x.held_last = h;
+  x.held_last = &h->next;
+  spx_copies_go();
+}
+
+/* Its send waits no more: it is on its way. */
+static void let_go_on(spx_kept *m)
+{
+  spx_request *r = m->waits;
+  m->waits = NULL;
+  if (r) spx_replay_settled(r, true);
+}
+
+static void send_now(spx_kept *m);
+static void tell_now(uint32_t party, const spx_frame_ack *acks, uint32_t n);
+
+int spx_replay_release(void)
+{
+  int n = 0;
+  for (held *h; (h = x.held) && (!spx_copies_gate || spx_copies_have(h->need)); n++) {
+    x.held = h->next;
+    if (!x.held) x.held_last = &x.held;
+    if (h->m) {
+      let_go_on(h->m);
+      if (!h->m->gone) send_now(h->m);
+      spx_core_unbusy(&spx_replay_core, h->m);
+    } else if (h->acks)
+      tell_now(h->party, (const spx_frame_ack *)(void *)h->data, h->acks);
+    free(h);
+  }
+  return n;
+}
+
 static void transmit(void *arg, spx_kept *m)
 {
   (void)arg;
+  if (SPX_UNLIKELY(spx_copies_gate) && must_wait())
+    hold(m, 0, NULL, 0);
+  else
+    send_now(m);
+}
+
+static void send_now(spx_kept *m)
+{
   if (!is_reachable(m->to)) return; /* it goes to whoever takes that place */
   if (m->head.announced && m->waits) spx_replay_word_goes(m, x.wire->peer[m->to]);
   flight *f = new_flight(0);
@@ -105,6 +175,14 @@ static void transmit(void *arg, spx_kept *m)
 static void acknowledge(void *arg, uint32_t party, const spx_frame_ack *acks, uint32_t n)
 {
   (void)arg;
+  if (SPX_UNLIKELY(spx_copies_gate) && must_wait())
+    hold(NULL, party, acks, n);
+  else
+    tell_now(party, acks, n);
+}
+
+static void tell_now(uint32_t party, const spx_frame_ack *acks, uint32_t n)
+{
   if (!is_reachable(party))
     return; /* who takes that place sends again, and is known from then on: that is acknowledged again */
   flight *f = new_flight(n * sizeof *acks);
@@ -171,14 +249,21 @@ bool spx_replay_send(spx_request *r)
     spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, m->data);
   r->bytes = (int64_t)n;
   spx_count_sent(r->comm, n);
-  bool held = is_held_back(r);
+  bool held_back = is_held_back(r);
   if (x.own) {
+    bool waits = spx_copies_gate && spx_replay_core.mode != SPX_CORE_PRELUDE && r->flags & SPX_RF_BLOCKING;
+    held **before = x.held_last;
     spx_core_send(&spx_replay_core, m);
+    if (SPX_UNLIKELY(waits) && x.held_last != before) { /* else it would leave with the program's next call */
+      m->waits = r;
+      r->state = SPX_S_KEPT;
+      return true;
+    }
   } else {
     m->waits = r;
     r->state = SPX_S_KEPT;
     spx_core_send(&spx_replay_core, m);
-    if (held || !has_gone(m)) return true;
+    if (held_back || !has_gone(m)) return true;
     m->waits = NULL;
   }
   r->state = SPX_S_EAGER;
@@ -397,6 +482,34 @@ static void wait_for_room(void)
   }
 }
 
+static void wait_until_sent(uint64_t version)
+{
+  while (spx_copies_gate && !spx_copies_sent(version)) {
+    uint32_t ticket = spx_ticket();
+    progress_outside();
+    if (spx_due) spx_run_due();
+    if (spx_copies_gate && !spx_copies_sent(version)) spx_wait_event(ticket, spx_now_ns() + 1000000);
+  }
+}
+
+void spx_replay_all_out(void)
+{
+  spx_lock();
+  while (spx_copies_gate && x.held && spx_replay_on) {
+    uint32_t ticket = spx_ticket();
+    spx_poll(true);
+    if (spx_copies_gate && x.held) spx_wait_event(ticket, spx_now_ns() + 1000000);
+  }
+  spx_unlock();
+}
+
+void spx_replay_commits(uint64_t last)
+{
+  spx_lock();
+  wait_until_sent(last);
+  spx_unlock();
+}
+
 void spx_replay_enter(uint32_t fn)
 {
   int kind = x.kind(fn);
@@ -406,7 +519,7 @@ void spx_replay_enter(uint32_t fn)
   spx_poll(true);
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   x.busy = true;
-  spx_core_enter(&spx_replay_core);
+  spx_core_enter(&spx_replay_core, kind & SPX_REPLAY_SENDS);
   x.busy = false;
   progress_outside();
   wait_for_room();
@@ -461,11 +574,13 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.byte = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   x.iops = s->iops;
   x.last = &x.first;
+  x.held_last = &x.held;
   x.own = s->vault != NULL;
   x.whole = s->whole;
   if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, spx_proc_of(spx_me)->serial + 1, s->me >= s->iops,
                       s->vault))
     return MPI_ERR_NO_MEM;
+  spx_replay_core.sparing = spx_copies_on;
   spx_harm = 1; /* no short path past us */
   spx_replay_on = true;
   return MPI_SUCCESS;
@@ -477,6 +592,11 @@ void spx_replay_end(void)
   spx_replay_on = false;
   spx_replay_words_end();
   land();
+  for (held *h; (h = x.held);) {
+    x.held = h->next;
+    if (h->m) spx_core_unbusy(&spx_replay_core, h->m);
+    free(h);
+  }
   while (x.flights) { /* copies of what was accepted: their memory stays, since somebody may read it yet */
     flight *f = x.flights;
     x.flights = f->next;
@@ -577,7 +697,7 @@ bool spx_replay_idle(void)
   look_for_left();
   if (spx_io_process) spx_core_asked(&spx_replay_core, true);
   spx_core_tell(&spx_replay_core);
-  bool idle = spx_core_idle(&spx_replay_core) && !(x.own && x.first);
+  bool idle = spx_core_idle(&spx_replay_core) && !(x.own && (x.first || x.held));
   /* Who is awaited accepts nothing yet: I/O processes have it, and wait. */
   if (!x.own && !spx_io_process && !x.flights && is_any_awaited()) idle = true;
   spx_unlock();

@@ -11,8 +11,9 @@
 SPX_HIDDEN extern bool spx_replay_on;
 SPX_HIDDEN extern spx_core spx_replay_core;
 
-/* A function tells what has come without waiting for it; it asks for a message; it has nothing to do with messages, and does not count as a call. */
-enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4 };
+/* A function tells what has come without waiting for it; it asks for a message; it has nothing to do with messages, and does not count as a call; it sends, and does
+ * the same whatever has come. */
+enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4, SPX_REPLAY_SENDS = 8 };
 
 #define SPX_NO_TAG (-1)
 
@@ -48,6 +49,11 @@ SPX_HIDDEN bool spx_replay_send(spx_request *r);
 SPX_HIDDEN int spx_replay_poll(void);
 /* The program has called a function of MPI. */
 SPX_HIDDEN void spx_replay_enter(uint32_t fn);
+/* Copies of the message log (copies.h): what waited for them goes on its way, the number of those; a commit is to follow, when the copy was sent this version. */
+SPX_HIDDEN int spx_replay_release(void);
+/* At the end of a blocking collective: what it has sent is on its way, whatever the program does next. */
+SPX_HIDDEN void spx_replay_all_out(void);
+SPX_HIDDEN void spx_replay_commits(uint64_t last);
 /* Whether who dies as a party is replaced, from now on. */
 SPX_HIDDEN void spx_replay_heals(uint32_t party, bool heals);
 /* Something has come that is not delivered yet. */

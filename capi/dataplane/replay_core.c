@@ -124,6 +124,7 @@ static void note(spx_core *c, const spx_frame_head *head, const uint8_t *data)
   memcpy(to, &r, sizeof r);
   if (head->bytes) memcpy(to + sizeof r, data, head->bytes);
   __atomic_store_n(&c->vault->area[area].end, at + r.bytes, __ATOMIC_RELEASE);
+  c->version++;
 }
 
 void spx_core_note(spx_core *c, const void *data, uint64_t bytes)
@@ -177,7 +178,7 @@ static bool again(const spx_core *c)
 bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, uint32_t life, bool relay,
                     spx_vault *vault)
 {
-  *c = (spx_core){.io = *io, .parties = parties, .me = me, .relay = relay, .vault = vault};
+  *c = (spx_core){.io = *io, .parties = parties, .me = me, .relay = relay, .vault = vault, .version = 1};
   c->life = vault ? (uint32_t)vault->life : life;
   c->passed_last = &c->passed;
   c->seen = calloc(2ul * parties, sizeof *c->seen);
@@ -267,9 +268,10 @@ void spx_core_tell(spx_core *c)
     }
 }
 
-void spx_core_enter(spx_core *c)
+void spx_core_enter(spx_core *c, bool sends)
 {
   c->call++;
+  c->looked |= !sends;
   while (c->logged && c->logged->call <= c->call) {
     spx_came *m = c->logged;
     if (!c->io.deliver(c->io.arg, &m->head, (uint32_t)m->head.n, 0, m->data))
@@ -561,6 +563,17 @@ static void transmit(spx_core *c, spx_kept *m)
   c->io.transmit(c->io.arg, m);
 }
 
+/* Something is sent in this call. What comes in calls after that one, and was not seen before, may come at other moments next time: so all calls that look at what has come have to be noted, and
+ * a log of which others keep copies is spared those that do not. */
+static void note_reached(spx_core *c)
+{
+  uint64_t *reached = &c->vault->area[area_now(c->vault)].reached;
+  if (*reached >= c->call || (c->sparing && !c->looked)) return;
+  __atomic_store_n(reached, c->call, __ATOMIC_RELEASE);
+  c->looked = false;
+  c->version++;
+}
+
 void spx_core_send(spx_core *c, spx_kept *m)
 {
   if (c->mode == SPX_CORE_PRELUDE) { /* it has been accepted, or is in the image */
@@ -571,10 +584,7 @@ void spx_core_send(spx_core *c, spx_kept *m)
     m->of->sends++;
     m->of->left++;
   }
-  if (c->vault) {
-    uint64_t *reached = &c->vault->area[area_now(c->vault)].reached;
-    if (*reached < c->call) __atomic_store_n(reached, c->call, __ATOMIC_RELEASE);
-  }
+  if (c->vault) note_reached(c);
   append(c, m);
   transmit(c, m);
 }
@@ -731,6 +741,7 @@ bool spx_core_commit_end(spx_image *w)
   v->area[w->area].image = v->area[w->area].end = w->at;
   v->area[w->area].reached = 0;
   __atomic_store_n(&v->commits, v->commits + 1, __ATOMIC_RELEASE);
+  c->version++;
   c->call = 0;
   return true;
 }

@@ -134,7 +134,10 @@ typedef struct spx_core {
   bool relay;       /* this party is an IOP */
   spx_vault *vault; /* NULL: it has none */
   spx_core_mode mode;
-  uint32_t call;            /* of the program since the last commit */
+  uint32_t call;    /* of the program since the last commit */
+  uint64_t version; /* of the log: each change of it counts, from 1 */
+  bool sparing,
+      looked; /* sparing: calls that only send are not noted; looked: some other call was made since the last that was noted */
   spx_seen *seen;           /* by stream */
   uint64_t *next;           /* by party: number of the last message to it */
   uint64_t leaving;         /* the same of those to IOPs */
@@ -169,8 +172,8 @@ void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life);
 /* Something else that who takes the party's place has to know, from before the first commit: it finds these in c->notes. */
 void spx_core_note(spx_core *c, const void *data, uint64_t bytes);
 
-/* The program makes a call: delivers what came in it before. */
-void spx_core_enter(spx_core *c);
+/* The program makes a call: delivers what came in it before. sends: whatever has come by then, it does the same. */
+void spx_core_enter(spx_core *c, bool sends);
 /* Something that has come may be delivered now, in the middle of a call (inside), or at its beginning. */
 bool spx_core_may_accept(const spx_core *c, bool inside);
 /* Delivers the next message that has come and was not accepted yet; false: there is none, or no memory. */

@@ -147,7 +147,9 @@ enum {
   SPX_C_TWIN = 32u /* made by MPI_Comm_dup without the engine, which may not know it yet */,
   SPX_C_HINTS = 64u /* has hints that a duplicate gets */,
   SPX_C_IOP = 128u /* a world in the eyes of an I/O process, which is no member */,
-  SPX_C_REPLAY = 256u /* transparent takeover: its messages travel as frames (dataplane/replay.h) */
+  SPX_C_REPLAY = 256u /* transparent takeover: its messages travel as frames (dataplane/replay.h) */,
+  SPX_C_APART =
+      512u /* as SPX_C_FAR, but of the processes that had the ranks first where others, on other hosts, make the same calls again: those go the same ways */
 };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
  * ctx + one of these is what a message carries. */
@@ -362,7 +364,8 @@ enum {
   SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
   SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
   SPX_IN_TAKEOVER_APPLY,
-  SPX_IN_TAKEOVER_POOL
+  SPX_IN_TAKEOVER_POOL,
+  SPX_IN_COPIES_KEEPER
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */

@@ -77,7 +77,7 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
   }
   uint32_t *ranks = spx_ranks_share(old->local);
   spx_comm_fill(c, old->rank, old->size, old->size, ctx, ranks, ranks);
-  c->flags |= SPX_C_TWIN;
+  c->flags |= SPX_C_TWIN | (old->flags & SPX_C_FAR);
   c->session = old->session;
   c->errh = old->errh;
   if (c->errh) spx_ref(&c->errh->o);
@@ -90,7 +90,7 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
 int spx_c_Comm_dup(spx_comm *comm, MPI_Comm *newcomm)
 {
   uint64_t ctx = 0;
-  if (!(comm->flags & (SPX_C_INTER | SPX_C_FAR)) && !spx_takeover_inherits(comm) && !spx_vault_closed()) {
+  if (!(comm->flags & (SPX_C_INTER | SPX_C_APART)) && !spx_takeover_inherits(comm) && !spx_vault_closed()) {
     int err = agree(comm, &ctx);
     bool simple = err == MPI_SUCCESS && !has_more(comm);
     if (simple) err = make_twin(comm, ctx, newcomm);

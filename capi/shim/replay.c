@@ -1,6 +1,7 @@
 /* replay.c - see replay_shim.h: vaults, commits, and the beginning and end of transparent takeover.
  *
- * A vault is a memory file of the rank, which standbys of its cluster have open as well: so it outlives the rank, and nothing of it is left when all have ended. */
+ * A vault is a memory file of the rank, which standbys of its cluster have open as well: so it outlives the rank, and nothing of it is left when all have ended. Or it is that of the rank alone,
+ * and another process of the cluster, on another host, keeps a copy (dataplane/copies.h): so it outlives the host. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include "check.h"
 #include "check_coll.h"
 #include "comm.h"
+#include "copies.h"
 #include "dp.h"
 #include "error.h"
 #include "once.h"
@@ -32,43 +34,55 @@ typedef struct {
   spx_type *type;
 } region;
 
+typedef struct { /* the memory file of a message log */
+  int fd;
+  uint64_t bytes, grain[SPX_VAULT_AREAS]; /* of an area; of each, what there is memory for */
+} file;
+
 static struct {
   bool own, standby;
   spx_replay_setup setup;
   uint32_t first; /* party of rank 0 of this cluster */
-  int fd;         /* of the vault; -1: none */
+  file file;      /* fd -1: none */
   int *held;      /* a standby's: descriptors of the ranks' vaults */
   int ranks;
-  uint64_t bytes, grain[SPX_VAULT_AREAS]; /* bytes of an area; of each, what there is memory for */
   region *regions;
   uint32_t nregions;
   bool committed;
+  uint64_t version;      /* of the message log, with the last commit */
   const spx_came *noted; /* contexts that the process before this one has taken, and this one has not yet */
-} v = {.fd = -1};
+} v = {.file.fd = -1};
 
 /* ---- the vault ----------------------------------------------------------------------------------------------------- */
 
-static bool room(void *arg, uint64_t at, uint64_t bytes)
+static bool has_room(file *f, uint64_t at, uint64_t bytes)
 {
   enum { GRAIN = 1 << 18 };
-  (void)arg;
-  uint32_t area = (uint32_t)((at - SPX_VAULT_HEAD) / v.bytes);
-  uint64_t end = at - SPX_VAULT_HEAD - area * v.bytes + bytes;
-  if (end <= v.grain[area]) return true;
+  uint32_t area = (uint32_t)((at - SPX_VAULT_HEAD) / f->bytes);
+  uint64_t end = at - SPX_VAULT_HEAD - area * f->bytes + bytes;
+  if (end <= f->grain[area]) return true;
   uint64_t want = (end + GRAIN - 1) / GRAIN * GRAIN;
-  if (want > v.bytes) want = v.bytes;
-  if (posix_fallocate(v.fd, (off_t)(SPX_VAULT_HEAD + area * v.bytes + v.grain[area]), (off_t)(want - v.grain[area])) !=
-      0)
+  if (want > f->bytes) want = f->bytes;
+  if (posix_fallocate(f->fd, (off_t)(SPX_VAULT_HEAD + area * f->bytes + f->grain[area]),
+                      (off_t)(want - f->grain[area])) != 0)
     return false;
-  v.grain[area] = want;
+  f->grain[area] = want;
   return true;
 }
 
-/* Maps the vault v.fd; NULL: with a detail text. */
-static spx_vault *map(void)
+static bool room(void *arg, uint64_t at, uint64_t bytes)
 {
-  uint64_t bytes = SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes;
-  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, v.fd, 0);
+  (void)arg;
+  return has_room(&v.file, at, bytes);
+}
+
+static uint64_t bytes_of(const file *f) { return SPX_VAULT_HEAD + SPX_VAULT_AREAS * f->bytes; }
+
+/* Maps it; NULL: with a detail text. */
+static spx_vault *map(const file *f)
+{
+  uint64_t bytes = bytes_of(f);
+  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f->fd, 0);
   if (p != MAP_FAILED) return p;
   spx_detail("transparent takeover: a vault of %llu bytes cannot be mapped: %s (SPX_REPLAY_MAX)",
              (unsigned long long)bytes, strerror(errno));
@@ -103,17 +117,20 @@ static bool sized(int fd, off_t bytes)
   return true;
 }
 
+/* Makes the file, unless there is one, and maps it; NULL: with a detail text. */
+static spx_vault *make_file(file *f)
+{
+  if (f->fd < 0) f->fd = memfd_create("spx-vault", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (f->fd >= 0 && sized(f->fd, (off_t)bytes_of(f)) && posix_fallocate(f->fd, 0, SPX_VAULT_HEAD) == 0) return map(f);
+  spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
+  return NULL;
+}
+
 static int make_vault(void)
 {
-  uint64_t bytes = SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes;
-  v.fd = inherited_vault(v.setup.me - v.first);
-  if (v.fd < 0) v.fd = memfd_create("spx-vault", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (v.fd < 0 || !sized(v.fd, (off_t)bytes) || posix_fallocate(v.fd, 0, SPX_VAULT_HEAD) != 0) {
-    spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
-    return MPI_ERR_NO_MEM;
-  }
-  if (!(v.setup.vault = map())) return MPI_ERR_NO_MEM;
-  spx_vault_format(v.setup.vault, v.bytes, spx_proc_of(spx_me)->serial + 1);
+  v.file.fd = inherited_vault(v.setup.me - v.first);
+  if (!(v.setup.vault = make_file(&v.file))) return MPI_ERR_NO_MEM;
+  spx_vault_format(v.setup.vault, v.file.bytes, spx_proc_of(spx_me)->serial + 1);
   return MPI_SUCCESS;
 }
 
@@ -137,6 +154,22 @@ static int kind_of(uint32_t fn)
   case SPX_FN_Recv_c:
   case SPX_FN_Irecv:
   case SPX_FN_Irecv_c: return SPX_REPLAY_ASKS;
+  case SPX_FN_Send:
+  case SPX_FN_Send_c:
+  case SPX_FN_Ssend:
+  case SPX_FN_Ssend_c:
+  case SPX_FN_Rsend:
+  case SPX_FN_Rsend_c:
+  case SPX_FN_Bsend:
+  case SPX_FN_Bsend_c:
+  case SPX_FN_Isend:
+  case SPX_FN_Isend_c:
+  case SPX_FN_Issend:
+  case SPX_FN_Issend_c:
+  case SPX_FN_Irsend:
+  case SPX_FN_Irsend_c:
+  case SPX_FN_Ibsend:
+  case SPX_FN_Ibsend_c: return SPX_REPLAY_SENDS;
   default: return spx_fn_local[fn] ? SPX_REPLAY_LOCAL : 0;
   }
 }
@@ -173,6 +206,63 @@ static int begin(void)
   return MPI_SUCCESS;
 }
 
+/* ---- copies ------------------------------------------------------------------------------------------------------- */
+
+static spx_vault *make_copy(void *arg, uint64_t area_bytes, void **memory)
+{
+  (void)arg;
+  file *f = calloc(1, sizeof *f);
+  if (!f) return NULL;
+  *f = (file){.fd = -1, .bytes = area_bytes};
+  spx_vault *copy = make_file(f);
+  if (copy) {
+    *memory = f;
+    return copy;
+  }
+  if (f->fd >= 0) close(f->fd);
+  free(f);
+  return NULL;
+}
+
+static bool room_of_copy(void *arg, void *memory, uint64_t at, uint64_t bytes)
+{
+  (void)arg;
+  return has_room(memory, at, bytes);
+}
+
+static void drop_copy(void *arg, spx_vault *copy, void *memory)
+{
+  (void)arg;
+  file *f = memory;
+  munmap(copy, bytes_of(f));
+  close(f->fd);
+  free(f);
+}
+
+void spx_keep_copies(spx_comm *wire, int cold)
+{
+  spx_copies_start(&(spx_copies_setup){wire, cold, make_copy, room_of_copy, drop_copy});
+}
+
+/* Who keeps the copy from now on (package cluster/copies decides). */
+static int choose_keeper(void)
+{
+  static const char cause[] = "no process on another host can keep a copy of what a rank needs to be taken over";
+  int keeper = -1, apart = 0;
+  spx_frame f = {.fn = SPX_IN_COPIES_KEEPER};
+  f.a[0].i = (int64_t)(v.setup.me - v.first);
+  f.a[1].i = spx_copies_keeper();
+  f.a[2].p = &keeper;
+  f.a[3].p = &apart;
+  int err = spx_go_internal(&f);
+  if (err != MPI_SUCCESS) return err;
+  spx_copies_keep(keeper);
+  if (!apart)
+    spx_say_once(cause, "%s: %s. With the host it would be lost. Start standbys on another host", cause,
+                 keeper < 0 ? "no other process of the cluster is left" : "a process of its own host does");
+  return MPI_SUCCESS;
+}
+
 /* What no process is left to take is counted, and said. */
 static void say_lost(void)
 {
@@ -190,6 +280,7 @@ static void due(void)
 {
   say_lost();
   if (v.own) spx_takeover_now();
+  if (v.own && spx_copies_want()) choose_keeper();
   spx_replay_reroute();
 }
 
@@ -209,7 +300,7 @@ int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool
   v.first = first;
   v.setup.procs = copy_of(procs, s->parties * sizeof *procs);
   v.setup.heals = copy_of(heals, s->parties * sizeof *heals);
-  v.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
+  v.file.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
   v.committed = false;
   if (!v.setup.procs || !v.setup.heals) return MPI_ERR_NO_MEM;
   if (own && spx_mt) {
@@ -310,7 +401,7 @@ static int inherit_all(void)
 static void wait_for_standbys(const spx_comm *base, int cold)
 {
   spx_proc *me = spx_proc_of(spx_me);
-  __atomic_store_n(&me->vault, (uint32_t)v.fd + 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&me->vault, (uint32_t)v.file.fd + 1, __ATOMIC_RELEASE);
   for (;;) {
     uint32_t ticket = spx_ticket(), there = 0;
     for (int i = v.ranks; i < base->size - cold; i++) there += !spx_proc_left(base->peer[i]);
@@ -320,16 +411,52 @@ static void wait_for_standbys(const spx_comm *base, int cold)
   }
 }
 
+/* What the others may rely on when MPI_Init is over: that of each rank there is a copy. */
+static int first_copy(void)
+{
+  spx_copies_of(v.setup.vault, v.setup.me - v.first, 0);
+  for (;;) {
+    uint32_t ticket = spx_ticket();
+    if (spx_copies_want()) SPX_TRY(choose_keeper());
+    if (spx_copies_keeper() < 0) {
+      spx_detail("transparent takeover, copies: of the processes of this cluster no other one lives that could keep a "
+                 "copy of what this one has");
+      return MPIX_ERR_PROC_FAILED;
+    }
+    if (spx_copies_have(spx_replay_core.version)) return MPI_SUCCESS;
+    spx_progress();
+    spx_wait_event(ticket, spx_now_ns() + 2000000);
+  }
+}
+
 int spx_vault_meet(const spx_comm *base, int ranks, int cold)
 {
   if (!v.own) return MPI_SUCCESS;
   v.ranks = ranks;
+  if (spx_copies_on) return v.standby ? MPI_SUCCESS : first_copy();
   bool started_late = base->rank >= base->size - cold;
   int err = started_late ? inherit_all() : v.standby ? stand_by(base) : MPI_SUCCESS;
   close_inherited();
   if (err != MPI_SUCCESS || v.standby) return err;
   wait_for_standbys(base, cold);
   return MPI_SUCCESS;
+}
+
+static int take_copy(uint32_t rank)
+{
+  void *memory;
+  uint64_t term;
+  v.setup.vault = spx_copies_adopt(rank, &memory, &term);
+  if (!v.setup.vault) {
+    spx_detail("transparent takeover: the copy of what rank %u had is not here", rank);
+    return MPI_ERR_INTERN;
+  }
+  v.file = *(file *)memory;
+  free(memory);
+  int err = begin();
+  if (err != MPI_SUCCESS) return err;
+  spx_copies_of(v.setup.vault, rank, term);
+  return choose_keeper();
 }
 
 int spx_vault_take(int rank)
@@ -340,20 +467,20 @@ int spx_vault_take(int rank)
     ((uint32_t *)(uintptr_t)v.setup.procs)[v.first + (uint32_t)r] = spx_world->peer[r];
   v.standby = false;
   if (!v.own) return begin(); /* it begins anew: nothing is left of what the one before had received */
+  if (spx_copies_on) return take_copy((uint32_t)rank);
   for (int r = 0; r < v.ranks; r++)
     if (r != rank) close(v.held[r]);
-  v.fd = v.held[rank];
-  if (lseek(v.fd, 0, SEEK_END) < (off_t)(SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes) &&
-      (ftruncate(v.fd, (off_t)(SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes)) != 0 ||
-       posix_fallocate(v.fd, 0, SPX_VAULT_HEAD) != 0)) {
+  v.file.fd = v.held[rank];
+  if (lseek(v.file.fd, 0, SEEK_END) < (off_t)bytes_of(&v.file) &&
+      (ftruncate(v.file.fd, (off_t)bytes_of(&v.file)) != 0 || posix_fallocate(v.file.fd, 0, SPX_VAULT_HEAD) != 0)) {
     spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
     return MPI_ERR_NO_MEM;
   }
-  if (!(v.setup.vault = map())) return MPI_ERR_NO_MEM;
+  if (!(v.setup.vault = map(&v.file))) return MPI_ERR_NO_MEM;
   if (__atomic_load_n(&v.setup.vault->magic, __ATOMIC_ACQUIRE) !=
       SPX_VAULT_MAGIC) /* that rank had not come to MPI_Init: it has received nothing */
-    spx_vault_format(v.setup.vault, v.bytes, spx_proc_of(spx_me)->serial + 1);
-  v.bytes = v.setup.vault->area_bytes;
+    spx_vault_format(v.setup.vault, v.file.bytes, spx_proc_of(spx_me)->serial + 1);
+  v.file.bytes = v.setup.vault->area_bytes;
   return begin();
 }
 
@@ -514,9 +641,11 @@ static int save(const comms *all)
   put_word(&w, atomic_load(&spx_system_turn));
   put_word(&w, s.n);
   spx_each_unexpected(save_unexpected, &s);
-  if (!save_regions(&w) || !spx_core_commit_end(&w))
+  bool saved = save_regions(&w) && spx_core_commit_end(&w);
+  v.version = spx_replay_core.version;
+  if (!saved)
     return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no room for the commit: it may take SPX_REPLAY_MAX bytes (%llu)",
-                     (unsigned long long)v.bytes);
+                     (unsigned long long)v.file.bytes);
   return MPI_SUCCESS;
 }
 
@@ -597,6 +726,7 @@ static int restore(const comms *all)
 int spx_c_SP_Commit(void)
 {
   if (!spx_replay_on) return MPI_SUCCESS;
+  if (SPX_UNLIKELY(spx_copies_gate)) spx_replay_commits(v.version);
   spx_lock();
   if (spx_io_process) spx_core_asked(&spx_replay_core, true);
   int err = MPI_SUCCESS;
@@ -620,6 +750,7 @@ void spx_vault_leave(void)
 {
   if (!spx_replay_on) return;
   if (v.own) PMPI_Barrier(MPI_COMM_WORLD); /* as long as one of them works, the others may be needed for a takeover */
+  if (spx_copies_on) spx_copies_close();
   spx_replay_enter(0);
   while (!spx_replay_idle()) {
     uint32_t ticket = spx_ticket();
@@ -630,12 +761,13 @@ void spx_vault_leave(void)
   spx_aside &= ~SPX_ASIDE_REPLAY;
   say_lost();
   spx_replay_end();
-  if (v.setup.vault) munmap(v.setup.vault, SPX_VAULT_HEAD + SPX_VAULT_AREAS * v.bytes);
-  if (v.fd >= 0) close(v.fd);
+  spx_copies_stop();
+  if (v.setup.vault) munmap(v.setup.vault, bytes_of(&v.file));
+  if (v.file.fd >= 0) close(v.file.fd);
   for (uint32_t i = 0; i < v.nregions; i++) spx_unref(SPX_K_TYPE, &v.regions[i].type->o);
   free(v.regions);
   free((void *)(uintptr_t)v.setup.procs);
   free((void *)(uintptr_t)v.setup.heals);
   memset(&v, 0, sizeof v);
-  v.fd = -1;
+  v.file.fd = -1;
 }

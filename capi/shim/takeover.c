@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "comm.h"
+#include "copies.h"
 #include "dp.h"
 #include "repair.h"
 #include "replay.h"
@@ -40,7 +41,12 @@ static int tell_each_other(MPI_Comm active)
 {
   forget();
   PMPI_Comm_size(active, &t.size);
-  if (t.size < t.ranks) return MPI_SUCCESS; /* there is nobody for some rank */
+  if (t.size < t.ranks) return MPI_SUCCESS;                   /* there is nobody for some rank */
+  if (SPX_UNLIKELY(spx_copies_on) && t.standby && !t.taken) { /* the others wait for what follows, and so they answer */
+    const spx_comm *a = (const spx_comm *)spx_get(SPX_K_COMM, active);
+    int got = spx_copies_fetch((uint32_t)a->rank);
+    if (got != MPI_SUCCESS) spx_fatal(got, "%s", spx_detail_text());
+  }
   spx_frame f = {.fn = SPX_IN_TAKEOVER_LIST};
   void *mine = NULL;
   int64_t n = 0;
@@ -164,6 +170,7 @@ void spx_takeover_now(void)
   spx_replay_hold--;
   at_it = false;
   if (err != MPI_SUCCESS) spx_fatal(err, "no standby takes the place of one that died: %s", spx_detail_text());
+  spx_copies_look();
   spx_happened(1);
 }
 

@@ -159,6 +159,12 @@ func (r *reader) checkCluster(s *System, i int) {
 	if c.Takeover == Transparent && f.Process != Restart && (c.Standbys == 0 || f.Process != Replace) {
 		r.wrong(append(path, "takeover"), "takeover: cluster %q has nobody to take a rank over: it needs standbys = N and process = \"replace\", or process = \"restart\"", c.Name)
 	}
+	if c.Copies == OtherHost && c.Takeover != Transparent {
+		r.wrong(append(path, "copies"), "copies: they are of what a rank needs to be taken over transparently: cluster %q needs takeover = \"transparent\" for that", c.Name)
+	}
+	if c.Copies == OtherHost && c.Takeover == Transparent && f.Process == Restart {
+		r.wrong(append(path, "copies"), "copies: with process = \"restart\" the processes of cluster %q are started on its own host; use standbys = N on another one, and process = \"replace\"", c.Name)
+	}
 	if c.Ranks+c.Standbys > MaxRanks {
 		r.wrong(append(path, "standbys"), "standbys: cluster %q has %d processes with them, at most %d are possible", c.Name, c.Ranks+c.Standbys, MaxRanks)
 	}

@@ -30,6 +30,7 @@ type Cluster struct {
 	Ranks       int      `json:"ranks"`                 // M: the size of its MPI_COMM_WORLD
 	Standbys    int      `json:"standbys"`              // N: processes that wait to take a rank over
 	Takeover    string   `json:"takeover,omitempty"`    // with standbys: Notified or Transparent
+	Copies      string   `json:"copies,omitempty"`      // with Transparent: NoCopies or OtherHost
 	Start       Start    `json:"start"`
 	Failure     Failure  `json:"failure"`
 	Line        int      `json:"-"` // where the file says it
@@ -109,6 +110,9 @@ const (
 const (
 	Notified    = "notified"    // the program is told, and restores
 	Transparent = "transparent" // it goes on at its last MPISP_Commit, and nobody notices
+
+	NoCopies  = "none"       // what that needs is in memory of one host
+	OtherHost = "other host" // and of another one
 )
 
 // How a sender chooses among the I/O processes of its links.

@@ -222,6 +222,9 @@ func TestRestartOfRanks(t *testing.T) {
 		{"[failure]\nrestarts = 5000\n" + cluster + "failure = { process = \"restart\" }\n", "7:"},
 		{cluster + "failure = { process = \"restart\", restarts = 9, places = 8 }\n", "5:"},
 		{cluster + "takeover = \"transparent\"\nfailure = { process = \"degrade\" }\n", "5:"},
+		{cluster + "copies = \"other host\"\nstandbys = 1\n", "5:"},
+		{cluster + "copies = \"other host\"\ntakeover = \"transparent\"\nfailure = { process = \"restart\" }\n", "5:"},
+		{cluster + "copies = \"elsewhere\"\nstandbys = 1\ntakeover = \"transparent\"\n", "5:"},
 	} {
 		_, err := Parse([]byte(c.text), "file")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {

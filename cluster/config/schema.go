@@ -63,6 +63,8 @@ func clusterFields() []field[Cluster] {
 		{name: "standbys", takes: "N", preset: "0", help: "processes that wait in MPI_Init to take the rank of one that fails", set: count(func(c *Cluster) *int { return &c.Standbys }, 0, MaxStandbys)},
 		{name: "takeover", takes: `"notified" or "transparent"`, preset: `"notified"`, help: "with standbys, or process = \"restart\": the program is told of a death and restores, or nobody notices, and the rank goes on at its last MPISP_Commit",
 			set: choice(func(c *Cluster) *string { return &c.Takeover }, Notified, Transparent)},
+		{name: "copies", takes: `"none" or "other host"`, preset: `"none"`, help: "with takeover = \"transparent\": what a rank needs for that is in memory of its host, where all ranks and standbys run, or of another host, too, so that hosts may be lost",
+			set: choice(func(c *Cluster) *string { return &c.Copies }, NoCopies, OtherHost)},
 		{name: "hosts", takes: `["NAME:SLOTS", ...]`, preset: "the host of spxrun", help: "where it runs; as spxrun -host", set: words(func(c *Cluster) *[]string { return &c.Hosts })},
 		{name: "directory", takes: `"DIR"`, preset: "the system's", help: "working directory", set: text(func(c *Cluster) *string { return &c.Directory })},
 		{name: "environment", takes: `{ NAME = "value" }`, preset: "none", help: "variables, beside those of spxrun", set: environment(func(c *Cluster) *[]string { return &c.Environment })},

@@ -34,6 +34,7 @@ const (
 	systemCounter  = 3
 	standbyCounter = 4 // and 5
 	replayCounter  = 6
+	copiesCounter  = 7
 	firstCounter   = 16
 )
 
@@ -132,6 +133,9 @@ func StandbyContexts(o Origin, proc uint32) (base, pool uint64) {
 	x := NewContexts(o, proc)
 	return x.ctx(standbyCounter), x.ctx(standbyCounter + 1)
 }
+
+// CopiesContext is that in which the processes of such a cluster keep copies for each other.
+func CopiesContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ctx(copiesCounter) }
 
 // Table maps ranks to processes. A standby may take a rank over: then the version grows.
 type Table struct {

@@ -107,10 +107,10 @@ func (p *planner) clusters() error {
 		procs := p.numbers(all)
 		p.job.Where = append(p.job.Where, where...)
 		env := append(append([]string(nil), c.Environment...), "SPX_CLUSTER="+c.Name)
-		p.job.Programs = append(p.job.Programs, control.Program{Procs: all, Standbys: c.Standbys + c.Cold(), Cold: c.Cold(), Vaults: c.Takeover == config.Transparent && c.Cold() > 0, Argv: append([]string{c.Program}, c.Args...),
+		p.job.Programs = append(p.job.Programs, control.Program{Procs: all, Standbys: c.Standbys + c.Cold(), Cold: c.Cold(), Vaults: c.Takeover == config.Transparent && c.Cold() > 0 && c.Copies != config.OtherHost, Argv: append([]string{c.Program}, c.Args...),
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
 		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:], Cold: c.Cold(),
-			Heals: p.isAway(c.Name) || heals(c), Replays: c.Takeover == config.Transparent})
+			Heals: p.isAway(c.Name) || heals(c), Replays: c.Takeover == config.Transparent, Copies: c.Copies == config.OtherHost})
 	}
 	return nil
 }
@@ -137,9 +137,12 @@ func (p *planner) replayable() error {
 			return fmt.Errorf(`cluster %s: takeover = "transparent" is for systems that one spxrun starts as a whole`, p.plan.System.Clusters[i].Name)
 		}
 		procs := slices.Concat(c.Procs, c.Standbys)
-		if slices.ContainsFunc(procs, func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] }) {
-			return fmt.Errorf(`cluster %s: takeover = "transparent" is for ranks and standbys on one host, in whose memory they keep what was received; use one host for the cluster, or takeover = "notified"`,
-				p.plan.System.Clusters[i].Name)
+		several := slices.ContainsFunc(procs[:len(procs)-c.Cold], func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] })
+		switch {
+		case c.Copies && !several:
+			return fmt.Errorf(`cluster %s: copies = "other host" is for a cluster with ranks or standbys on several hosts, and all of them are on one; name another one in hosts (ranks come first, then standbys, in the order of the slots), or say copies = "none"`, c.Name)
+		case !c.Copies && several:
+			return fmt.Errorf(`cluster %s: takeover = "transparent" is for ranks and standbys on one host, in whose memory they keep what was received; use one host for the cluster, or copies = "other host", or takeover = "notified"`, c.Name)
 		}
 	}
 	return nil

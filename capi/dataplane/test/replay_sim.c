@@ -17,7 +17,11 @@ enum {
   STEPS = 60,
   AREA = 1 << 18,
   BODY = 32,
+#ifdef COPIES
+  RUNS = 500, /* each has more to do */
+#else
   RUNS = 2000,
+#endif
   PRELUDE = 7
 };
 
@@ -34,6 +38,31 @@ static uint64_t mix(uint64_t a, uint64_t b)
   uint64_t h = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull;
   return h ^ h >> 29;
 }
+
+#ifdef COPIES
+#include "../copies_core.h"
+static bool holds(uint32_t i, spx_kept *m, uint32_t to, const spx_frame_ack *acks, uint32_t n);
+static void pump(uint32_t i);
+static void copies_end(uint32_t i);
+static void copies_begin(uint32_t i);
+static bool spares(uint32_t i);
+static bool copies_quiet(void);
+static void host_turn(void);
+static void hosts_begin(void);
+static void hosts_end(void);
+static bool copies_told(uint64_t runs);
+#else /* logs outlive their processes */
+#define holds(i, m, to, acks, n) false
+#define pump(i)                  (void)0
+#define copies_end(i)            (void)0
+#define copies_begin(i)          (void)0
+#define spares(i)                true
+#define copies_quiet()           true
+#define host_turn()              (void)0
+#define hosts_begin()            (void)0
+#define hosts_end()              (void)0
+#define copies_told(runs)        true
+#endif
 
 /* ---- a party ------------------------------------------------------------------------------------------------------ */
 
@@ -67,7 +96,7 @@ static party *running;
 /* Anything may be the last that a process does. */
 static void may_die(void)
 {
-  if (deaths && running && chance(700) == 0) longjmp(running->out, 1);
+  if (deaths && running && chance(700) == 0 && spares((uint32_t)(running - parties))) longjmp(running->out, 1);
 }
 
 /* ---- the network: by pair of processes in order ------------------------------------------------------------------------ */
@@ -99,6 +128,7 @@ static void transmit(void *arg, spx_kept *m)
 {
   party *p = arg;
   may_die();
+  if (holds((uint32_t)(p - parties), m, 0, NULL, 0)) return;
   post((uint32_t)(p - parties), m->to, 0, &m->head, sizeof m->head + m->head.bytes);
   may_die();
 }
@@ -108,6 +138,7 @@ static void acknowledge(void *arg, uint32_t to, const spx_frame_ack *acks, uint3
 {
   party *p = arg;
   may_die();
+  if (holds((uint32_t)(p - parties), NULL, to, acks, n)) return;
   post((uint32_t)(p - parties), to, n, acks, n * sizeof *acks);
 }
 
@@ -192,6 +223,7 @@ static void start(uint32_t i)
   if (!spx_core_begin(&p->core, &io, PARTIES, i, p->life, i >= RANKS,
                       i < RANKS ? (spx_vault *)(void *)vaults[i] : NULL))
     abort();
+  if (i < RANKS) copies_begin(i);
 }
 
 static void dies(uint32_t i)
@@ -209,6 +241,7 @@ static void dies(uint32_t i)
       }
       at = &q->next;
     }
+  if (i < RANKS) copies_end(i);
   spx_core_end(&p->core);
   empty(p);
   p->up = false;
@@ -251,11 +284,11 @@ static void poll(party *p, bool inside)
   spx_core_tell(&p->core);
 }
 
-static void enter(party *p)
+static void enter(party *p, bool sends)
 {
   p->calls++;
   may_die();
-  spx_core_enter(&p->core);
+  spx_core_enter(&p->core, sends);
   poll(p, false);
 }
 
@@ -273,7 +306,7 @@ static void put(party *p, uint32_t to)
   bool leaving = (p->s.hash >> 20 & 3) != 0;
   uint32_t lane = (uint32_t)(p->s.hash >> 24) % RELAYS, by = to;
   uint64_t body[BODY / 8] = {mix(p->s.hash, p->s.step), to, (uint64_t)(p - parties)};
-  enter(p);
+  enter(p, true);
   if (leaving) {
     notice(p);
     by = relay_for(p, lane);
@@ -316,7 +349,7 @@ static bool take(party *p)
 
 static void commit(party *p)
 {
-  enter(p);
+  enter(p, false);
   if (p->core.mode == SPX_CORE_PRELUDE) {
     spx_image_reader r;
     uint64_t n;
@@ -333,6 +366,7 @@ static void commit(party *p)
     return;
   }
   spx_image w;
+  pump((uint32_t)(p - parties));
   if (!spx_core_commit_begin(&p->core, &w)) abort(); /* a program whose calls differ */
   uint64_t n = 0;
   for (inbox *m = p->first; m; m = m->next) n++;
@@ -360,7 +394,7 @@ static void rank_turn(party *p)
   uint64_t what = mix(p->s.hash, p->s.step) % 16;
   p->s.step++;
   if (p->s.step > STEPS) { /* the end: whatever there is */
-    enter(p);
+    enter(p, false);
     take(p);
     p->s.step--;
     return;
@@ -368,13 +402,13 @@ static void rank_turn(party *p)
   if (what < 8)
     put(p, (uint32_t)(what % RANKS));
   else if (what < 12) {
-    enter(p); /* a look */
+    enter(p, false); /* a look */
     p->s.hash = mix(p->s.hash, take(p));
   } else if (what < 14 && p->committed)
     commit(p);
   else if (p->s.sent[(p - parties)] % 3 == 1 ||
            what == 15) { /* waits only when something must come: from itself there may be nothing */
-    enter(p);
+    enter(p, false);
     p->s.hash = mix(p->s.hash, 1);
     poll(p, true);
     take(p);
@@ -406,6 +440,7 @@ static void turn(uint32_t i)
       rank_turn(p);
     else
       relay_turn(p);
+    may_die();
   } else {
     running = NULL;
     dies(i);
@@ -421,7 +456,7 @@ static bool quiet(void)
     for (uint32_t k = 0; k < PARTIES; k++)
       if (net[i][k] || parties[i].known[k] != parties[k].life) return false;
   }
-  return true;
+  return copies_quiet();
 }
 
 static int check(uint64_t which, uint64_t *messages)
@@ -447,12 +482,14 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
     spx_vault_format((spx_vault *)(void *)vaults[i], AREA, 1 + i);
   }
   memset(parties, 0, sizeof parties);
+  hosts_begin();
   for (uint32_t i = 0; i < PARTIES; i++) start(i);
   for (uint32_t i = 0; i < PARTIES; i++)
     for (uint32_t k = 0; k < PARTIES; k++) parties[i].known[k] = 1;
   uint64_t turns = 0, more = 3000 + chance(3000);
   for (; !quiet() && turns < 400000; turns++) {
     deaths = which % 10 != 0 && turns < more;
+    host_turn();
     uint32_t i = (uint32_t)chance(PARTIES);
     if (!parties[i].up) {
       if (chance(8) == 0) {
@@ -479,6 +516,7 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
   out_of_order = 0;
   bad += check(which, messages);
   for (uint32_t i = 0; i < PARTIES; i++) {
+    if (i < RANKS) copies_end(i);
     spx_core_end(&parties[i].core);
     empty(&parties[i]);
     for (uint32_t k = 0; k < PARTIES; k++)
@@ -488,8 +526,13 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
         free(q);
       }
   }
+  hosts_end();
   return bad;
 }
+
+#ifdef COPIES
+#include "copies_hosts.h"
+#endif
 
 int main(int argc, char **argv)
 {
@@ -501,5 +544,5 @@ int main(int argc, char **argv)
   printf("%llu runs, %llu messages, %llu deaths, %d wrong\n", (unsigned long long)(last - first),
          (unsigned long long)messages, (unsigned long long)dead, bad);
   for (int i = 0; i < RANKS; i++) free(vaults[i]);
-  return bad != 0 || dead < (last - first);
+  return bad != 0 || dead < (last - first) || !copies_told(last - first);
 }

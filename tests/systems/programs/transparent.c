@@ -1,7 +1,8 @@
 /* transparent M STEPS RANK@STEP.PLACE,...: a cluster of M ranks with standbys that take over transparently. Every step uses what point-to-point and collectives there are:
  * messages short and long, wildcards, tests, probes, persistent requests, reductions on several communicators. What a rank does next follows from what it has
  * received. The ranks named end themselves somewhere in the steps named, once each. Nobody is told of that: this program has no error handler, and does
- * nothing about failures but to register its memory and to commit. The numbers at the end are those that come of it when nobody dies. */
+ * nothing about failures but to register its memory and to commit. The numbers at the end are those that come of it when nobody dies. FAULT=agent takes the agent of the host along, and with it all of
+ * its processes, FAULT=cut cuts the host off the network, FAULT=blink for 0.2 s alone; a number is that of another signal. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <mpisp.h>
@@ -70,6 +71,17 @@ static void maybe_die(int where)
     struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
     if (timer_create(CLOCK_MONOTONIC, &e, &timer) == 0)
       timer_settime(timer, 0, &(struct itimerspec){.it_value.tv_nsec = later}, NULL);
+    return;
+  }
+  const char *fault = getenv("FAULT");
+  if (fault && strcmp(fault, "agent") == 0) {
+    kill(getppid(), SIGKILL);
+    for (;;) pause();
+  } else if (fault && strcmp(fault, "cut") == 0) {
+    CHECK(system("ip link set eth0 down") == 0);
+    return; /* what comes of it, the others see */
+  } else if (fault && strcmp(fault, "blink") == 0) {
+    CHECK(system("ip link set eth0 down; sleep 0.2; ip link set eth0 up") == 0);
     return;
   }
   raise(getenv("FAULT") ? atoi(getenv("FAULT")) : SIGKILL); /* SIGSTOP: it hangs instead */
@@ -177,7 +189,7 @@ int main(int argc, char **argv)
         double died;
         snprintf(file, sizeof file, "died.%d.%d.%d", rank, k, where);
         FILE *f = fopen(file, "r");
-        if (f && fscanf(f, "%lf", &died) == 1 && now() - died < 10) printf("takeover %.3f ms\n", (now() - died) * 1e3);
+        if (f && fscanf(f, "%lf", &died) == 1 && now() - died < 60) printf("takeover %.3f ms\n", (now() - died) * 1e3);
         if (f) fclose(f);
       }
   }
