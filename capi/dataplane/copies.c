@@ -245,6 +245,7 @@ static void take(int from, int tag, const uint8_t *data, uint64_t n)
   spx_log_copy *c = NULL;
   if (n < sizeof p) return;
   memcpy(&p, data, sizeof p);
+  if (tag == PIECE && spx_copies_bars(&x.kept, &p.key)) return;
   spx_copy_result got = n - sizeof p == p.bytes ? spx_copies_take(&x.kept, &p, data + sizeof p, &c) : SPX_COPY_WRONG;
   word w = {.key = p.key, .version = p.version};
   switch (got) {
@@ -273,12 +274,20 @@ static uint64_t since(uint32_t rank) { return rank < (uint32_t)x.wire->size ? x.
 /* Copies with lower terms are not only of no use: what has left since depends on more than they have. */
 static void forget(const word *w)
 {
+  if (spx_copies_bars(&x.kept, &w->key)) return;
   if (w->key.rank < (uint32_t)x.wire->size && x.since[w->key.rank] < w->key.term) x.since[w->key.rank] = w->key.term;
   spx_copies_forget(&x.kept, w->key.rank, w->key.term);
 }
 
+static void fence(uint32_t rank, int member)
+{
+  if (rank < (uint32_t)x.wire->size && !spx_copies_fence(&x.kept, rank, spx_proc_of(proc_of(member))->serial + 1))
+    spx_fatal(MPI_ERR_NO_MEM, "no memory for a table of ranks");
+}
+
 static void answer(int from, const word *q)
 {
+  fence(q->key.rank, from);
   word w = {.asked = q->asked, .more = 1};
   for (const spx_log_copy *c = x.kept.first; c; c = c->next) {
     if (c->key.rank != q->key.rank) continue;
@@ -430,6 +439,7 @@ static bool all_answered(void)
 static void ask(uint32_t rank)
 {
   word q = {.key = {.rank = rank}, .asked = ++x.question};
+  fence(rank, x.wire->rank);
   memset(x.answered, 0, (size_t)x.wire->size * sizeof *x.answered);
   x.best.member = -1;
   x.best.version = 0;

@@ -114,9 +114,30 @@ void spx_copies_forget(spx_copies *s, uint32_t rank, uint64_t below)
   }
 }
 
+bool spx_copies_fence(spx_copies *s, uint32_t rank, uint32_t life)
+{
+  if (rank >= s->nlives) {
+    uint32_t *lives = realloc(s->lives, (rank + 1ul) * sizeof *lives);
+    if (!lives) return false;
+    memset(lives + s->nlives, 0, (rank + 1ul - s->nlives) * sizeof *lives);
+    s->lives = lives;
+    s->nlives = rank + 1;
+  }
+  s->lives[rank] = life;
+  return true;
+}
+
+bool spx_copies_bars(const spx_copies *s, const spx_copy_key *key)
+{
+  return key->rank < s->nlives && s->lives[key->rank] && s->lives[key->rank] != key->life;
+}
+
 void spx_copies_end(spx_copies *s)
 {
   while (s->first) drop(s, s->first);
+  free(s->lives);
+  s->lives = NULL;
+  s->nlives = 0;
 }
 
 static bool is_sound(const spx_copy_piece *p)

@@ -8,7 +8,9 @@
  *   1. Who has the place of the party and goes on from a copy goes on from a state in which the process itself may have died. Therefore nothing may leave that process (messages, and what it says
  *      of messages that it has accepted) before its copy has the version that it had then.
  *   2. Bytes of a commit go where the one before the last was; they are sent when all of the last one has been (version in spx_copying), so that the last one of which the copy has all stays as it is.
- *   3. Who keeps the copy changes: then all is sent to that one under a higher term, and counts there when it is whole. Until then the copies of former terms count: nothing that is newer has had effects. Of
+ *   3. A process that was declared dead may run yet, cut off from the others. From when another one has asked for its copies, nothing more is taken from it and nothing confirmed, so nothing more leaves it
+ *      that depends on more than was given.
+ *   4. Who keeps the copy changes: then all is sent to that one under a higher term, and counts there when it is whole. Until then the copies of former terms count: nothing that is newer has had effects. Of
  *      several that are whole that with the highest term counts. The process that has one whole frees those with lower ones, and the others are told to. */
 #ifndef SPX_COPIES_CORE_H
 #define SPX_COPIES_CORE_H
@@ -57,6 +59,7 @@ typedef struct spx_log_copy {
 } spx_log_copy;
 typedef struct spx_copies {
   spx_log_copy *first;
+  uint32_t *lives, nlives; /* by rank: the process that asks for it has this life; 0: none has asked */
   /* A log with areas of so many bytes, of which nothing is set; NULL: no memory. room: as in spx_core_io. */
   spx_vault *(*make)(void *arg, uint64_t area_bytes, void **memory);
   bool (*room)(void *arg, void *memory, uint64_t at, uint64_t bytes);
@@ -75,6 +78,9 @@ uint64_t spx_copies_term(const spx_copies *s, uint32_t rank);
 void spx_copies_forget(spx_copies *s, uint32_t rank, uint64_t below);
 /* It belongs to the caller, with its memory. */
 void spx_copies_release(spx_copies *s, spx_log_copy *c);
+/* Who has this life takes the rank over: what others send of it is barred from now on. false: no memory. */
+bool spx_copies_fence(spx_copies *s, uint32_t rank, uint32_t life);
+bool spx_copies_bars(const spx_copies *s, const spx_copy_key *key);
 void spx_copies_end(spx_copies *s);
 /* Which one counts, when several are whole: below 0 when a does not. */
 int spx_copy_order(const spx_copy_key *a, uint64_t version_a, const spx_copy_key *b, uint64_t version_b);

@@ -29,7 +29,7 @@ static struct {
   spx_copies kept;
 } hosts[HOSTS];
 static parcel *to_host[RANKS][HOSTS], *to_rank[RANKS][HOSTS];
-static uint64_t host_deaths, moved;
+static uint64_t host_deaths, moved, barred;
 
 static void add(parcel **at, const parcel *p)
 {
@@ -185,6 +185,7 @@ static void copies_begin(uint32_t i)
   if (parties[i].life > 1) {
     if (best == HOSTS) abort();
     for (uint32_t h = 0; h < HOSTS; h++) {
+      if (hosts[h].up && !spx_copies_fence(&hosts[h].kept, i, parties[i].life)) abort();
       uint64_t t = hosts[h].up ? spx_copies_term(&hosts[h].kept, i) : 0;
       if (t > term) term = t;
     }
@@ -239,7 +240,10 @@ static void at_host(uint32_t i, uint32_t h)
   parcel *q = next_of(&to_host[i][h]);
   spx_log_copy *c;
   if (!q) return;
-  if (q->forget)
+  if (spx_copies_bars(&hosts[h].kept, &q->piece.key)) {
+    if (q->life >= parties[i].life) abort();
+    barred++;
+  } else if (q->forget)
     spx_copies_forget(&hosts[h].kept, i, q->piece.key.term);
   else {
     spx_copy_result got = spx_copies_take(&hosts[h].kept, &q->piece, q->data, &c);
@@ -326,7 +330,7 @@ static bool copies_quiet(void)
 
 static bool copies_told(uint64_t runs)
 {
-  printf("%llu hosts have died, %llu times another one was to keep a copy\n", (unsigned long long)host_deaths,
-         (unsigned long long)moved);
-  return host_deaths >= runs;
+  printf("%llu hosts have died, %llu times another one was to keep a copy, %llu pieces of the dead were barred\n",
+         (unsigned long long)host_deaths, (unsigned long long)moved, (unsigned long long)barred);
+  return host_deaths >= runs && barred;
 }
