@@ -301,7 +301,8 @@ static bool has_room(void)
 
 static bool take_one(void)
 {
-  spx_unex *e = has_room() ? spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, MPI_ANY_TAG) : NULL;
+  /* Acknowledgements always: without them no place comes free where a program waits until what it has sent is accepted, and asks for nothing meanwhile. */
+  spx_unex *e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, has_room() ? MPI_ANY_TAG : TAG_ACK);
   if (!e) return false;
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
     x.broken[e->proc] = life_of(e->proc);

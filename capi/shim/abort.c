@@ -65,12 +65,14 @@ static void print(const char *text)
 bool spx_under_launcher;
 
 /* A launcher that is told to end a job may read no more of what its processes have printed: what stands in the pipe to it is
- * given time. */
+ * given time, and what it has read, on its way to where it is printed. */
 static void await_printed(void)
 {
-  struct timespec ms = {0, 1000000};
+  struct timespec ms = {0, 1000000}, on_its_way = {0, 50000000};
   int n;
-  for (int i = 0; i < 200 && spx_under_launcher && ioctl(2, FIONREAD, &n) == 0 && n > 0; i++) nanosleep(&ms, NULL);
+  if (!spx_under_launcher) return;
+  for (int i = 0; i < 200 && ioctl(2, FIONREAD, &n) == 0 && n > 0; i++) nanosleep(&ms, NULL);
+  nanosleep(&on_its_way, NULL);
 }
 
 static int exit_status(int code) { return (code & 255) ? code & 255 : 1; }

@@ -185,10 +185,15 @@ func TestLeaderLost(t *testing.T) {
 
 // kills kills a process of a host.
 func (o *onHosts) kills(host int, name string) {
+	o.apart.t.Helper()
+	o.signals(host, name, syscall.SIGKILL)
+}
+
+func (o *onHosts) signals(host int, name string, signal syscall.Signal) {
 	t := o.apart.t
 	t.Helper()
 	for _, pid := range o.hosts.Pids(host) {
-		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) == name && syscall.Kill(pid, syscall.SIGKILL) == nil {
+		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) == name && syscall.Kill(pid, signal) == nil {
 			return
 		}
 	}
@@ -390,6 +395,38 @@ hosts = ["%4:1"]
 func (o *onHosts) ctl(host string, args ...string) string {
 	text, _ := exec.Command(o.hosts.script, append([]string{"on", o.names.Replace(host), filepath.Join(harness.Build(o.apart.t), "bin/spxctl")}, args...)...).CombinedOutput()
 	return string(text)
+}
+
+// The next host that decides is lost as soon as it does, with what the first one had to do still to be done: the one after that does it.
+func TestLeadersLostAtOnce(t *testing.T) {
+	text := strings.NewReplacer("%1:1\", \"%4:3", "%1:1\", \"%2:3\", \"%3:3\", \"%4:1\", \"%5:1", "%2:2", "%6:2", "%3:2", "%7:2").Replace(leaderLost)
+	for range 9 { // until it is one of those that can be lost
+		o := asItIs(t, 7, text)
+		o.flows("b")
+		o.flows("c")
+		o.copied(7)
+		o.losesFirst("killed")
+		next := o.reads(`host (\S+) decides about job [0-9a-f]{16} now`)[1]
+		lost := next != o.names.Replace("%6") && next != o.names.Replace("%7")
+		if lost {
+			o.hosts.killAgent(t, next)
+			o.reads(`(?s)decides about job [0-9a-f]{16} now.*decides about job [0-9a-f]{16} now`)
+		}
+		o.flows("b")
+		o.flows("c")
+		o.runs("%6")
+		o.write("stop", "", "")
+		for rank := range 2 {
+			sent := o.reads(fmt.Sprintf(`\[a\.%d\] rank %[1]d sent (\d+)\n`, rank))
+			o.reads(fmt.Sprintf(`\[b\.%d\] rank %[1]d received %s\n`, rank, sent[1]))
+		}
+		o.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
+		o.hosts.empty(t)
+		if lost {
+			return
+		}
+	}
+	t.Error("the next one that decides was never one that can be lost")
 }
 
 // A system of two hosts says what it cannot survive, and ends with the host of spxrun.

@@ -5,7 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -188,4 +191,64 @@ args = ["--to", "all"]
 		o.flows("c")
 		o.finishes("[c.0] c: 1 ranks\n")
 	})
+}
+
+// A receiver stands still until all before it wait for room, the relay of the link for what it has sent to be accepted; then it goes on, and so do they: the relay hears of what was accepted although more has come than it takes in.
+// Or the relay dies first, and who comes in its place gets all that at once.
+func TestReceiverStandsStill(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		t.Run(map[bool]string{false: "for a while", true: "and the relay dies"}[dies], func(t *testing.T) {
+			o := asItIs(t, 3, `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "1", "stop"]
+ranks = 2
+hosts = ["%1:2"]
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["order", "b", "each"]
+ranks = 2
+hosts = ["%3:2"]
+[[link]]
+from = "a"
+to = "b"
+hosts = ["%2:1"]
+args = ["--to", "all"]
+`)
+			o.flows("b")
+			o.signals(3, "apart", syscall.SIGSTOP)
+			o.sendersWait()
+			if dies {
+				o.signals(2, "spx-iop", syscall.SIGKILL)
+				o.reads(`I/O process a-b.iop0 is started again`)
+				o.sendersWait()
+			}
+			o.signals(3, "apart", syscall.SIGCONT)
+			o.flows("b")
+			o.finishes()
+		})
+	}
+}
+
+// sendersWait waits until both ranks of cluster a have been in MPI_Send for a while.
+func (o *onHosts) sendersWait() {
+	t := o.apart.t
+	t.Helper()
+	waits := regexp.MustCompile(`a\.[01] .* ([\d.]+) s +MPI_Send\(`)
+	for limit := time.Now().Add(harness.Patience(30 * time.Second)); ; time.Sleep(20 * time.Millisecond) {
+		text, n := o.ctl("%1", "ps", "."), 0
+		for _, m := range waits.FindAllStringSubmatch(text, -1) {
+			if since, err := strconv.ParseFloat(m[1], 64); err == nil && since >= 0.5 {
+				n++
+			}
+		}
+		if n == 2 {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("the senders do not wait:\n%s", text)
+		}
+	}
 }
