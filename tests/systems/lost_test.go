@@ -193,9 +193,9 @@ args = ["--to", "all"]
 	})
 }
 
-// A receiver stands still until all before it wait for room, the relay of the link for what it has sent to be accepted; then it goes on, and so do they: the relay hears of what was accepted although more has come than it takes in.
+// The receivers stand still until all before them wait for room, the relay of the link for what it has sent to be accepted; then they go on, and so do all: the relay hears of what was accepted although more has come than it takes in.
 // Or the relay dies first, and who comes in its place gets all that at once.
-func TestReceiverStandsStill(t *testing.T) {
+func TestReceiversStandStill(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		t.Run(map[bool]string{false: "for a while", true: "and the relay dies"}[dies], func(t *testing.T) {
 			o := asItIs(t, 3, `
@@ -218,14 +218,14 @@ hosts = ["%2:1"]
 args = ["--to", "all"]
 `)
 			o.flows("b")
-			o.signals(3, "apart", syscall.SIGSTOP)
+			o.signals(3, "apart", syscall.SIGSTOP, 2)
 			o.sendersWait()
 			if dies {
-				o.signals(2, "spx-iop", syscall.SIGKILL)
+				o.kills(2, "spx-iop")
 				o.reads(`I/O process a-b.iop0 is started again`)
 				o.sendersWait()
 			}
-			o.signals(3, "apart", syscall.SIGCONT)
+			o.signals(3, "apart", syscall.SIGCONT, 2)
 			o.flows("b")
 			o.finishes()
 		})
