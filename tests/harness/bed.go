@@ -36,7 +36,7 @@ func NewBed(t testing.TB, kind string, n int, words func(name string) []string, 
 	}
 	Need(t, "test", "ip")
 	beds++
-	b := &Bed{t: t, N: n, Name: fmt.Sprintf("%s%x%c-", kind, os.Getpid()%0x1000000, 'a'+beds%26)}
+	b := &Bed{t: t, N: n, Name: fmt.Sprintf("%s%xx%d-", kind, os.Getpid()%0x1000000, beds)} // never the name of one before: what clears that away may be at it yet
 	args := []string{"up", b.Name, strconv.Itoa(n)}
 	if words != nil {
 		args = words(b.Name)
