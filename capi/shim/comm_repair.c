@@ -216,6 +216,20 @@ static int grow(repair *p, MPI_Comm *pool)
   }
 }
 
+/* Those that will work meet on active, when all have it: one that has it would wait for one that lives, has got an error instead, and so cannot revoke it. made: what has come of making it. */
+static int meet_on(const repair *p, MPI_Comm pool, MPI_Comm active, int made)
+{
+  int all = made == MPI_SUCCESS;
+  PMPIX_Comm_agree(pool, &all); /* its error may be that some have died: seen below, by those who need them */
+  if (made == MPI_SUCCESS && !all) made = MPIX_ERR_PROC_FAILED;
+  if (made != MPI_SUCCESS || active == MPI_COMM_NULL) return made;
+  made = p->together(active);
+  if (made == MPI_SUCCESS) return made;
+  PMPIX_Comm_revoke(active);
+  PMPIX_Comm_revoke(pool);
+  return made;
+}
+
 /* pool has those that live, by agreement: out of it comes the next active communicator, which all of them have, or none. */
 static int form_with(repair *p, MPI_Comm pool, bool grows)
 {
@@ -228,11 +242,8 @@ static int form_with(repair *p, MPI_Comm pool, bool grows)
     if (p->pool != MPI_COMM_NULL) PMPI_Comm_free(&p->pool);
     p->pool = pool;
     int made = make_active(p, pool, next, &nnext, &active);
-    if (made == MPI_SUCCESS && active != MPI_COMM_NULL && p->together) {
-      made = p->together(active);
-      if (made != MPI_SUCCESS) PMPIX_Comm_revoke(active);
-    }
     if (made != MPI_SUCCESS) PMPIX_Comm_revoke(pool); /* nobody waits for who could not */
+    if (p->together) made = meet_on(p, pool, active, made);
     uint32_t flags = made == MPI_SUCCESS ? SPX_DECIDE_CALM | SPX_DECIDE_GO : 0;
     err = spx_dyprc_decide(pool, &flags, &left);
     if (err == MPI_SUCCESS && flags & SPX_DECIDE_GO) {
