@@ -157,8 +157,8 @@ func exited(t *testing.T, file string) string {
 // A client that does not read holds up neither the job nor one that does, and the agent keeps nothing for it.
 func TestAttachUnread(t *testing.T) {
 	const bytesOfJob = 48 << 20
-	fifo := pipe(t)
-	d, o := detach(t, nil, "-n", "1", "sh", "-c", fmt.Sprintf(`read line <"$0"; head -c %d /dev/zero | tr '\0' '\n'; read line <"$0"`, bytesOfJob), fifo)
+	fifo, end := pipe(t), pipe(t) // two: who writes into the first may have it open yet when the job comes to wait for its end
+	d, o := detach(t, nil, "-n", "1", "sh", "-c", fmt.Sprintf(`read line <"$0"; head -c %d /dev/zero | tr '\0' '\n'; read line <"$1"`, bytesOfJob), fifo, end)
 	d.runs(o)
 	unread, reader := attach(t, "--since", "start", d.name), attach(t, "--since", "start", d.name) // either may be there first
 	letGo(t, fifo)
@@ -170,7 +170,7 @@ func TestAttachUnread(t *testing.T) {
 			t.Errorf("the agent has %d kB", kB)
 		}
 	}
-	letGo(t, fifo)
+	letGo(t, end)
 	reader.ends("", 0)
 	d.ends("exit status 0\n")
 	if n, err := io.Copy(io.Discard, unread.out); n != bytesOfJob || err != nil {
