@@ -483,6 +483,7 @@ static void wait_for_room(void)
   }
 }
 
+/* All of the message log up to this version has gone to who keeps the copy. */
 static void wait_until_sent(uint64_t version)
 {
   while (spx_copies_gate && !spx_copies_sent(version)) {

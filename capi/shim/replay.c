@@ -1,6 +1,6 @@
-/* replay.c - see replay_shim.h: vaults, commits, and the beginning and end of transparent takeover.
+/* replay.c - see replay_shim.h: message logs, commits, and the beginning and end of transparent takeover.
  *
- * A vault is a memory file of the rank, which standbys of its cluster have open as well: so it outlives the rank, and nothing of it is left when all have ended. Or it is that of the rank alone,
+ * A message log (spx_vault) is a memory file of the rank, which standbys of its cluster have open as well: so it outlives the rank, and nothing of it is left when all have ended. Or it is that of the rank alone,
  * and another process of the cluster, on another host, keeps a copy (dataplane/copies.h): so it outlives the host. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +44,7 @@ static struct {
   spx_replay_setup setup;
   uint32_t first; /* party of rank 0 of this cluster */
   file file;      /* fd -1: none */
-  int *held;      /* a standby's: descriptors of the ranks' vaults */
+  int *held;      /* a standby's: descriptors of the ranks' message logs */
   int ranks;
   region *regions;
   uint32_t nregions;
@@ -53,7 +53,7 @@ static struct {
   const spx_came *noted; /* contexts that the process before this one has taken, and this one has not yet */
 } v = {.file.fd = -1};
 
-/* ---- the vault ----------------------------------------------------------------------------------------------------- */
+/* ---- the message log ----------------------------------------------------------------------------------------------------- */
 
 static bool has_room(file *f, uint64_t at, uint64_t bytes)
 {
@@ -84,7 +84,7 @@ static spx_vault *map(const file *f)
   uint64_t bytes = bytes_of(f);
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f->fd, 0);
   if (p != MAP_FAILED) return p;
-  spx_detail("transparent takeover: a vault of %llu bytes cannot be mapped: %s (SPX_REPLAY_MAX)",
+  spx_detail("transparent takeover: a message log of %llu bytes cannot be mapped: %s (SPX_REPLAY_MAX)",
              (unsigned long long)bytes, strerror(errno));
   return NULL;
 }
@@ -122,7 +122,7 @@ static spx_vault *make_file(file *f)
 {
   if (f->fd < 0) f->fd = memfd_create("spx-vault", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (f->fd >= 0 && sized(f->fd, (off_t)bytes_of(f)) && posix_fallocate(f->fd, 0, SPX_VAULT_HEAD) == 0) return map(f);
-  spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
+  spx_detail("transparent takeover: no memory for a message log: %s", strerror(errno));
   return NULL;
 }
 
@@ -397,7 +397,7 @@ static int inherit_all(void)
   return MPI_SUCCESS;
 }
 
-/* A rank that dies before all standbys have its vault is not replaced. */
+/* A rank that dies before all standbys have its message log is not replaced. */
 static void wait_for_standbys(const spx_comm *base, int cold)
 {
   spx_proc *me = spx_proc_of(spx_me);
@@ -473,7 +473,7 @@ int spx_vault_take(int rank)
   v.file.fd = v.held[rank];
   if (lseek(v.file.fd, 0, SEEK_END) < (off_t)bytes_of(&v.file) &&
       (ftruncate(v.file.fd, (off_t)bytes_of(&v.file)) != 0 || posix_fallocate(v.file.fd, 0, SPX_VAULT_HEAD) != 0)) {
-    spx_detail("transparent takeover: no memory for a vault: %s", strerror(errno));
+    spx_detail("transparent takeover: no memory for a message log: %s", strerror(errno));
     return MPI_ERR_NO_MEM;
   }
   if (!(v.setup.vault = map(&v.file))) return MPI_ERR_NO_MEM;

@@ -41,7 +41,7 @@ static int tell_each_other(MPI_Comm active)
 {
   forget();
   PMPI_Comm_size(active, &t.size);
-  if (t.size < t.ranks) return MPI_SUCCESS;                   /* there is nobody for some rank */
+  if (t.size < t.ranks) return MPI_SUCCESS;                   /* there is no process for some rank */
   if (SPX_UNLIKELY(spx_copies_on) && t.standby && !t.taken) { /* the others wait for what follows, and so they answer */
     const spx_comm *a = (const spx_comm *)spx_get(SPX_K_COMM, active);
     int got = spx_copies_fetch((uint32_t)a->rank);

@@ -122,7 +122,7 @@ func heals(c *config.Cluster) bool {
 		f.Hang == config.Replace || f.Hang == config.Restart
 }
 
-// replayable refuses transparent takeover where a standby is on another host than a rank whose vault it would need.
+// replayable refuses transparent takeover where a standby is on another host than a rank whose message log it would need.
 func (p *planner) replayable() error {
 	for i, c := range p.plan.Layout.Clusters {
 		if c.Cold > 0 {
