@@ -273,7 +273,7 @@ func (s *Segment) ringAll() {
 	for i := range s.Procs() {
 		s.add32(s.proc(i)+procOffBell, 1)
 		s.futexWake(s.proc(i) + procOffBell)
-		if s.get32(s.proc(i)+procOffSleeping) == cSleepsOnSockets {
+		if s.get64(s.proc(i)+procOffBellName) != 0 { // whether it seems to sleep or not: who died may have been about to wake it, and have said so
 			s.wakeOnSocket(i)
 		}
 	}

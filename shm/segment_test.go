@@ -2,6 +2,7 @@ package shm
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,36 @@ func TestLifeOfAProcess(t *testing.T) {
 	s.put32(segOffAbortCode, 0xfffffff9)
 	if claimed, rank, code := s.AbortCode(); !claimed || rank != 1 || code != -7 {
 		t.Errorf("AbortCode() = %v %d %d, want true 1 -7", claimed, rank, code)
+	}
+}
+
+// A process sleeps on its sockets, and who died was about to wake it: it had taken the mark by which others see that it sleeps, and has sent nothing. The death wakes it.
+func TestDeathWakesWhoSeemsAwake(t *testing.T) {
+	s, err := Create(4, 2, 1, WithFT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 2 {
+		if err := s.AddProc(i, Member{Rank: uint32(i)}); err != nil {
+			t.Fatal(err)
+		}
+		s.MarkStarted(i, 4711+i)
+	}
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	name := uint64(os.Getpid())<<32 | 0x5eed
+	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: fmt.Sprintf("@spx-bell-%016x", name)}); err != nil {
+		t.Fatal(err)
+	}
+	s.put64(s.proc(0)+procOffBellName, name)
+	s.put32(s.proc(0)+procOffSleeping, 0)
+	s.MarkDead(1, syscall.WaitStatus(9))
+	if n, err := syscall.Read(fd, make([]byte, 8)); n != 1 {
+		t.Errorf("nothing has woken process 0: %d bytes, %v", n, err)
 	}
 }
 
