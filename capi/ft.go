@@ -20,6 +20,7 @@ static int ft_has_new(void)
   return __atomic_compare_exchange_n(&spx_ctrl_early, &fresh, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 static void ft_expects_none(void) { __atomic_store_n(&spx_ctrl_early, 0, __ATOMIC_SEQ_CST); }
+static void ft_has_parts(uint32_t n) { __atomic_store_n(&spx_ft_parts, n, __ATOMIC_SEQ_CST); }
 static void ft_revoked(spx_comm *c)
 {
   for (; c; c = c->inner) {
@@ -404,4 +405,5 @@ func sweep() {
 		ft.retired = ft.retired[1:]
 	}
 	ftGone.present.Store(int32(len(ft.comms)))
+	C.ft_has_parts(C.uint32_t(len(ft.comms)))
 }

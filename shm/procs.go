@@ -254,11 +254,27 @@ func (s *Segment) mark(i int, state uint32, status syscall.WaitStatus) {
 	s.put32(s.proc(i)+procOffExitStatus, uint32(status))
 	s.put32(s.proc(i)+procOffAgentState, state)
 	switch {
-	case state == AgentDead:
+	case state == AgentDead || s.get32(s.proc(i)+procOffHost) != s.get32(segOffHost):
 		s.add32(segOffDeathSeq, 1)
 		s.ringAll()
-	case s.get32(s.proc(i)+procOffHost) != s.get32(segOffHost): // one of this host has told the others itself, when it finalized
-		s.ringAll()
+	default: // it has told the others itself that it has finalized, but not that it forwards nothing any more
+		s.add32(segOffDeathSeq, 1)
+		s.ringSleepers()
+	}
+}
+
+// ringSleepers wakes those that sleep in an MPI call, where nobody can have died who was about to do so.
+func (s *Segment) ringSleepers() {
+	for i := range s.Procs() {
+		sleeping := s.get32(s.proc(i) + procOffSleeping)
+		if sleeping == 0 {
+			continue
+		}
+		s.add32(s.proc(i)+procOffBell, 1)
+		s.futexWake(s.proc(i) + procOffBell)
+		if sleeping == cSleepsOnSockets {
+			s.wakeOnSocket(i)
+		}
 	}
 }
 

@@ -37,10 +37,13 @@ func TestLifeOfAProcess(t *testing.T) {
 	if s.AgentState(1) != AgentDead || s.Pid(1) != 4711 || s.get32(segOffDeathSeq) != 1 || s.get32(s.proc(0)+procOffBell) == 0 {
 		t.Errorf("after a death: state %d, pid %d, death_seq %d, bell %d", s.AgentState(1), s.Pid(1), s.get32(segOffDeathSeq), s.get32(s.proc(0)+procOffBell))
 	}
+	bell := s.get32(s.proc(1) + procOffBell)
+	s.put32(s.proc(1)+procOffSleeping, 1)
 	s.MarkExited(0, 0)
-	if s.get32(segOffDeathSeq) != 1 {
-		t.Error("a proper end counted as a death")
+	if s.get32(segOffDeathSeq) != 2 || s.get32(s.proc(1)+procOffBell) != bell+1 {
+		t.Error("who sleeps is not told of a proper end")
 	}
+	s.put32(s.proc(1)+procOffSleeping, 0)
 	s.put32(segOffAbortClaim, 2)
 	s.put32(segOffAbortCode, 0xfffffff9)
 	if claimed, rank, code := s.AbortCode(); !claimed || rank != 1 || code != -7 {

@@ -9,6 +9,7 @@
 
 uint32_t spx_ndead, spx_harm;
 void (*spx_ft_hook)(void);
+uint32_t spx_ft_parts;
 bool (*spx_send_parks)(spx_request *r);
 int spx_ctrl_early;
 
@@ -180,7 +181,8 @@ int spx_notice_deaths(void)
     n++;
   }
   uint32_t layout = __atomic_load_n(&spx_segment->layout_seq, __ATOMIC_ACQUIRE);
-  if (n || layout != spx_map.seen_layout) spx_due |= SPX_DUE_HOOK | (spx_replay_on ? SPX_DUE_TAKEOVER : 0);
+  bool parts = __atomic_load_n(&spx_ft_parts, __ATOMIC_RELAXED) != 0; /* they want to know who has left as well */
+  if (n || parts || layout != spx_map.seen_layout) spx_due |= SPX_DUE_HOOK | (spx_replay_on ? SPX_DUE_TAKEOVER : 0);
   spx_map.seen_layout = layout;
   spx_net_news();
   spx_settings_refresh();

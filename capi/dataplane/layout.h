@@ -58,7 +58,7 @@ typedef struct spx_seg {
   uint8_t key[32];                /* of the job: both ends of a connection prove that they have it */
   uint64_t diag_off;              /* rows of SPX_DIAG_BYTES, one for each process; 0: there are none */
   /* own lines */
-  uint32_t death_seq;  /* +1 by the agent after it has published a death (spx_proc.agent_state), or added processes */
+  uint32_t death_seq;  /* +1 by the agent after it has published the end of a process (spx_proc.agent_state), or added processes */
   uint32_t layout_seq; /* version of the layout of a system of clusters; +1 by the agent, before death_seq */
   uint8_t pad1[56];
   /* MPI_Abort: claimed by compare-and-swap 0 -> world rank + 1; then abort_code is the claimer's */

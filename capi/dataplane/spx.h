@@ -526,6 +526,8 @@ SPX_HIDDEN int64_t spx_ctrl_recv(void *buf, uint32_t max, uint32_t *from);
 /* Called with no lock held, out of any call that makes progress or waits, when control messages have arrived or a death has
  * been noticed. It may enter Go, complete requests and send control messages. It is not entered again from below itself. */
 SPX_HIDDEN extern void (*spx_ft_hook)(void);
+/* Communicators that have a part in the failure protocols here. */
+SPX_HIDDEN extern uint32_t spx_ft_parts;
 /* Control messages for communicators that this process does not have yet: 0: there are none; 1: some; 2: some, and it has a new
  * communicator since the hook looked. */
 SPX_HIDDEN extern int spx_ctrl_early;
