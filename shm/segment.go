@@ -33,6 +33,7 @@ const (
 	OwnerInit      = cOwnerInit      // between MPI_Init and the end of MPI_Finalize
 	OwnerFinalized = cOwnerFinalized // after MPI_Finalize
 	OwnerAborted   = cOwnerAborted   // in MPI_Abort
+	OwnerDone      = cOwnerDone      // in MPI_Finalize, and nobody needs it any more
 )
 
 // What the agent says about a process (AgentState).

@@ -39,6 +39,7 @@ const (
 	cOwnerInit       = 0x1
 	cOwnerFinalized  = 0x2
 	cOwnerAborted    = 0x3
+	cOwnerDone       = 0x4
 	cSleepsOnSockets = 0x2
 	cFtReturns       = 0x1
 	cFtMet           = 0x2

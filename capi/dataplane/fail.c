@@ -25,7 +25,8 @@ int spx_proc_dead(uint32_t i) { return spx_rxs && i < spx_map.nprocs && spx_rxs[
 int spx_proc_left(uint32_t i)
 {
   const spx_proc *p = spx_proc_of(i);
-  return spx_proc_dead(i) || __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE) >= SPX_OWNER_FINALIZED ||
+  uint32_t owner = __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE);
+  return spx_proc_dead(i) || owner == SPX_OWNER_FINALIZED || owner == SPX_OWNER_ABORTED ||
          (p->host != spx_segment->host && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED);
 }
 

@@ -58,7 +58,8 @@ typedef struct spx_seg {
   uint8_t key[32];                /* of the job: both ends of a connection prove that they have it */
   uint64_t diag_off;              /* rows of SPX_DIAG_BYTES, one for each process; 0: there are none */
   /* own lines */
-  uint32_t death_seq;  /* +1 by the agent after it has published the end of a process (spx_proc.agent_state), or added processes */
+  uint32_t
+      death_seq; /* +1 by the agent after it has published the end of a process (spx_proc.agent_state), or added processes */
   uint32_t layout_seq; /* version of the layout of a system of clusters; +1 by the agent, before death_seq */
   uint8_t pad1[56];
   /* MPI_Abort: claimed by compare-and-swap 0 -> world rank + 1; then abort_code is the claimer's */
@@ -95,7 +96,13 @@ enum {
   SPX_AGENT_EXITED = 3 /* after MPI_Finalize, or never called MPI */
 };
 /* spx_proc.owner_state, written by the process alone */
-enum { SPX_OWNER_NONE = 0, SPX_OWNER_INIT = 1, SPX_OWNER_FINALIZED = 2, SPX_OWNER_ABORTED = 3 };
+enum {
+  SPX_OWNER_NONE = 0,
+  SPX_OWNER_INIT = 1,
+  SPX_OWNER_FINALIZED = 2,
+  SPX_OWNER_ABORTED = 3,
+  SPX_OWNER_DONE = 4 /* in MPI_Finalize, of a cluster all of whose ranks are: who dies then is not replaced */
+};
 /* spx_proc.sleeping: also on a socket, to which a datagram is sent (net.c) */
 enum { SPX_SLEEPS_ON_SOCKETS = 2u };
 /* spx_proc.ft_flags, written by the process alone */

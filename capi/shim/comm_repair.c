@@ -320,18 +320,54 @@ spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int cold, i
 
 const spx_comm *spx_repair_base(const spx_repair *p) { return p->base; }
 
-bool spx_repair_called(const spx_repair *p)
+/* It has died, and nobody needs it: all who see it, on the same host, see it alike. */
+static bool was_done(const repair *p, uint32_t proc)
 {
-  const spx_comm *pool = (const spx_comm *)spx_get(SPX_K_COMM, p->pool);
-  return pool && atomic_load(&pool->revoked);
+  for (int i = 0; i < p->base->size; i++)
+    if (spx_proc_of(p->base->peer[i])->host != spx_segment->host) return false;
+  return __atomic_load_n(&spx_proc_of(proc)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_DONE;
 }
 
-int spx_repair_meet(spx_repair *p, MPI_Comm *active)
+/* All who work are in pool, or were done. */
+static bool are_all_there(const repair *p, MPI_Comm pool, bool *all)
 {
-  bool home = false;
-  int err = meet(p, 0, &home);
+  int n, err = PMPI_Comm_size(pool, &n);
+  int *living = err == MPI_SUCCESS ? malloc((size_t)n * sizeof *living) : NULL;
+  if (!living || ranks_in_base(p, pool, living, n) != MPI_SUCCESS) {
+    free(living);
+    return false;
+  }
+  *all = true;
+  for (int i = 0, k = 0; i < p->nplaces; i++) {
+    for (k = 0; k < n && living[k] != p->places[i];) k++;
+    *all &= k < n || was_done(p, p->base->peer[p->places[i]]);
+  }
+  free(living);
+  return true;
+}
+
+int spx_repair_decide(spx_repair *p, bool done, MPI_Comm *pool, bool *home)
+{
+  uint32_t flags = done ? SPX_DECIDE_GO : 0;
+  *home = false;
+  PMPIX_Comm_revoke(p->pool);
+  int err = spx_dyprc_decide(p->pool, &flags, pool);
+  if (err != MPI_SUCCESS || !(flags & SPX_DECIDE_GO)) return err;
+  return are_all_there(p, *pool, home) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+int spx_repair_form(spx_repair *p, MPI_Comm pool, MPI_Comm *active)
+{
+  int err = form(p, pool);
   *active = p->active;
   return err;
+}
+
+bool spx_repair_empty(const spx_repair *p)
+{
+  for (int i = 0; i < p->nplaces; i++)
+    if (!spx_proc_left(p->base->peer[p->places[i]])) return false;
+  return true;
 }
 
 /* Those that work are gone, not all of them at the end of their work. */

@@ -746,18 +746,24 @@ int spx_c_SP_Commit(void)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------- */
 
-void spx_vault_leave(void)
+void spx_replay_settle(void)
 {
-  if (!spx_replay_on) return;
-  if (v.own) PMPI_Barrier(MPI_COMM_WORLD); /* as long as one of them works, the others may be needed for a takeover */
-  if (spx_copies_on) spx_copies_close();
-  spx_replay_enter(0);
   while (!spx_replay_idle()) {
     uint32_t ticket = spx_ticket();
     spx_progress();
     if (spx_replay_idle()) break;
     spx_wait_event(ticket, spx_now_ns() + 5000000);
   }
+}
+
+void spx_vault_leave(void)
+{
+  if (!spx_replay_on) return;
+  if (v.own) PMPI_Barrier(MPI_COMM_WORLD);
+  spx_replay_enter(0);
+  if (v.own) spx_takeover_leave();
+  if (spx_copies_on) spx_copies_close();
+  spx_replay_settle();
   spx_aside &= ~SPX_ASIDE_REPLAY;
   say_lost();
   spx_replay_end();

@@ -18,4 +18,6 @@ SPX_HIDDEN int spx_vault_take(int rank);
 SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);
 /* In MPI_Finalize: waits until nobody needs anything more of this process. */
 SPX_HIDDEN void spx_vault_leave(void);
+/* Waits until all that this process has sent was accepted. */
+SPX_HIDDEN void spx_replay_settle(void);
 #endif

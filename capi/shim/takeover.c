@@ -7,6 +7,7 @@
 #include "takeover.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "comm.h"
 #include "copies.h"
 #include "dp.h"
@@ -23,8 +24,9 @@ static struct {
   int ranks;
   int cold;            /* processes that are started when some have died */
   bool standby, taken; /* this process began as one; it has had a rank since */
-  int size;            /* of those that will work */
-  char *blocks;        /* what they have said */
+  bool meeting;
+  int size;     /* of those that will work */
+  char *blocks; /* what they have said */
   int *bytes;
 } t;
 
@@ -105,11 +107,21 @@ static int have_met(int err, const MPI_Comm *active, int *replaced)
   return err;
 }
 
-/* All who live meet. */
-static int meet(MPI_Comm *active, int *replaced)
+/* All who live meet. done: this process needs the others no more. *home: nobody does. Else those that live go on. */
+static int meet(bool done, bool *home, MPI_Comm *active, int *replaced)
 {
-  int err = spx_repair_meet(t.repair, active);
-  return have_met(err, active, replaced);
+  MPI_Comm pool = MPI_COMM_NULL;
+  *replaced = 0;
+  int err = spx_repair_decide(t.repair, done, &pool, home);
+  if (err != MPI_SUCCESS || *home) {
+    if (pool != MPI_COMM_NULL) PMPI_Comm_free(&pool);
+    return err;
+  }
+  spx_replay_hold++; /* who sends to whom changes */
+  err = spx_repair_form(t.repair, pool, active);
+  err = have_met(err, active, replaced);
+  spx_replay_hold--;
+  return err;
 }
 
 /* Who waits in MPI_Init does nothing about deaths that it sees, nor does one who has no rank yet: they are looked at as soon as it can. */
@@ -120,8 +132,21 @@ static void look_again(void)
   spx_unlock();
 }
 
+/* All ranks leave: what becomes of them is of no interest to a standby any more, which ends as they do, or by its agent. */
+static void rest(void)
+{
+  while (!spx_repair_empty(t.repair)) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    if (!spx_repair_empty(t.repair)) spx_wait_event(ticket, 0);
+  }
+  spx_publish_owner(SPX_OWNER_FINALIZED);
+  _exit(0);
+}
+
 static int stand_by(void)
 {
+  bool home = false;
   MPI_Comm active = MPI_COMM_NULL;
   int replaced, err = spx_takeover_on ? spx_vault_meet(spx_repair_base(t.repair), t.ranks, t.cold) : MPI_SUCCESS;
   if (err != MPI_SUCCESS || !spx_takeover_on || !t.standby || t.taken) return err;
@@ -132,7 +157,8 @@ static int stand_by(void)
   }
   while (err == MPI_SUCCESS && active == MPI_COMM_NULL) {
     spx_repair_await(t.repair);
-    err = meet(&active, &replaced);
+    err = meet(true, &home, &active, &replaced);
+    if (home) rest();
   }
   spx_mute_leave(fn);
   return err == MPI_SUCCESS ? spx_vault_take(spx_world->rank) : err;
@@ -152,26 +178,39 @@ static bool somebody_died(void)
   return false;
 }
 
-/* Inside whatever call the program is in, and nothing of it is to be seen there. Before MPI can be called, in MPI_Init, it waits. */
-void spx_takeover_now(void)
+static bool meet_all(bool done)
 {
-  static bool at_it;
-  if (at_it || !spx_takeover_on || spx_state != SPX_INITIALIZED || !spx_world ||
-      (!somebody_died() && !spx_repair_called(t.repair)))
-    return;
-  at_it = true;
-  spx_replay_hold++;
+  t.meeting = true;
   uint32_t fn = spx_mute_enter();
   MPI_Comm active;
+  bool home = false;
   int replaced, err = MPI_SUCCESS;
-  while (err == MPI_SUCCESS && (somebody_died() || spx_repair_called(t.repair))) /* more may have died meanwhile */
-    err = meet(&active, &replaced);
+  do /* more may have died meanwhile */
+    err = meet(done, &home, &active, &replaced);
+  while (err == MPI_SUCCESS && !home && somebody_died());
   spx_mute_leave(fn);
-  spx_replay_hold--;
-  at_it = false;
+  t.meeting = false;
   if (err != MPI_SUCCESS) spx_fatal(err, "no standby takes the place of one that died: %s", spx_detail_text());
   spx_copies_look();
   spx_happened(1);
+  return home;
+}
+
+/* Inside whatever call the program is in, and nothing of it is to be seen there. Before MPI can be called, in MPI_Init, it waits. Who is called though nobody is dead need not come before it leaves: others do. */
+void spx_takeover_now(void)
+{
+  if (!t.meeting && spx_takeover_on && spx_state == SPX_INITIALIZED && spx_world && somebody_died()) meet_all(false);
+}
+
+void spx_takeover_leave(void)
+{
+  if (!spx_takeover_on) return;
+  for (bool home = false; !home;) {
+    spx_replay_settle();
+    spx_publish_owner(SPX_OWNER_DONE); /* before others know of it, and have left */
+    home = meet_all(true);
+    if (!home) spx_publish_owner(SPX_OWNER_INIT);
+  }
 }
 
 void spx_takeover_revoked(const spx_comm *c)
@@ -195,8 +234,9 @@ int spx_c_SP_Repair(int *replaced)
                      "this process belongs to no cluster with standbys, which spxrun --system starts (standbys = N, or "
                      "process = \"restart\")");
   uint32_t fn = spx_mute_enter();
+  bool home;
   PMPIX_Comm_revoke(MPI_COMM_WORLD);
-  int err = meet(&active, replaced);
+  int err = meet(false, &home, &active, replaced);
   spx_mute_leave(fn);
   if (err == MPI_SUCCESS) return err;
   return spx_raise(SPX_K_COMM, MPI_COMM_WORLD, err, spx_fn_name[fn], "%s", spx_detail_text());

@@ -16,6 +16,8 @@ SPX_HIDDEN void spx_takeover_revoked(const spx_comm *c);
 
 /* Transparent takeover: processes of the cluster have died, or others have begun to meet: all meet, if need be. */
 SPX_HIDDEN void spx_takeover_now(void);
+/* Transparent takeover, MPI_Finalize: the ranks of the cluster leave together. As long as one of them has something to do, the others may be needed for it. Who dies from then on is not replaced. */
+SPX_HIDDEN void spx_takeover_leave(void);
 
 /* With transparent takeover (replay.c): the context of the next communicator, which others get from this process: fresh, or the one that the process before it with this rank has taken, and which others may have
  * by now. It is in the message log before any other process can know it. Who takes a rank over makes its communicators again, by the same messages, as it goes through collectives again. */

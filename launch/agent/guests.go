@@ -107,7 +107,7 @@ func (a *agent) guestEnded(i int) {
 		defer unix.Close(r.pidfd)
 	}
 	switch a.segment.OwnerState(i) {
-	case shm.OwnerFinalized:
+	case shm.OwnerFinalized, shm.OwnerDone:
 		a.segment.MarkExited(i, 0)
 	case shm.OwnerAborted:
 		a.segment.MarkDead(i, 0)

@@ -225,7 +225,7 @@ func owner(state uint32) job.Owner {
 	switch state {
 	case shm.OwnerInit:
 		return job.OwnerInit
-	case shm.OwnerFinalized:
+	case shm.OwnerFinalized, shm.OwnerDone:
 		return job.OwnerFinalized
 	case shm.OwnerAborted:
 		return job.OwnerAborted

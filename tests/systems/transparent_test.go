@@ -97,6 +97,25 @@ func TestTransparentMeanwhile(t *testing.T) {
 	}
 }
 
+// A rank dies somewhere in MPI_Finalize, when others may have gone on to leave it. Nobody has left before all are done; who dies then need not be replaced, and
+// ends as one that dies after MPI_Finalize does.
+func TestTransparentLeaves(t *testing.T) {
+	for i := range 40 {
+		later := time.Duration(i)*25*time.Microsecond + 1
+		t.Run(later.String(), func(t *testing.T) {
+			env := []string{"LATER=" + strconv.Itoa(int(later))}
+			if i%4 == 3 {
+				env = append(env, "SPX_TRANSPORTS=tcp")
+			}
+			o := transparent(t, 3, 1, 4, ",2@4.7,", env...)
+			left := o.Status == 128+9 && strings.Contains(o.Stderr, "after MPI_Finalize")
+			if !strings.Contains(o.Stdout, "done 4\n") || o.Status != 0 && !left {
+				t.Fatalf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
+	}
+}
+
 // More deaths than standbys: the cluster stops, and says why.
 func TestTransparentWithoutStandby(t *testing.T) {
 	o := transparent(t, 3, 1, 12, ",1@3.1,2@7.2,")
