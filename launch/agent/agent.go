@@ -389,7 +389,7 @@ func (a *agent) prepare() (err error) {
 // jobConfig is what the machine of the job knows beforehand, on every host the same. host is the one that decides.
 func (a *agent) jobConfig(host string) job.Config {
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT || a.spec.Detached, Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts, Leads: a.meeting != nil}
+	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.Detached || a.staysWithoutFront(), Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts, Leads: a.meeting != nil}
 	for i := range a.spec.Programs {
 		config.Procs += a.spec.Programs[i].Procs
 	}

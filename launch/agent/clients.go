@@ -131,7 +131,12 @@ func (a *agent) beginKept() {
 
 // outlivesFront: this agent has an spxrun, and the job goes on when that is lost.
 func (a *agent) outlivesFront() bool {
-	return a.up == nil && a.conn != nil && a.meeting == nil && a.attached == nil && a.spec.WithFT && !a.spec.Detached
+	return a.up == nil && a.conn != nil && a.attached == nil && a.staysWithoutFront() && !a.spec.Detached
+}
+
+// staysWithoutFront: the death of spxrun alone ends nothing. Of clusters that are started one by one each belongs to its spxrun.
+func (a *agent) staysWithoutFront() bool {
+	return a.meeting == nil && (a.spec.WithFT || len(a.spec.Parts) > 0 && !a.spec.Joined && a.spec.Join == nil)
 }
 
 // frontPatience is how long a reader may be gone before spxrun is, where both are killed at once: before that, it is no reader's end that the processes are to hear of.

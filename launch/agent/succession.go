@@ -62,10 +62,10 @@ type (
 // termPatience is how long an agent that got SIGTERM waits for the end of the shell that has started it, which hands on the signal as it dies.
 const termPatience = time.Second
 
-// Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is known to others, and its user has said so, or says in a system file what becomes of which loss.
+// Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is known to others, and its user has said so, says in a system file what becomes of which loss, or has left it to itself: then it ends when it has had ranks there.
 func Succeeds(spec *control.Job) bool {
 	b, err := beatsOf(spec)
-	wanted := len(spec.Parts) > 0 || spec.WithFT && spec.OnDeath == "continue"
+	wanted := len(spec.Parts) > 0 || spec.Detached || spec.WithFT && spec.OnDeath == "continue"
 	return keepsCopies(spec) && wanted && spec.Trace == "" && !spec.Hold && err == nil && !b.Alone
 }
 

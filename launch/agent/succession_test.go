@@ -18,8 +18,10 @@ func TestSucceeds(t *testing.T) {
 	}
 	system := good()
 	system.WithFT, system.OnDeath, system.Parts = false, "auto", make([]job.Part, 1)
-	if !Succeeds(good()) || !Succeeds(system) {
-		t.Error("a job with --with-ft on three hosts, or a system, does not")
+	detached := good()
+	detached.WithFT, detached.OnDeath, detached.Detached = false, "auto", true
+	if !Succeeds(good()) || !Succeeds(system) || !Succeeds(detached) {
+		t.Error("a job with --with-ft or --detach on three hosts, or a system, does not")
 	}
 	for what, change := range map[string]func(*control.Job){
 		"one cluster of it": func(j *control.Job) { j.Join = &control.Join{} },
@@ -33,7 +35,7 @@ func TestSucceeds(t *testing.T) {
 	}
 	for what, change := range map[string]func(*control.Job){
 		"two hosts":         func(j *control.Job) { j.Hosts = j.Hosts[:2] },
-		"without --with-ft": func(j *control.Job) { j.WithFT, j.Detached = false, true },
+		"without --with-ft": func(j *control.Job) { j.WithFT = false },
 		"deaths end it":     func(j *control.Job) { j.OnDeath = "kill" },
 		"a trace":           func(j *control.Job) { j.Trace = "x" },
 		"a debugger":        func(j *control.Job) { j.Hold = true },

@@ -195,16 +195,25 @@ func memory(t *testing.T, pid int) (kB int) {
 
 // The spxrun of a job that outlives it is killed, with or without who reads its output: a client has its place. While spxrun is there, it has not.
 func TestAttachLost(t *testing.T) {
-	for _, closed := range []bool{false, true} {
-		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
+	for i := range 4 {
+		closed, system := i%2 == 1, i >= 2
+		t.Run(fmt.Sprintf("closed=%v,system=%v", closed, system), func(t *testing.T) {
 			fifo, say := lines(t)
 			mark, dir := harness.Mark(t), t.TempDir()
+			job := []string{"--with-ft", "-n", "1", "sh", "-c", echoes, fifo}
+			if system {
+				job = []string{"--system", filepath.Join(dir, "system.toml")}
+				text := fmt.Sprintf("[[cluster]]\nname = \"only\"\nprogram = \"sh\"\nargs = [\"-c\", %q, %q]\nranks = 1\n", echoes, fifo)
+				if err := os.WriteFile(job[1], []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
 			r, w, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			cmd := exec.Command(filepath.Join(harness.Build(t), "bin/spxrun"), "--with-ft", "-n", "1", "sh", "-c", echoes, fifo)
+			cmd := exec.Command(filepath.Join(harness.Build(t), "bin/spxrun"), job...)
 			cmd.Env, cmd.Dir, cmd.Stdout = append(os.Environ(), mark), dir, w
 			err = cmd.Start()
 			w.Close()

@@ -115,3 +115,47 @@ func TestAttachLeaderLost(t *testing.T) {
 		})
 	}
 }
+
+// A job with --detach has no special host either: it goes on when the one is lost on which it was started, or ends as it does when any other one with ranks is lost, and what it prints is where it was.
+func TestDetachedLeaderLost(t *testing.T) {
+	b := newBed(t, 3)
+	for name, c := range map[string]struct {
+		slots []int
+		ends  string
+	}{
+		"no ranks there": {[]int{0, 1, 1}, `has ended, exit status 7\n`},
+		"ranks there":    {[]int{1, 1, 1}, `rank 0 \(pid (?s:.*)has ended, exit status 137\n`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(b.Dir(), strings.ReplaceAll(name, " ", "-"))
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			var hosts []string
+			n := 0
+			for i, slots := range c.slots {
+				if n += slots; slots > 0 {
+					hosts = append(hosts, b.host(i+1)+":1")
+				}
+			}
+			x := b.spxrunOver(b.remotely(3), "--detach", "-host", strings.Join(hosts, ","), "-n", fmt.Sprint(n), "sh", "-c", `echo here; until [ -e go ]; do sleep 0.05; done; exit 7`)
+			cmd := exec.Command(x.Args[0], x.Args[1:]...)
+			cmd.Env, cmd.Dir = append(append(os.Environ(), x.Env...), "SPX_AGENT_LIMIT=0"), dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			r := &left{&running{t: t, b: b}, dir}
+			r.reads(strings.Repeat(`(?s:.*)here`, n))
+			r.decides(1)
+			b.kill(t, 1)
+			if c.slots[0] == 0 {
+				r.reads(`decides about job [0-9a-f]{16} now`)
+				if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.reads(c.ends)
+			b.deserted(t, 1, 2, 3)
+		})
+	}
+}
