@@ -45,6 +45,12 @@ func portJob(name string) (uint64, error) {
 	return job, nil
 }
 
+// portID is the part of a port's name that does not change while the port is open.
+func portID(name string) string {
+	id, _, _ := strings.Cut(name, "@")
+	return id
+}
+
 // portName is the name of a port as it is printed: what follows admits to it (launch/agent/ways.go).
 func portName(name string) string {
 	shown, _, _ := strings.Cut(name, "#")
@@ -160,7 +166,7 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 		failure = mpierr.New(mpierr.Comm, "the process that connects is the one that accepts; the two groups must be disjoint")
 	}
 	if local.Rank == root && failure == nil {
-		ctx := comm.RendezvousContext(fmt.Sprintf("%s\x00%d", met.Text, met.Number))
+		ctx := comm.RendezvousContext(fmt.Sprintf("%s\x00%d", portID(met.Text), met.Number))
 		pair, shut, failure = meeting(twoOf(world.me, met.Peer.ID), ctx)
 	}
 	made, err := bridge(local, root, pair, failure)

@@ -271,6 +271,7 @@ func vacate(n int) {
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
 	a := &agent{spec: spec, conn: conn, began: time.Now(), kills: process.ReadOOMKills("/"), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}, kept: &keptOutput{}}
 	a.ports.open()
+	a.succession.era, a.succession.decider = spec.Era, spec.Decider
 	a.host, _ = os.Hostname()
 	process.Ignore(process.Signals(spec.Ignored))
 	return a

@@ -72,7 +72,7 @@ func (a *agent) endBranches() {
 	list := t.list
 	t.mu.Unlock()
 	limit, lost := time.After(dismissLimit), t.lost
-	if a.fenced || a.above.hurried || a.succession.era > 0 {
+	if a.fenced || a.above.hurried || a.succession.era > a.spec.Era {
 		lost = closedChannel
 	}
 	for _, b := range list {

@@ -94,6 +94,12 @@ func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 	}
 	if spec.Late = h.joining != nil; spec.Late {
 		spec.Hosts, spec.Slots = append(slices.Clone(spec.Hosts), h.name), append(slices.Clone(spec.Slots), h.joining.slots)
+		spec.Era, spec.Decider, spec.Lost = a.succession.era, a.self, nil
+		for _, o := range a.others {
+			if o.gone {
+				spec.Lost = append(spec.Lost, o.number)
+			}
+		}
 	}
 	h.box.start(h.conn)
 	h.box.put(&control.Message{Job: &spec})

@@ -324,6 +324,11 @@ func (a *agent) takeHosts(m *control.Hosts) {
 		return
 	}
 	a.spec.Hosts, a.spec.Slots = m.Names, m.Slots
+	if a.beats != nil && len(m.At) == len(m.Names) {
+		b := *a.beats
+		b.At = m.At
+		a.beats = &b
+	}
 	if a.beating != nil && a.beating.machine != nil && len(m.At) == len(m.Names) {
 		a.beating.hasGrown(m.At)
 	}

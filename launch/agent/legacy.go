@@ -67,10 +67,35 @@ func (a *agent) addNumbers(s *control.Stand) {
 	if k := a.tree.master; k != nil {
 		s.Master = k.cmd.Process.Pid
 	}
+	g := &a.asking.granted
+	s.Ports, s.Names = slices.Collect(maps.Keys(g.ports)), maps.Clone(g.names)
 	if l, err := layout.Decode(a.layoutText()); err == nil {
 		s.Layout = l.Version
 	}
 }
+
+// keepGranted takes over ports and published names of processes that are left.
+func (a *agent) keepGranted(ports []string, names map[string]string) {
+	for _, p := range ports {
+		a.keepPort(p)
+	}
+	for name, port := range names {
+		if _, taken := a.ports.names[name]; !taken {
+			a.ports.names[name] = port
+		}
+	}
+}
+
+// beginsNumbers has what this agent gives numbers itself begin above all that the ones before have given.
+func (a *agent) beginsNumbers() {
+	era := a.succession.era
+	a.ports.opened, a.ports.met, a.steering.last = uint32(era)<<portsOfEra, era<<32, era<<32
+	g := &a.asking.granted
+	a.keepGranted(slices.Collect(maps.Keys(g.ports)), g.names)
+}
+
+// portsOfEra: one agent opens fewer than 2 to the power of this many ports.
+const portsOfEra = 20
 
 // mostBehind is more versions of the table than one host knows behind another one.
 const mostBehind = 1 << 16
@@ -83,6 +108,7 @@ func (a *agent) heedNumbers(h *elsewhere, s *control.Stand) {
 	for proc, life := range s.Lives {
 		a.seesNumber(proc, 0, life)
 	}
+	a.keepGranted(s.Ports, s.Names)
 	if len(a.spec.Parts) == 0 {
 		return
 	}
@@ -175,7 +201,8 @@ func (a *agent) waitsForStands(q *question) bool {
 		return false
 	}
 	switch q.Kind {
-	case service.TookOver, service.Arrive, service.Spawn, service.SpawnResult:
+	case service.TookOver, service.Arrive, service.Spawn, service.SpawnResult, service.OpenPort, service.ClosePort, service.Accept, service.Connect, service.Publish, service.Unpublish, service.Lookup,
+		service.AddHosts, service.RemoveHosts:
 		s.held = append(s.held, q)
 		return true
 	}

@@ -192,7 +192,7 @@ func (a *agent) part(settle func() error, begin func()) int {
 	}
 	a.up.box.put(&control.Message{Ready: ready})
 	a.hearEarly()
-	go a.hearUp(a.up.conn, 0)
+	go a.hearUp(a.up.conn, a.spec.Era)
 	if err != nil {
 		a.endBranches()
 		return job.StatusFailed
@@ -275,7 +275,7 @@ func (a *agent) hearUp(conn *control.Conn, era uint64) {
 	for {
 		m, err := conn.Receive()
 		if err != nil {
-			if era == 0 {
+			if era == a.spec.Era { // by which this agent was started
 				close(a.branches.lost)
 			}
 			if a.spec.Succeeds {

@@ -13,12 +13,21 @@ import (
 type ports struct {
 	opened  uint32
 	met     uint64
-	waiting map[string]*port  // by port name
+	waiting map[string]*port  // by portID
 	names   map[string]string // service name -> port name
 }
 
 // port is an open port. Those who wait are answered in the order in which they came.
-type port struct{ accepting, connecting []*question }
+type port struct {
+	name                  string // as others reach it now: another agent may keep it than the one that has opened it
+	accepting, connecting []*question
+}
+
+// portID is the part of a port's name that stays the same whichever agent keeps it.
+func portID(name string) string {
+	id, _, _ := strings.Cut(name, "@")
+	return id
+}
 
 func (p *ports) open() { p.waiting, p.names = map[string]*port{}, map[string]string{} }
 
@@ -31,23 +40,37 @@ func (a *agent) openPort(jobNumber uint64) *service.Message {
 	p.opened++
 	name := fmt.Sprintf("%s%016x:%d", PortPrefix, jobNumber, p.opened)
 	if a.several() {
-		way, err := a.openWay(uint64(p.opened))
+		way, err := a.openWay(uint64(p.opened), newPortKey())
 		if err != nil {
 			return refuse(mpierr.Port, "%v", err)
 		}
 		name += way
 	}
-	p.waiting[name] = &port{}
+	p.waiting[portID(name)] = &port{name: name}
 	return &service.Message{Text: name, FD: -1}
+}
+
+// keepPort keeps a port that another agent has opened, which is lost: those who know its key, and where it is now, come in.
+func (a *agent) keepPort(name string) {
+	w, ok := parseWay(name)
+	if !ok || a.ports.waiting[portID(name)] != nil {
+		return
+	}
+	way, err := a.openWay(w.port, w.key)
+	if err != nil {
+		a.say(fmt.Sprintf("port %s is closed with the host that has kept it: %v", portName(name), err))
+		return
+	}
+	a.ports.waiting[portID(name)] = &port{name: portID(name) + way}
 }
 
 // closePort turns away who waits there.
 func (a *agent) closePort(name string) *service.Message {
-	at := a.ports.waiting[name]
+	at := a.ports.waiting[portID(name)]
 	if at == nil {
 		return noPort(name)
 	}
-	delete(a.ports.waiting, name)
+	delete(a.ports.waiting, portID(name))
 	a.closeWay(name)
 	for _, q := range slices.Concat(at.accepting, at.connecting) {
 		q.reply(refuse(mpierr.Port, "port %s was closed", portName(name)))
@@ -68,7 +91,10 @@ func shorten(text string) string {
 
 // wait brings those together that accept and that connect at a port.
 func (a *agent) wait(q *question) {
-	at := a.ports.waiting[q.Text]
+	at := a.ports.waiting[portID(q.Text)]
+	if at != nil && a.isLinked(q.conn) && !sameKey(at.name, q.Text) {
+		at = nil
+	}
 	if w, ok := parseWay(q.Text); at == nil && ok && w.job != a.jobNumber() && q.Kind == service.Connect && q.Peer.ID.Job == a.jobNumber() {
 		a.connectAbroad(q, w)
 		return
@@ -162,6 +188,9 @@ func (p *ports) lookup(name string) *service.Message {
 	port, ok := p.names[name]
 	if !ok {
 		return refuse(mpierr.Name, "service %q is not published", shorten(name))
+	}
+	if at := p.waiting[portID(port)]; at != nil {
+		port = at.name
 	}
 	return &service.Message{Text: port, FD: -1}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"slices"
 
 	"libspx/launch/control"
 	"libspx/launch/service"
@@ -16,6 +17,37 @@ type asking struct {
 	numbers map[client]uint64
 	clients map[uint64]client
 	open    map[uint64]*question // that wait for an answer
+	granted granted
+}
+
+// granted is what processes of this host have, and another agent that decides is to know (succession.go).
+type granted struct {
+	ports   map[string]bool
+	names   map[string]string
+	members *service.Message // the latest Members
+}
+
+// heed takes note of an answer.
+func (g *granted) heed(q, answer *service.Message) {
+	switch {
+	case q.Kind == service.Members && (g.members == nil || q.Number > g.members.Number):
+		g.members = &service.Message{Kind: q.Kind, Number: q.Number, Slots: slices.Clone(q.Slots), FD: -1}
+	case answer.Class != 0:
+	case q.Kind == service.OpenPort:
+		if g.ports == nil {
+			g.ports = map[string]bool{}
+		}
+		g.ports[answer.Text] = true
+	case q.Kind == service.ClosePort:
+		delete(g.ports, q.Text)
+	case q.Kind == service.Publish:
+		if g.names == nil {
+			g.names = map[string]string{}
+		}
+		g.names[q.Name] = q.Text
+	case q.Kind == service.Unpublish:
+		delete(g.names, q.Name)
+	}
 }
 
 // askUp passes a question on.
@@ -51,8 +83,11 @@ func (a *agent) hungUpHere(conn client) {
 // answeredFromAbove passes an answer back.
 func (a *agent) answeredFromAbove(answer *control.Answer) {
 	m, err := service.Decode(answer.Text)
-	if q := a.asking.open[answer.Number]; q != nil && err == nil && q.Kind == service.Arrive && m.Class == 0 && q.Number < uint64(len(a.ranks)) {
-		a.ranks[q.Number].passed = true
+	if q := a.asking.open[answer.Number]; q != nil && err == nil {
+		a.asking.granted.heed(q.Message, m)
+		if q.Kind == service.Arrive && m.Class == 0 && q.Number < uint64(len(a.ranks)) {
+			a.ranks[q.Number].passed = true
+		}
 	}
 	delete(a.asking.open, answer.Number)
 	if conn := a.asking.clients[answer.Number]; conn != nil && err == nil {

@@ -57,6 +57,7 @@ type sequence struct {
 
 	allowed  func() time.Duration // for which a host may be silent now; nil: as long as in a job that ends with a host
 	succeeds bool                 // another agent decides when the one that does is lost
+	era      uint64               // when this one began
 	tell     func(any)            // then: tells the main thread
 	told     control.Mesh         // by the main thread alone: what all were told last
 }
@@ -80,7 +81,7 @@ func (a *agent) openSequence() error {
 	if err != nil {
 		return err
 	}
-	s := &sequence{self: a.self, began: a.began, succeeds: a.spec.Succeeds, tell: func(e any) { a.inbox.put(e) }}
+	s := &sequence{self: a.self, began: a.began, succeeds: a.spec.Succeeds, era: a.spec.Era, tell: func(e any) { a.inbox.put(e) }}
 	if s.mesh, err = openMesh(fd, netip.AddrPortFrom(at, port), a.segment.JobID(), a.segment.Key(), a.self, s.hear); err != nil {
 		return err
 	}
@@ -225,6 +226,7 @@ func (s *sequence) begin(cfg replica.Config, of job.Config, m *control.Mesh) {
 	cfg.State = s.mirror
 	s.machine = replica.New(cfg)
 	s.office, s.applied.L = follow.NewOffice(s.mirror, s.self, leadTicks), &s.mu
+	s.office.Begin(s.era)
 	s.mu.Unlock()
 	s.meet(m)
 	period := sequencePeriod

@@ -165,10 +165,6 @@ func (a *agent) serve(q *question) {
 		a.askUp(q)
 		return
 	}
-	if answer := a.notInherited(q); answer != nil {
-		q.reply(answer)
-		return
-	}
 	if a.waitsForStands(q) {
 		return
 	}

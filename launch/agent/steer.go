@@ -51,6 +51,7 @@ func (a *agent) memberList(q *question) *service.Message {
 	if q.Number <= s.epoch && s.members != nil {
 		return &service.Message{FD: -1}
 	}
+	again := s.members == nil // by who decides since another host is lost: those that are to come may be on their way
 	s.epoch, s.members = q.Number, slices.Clone(q.Slots)
 	for _, p := range s.members {
 		if int(p) < len(a.ranks) {
@@ -59,7 +60,7 @@ func (a *agent) memberList(q *question) *service.Message {
 	}
 	var strays []int
 	for i := range a.ranks {
-		if r := &a.ranks[i]; r.newcomer && !r.member && r.alive {
+		if r := &a.ranks[i]; r.newcomer && !r.member && r.alive && !again {
 			strays = append(strays, i)
 		}
 	}
@@ -91,7 +92,7 @@ func result(from, to int, took time.Duration) *service.Message {
 // awaitOrder is rank 0, which has nothing to do. Commands up to that Number are done.
 func (a *agent) awaitOrder(q *question) {
 	s := &a.steering
-	s.await = q
+	s.await, s.last = q, max(s.last, q.Number)
 	for len(s.orders) > 0 && s.orders[0].number <= q.Number {
 		a.orderDone(s.orders[0].number, service.Change{From: len(s.members), To: len(s.members)}.String())
 	}

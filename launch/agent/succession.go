@@ -103,7 +103,7 @@ func (a *agent) heedsTerm(e termed) {
 	switch s := &a.succession; {
 	case !a.mayBeCalled():
 		a.step(job.FrontLost{})
-	case a.up == nil || s.waits || s.era > 0: // it is known, or over
+	case a.up == nil || s.waits || s.era > a.spec.Era: // it is known, or over
 	case !e.again:
 		time.AfterFunc(termPatience, func() { a.inbox.put(termed{again: true}) })
 	default:
@@ -242,11 +242,14 @@ func lostEnd(i int) job.Ended {
 func (a *agent) askAgain() {
 	open := a.asking.open
 	a.asking.open = nil
+	if m := a.asking.granted.members; m != nil {
+		a.serve(&question{m, noClient{}})
+	}
 	for n, q := range open {
 		switch q.Kind {
 		case service.AwaitEnd:
 			q.Number = 0 // the signal has been sent, or whoever has sent it tries again
-		case service.Hosts, service.Inspect, service.Describe, service.Say, service.Members, service.TookOver, service.Arrive:
+		case service.Hosts, service.Inspect, service.Describe, service.Say, service.Members, service.TookOver, service.Arrive, service.AwaitOrder, service.OrderDone, service.Lookup:
 		default:
 			q.reply(refuse(mpierr.Other, "host %s was lost before it had answered", a.hostName(a.succession.before)))
 			if w := a.begot[q.Text]; q.Kind == service.Spawn && w > 0 {
@@ -276,6 +279,7 @@ func (a *agent) succeed() {
 	s.before, s.decider, s.era, s.inherited, s.waits = s.decider, a.self, legacy.era, true, false
 	a.began = time.Now().Add(-legacy.now)
 	a.machine, a.up, a.made = legacy.machine, nil, true
+	a.beginsNumbers()
 	up.box.pause()
 	a.kept.use(a.outputFile())
 	up.window.close()
@@ -459,19 +463,6 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 		h.box.put(&control.Message{Action: job.Send{Signal: job.SIGTERM}})
 	}
 	a.stood()
-}
-
-// notInherited refuses what only the agent could answer that has decided from the beginning.
-func (a *agent) notInherited(q *question) *service.Message {
-	if !a.succession.inherited {
-		return nil
-	}
-	switch q.Kind {
-	case service.Hosts, service.AwaitEnd, service.Inspect, service.Say, service.Said, service.Describe, service.TookOver, service.Arrive, service.Spawn, service.SpawnResult:
-		return nil
-	}
-	return refuse(mpierr.UnsupportedOperation, "host %s decides about job %016x since host %s was lost, and with that the ports and names that there were, and how hosts are reached: no ports are opened, "+
-		"no names published or looked up and no hosts added any more", a.host, a.jobNumber(), a.hostName(a.succession.before))
 }
 
 // mostKept is how much is written of the output of a job whose user has named no file for it.

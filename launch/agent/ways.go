@@ -2,6 +2,7 @@ package agent
 
 import (
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -81,19 +82,30 @@ type entrance struct {
 }
 
 // openWay makes the way to a new port.
-func (a *agent) openWay(port uint64) (string, error) {
+func (a *agent) openWay(port uint64, key [32]byte) (string, error) {
 	e := &a.abroad.entrance
 	if e.listener == nil {
 		if err := a.openEntrance(e); err != nil {
 			return "", err
 		}
 	}
-	w := way{job: a.jobNumber(), port: port, at: e.at}
-	rand.Read(w.key[:])
+	w := way{job: a.jobNumber(), port: port, at: e.at, key: key}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open[w.id()] = w.identity(keeperNumber)
 	return w.String(), nil
+}
+
+func newPortKey() (key [32]byte) {
+	rand.Read(key[:])
+	return key
+}
+
+// sameKey: both names of a port admit to it.
+func sameKey(x, y string) bool {
+	v, _ := parseWay(x)
+	w, ok := parseWay(y)
+	return ok && subtle.ConstantTimeCompare(v.key[:], w.key[:]) == 1
 }
 
 // closeWay ends the way to a port. Who has come by it stays.

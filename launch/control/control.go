@@ -110,6 +110,9 @@ type Job struct {
 	StartLimit time.Duration // for each of them to answer; 0: none
 	MoreHosts  bool          // hosts may be added although there is only one so far
 	Late       bool          // the reader's host has been added to the running job
+	Era        uint64        // then: how many agents have decided before the one that does,
+	Decider    int           // the host of that one,
+	Lost       []int         // and those that have gone
 	Sequence   bool          // agents keep copies of what decides about the job (Mesh)
 	Succeeds   bool          // and one of them goes on when the one that decides is lost (Lead)
 
@@ -372,6 +375,9 @@ type Stand struct {
 	Layout         uint64         // version of the table of the system; 0: there is none
 	Epoch          uint32         // of the tree of its masters
 	Master         int            // process of this host's master; 0: none is there now
+
+	Ports []string          // those that processes of this host have opened
+	Names map[string]string // those that they have published, with their ports
 }
 
 // A Standing is how a process is: it lives, or End is how it has ended.

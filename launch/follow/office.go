@@ -39,6 +39,9 @@ func NewOffice(mirror *Mirror, self, limit int) *Office {
 	return &Office{mirror: mirror, self: self, limit: limit, holds: mirror.Decider == self}
 }
 
+// Begin says in which era an agent has begun, when others had decided before.
+func (o *Office) Begin(era uint64) { o.era = max(o.era, era) }
+
 // Era counts those that have decided before.
 func (o *Office) Era() uint64 { return o.era }
 

@@ -98,6 +98,21 @@ func TestOfficeIsClaimed(t *testing.T) {
 	}
 }
 
+// A host that was added when another agent had come to decide claims the office at once when that one is lost, as any other does.
+func TestOfficeBeginsLate(t *testing.T) {
+	m, apply := fresh(t)
+	apply(0, Note(job.AllStarted{}, time.Second))
+	apply(1, Claim(0))
+	o := NewOffice(m, 2, 8)
+	o.Begin(1)
+	if o.Lose(0); o.Tick(true) != Nothing {
+		t.Error("it claims the office for the loss of one that is no matter any more")
+	}
+	if o.Lose(1); o.Tick(true) != Claims {
+		t.Error("it does not claim the office")
+	}
+}
+
 // Who is not called in time ends, as does who decides when nothing that it writes is applied; who is called begins to wait anew.
 func TestOfficeIsLeft(t *testing.T) {
 	m, apply := fresh(t)

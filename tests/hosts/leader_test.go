@@ -34,16 +34,23 @@ func (b *bed) leads(t *testing.T, n int, options []string, args ...string) *left
 // leadsOf is leads for another program.
 func (b *bed) leadsOf(t *testing.T, n int, name string, options []string, args ...string) *left {
 	t.Helper()
-	dir := filepath.Join(b.Dir(), t.Name()[strings.LastIndex(t.Name(), "/")+1:])
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
 	slots := make([]int, n)
 	for i := range slots {
 		slots[i] = 1
 	}
 	options = append(append([]string{"--with-ft"}, options...), "-host", b.list(slots...), "-n", fmt.Sprint(n), program(t, name))
-	c := b.spxrunOver(b.remotely(n), append(options, args...)...)
+	r := b.startsLeft(t, b.spxrunOver(b.remotely(n), append(options, args...)...))
+	r.reads("all are there")
+	return r
+}
+
+// startsLeft starts what outlives the host on which it is started.
+func (b *bed) startsLeft(t *testing.T, c harness.Command) *left {
+	t.Helper()
+	dir := filepath.Join(b.Dir(), t.Name()[strings.LastIndex(t.Name(), "/")+1:])
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	r := &left{&running{t: t, b: b, cmd: exec.Command(c.Args[0], c.Args[1:]...), lines: make(chan string, 100)}, dir}
 	r.cmd.Env, r.cmd.Stderr, r.cmd.Dir = append(append(os.Environ(), c.Env...), "SPX_AGENT_LIMIT=0"), &r.stderr, dir
 	out, err := os.Create(filepath.Join(dir, "stdout"))
@@ -56,7 +63,6 @@ func (b *bed) leadsOf(t *testing.T, n int, name string, options []string, args .
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.cmd.Process.Kill(); r.cmd.Wait() }) //nolint:errcheck // it has ended then
-	r.reads("all are there")
 	return r
 }
 
@@ -187,8 +193,8 @@ func TestLeaderLost(t *testing.T) {
 			if text := b.ctlOn(t, 4, "ps", "."); !strings.Contains(text, b.host(2)) || !strings.Contains(text, b.host(4)) {
 				t.Errorf("spxctl ps on host 4:\n%s", text)
 			}
-			if text := b.ctlOn(t, 3, "hosts", ".", "add", "another"); !strings.Contains(text, "since host "+b.host(1)+" was lost") {
-				t.Errorf("a host is to be added:\n%s", text)
+			if text := b.ctlOn(t, 3, "hosts", ".", "add", "another"); !strings.Contains(text, "host another: it cannot be reached") {
+				t.Errorf("a host that is not there is to be added:\n%s", text)
 			}
 			for _, pid := range b.findOn(3, "shrink") {
 				syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // seen below
@@ -263,9 +269,63 @@ func TestLeaderCutOff(t *testing.T) {
 	r.met(2)
 	b.deserted(t, 5)
 	r.reads(`(?s)(parent of 5 together.*|child of 5 together.*){5}`)
-	r.reads(`(?s)(port: MPI_ERR_UNSUPPORTED_OPERATION.*){2}`)
+	r.reads(`(?s)(port: MPI_SUCCESS.*){2}`)
 	r.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 3\n`)
 	b.deserted(t, 3, 4)
+}
+
+// Ports that were opened and names that were published by processes that are left are there when another host decides, and so is what is opened since. Two are lost, one after the other.
+func TestLeaderLostWithPorts(t *testing.T) {
+	b := newBed(t, 4)
+	r := b.leadsOf(t, 4, "ports_left", nil, "6")
+	r.decides(1)
+	b.kill(t, 1)
+	r.reads(`from before: 4711\n(?s:.*)from after: 4711\n(?s:.*)then it is gone\n`)
+	r.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 6\n`)
+	b.deserted(t, 1, 2, 3, 4)
+}
+
+// takesCommands waits until spxctl says so on a host, of a program of n processes.
+func (r *left) takesCommands(host, n int) {
+	r.t.Helper()
+	text := ""
+	for began := time.Now(); !strings.Contains(text, fmt.Sprintf("  %d processes, takes", n)); time.Sleep(20 * time.Millisecond) {
+		if text = r.b.ctlOn(r.t, host, "jobs"); time.Since(began) > harness.Patience(30*time.Second) {
+			r.t.Fatalf("no program of %d processes that takes commands:\n%s\n%s", n, text, r.text())
+		}
+	}
+}
+
+// A program that changes its number of processes takes commands when another host decides, and grows onto hosts that are added then, the one that was lost among them; and again, when that one is lost.
+func TestLeaderLostAndGrown(t *testing.T) {
+	b := newBed(t, 4)
+	stop := filepath.Join(b.Dir(), "stop")
+	jacobi := harness.Compile(t, "hosts/jacobi", []string{filepath.Join(harness.Root(), "tests/c/dyprc/jacobi.c")})
+	r := b.startsLeft(t, b.spxrun("--with-ft", "-host", b.list(1, 1, 1), "-n", "3", jacobi, "stop", stop))
+	r.takesCommands(1, 3)
+	r.decides(1)
+	for round, lost := range []int{1, 2} {
+		b.kill(t, lost)
+		r.reads(fmt.Sprintf(`decides about job [0-9a-f]{16} now, in the place of host %s, which is lost`, b.host(lost)))
+		r.takesCommands(3, 2-round)
+		if text := b.ctlOn(t, 3, "hosts", ".", "add", b.host(4-3*round)+":2"); !strings.Contains(text, "exit status 0") {
+			t.Fatalf("round %d: %s", round, text)
+		}
+		if text := b.ctlOn(t, 3, "resize", ".", "4"); !strings.Contains(text, fmt.Sprintf("%d -> 4 processes", 2-round)) {
+			t.Fatalf("round %d: %s", round, text)
+		}
+		if round == 0 {
+			if text := b.ctlOn(t, 3, "resize", ".", "2"); !strings.Contains(text, "4 -> 2 processes") {
+				t.Fatal(text)
+			}
+		}
+	}
+	if err := os.WriteFile(stop, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r.reads(`right after`)
+	r.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
+	b.deserted(t, 1, 2, 3, 4)
 }
 
 // Processes have been spawned on all hosts before the one is lost that decides: those that are left, of both worlds, are told, meet again, spawn two more, and end as they should.
