@@ -94,8 +94,10 @@ func (a *agent) fixedHosts() error {
 		return errEnding
 	case a.joined != nil:
 		return fmt.Errorf("job %016x was started by another launcher, whose hosts are its hosts", a.jobNumber())
-	case len(a.spec.Parts) > 0:
-		return fmt.Errorf("job %016x is a system of clusters, whose hosts stay the same", a.jobNumber())
+	case len(a.spec.Parts) > 0 && a.spec.Join != nil:
+		return fmt.Errorf("job %016x is a system of clusters that are started one by one: hosts come to it with their clusters (spxrun --system FILE --cluster NAME)", a.jobNumber())
+	case len(a.spec.Parts) > 0 && a.places.pairs != nil:
+		return fmt.Errorf("job %016x is a system on several networks that not all of its hosts are in, and which of them a new one is in is found out when it begins", a.jobNumber())
 	case !a.several():
 		return fmt.Errorf("job %016x was started on one host, whose processes do not listen for others; start it with spxrun --more-hosts, or on several hosts", a.jobNumber())
 	}
@@ -263,6 +265,10 @@ func (a *agent) joinNow() {
 	}
 	a.others = append(a.others, h)
 	a.tellMesh()
+	if len(a.spec.Parts) > 0 && d.come == nil {
+		h.box.put(&control.Message{Layout: a.layoutText()})
+		a.plant()
+	}
 	if a.beats == nil {
 		a.beginBeats()
 	}

@@ -458,3 +458,55 @@ hosts = ["%2:1"]
 	o.losesFirst("killed")
 	o.hosts.empty(t)
 }
+
+// rolled is a system of which any one host may be lost: what runs there is started again on the others.
+const rolled = `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 2
+hosts = ["%1:4"]
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["share", "b", "each"]
+ranks = 1
+hosts = ["%2:4"]
+[[link]]
+from = "a"
+to = "b"
+iops = 2
+hosts = ["%3:4"]
+[failure]
+cluster = "restart"
+iop = "restart"
+restarts = 20
+`
+
+// All hosts of a system are lost, one after another, that of spxrun among them, and come back: the system goes on, and at its end runs on none of the hosts with which it began. (What receives sees a sender that begins anew as messages that come twice,
+// says so and aborts: it is started again as well.)
+func TestHostsAreRolled(t *testing.T) {
+	o := startOn(t, 3, func(*testHosts) {}, rolled, "SPX_HEARTBEAT_LIMIT=1000", "SPX_AGENT_LIMIT=0")
+	o.flows("b")
+	o.copied(3)
+	for lost := 1; lost <= 3; lost++ {
+		other := fmt.Sprintf("%%%d", lost%3+1)
+		for _, name := range []string{service.AgentName, "spx-host-agent"} {
+			for _, pid := range o.hosts.Pids(lost) {
+				if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) == name {
+					syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it has ended then
+				}
+			}
+		}
+		o.reads(fmt.Sprintf(`host %%%d is lost, with its processes`, lost))
+		if text := o.ctl(other, "hosts", ".", "add", o.names.Replace(fmt.Sprintf("%%%d:4", lost))); !strings.Contains(text, "4 slots") {
+			t.Fatalf("host %d: %s\n%s", lost, text, o.all())
+		}
+		o.flows("b")
+		o.runs(other)
+	}
+	o.write("stop", "", "")
+	o.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
+	o.hosts.empty(t)
+}
