@@ -63,6 +63,8 @@ void spx_ring_bell(uint32_t i)
   uint32_t slept = __atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST);
   bool other = i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST); /* a thread of ours that was not told of */
   if (!slept && !other) return;
+  /* Again: it may have begun to sleep since the first time, and be just about to do so for long. Who takes the mark of that also sees to it that it does not. */
+  __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
   spx_load_place was;
   bool away = SPX_UNLIKELY(spx_ring_away) && slept && spx_load_send_away(i, &was);
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
