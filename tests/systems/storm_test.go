@@ -268,6 +268,11 @@ func (s *tempest) group(g storm.Group) {
 	if s.model.Ended {
 		return
 	}
+	for _, f := range g.Faults { // until then it may be on the way to be taken for lost, and that is no state of which the policies speak
+		if f.IsHost() {
+			s.until(func() string { return fmt.Sprintf("it is said that host %d is lost", f.Host) }, func() bool { return storm.SaysLost(s.all(), s.host(f.Host)) })
+		}
+	}
 	for _, r := range s.living() { // a cluster that is started again is other processes
 		if s.model.Again(r.Cluster) > was[r.Cluster] {
 			s.until(func() string {
@@ -492,7 +497,7 @@ func (s *tempest) end() (status int) {
 		select {
 		case <-s.ended:
 			status = s.cmd.ProcessState.ExitCode()
-		case <-harness.After(40 * time.Second):
+		case <-harness.After(15 * time.Second):
 			s.t.Fatal("the system does not end")
 		}
 	} else {

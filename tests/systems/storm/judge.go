@@ -3,7 +3,6 @@ package storm
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,13 +22,13 @@ type stream struct{ cluster, rank, generation int }
 
 // An end is what a process has said at its end.
 type end struct {
-	life              int
-	sent              map[stream]int // how many
-	failed            bool
-	maybe             []int
-	came              map[stream][][2]int
+	life                      int
+	sent                      map[stream]int // how many
+	failed                    bool
+	maybe                     []int
+	came                      map[stream][][2]int
 	again, late, torn, broken int
-	lost              int
+	lost                      int
 }
 
 // Judge lists what is not as it must be: m is the system after all that has happened to it.
@@ -99,7 +98,7 @@ func parseEnd(text string, rank Rank) *end {
 			}
 		}
 		fmt.Sscanf(line, "bad %d %d %d %d", &e.again, &e.late, &e.torn, &e.broken) //nolint:errcheck // another line
-		fmt.Sscanf(line, "lost %d", &e.lost)                         //nolint:errcheck // likewise
+		fmt.Sscanf(line, "lost %d", &e.lost)                                       //nolint:errcheck // likewise
 	}
 	return e
 }
@@ -151,8 +150,7 @@ func (j *judge) standing() {
 // told: what was done has been said, and nothing that was not.
 func (j *judge) told() {
 	for h := 1; h <= j.m.plan.Hosts; h++ {
-		name := regexp.QuoteMeta(j.r.HostOf(h))
-		said := regexp.MustCompile(`host ` + name + ` is lost, with its processes|in the place of host ` + name + `, which is lost`).MatchString(j.r.Said)
+		said := SaysLost(j.r.Said, j.r.HostOf(h))
 		if lost := slices.Contains(j.m.Lost, h); said != lost && !(lost && j.m.Ended) {
 			j.complain("host %d is lost: %v; said: %v", h, lost, said)
 		}
@@ -160,6 +158,11 @@ func (j *judge) told() {
 	if n := strings.Count(j.r.Said, "was killed by signal 9 (SIGKILL)"); n < j.m.Deaths {
 		j.complain("%d processes were killed, and %d deaths are said", j.m.Deaths, n)
 	}
+}
+
+// SaysLost: the system says that a host is lost.
+func SaysLost(text, host string) bool {
+	return strings.Contains(text, "host "+host+" is lost") || strings.Contains(text, "in the place of host "+host+", which is lost")
 }
 
 // messages: none is damaged, none comes twice, and they are in order, where that is promised.

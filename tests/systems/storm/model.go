@@ -342,7 +342,7 @@ func (m *Model) clusterLost(c, h int, word string) bool {
 	case k.home != h && k.other == h && k.other != k.home: // it has nobody left to take a rank over
 		k.left, k.other = 0, k.home
 		m.touched = append(m.touched, c)
-		return !p.Copies || len(m.Lost) == 1
+		return word == "replace" && (!p.Copies || len(m.Lost) == 1)
 	case k.home != h:
 		return true
 	}
