@@ -37,14 +37,14 @@ func TestStorm(t *testing.T) {
 	}
 	if seconds == 0 && !one {
 		for _, seed := range fixedStorms {
-			t.Run(fmt.Sprint(seed), func(t *testing.T) { weather(t, seed) })
+			t.Run(fmt.Sprint(seed), func(t *testing.T) { weather(t, storm.Draw(seed)) })
 		}
 		return
 	}
 	var failed []uint64
 	n := 0
 	for began := time.Now(); n == 0 || time.Since(began) < time.Duration(seconds)*time.Second; n++ {
-		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { weather(t, seed) }) {
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { weather(t, storm.Draw(seed)) }) {
 			failed = append(failed, seed)
 		}
 		if !one {
@@ -52,6 +52,26 @@ func TestStorm(t *testing.T) {
 		}
 	}
 	t.Logf("%d systems; failed: %d: make storm SECONDS=1 SEED=... repeats one", n, failed)
+}
+
+// What storms have found, as the smallest plans that show it.
+func TestStormsFound(t *testing.T) {
+	for name, p := range map[string]*storm.Plan{
+		"a cluster ends without a rank": {
+			Hosts: 1,
+			Clusters: []storm.Cluster{
+				{Role: storm.Send, Kind: storm.Told, Ranks: 2, Home: 1, Other: 1, Process: "degrade", Host: "stop", Network: "stop", Hang: "report", Whole: "restart", IOP: "restart", IOPHang: "report"},
+				{Role: storm.Take, Kind: storm.Plain, Ranks: 1, Home: 1, Other: 1, Process: "stop", Host: "stop", Network: "stop", Hang: "report", Whole: "stop", IOP: "restart", IOPHang: "report"},
+			},
+			Links:  []storm.Link{{From: []int{0}, To: []int{1}, IOPs: 1, Hosts: []int{1}, Choice: "tag", Route: "same"}},
+			Groups: []storm.Group{{Messages: 5, Faults: []storm.Fault{{What: storm.KillRank, Cluster: 0, Rank: 0}}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.Messages, p.SilenceMS, p.PaceUS, p.Bytes = "kept", 3000, 1000, 1000
+			weather(t, p)
+		})
+	}
 }
 
 // A tempest is a plan that is carried out.
@@ -69,8 +89,10 @@ type tempest struct {
 	undone  sync.WaitGroup  // what goes on again
 }
 
-func weather(t *testing.T, seed uint64) {
-	s := &tempest{t: t, plan: storm.Draw(seed), began: time.Now(), taken: map[int]bool{}}
+// weather carries out a plan, and holds what comes of it against what its policies promise.
+func weather(t *testing.T, plan *storm.Plan) {
+	t.Helper()
+	s := &tempest{t: t, plan: plan, began: time.Now(), taken: map[int]bool{}}
 	s.model = storm.NewModel(s.plan)
 	s.begin()
 	t.Cleanup(s.keep)

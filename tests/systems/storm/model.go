@@ -2,6 +2,7 @@ package storm
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -15,12 +16,13 @@ type Model struct {
 	decider      bool // spxrun's host decides, as from the beginning
 	Clusters     []ClusterState
 	Links        []LinkState
-	Deaths       int   // of processes that are killed alone, each of which is to be told
-	Lost         []int // hosts
-	Slow         bool  // an I/O process has hung: what follows may have overtaken what it had
-	touched      []int // clusters that this group of faults concerns so that nothing more may happen to them
-	hosts        int   // faults of hosts in this group
-	busy, closed bool  // this group has faults; it may have no more
+	Deaths       int          // of processes that are killed alone, each of which is to be told
+	Lost         []int        // hosts
+	Slow         bool         // an I/O process has hung: what follows may have overtaken what it had
+	touched      []int        // clusters that this group of faults concerns so that nothing more may happen to them
+	hosts        int          // faults of hosts in this group
+	links        map[int]bool // that it concerns; true: with one I/O process that is stopped
+	busy, closed bool         // this group has faults; it may have no more
 }
 
 // ClusterState is how a cluster must be.
@@ -37,11 +39,10 @@ type ClusterState struct {
 
 // LinkState is how a link must be.
 type LinkState struct {
-	Gone   bool
-	Lossy  bool // what an I/O process had was lost with it
-	left   int  // I/O processes
-	moved  bool // it is not known on which hosts
-	frozen bool // one hangs
+	Gone  bool
+	Lossy bool // what an I/O process had was lost with it
+	left  int  // I/O processes
+	moved bool // it is not known on which hosts
 }
 
 // NewModel is a system to which nothing has happened.
@@ -80,7 +81,7 @@ func (m *Model) Alive() (out []int) {
 }
 
 // Begin is the beginning of a group of faults: messages come everywhere, and the hosts that are left know what was decided.
-func (m *Model) Begin() { m.touched, m.hosts, m.busy, m.closed = nil, 0, false, false }
+func (m *Model) Begin() { m.touched, m.links, m.hosts, m.busy, m.closed = nil, nil, 0, false, false }
 
 // Apply is what a fault does; false: its outcome is not said, and the model is as before.
 func (m *Model) Apply(f Fault) bool {
@@ -113,7 +114,7 @@ func (m *Model) clone() *Model {
 	for i := range c.Clusters {
 		c.Clusters[i].Dead = slices.Clone(c.Clusters[i].Dead)
 	}
-	c.Lost, c.touched = slices.Clone(m.Lost), slices.Clone(m.touched)
+	c.Lost, c.touched, c.links = slices.Clone(m.Lost), slices.Clone(m.touched), maps.Clone(m.links)
 	return &c
 }
 
@@ -137,16 +138,17 @@ func (m *Model) apply(f Fault) bool {
 		return m.works(f.Cluster) && len(m.Clusters[f.Cluster].Dead) == 0 && m.alone(f.Cluster)
 	case KillIOP:
 		m.Deaths++
-		return m.iopDies(f.Link, m.plan.iop(f.Link))
+		return m.link(f.Link, false) && m.iopDies(f.Link, m.plan.iop(f.Link))
 	case HangIOP:
-		return m.iopHangs(f.Link)
+		return m.link(f.Link, true) && m.iopHangs(f.Link)
 	case PauseIOP:
 		m.Slow = m.Slow || f.ForMS > hangLimitMS/20 // from a tenth on others are chosen, and who is stopped may be so for longer
-		return !m.Links[f.Link].Gone && !m.Links[f.Link].frozen && !m.idle(f.Link)
-	case KillMaster, Blink:
+		return m.link(f.Link, true) && !m.Links[f.Link].Gone && !m.idle(f.Link)
+	case KillMaster:
 		return !m.lost[f.Host] && m.hosts == 0
-	case BlinkAll:
-		return m.hosts == 0
+	case Blink, BlinkAll:
+		m.hosts++
+		return !m.lost[f.Host] && m.hosts == 1
 	case KillAgent, KillHost:
 		return m.hostLost(f.Host, func(c *Cluster) string { return c.Host })
 	case StopAgent, Unplug:
@@ -185,6 +187,16 @@ func (m *Model) alone(c int) bool {
 	}
 	m.touched = append(m.touched, c)
 	return true
+}
+
+// link: something happens to a link's I/O processes; alone: nothing else in this group, for it is not known to which of them.
+func (m *Model) link(k int, alone bool) bool {
+	if m.links == nil {
+		m.links = map[int]bool{}
+	}
+	was, any := m.links[k]
+	m.links[k] = alone
+	return !any || !was && !alone
 }
 
 func (m *Model) ranksDie(c int, ranks []int, word string) bool {
@@ -236,7 +248,7 @@ func (m *Model) standbyDies(c int) bool {
 
 func (m *Model) iopDies(link int, word string) bool {
 	l := &m.Links[link]
-	if l.Gone || l.frozen || m.idle(link) {
+	if l.Gone || m.idle(link) {
 		return false
 	}
 	l.Lossy = l.Lossy || m.plan.Messages == "fast"
@@ -260,7 +272,7 @@ func (m *Model) idle(link int) bool {
 
 func (m *Model) iopHangs(link int) bool {
 	l, word := &m.Links[link], m.plan.Clusters[m.plan.Links[link].From[0]].IOPHang
-	if l.Gone || l.frozen || m.idle(link) {
+	if l.Gone || m.idle(link) {
 		return false
 	}
 	m.Slow = true
@@ -304,7 +316,7 @@ func (m *Model) iopsLost(link, h int) bool {
 	if l.Gone || !l.moved && !slices.Contains(p.Hosts, h) {
 		return true
 	}
-	if l.moved || l.frozen || m.idle(link) || m.plan.TwoNetworks {
+	if l.moved || m.idle(link) || m.plan.TwoNetworks {
 		return false
 	}
 	l.Lossy, l.moved = l.Lossy || m.plan.Messages == "fast", true
