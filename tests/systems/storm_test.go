@@ -87,6 +87,7 @@ type tempest struct {
 	taken   map[int]bool    // processes that were ended, or will be, by their numbers here
 	stopped []int           // agents that stand still
 	undone  sync.WaitGroup  // what goes on again
+	word    string          // what the system had said when it ended: who goes on again then, and finds the others gone, says so, too
 }
 
 // weather carries out a plan, and holds what comes of it against what its policies promise.
@@ -115,7 +116,7 @@ func weather(t *testing.T, plan *storm.Plan) {
 	}
 	status := s.end()
 	s.note("ended, status %d", status)
-	for _, w := range storm.Judge(s.model, &storm.Report{Files: s.files(), Said: s.all(), Status: status, HostOf: s.host}) {
+	for _, w := range storm.Judge(s.model, &storm.Report{Files: s.files(), Said: s.word, Status: status, HostOf: s.host}) {
 		t.Error(w)
 	}
 }
@@ -532,6 +533,7 @@ func (s *tempest) end() (status int) {
 			return found != nil
 		})
 	}
+	s.word = s.all()
 	for _, pid := range s.stopped {
 		s.signal(pid, syscall.SIGCONT)
 	}

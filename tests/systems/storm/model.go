@@ -125,8 +125,11 @@ func (m *Model) apply(f Fault) bool {
 		return m.touch(f.Cluster, f.Rank) && m.ranksDie(f.Cluster, []int{f.Rank}, m.plan.Clusters[f.Cluster].Process)
 	case HangRank:
 		word := m.plan.Clusters[f.Cluster].Hang
-		if !m.touch(f.Cluster, f.Rank) || word == "report" {
-			return word == "report"
+		if !m.touch(f.Cluster, f.Rank) {
+			return false
+		}
+		if word == "report" {
+			return true
 		}
 		m.Deaths++
 		return m.ranksDie(f.Cluster, []int{f.Rank}, word)
