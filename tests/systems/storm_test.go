@@ -292,7 +292,7 @@ func (s *tempest) group(g storm.Group) {
 		return
 	}
 	for _, f := range g.Faults { // until then it may be on the way to be taken for lost, and that is no state of which the policies speak
-		if f.IsHost() {
+		if f.IsHost() && s.model.Said[len(s.model.Said)-1] {
 			s.until(func() string { return fmt.Sprintf("it is said that host %d is lost", f.Host) }, func() bool { return storm.SaysLost(s.all(), s.host(f.Host)) })
 		}
 	}

@@ -133,13 +133,13 @@ func (d draw) links() {
 // groups draws faults: each is one whose outcome the policies say.
 func (d draw) groups() {
 	m := NewModel(d.p)
-	for n := 2 + d.IntN(5); n > 0 && !m.Ended; n-- {
+	for n := 2 + d.IntN(5); n > 0 && !m.Ended && m.flows(); n-- {
 		m.Begin()
 		g := Group{Messages: 5 + d.IntN(60)}
 		for k, most := 0, one(d, 1, 1, 2, 3); k < 20 && len(g.Faults) < most; k++ {
 			f := d.fault()
 			before := m.clone()
-			if m.Apply(f) && (!m.Ended || d.often(1, 4)) && (m.flows() || m.Ended) {
+			if m.Apply(f) && (!m.Ended && m.flows() || d.often(1, 4)) {
 				g.Faults = append(g.Faults, f)
 			} else {
 				m = before

@@ -43,6 +43,7 @@ func Judge(m *Model, r *Report) (wrong []string) {
 			for c := range m.plan.Clusters {
 				j.complete(o, c)
 			}
+			j.counted(o)
 		}
 	}
 	return j.wrong
@@ -151,8 +152,12 @@ func (j *judge) standing() {
 func (j *judge) told() {
 	for h := 1; h <= j.m.plan.Hosts; h++ {
 		said := SaysLost(j.r.Said, j.r.HostOf(h))
-		if lost := slices.Contains(j.m.Lost, h); said != lost && !(lost && j.m.Ended) {
-			j.complain("host %d is lost: %v; said: %v", h, lost, said)
+		n := slices.Index(j.m.Lost, h)
+		if n < 0 && said {
+			j.complain("it is said that host %d is lost", h)
+		}
+		if n >= 0 && j.m.Said[n] && !said && !j.m.Ended {
+			j.complain("it is not said that host %d is lost", h)
 		}
 	}
 	if n := strings.Count(j.r.Said, "was killed by signal 9 (SIGKILL)"); n < j.m.Deaths {
@@ -220,17 +225,7 @@ func (j *judge) complete(o Rank, c int) {
 				since = max(since, seen[s])
 			}
 		}
-		have := make([]int, sent)
-		for _, r := range slices.Compact(slices.SortedFunc(slices.Values(to), func(a, b Rank) int { return a.Rank - b.Rank })) {
-			if j.ends[r] == nil {
-				continue
-			}
-			for _, span := range j.ends[r].came[s] {
-				for n := span[0]; n <= span[1] && n < sent; n++ {
-					have[n]++
-				}
-			}
-		}
+		have := j.have(s, sent, to)
 		missing, twice, first := 0, 0, -1
 		for n := range have {
 			if n >= since && have[n] == 0 && !slices.Contains(from.maybe, n) {
@@ -248,6 +243,54 @@ func (j *judge) complete(o Rank, c int) {
 		}
 		if twice > 0 {
 			j.complain("%d messages of rank %d of cluster %d have come to two ranks of cluster %d", twice, o.Rank, o.Cluster, c)
+		}
+	}
+}
+
+// have is to how many of some ranks each message of a stream has come.
+func (j *judge) have(s stream, sent int, to []Rank) []int {
+	have := make([]int, sent)
+	for _, r := range slices.Compact(slices.SortedFunc(slices.Values(to), func(a, b Rank) int { return 100*(a.Cluster-b.Cluster) + a.Rank - b.Rank })) {
+		if j.ends[r] == nil {
+			continue
+		}
+		for _, span := range j.ends[r].came[s] {
+			for n := span[0]; n <= span[1] && n < sent; n++ {
+				have[n]++
+			}
+		}
+	}
+	return have
+}
+
+// counted: a link is gone, with messages that were kept for it: who has sent them has counted them, and that is said.
+func (j *judge) counted(o Rank) {
+	p := j.m.plan
+	k := slices.IndexFunc(p.Links, func(l Link) bool { return slices.Contains(l.From, o.Cluster) })
+	from := j.ends[o]
+	if k < 0 || from == nil || from.life > 0 || !j.m.Links[k].Gone || p.Messages != "kept" || len(p.Links[k].To) != 1 {
+		return
+	}
+	c := p.Links[k].To[0]
+	if to := &j.m.Clusters[c]; to.Gone || to.Renewed || len(to.Dead) > 0 {
+		return
+	}
+	var all []Rank
+	for r := range p.Clusters[c].Ranks {
+		all = append(all, Rank{c, r})
+	}
+	for s, sent := range from.sent {
+		missing := 0
+		for n, times := range j.have(s, sent, all) {
+			if times == 0 && !slices.Contains(from.maybe, n) {
+				missing++
+			}
+		}
+		if missing > from.lost {
+			j.complain("%d messages of rank %d of cluster %d were lost with link %d, and it has counted %d", missing, o.Rank, o.Cluster, k, from.lost)
+		}
+		if missing > 0 && !strings.Contains(j.r.Said, "messages to another cluster are lost") {
+			j.complain("%d messages of rank %d of cluster %d were lost with link %d, and that is not said", missing, o.Rank, o.Cluster, k)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (m *Model) clone() *Model {
 	for i := range c.Clusters {
 		c.Clusters[i].Dead = slices.Clone(c.Clusters[i].Dead)
 	}
-	c.Lost, c.touched, c.links = slices.Clone(m.Lost), slices.Clone(m.touched), maps.Clone(m.links)
+	c.Lost, c.Said, c.touched, c.links = slices.Clone(m.Lost), slices.Clone(m.Said), slices.Clone(m.touched), maps.Clone(m.links)
 	return &c
 }
 
@@ -293,6 +293,7 @@ func (m *Model) hostLost(h int, word func(*Cluster) string) bool {
 	if m.lost[h] || m.hosts > 1 || len(m.touched) > 0 || alive < 2 || first && (alive < 3 || m.plan.TwoNetworks) || h == 1 && m.plan.TwoNetworks {
 		return false
 	}
+	m.Said = append(m.Said, m.hasProcesses(h))
 	m.lost[h], m.Lost = true, append(m.Lost, h)
 	if h == 1 {
 		m.decider = false
@@ -311,6 +312,16 @@ func (m *Model) hostLost(h int, word func(*Cluster) string) bool {
 		}
 	}
 	return true
+}
+
+// hasProcesses: some process of the system is on a host for sure; the loss of one without is not said.
+func (m *Model) hasProcesses(h int) bool {
+	for i, l := range m.plan.Links {
+		if k := &m.Links[i]; !k.Gone && !k.moved && !m.idle(i) && k.left == l.IOPs && slices.Contains(l.Hosts[:min(len(l.Hosts), l.IOPs)], h) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.Clusters, func(k ClusterState) bool { return !k.Gone && !k.unclear && (k.home == h || k.other == h && k.left > 0) })
 }
 
 // iopsLost: a host of a link is lost.
