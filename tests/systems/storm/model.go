@@ -18,6 +18,7 @@ type Model struct {
 	Links        []LinkState
 	Deaths       int          // of processes that are killed alone, each of which is to be told
 	Lost         []int        // hosts
+	Said         []bool       // that each of them is lost
 	Slow         bool         // an I/O process has hung: what follows may have overtaken what it had
 	touched      []int        // clusters that this group of faults concerns so that nothing more may happen to them
 	hosts        int          // faults of hosts in this group
