@@ -35,6 +35,7 @@ type ClusterState struct {
 	home    int   // the host of its ranks
 	other   int   // that of who may take them over
 	again   int   // so often has it been started again
+	mixed   bool  // ranks of it are on both of its hosts
 	unclear bool  // where it is, or what it has left, is not known from here on
 }
 
@@ -211,6 +212,7 @@ func (m *Model) ranksDie(c int, ranks []int, word string) bool {
 			return m.stops(c)
 		}
 		k.left -= len(ranks)
+		k.mixed = k.mixed || k.other != k.home
 		k.Renewed = k.Renewed || p.Kind != Transparent
 		return true
 	case "degrade":
@@ -364,7 +366,7 @@ func (m *Model) clusterLost(c, h int, word string) bool {
 	switch {
 	case k.Gone:
 		return true
-	case k.unclear:
+	case k.unclear || k.mixed && (k.home == h || k.other == h):
 		return false
 	case k.home != h && k.other == h && k.other != k.home: // it has nobody left to take a rank over
 		k.left, k.other = 0, k.home
