@@ -212,6 +212,11 @@ func (j *judge) complete(o Rank, c int) {
 			return
 		}
 	}
+	for _, k := range clusters { // what was on its way to a process that has died is lost, until who brings it has heard of the death
+		if j.m.plan.Messages == "fast" && k != o.Cluster && j.m.Clusters[k].Renewed {
+			return
+		}
+	}
 	for s, sent := range from.sent {
 		if from.failed {
 			j.complain("a send of rank %d of cluster %d has failed", o.Rank, o.Cluster)
