@@ -73,15 +73,20 @@ static void tell(int n)
   if (pwrite(at, line, (size_t)length, 0) != length) fail(strerror(errno), MPI_SUCCESS);
 }
 
-/* How far the one that sends is; false: it has not begun. */
+/* How far the one that sends is; false: it has not begun. Who goes on where another process was does over again what that had done since it committed. */
 static bool progress(int c, int r, int *generation, int *number)
 {
   char host[64];
-  int pid, got = 0;
+  int pid, g, n;
+  bool any = false;
   for (int i = 0;; i++) {
     FILE *f = fopen(file_of("at", c, r, i), "r");
-    if (!f) return got == 4;
-    got = fscanf(f, "%60s %d %d %d", host, &pid, generation, number);
+    if (!f) return any;
+    if (fscanf(f, "%60s %d %d %d", host, &pid, &g, &n) == 4) {
+      *number = any && *generation == g && *number > n ? *number : n;
+      *generation = g;
+      any = true;
+    }
     fclose(f);
   }
 }
