@@ -280,8 +280,9 @@ soak: build ## MESSAGES=100000000 messages over TCP while connections come and g
 	@cd $(ROOT) && SPX_SOAK_MESSAGES=$${MESSAGES:-100000000} $(GO) test -count=1 -timeout 0 -v -run 'TestSoak' ./tests/gates
 
 .PHONY: storm
-storm: build ## the radar of examples/ while its processes and masters die for SECONDS=300, on one host, and on three that are off the network for moments (as root): nothing missing, nothing twice
-	@cd $(ROOT) && SPX_GATE_SECONDS=$(or $(SECONDS),300) $(GO) test -count=1 -timeout 0 -v -run 'TestRadarSurvives' ./tests/systems
+storm: build ## (as root) for SECONDS=300 systems drawn from seeds, to which all happens that their policies are about, on up to five hosts (SEED=1 repeats one); then the radar of examples/ while its processes and masters die, on one host and on three: nothing missing, nothing twice
+	@cd $(ROOT) && SPX_STORM_SECONDS=$(or $(SECONDS),300) SPX_STORM_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run 'TestStorm' ./tests/systems
+	@$(if $(SEED),,cd $(ROOT) && SPX_GATE_SECONDS=$(or $(SECONDS),300) $(GO) test -count=1 -timeout 0 -v -run 'TestRadarSurvives' ./tests/systems)
 
 .PHONY: attack
 attack: build ## a job is called FRAMES=1000000 times by hellos that are nearly right, from the same host and from another one (as root): each is counted as what it is, and the job goes on

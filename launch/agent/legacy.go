@@ -247,7 +247,7 @@ func (a *agent) goesOn() {
 
 // inheritTable tells all the table of the system as it follows from the machine.
 func (a *agent) inheritTable(m *job.Machine) {
-	a.gone = m.Gone()
+	a.over = m.Over()
 	a.change(func(l *layout.Layout) {
 		l.Version = max(l.Version, a.succession.layout+1)
 		for part := range a.spec.Parts {

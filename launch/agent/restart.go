@@ -246,13 +246,13 @@ func (a *agent) spread() {
 	a.announceLayout(text)
 }
 
-// missing tells the processes of a system which parts have stopped for good: nobody waits for these to be started again.
+// missing tells the processes of a system of which parts nothing comes again: nobody waits for them, or for ranks of theirs that have died.
 func (a *agent) missing() {
 	m, decides := a.machine.(*job.Machine)
-	if !decides || a.succession.gathers || m.Gone() == a.gone || a.layoutText() == "" {
+	if !decides || a.succession.gathers || m.Over() == a.over || a.layoutText() == "" {
 		return
 	}
-	a.gone = m.Gone()
+	a.over = m.Over()
 	parts := m.Parts()
 	l, err := layout.Decode(a.layoutText())
 	if err != nil || !stopHealing(l, parts) {
@@ -262,12 +262,12 @@ func (a *agent) missing() {
 	a.spread()
 }
 
-// stopHealing notes in a layout which parts are gone for good; false: that is known.
+// stopHealing notes in a layout of which parts nothing comes again; false: that is known.
 func stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
 	for i, p := range parts {
 		var heals *bool
 		switch k := i - len(l.Clusters); {
-		case p.State != job.StateGone || k >= len(l.IOPs):
+		case !p.Over || k >= len(l.IOPs):
 			continue
 		case k < 0:
 			heals = &l.Clusters[i].Heals

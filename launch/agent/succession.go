@@ -25,6 +25,7 @@ type succession struct {
 	era       uint64           // how many agents have decided before the one that does, as far as this one knows
 	decider   int              // host of that one
 	waits     bool             // it is lost, and no other one has called
+	silent    bool             // then: nothing was heard of its host; else its agent has ended
 	inherited bool             // this agent decides, and has not from the beginning
 	left      bool             // this host is out, and others may go on
 	before    int              // host of the one before it
@@ -39,7 +40,7 @@ type succession struct {
 type (
 	upLost struct { // nothing more comes from the agent that decides in an era
 		era uint64
-		err error
+		err error // with which the connection has ended; nil: nothing was heard of its host
 	}
 	termed    struct{ again bool } // SIGTERM has come; again: some time ago
 	mayDecide struct{}             // this agent is to decide
@@ -92,6 +93,9 @@ func (a *agent) lostUp(e upLost) {
 		}
 		a.step(job.FrontLost{})
 		return
+	}
+	if !a.succession.waits {
+		a.succession.silent = e.err == nil
 	}
 	a.succession.waits = true
 	a.up.box.pause()
@@ -307,7 +311,10 @@ func (a *agent) succeed() {
 		}
 	}
 	for _, h := range a.others {
-		if h.gone {
+		switch {
+		case h.gone && h.number == s.before && s.silent:
+			a.bury(h, fmt.Sprintf("nothing was heard of it for %s%s", a.beating.waits(), a.allowMore()), job.FaultNetwork)
+		case h.gone:
 			a.bury(h, "nothing comes from its agent any more", job.FaultHost)
 		}
 	}

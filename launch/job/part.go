@@ -564,6 +564,7 @@ type PartState struct {
 	Replaced int    `json:"replaced,omitempty"` // ranks that were taken over
 	Cold     int    `json:"cold,omitempty"`     // places for processes that are started in the place of ranks, which are left
 	Left     int    `json:"left,omitempty"`     // so many of these may be started now
+	Over     bool   `json:"-"`                  // nothing of it comes again
 }
 
 // isGone: a part has stopped for good, or who would start it has.
@@ -571,10 +572,15 @@ func (m *Machine) isGone(p *part) bool {
 	return !p.stopping && !p.again && (p.gone || p.away && p.With > 0 && m.parts[p.With-1].gone)
 }
 
-// Gone is how many parts are in StateGone.
-func (m *Machine) Gone() (n int) {
+// isOver: nothing of a part comes again, in whatever way: it is gone, or has ended, perhaps with ranks that had died before. What another spxrun has started may be attached again.
+func (m *Machine) isOver(p *part) bool {
+	return m.isGone(p) || !m.cfg.Leads && !p.Serves && p.begun && p.alive == 0 && p.waking == 0 && !p.stopping && !p.again && !p.away
+}
+
+// Over is how many parts are over.
+func (m *Machine) Over() (n int) {
 	for i := range m.parts {
-		if m.isGone(&m.parts[i]) {
+		if m.isOver(&m.parts[i]) {
 			n++
 		}
 	}
@@ -602,7 +608,7 @@ func (m *Machine) Parts() (out []PartState) {
 		case p.lost > 0:
 			state = "degraded"
 		}
-		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - p.started, min(p.Cold-p.started, p.ranks.left(m.now))})
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - p.started, min(p.Cold-p.started, p.ranks.left(m.now)), m.isOver(p)})
 	}
 	return out
 }

@@ -290,8 +290,8 @@ func TestPartAttached(t *testing.T) {
 		} else {
 			states(m, "running", StateGone, StateGone)
 		}
-		if n := m.Gone(); n != map[Treatment]int{Restart: 0, Degrade: 2}[policy] {
-			t.Errorf("%d parts are gone", n)
+		if n := m.Over(); n != map[Treatment]int{Restart: 0, Degrade: 2}[policy] {
+			t.Errorf("%d parts are over", n)
 		}
 		if want := map[Treatment]int{Restart: 2, Degrade: 1}[policy]; again != want {
 			t.Errorf("%d parts were to be started again, not %d", again, want)
@@ -412,5 +412,22 @@ func TestStartCold(t *testing.T) {
 	}
 	if out := die(3); cold(out) != -1 || m.Status() != 137 {
 		t.Errorf("status %d: %v", m.Status(), out)
+	}
+}
+
+// A cluster has ended, one rank of which died before while the others went on: nothing of it comes again, though it would have been started again, had it stopped.
+func TestPartOver(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Process: Degrade, Whole: Restart, Restarts: 1}, {Name: "cluster b"}}})
+	for proc, part := range []int{1, 1, 2} {
+		m.Step(Started{Proc: proc, Pid: 100 + proc, Part: part}, 0)
+	}
+	m.Step(AllStarted{}, 0)
+	m.Step(dies(0), time.Second)
+	if m.Over() != 0 {
+		t.Error("a part is over that has a process")
+	}
+	m.Step(ends(1), 2*time.Second)
+	if parts := m.Parts(); m.Over() != 1 || !parts[0].Over || parts[1].Over {
+		t.Errorf("%+v", parts)
 	}
 }

@@ -403,11 +403,11 @@ func TestRadarSurvives(t *testing.T) {
 		}
 	}
 	t.Logf("SPX_GATE_SEED=%d", seed)
-	t.Run("one host", func(t *testing.T) { storm(t, seconds, seed, nil) })
-	t.Run("three hosts", func(t *testing.T) { storm(t, seconds, seed, newHosts(t, 3)) })
+	t.Run("one host", func(t *testing.T) { survives(t, seconds, seed, nil) })
+	t.Run("three hosts", func(t *testing.T) { survives(t, seconds, seed, newHosts(t, 3)) })
 }
 
-func storm(t *testing.T, seconds int, seed int64, on *testHosts) {
+func survives(t *testing.T, seconds int, seed int64, on *testHosts) {
 	standbys, frames := 4+seconds/12, seconds*100
 	f := takeOff(t, frames, standbys, 3*seconds+20, on)
 	h := f.strike(t, rand.New(rand.NewSource(seed)), seconds, standbys)

@@ -2,10 +2,12 @@ package systems
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"libspx/tests/harness"
@@ -99,4 +101,74 @@ func checkKept(t *testing.T, o harness.Outcome, want, kills int) {
 		t.Errorf("exit status %d; %d of %d received, %d twice, %d wrong, %d out of order\n%s--- again: go test ./tests/systems -count=1 -run '%s'",
 			o.Status, sum[0], want, sum[1], sum[2], sum[3], o.Text(), strings.ReplaceAll(t.Name(), " ", "_"))
 	}
+}
+
+// A cluster that is taken over transparently has lost all its processes, and is gone for good: nothing more is kept for it, so that those who send go on to the other one, and what it might have sent is not waited for at the end.
+func TestTransparentClusterIsGone(t *testing.T) {
+	const gone = `ranks = 1
+standbys = 1
+takeover = "transparent"
+failure = { process = "replace", cluster = "degrade" }
+`
+	ends := func(t *testing.T, r *running, cluster string) {
+		t.Helper()
+		syscall.Kill(r.pid(cluster+".0"), syscall.SIGKILL) //nolint:errcheck // it is there
+		r.says("a standby takes its place")
+		syscall.Kill(r.pid(cluster+".standby0"), syscall.SIGKILL) //nolint:errcheck // likewise
+		r.says("cluster " + cluster + " is gone; the others go on.")
+	}
+	t.Run("it receives", func(t *testing.T) {
+		t.Setenv("SPX_KEPT_MAX", "16K")
+		s := newApart(t, `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 1
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["share", "b", "each"]
+`+gone+`
+[[cluster]]
+name = "c"
+program = "%P"
+args = ["share", "c", "each"]
+ranks = 1
+[[link]]
+from = "a"
+to = ["b", "c"]
+args = ["--to", "all"]
+`)
+		r := s.whole()
+		s.await("b")
+		ends(t, r, "b")
+		for range 60 { // far more than is kept
+			os.Remove(filepath.Join(s.dir, "c")) //nolint:errcheck // it need not be there
+			s.await("c")
+		}
+		s.write("stop", "", "")
+		r.ends(0, "[a.0] rank 0 sent ", "[c.0] c: 1 ranks\n")
+	})
+	t.Run("it sends", func(t *testing.T) {
+		s := newApart(t, `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+`+gone+`
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["share", "b", "each"]
+ranks = 1
+[[link]]
+from = "a"
+to = "b"
+`)
+		r := s.whole()
+		s.await("b")
+		ends(t, r, "a")
+		r.ends(0, "[b.0] b: 1 ranks\n")
+	})
 }

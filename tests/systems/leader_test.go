@@ -1,6 +1,7 @@
 package systems
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -217,24 +218,30 @@ func asItIs(t *testing.T, hosts int, text string, env ...string) *onHosts {
 }
 
 // What [failure] says about hosts holds for that of spxrun, too: its ranks are taken over by standbys, which restore what their partners have; so it is with the host that decides next. Or the cluster stops, and the system with it, or the
-// others of the cluster are told.
+// others of the cluster are told. A host that is cut off is the matter of network, not of host.
 func TestLeaderLostWithRanks(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure, victims string
 		standbys, hosts  int
 		says             []string
+		with             string // preset: agent
 	}{
-		"standbys take over":  {`host = "replace", process = "stop"`, ",0@4,", 2, 4, []string{`rank 0 of cluster work .*a standby takes its place`, `done 12 `, `has ended, exit status 0\n`}},
-		"twice":               {`host = "replace", process = "stop"`, ",0@4,2@8,", 4, 5, []string{`host %1 is lost, with its processes`, `host %2 is lost, with its processes`, `done 12 `, `has ended, exit status 0\n`}},
-		"it is stopped":       {`host = "stop", process = "replace"`, ",0@4,", 2, 4, []string{`cluster work is ended and with it the system`, `has ended, exit status 137\n`}},
-		"the others are told": {`host = "degrade", process = "stop"`, ",0@4,", 2, 4, []string{`others of cluster work are told and go on`, `done 12 `, `has ended, exit status 0\n`}},
+		"standbys take over":  {`host = "replace", process = "stop"`, ",0@4,", 2, 4, []string{`rank 0 of cluster work .*a standby takes its place`, `done 12 `, `has ended, exit status 0\n`}, ""},
+		"twice":               {`host = "replace", process = "stop"`, ",0@4,2@8,", 4, 5, []string{`host %1 is lost, with its processes`, `host %2 is lost, with its processes`, `done 12 `, `has ended, exit status 0\n`}, ""},
+		"it is stopped":       {`host = "stop", process = "replace"`, ",0@4,", 2, 4, []string{`cluster work is ended and with it the system`, `has ended, exit status 137\n`}, ""},
+		"the others are told": {`host = "degrade", process = "stop"`, ",0@4,", 2, 4, []string{`others of cluster work are told and go on`, `done 12 `, `has ended, exit status 0\n`}, ""},
+		"it is cut off":       {`host = "stop", network = "replace", process = "stop"`, ",0@4,", 2, 4, []string{`rank 0 of cluster work .*a standby takes its place`, `done 12 `, `has ended, exit status 0\n`}, "cut"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places := `"%1:2", "%2:2", "%3:2", "%4:4"`
 			if c.hosts == 5 {
 				places = `"%1:2", "%2:2", "%3:2", "%4:2", "%5:4"`
 			}
-			o := asItIs(t, c.hosts, fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = \"%%T\"\nargs = [\"6\", \"12\", %q, \"agent\"]\nranks = 6\nstandbys = %d\nhosts = [%s]\nfailure = { %s }\n", c.victims, c.standbys, places, c.failure))
+			limit := "20000" // who is to be found out is found out by an agent's end
+			if c.with != "" {
+				limit = "1000"
+			}
+			o := asItIs(t, c.hosts, fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = \"%%T\"\nargs = [\"6\", \"12\", %q, %q]\nranks = 6\nstandbys = %d\nhosts = [%s]\nfailure = { %s }\n", c.victims, cmp.Or(c.with, "agent"), c.standbys, places, c.failure), "SPX_HEARTBEAT_LIMIT="+limit)
 			for _, pattern := range c.says {
 				o.reads(pattern)
 			}

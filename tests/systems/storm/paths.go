@@ -1,0 +1,114 @@
+package storm
+
+import "slices"
+
+// Which ways messages take.
+
+// A Rank is one of a cluster.
+type Rank struct{ Cluster, Rank int }
+
+// next are the ranks to which a link brings messages of a rank.
+func (p *Plan) next(l *Link, from Rank) (out []Rank) {
+	for _, c := range l.To {
+		n := p.Clusters[c].Ranks
+		if l.Route == "tag" {
+			for r := range n {
+				out = append(out, Rank{c, r})
+			}
+		} else {
+			out = append(out, Rank{c, from.Rank % n})
+		}
+	}
+	return out
+}
+
+// reach lists the ranks that messages of a rank come to while all on their way are there.
+func (m *Model) reach(from Rank) (out []Rank) {
+	for i := range m.plan.Links {
+		l := &m.plan.Links[i]
+		if m.Links[i].Gone || !slices.Contains(l.From, from.Cluster) {
+			continue
+		}
+		for _, to := range m.plan.next(l, from) {
+			if k := &m.Clusters[to.Cluster]; !k.Gone && !slices.Contains(k.Dead, to.Rank) {
+				out = append(append(out, to), m.reach(to)...)
+			}
+		}
+	}
+	return out
+}
+
+// clear: no rank that is dead, and not replaced, is on the way of what leaves a cluster: who sends to one may be told so, and stops.
+func (m *Model) clear(c int) bool {
+	for i := range m.plan.Links {
+		l := &m.plan.Links[i]
+		if !slices.Contains(l.From, c) {
+			continue
+		}
+		if m.Links[i].Gone {
+			return false
+		}
+		for _, to := range l.To {
+			if len(m.Clusters[to].Dead) > 0 || m.Clusters[to].Gone || !m.clear(to) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Origins are the ranks that send and are there.
+func (m *Model) Origins() (out []Rank) {
+	for c, p := range m.plan.Clusters {
+		for r := range p.Ranks {
+			if p.Role == Send && !m.Clusters[c].Gone && !slices.Contains(m.Clusters[c].Dead, r) {
+				out = append(out, Rank{c, r})
+			}
+		}
+	}
+	return out
+}
+
+// Arriving are the ranks to which messages must come.
+func (m *Model) Arriving() (out []Rank) {
+	for _, o := range m.Origins() {
+		if m.clear(o.Cluster) || m.spread(o.Cluster) {
+			out = append(out, m.reach(o)...)
+		}
+	}
+	slices.SortFunc(out, func(a, b Rank) int { return 100*(a.Cluster-b.Cluster) + a.Rank - b.Rank })
+	return slices.Compact(out)
+}
+
+// spread: what leaves a cluster goes to several, of which none has a dead rank: it goes on to those that are there when another one is gone.
+func (m *Model) spread(c int) bool {
+	return slices.ContainsFunc(m.plan.Links, func(l Link) bool {
+		return slices.Contains(l.From, c) && len(l.To) > 1 && slices.ContainsFunc(l.To, func(to int) bool { return !m.Clusters[to].Gone }) &&
+			!slices.ContainsFunc(l.To, func(to int) bool { return len(m.Clusters[to].Dead) > 0 })
+	}) && !slices.ContainsFunc(m.Links, func(l LinkState) bool { return l.Gone })
+}
+
+// Reached are the clusters to which messages must come.
+func (m *Model) Reached() []bool {
+	out := make([]bool, len(m.Clusters))
+	for _, r := range m.Arriving() {
+		out[r.Cluster] = true
+	}
+	return out
+}
+
+// Before are the clusters whose messages a cluster hands on or takes, with the links on the way, and itself.
+func (p *Plan) Before(c int) (clusters, links []int) {
+	clusters = []int{c}
+	for i, l := range p.Links {
+		if !slices.Contains(l.To, c) {
+			continue
+		}
+		links = append(links, i)
+		for _, from := range l.From {
+			more, ways := p.Before(from)
+			clusters, links = append(clusters, more...), append(links, ways...)
+		}
+	}
+	return clusters, links
+}
