@@ -136,9 +136,11 @@ type agent struct {
 
 	exporter exporter
 
-	meeting   *meeting  // for clusters of the system that are started one by one
-	attached  *attached // to the system of which a part runs here
-	announced string    // the table of the system that processes may know
+	meeting   *meeting     // for clusters of the system that are started one by one
+	attached  *attached    // to the system of which a part runs here
+	local     *control.Job // what the spxrun of that part was given
+	company   *company     // the other hosts of that part, on that of its spxrun; nil: there are none
+	announced string       // the table of the system that processes may know
 
 	tree        tree
 	watching    watching
@@ -518,6 +520,8 @@ func (a *agent) messages() {
 			a.startParts(e.h)
 		case turned:
 			a.refusal(e)
+		case memberSaid:
+			a.heardMember(e)
 		case waiting:
 			a.tellAway()
 		case treeDecided:
@@ -644,8 +648,11 @@ func (a *agent) step(e job.Event) {
 	}
 	a.startGoesOn(e)
 	a.missing()
-	if e, ok := e.(job.Ended); ok {
+	switch e := e.(type) {
+	case job.Ended:
 		a.seeOff(e, ending)
+	case job.NotRestarted:
+		a.seeOffIdle()
 	}
 }
 
@@ -727,6 +734,7 @@ func (a *agent) finish() int {
 	a.endSequence()
 	if a.above != nil {
 		a.endBranches()
+		a.company.finish(a.machine.Hurried())
 	}
 	if a.joined != nil {
 		a.joined.leaving.Wait()

@@ -29,7 +29,7 @@ func (a *agent) askPlace() {
 	if !a.several() || a.attached != nil {
 		return
 	}
-	here := a.describe()
+	here := a.describeOwn()
 	a.up.box.put(&control.Message{Reach: &here})
 	for {
 		m, err := a.up.conn.Receive()
@@ -37,6 +37,9 @@ func (a *agent) askPlace() {
 		case err != nil: // it will not be better when the messages are read
 		case m.Branch != nil:
 			a.hearBranch(m.Branch)
+			continue
+		case m.Relayed != nil:
+			a.company.handDown(a, m.Relayed)
 			continue
 		case m.Place != nil:
 			a.address, a.places.beat, a.places.networks, a.places.listen = m.Place.At, m.Place.Beat, m.Place.Networks, m.Place.Listen

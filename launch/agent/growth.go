@@ -42,7 +42,18 @@ type addition struct {
 	done     []string
 	failures []string
 
-	come *arrival // it has come by itself, to run a cluster
+	come  *arrival      // it has come by itself, to run a cluster
+	index int           // then: of the host that is being added, in the cluster
+	at    map[int][]int // and: where its parts are to run, in that count, by part
+	lead  *elsewhere    // and: the host of its spxrun, when it is one of the job's
+}
+
+// giveUp: of the hosts of a cluster all come, or none.
+func (d *addition) giveUp(failure string) {
+	d.failures = append(d.failures, failure)
+	if d.come != nil {
+		d.list = nil
+	}
 }
 
 // removal is a list of hosts that somebody has sent away.
@@ -152,7 +163,7 @@ func (a *agent) nextHost() {
 		host := d.list[0]
 		d.list = d.list[1:]
 		if err := a.invite(d, host); err != nil {
-			d.failures = append(d.failures, fmt.Sprintf("host %s: %v", host.Name, err))
+			d.giveUp(fmt.Sprintf("host %s: %v", host.Name, err))
 		}
 	}
 }
@@ -171,7 +182,10 @@ func (a *agent) added(d *addition) *service.Message {
 
 // invite starts the agent of a new host.
 func (a *agent) invite(d *addition, host hosts.Host) error {
-	if d.come != nil {
+	switch {
+	case d.come != nil && d.index > 0:
+		return a.admitMember(d, host)
+	case d.come != nil:
 		return a.admitCluster(d, host)
 	}
 	if err := a.fixedHosts(); err != nil {
@@ -197,8 +211,13 @@ func (a *agent) invite(d *addition, host hosts.Host) error {
 	h.joining = d
 	a.send(h)
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
-	time.AfterFunc(inviteLimit, func() { a.inbox.put(unanswered{h}) })
+	a.limitJoin(h)
 	return nil
+}
+
+// limitJoin gives a host its time to join.
+func (a *agent) limitJoin(h *elsewhere) {
+	time.AfterFunc(inviteLimit, func() { a.inbox.put(unanswered{h}) })
 }
 
 func (a *agent) unanswered(h *elsewhere) {
@@ -219,7 +238,7 @@ func (a *agent) cannotJoin(h *elsewhere, why string) {
 	}
 	if g.now == h {
 		g.now = nil
-		h.joining.failures = append(h.joining.failures, fmt.Sprintf("host %s: %s", h.name, why))
+		h.joining.giveUp(fmt.Sprintf("host %s: %s", h.name, why))
 		a.nextHost()
 	}
 }
@@ -271,7 +290,7 @@ func (a *agent) joinNow() {
 	}
 	d.done = append(d.done, h.name)
 	if d.come != nil {
-		a.inbox.put(seated{h}) // a world may be about to be made: not in the middle of that
+		a.guestJoined(d, h)
 	}
 	a.nextHost()
 }
@@ -391,7 +410,7 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 // hasLeft: the agent of a host that was removed has ended.
 func (a *agent) hasLeft(h *elsewhere) {
 	a.treeLost(h.number)
-	if h.leaving == nil && h.attached == nil {
+	if h.leaving == nil && !h.isGuest() {
 		return
 	}
 	if a.beating != nil && a.beating.machine != nil {
