@@ -104,10 +104,11 @@ type agent struct {
 	others     []*elsewhere
 	unsent     []*elsewhere // whose agents are to be started by others that are not there yet
 	shells     shells
-	strayed    atomic.Bool       // the user knows that an agent was not started from where it should have been
-	printing   sync.WaitGroup    // of their output
-	addresses  []control.Address // where processes of all hosts listen
-	made       bool              // the processes of this host are
+	strayed    atomic.Bool            // the user knows that an agent was not started from where it should have been
+	printing   sync.WaitGroup         // of their output
+	addresses  []control.Address      // where processes of all hosts listen
+	listens    map[int]netip.AddrPort // of the agent that decides: where processes listen, as their hosts say
+	made       bool                   // the processes of this host are
 	judging    []*judgement
 	surveys    int // so far
 	dismissed  bool
@@ -522,6 +523,10 @@ func (a *agent) messages() {
 			a.refusal(e)
 		case memberSaid:
 			a.heardMember(e)
+		case memberManages:
+			a.manages(e)
+		case notMade:
+			a.notMade(e)
 		case waiting:
 			a.tellAway()
 		case treeDecided:
@@ -651,7 +656,7 @@ func (a *agent) step(e job.Event) {
 	switch e := e.(type) {
 	case job.Ended:
 		a.seeOff(e, ending)
-	case job.NotRestarted:
+	case job.NotRestarted, job.Judged, job.Tick:
 		a.seeOffIdle()
 	}
 }

@@ -62,7 +62,11 @@ func (a *agent) hearEarly() {
 func (a *agent) describedBy(h *elsewhere, r *reach.Host) {
 	r.Name = h.name
 	h.reach = r
-	if h.joining != nil {
+	switch {
+	case h.joining != nil && h.of != nil:
+		a.placeMember(h)
+		return
+	case h.joining != nil:
 		a.placeAdded(h)
 		return
 	}
@@ -108,7 +112,7 @@ func (a *agent) placeAll() {
 			continue
 		}
 		h.at = inner.At[i]
-		h.box.put(&control.Message{Place: &control.Place{At: inner.At[i], Beat: plan.At[i], Networks: p.networks}})
+		h.box.put(&control.Message{Place: &control.Place{At: inner.At[i], Beat: plan.At[i], Networks: p.networks, Listen: a.widely(h.reach)}})
 	}
 }
 

@@ -141,7 +141,7 @@ func (a *agent) awaitSystem(fail func(error) *int) *int {
 				case e.listener != nil:
 					a.company.finish(true) // it starts them as one that leads does
 					a.company = nil
-					a.meeting, a.address = &meeting{listener: e.listener}, e.at
+					a.meeting, a.address, a.places.listen = &meeting{listener: e.listener}, e.at, a.everywhere(e.at)
 					return nil
 				case e.answers:
 					if err := a.callTogether(); err != nil {
@@ -175,7 +175,7 @@ func seek(j *control.Join, hello *control.Arrival) found {
 	began, told := time.Now(), false
 	var strange time.Time // since when something answers that is not the system
 	for {
-		c, verdict, err := tcp.Dial(j.Address, &id, tcp.Process{Number: leadNumber})
+		c, verdict, err := callOne(j, &id)
 		switch {
 		case err == nil && verdict == tcp.Taken && hello == nil:
 			c.Close()
@@ -227,7 +227,9 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 	c = sealedConn(c)
 	conn := control.NewConn(c)
 	at := c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
-	hello.At = at
+	if !hello.At.IsValid() {
+		hello.At = at
+	}
 	m, err := ask(conn, &control.Message{Attach: hello})
 	switch {
 	case err != nil:
@@ -252,7 +254,7 @@ func (a *agent) followLead(f found) int {
 	a.keepOwn(spec)
 	a.spec = spec
 	if spec.Iface == "" {
-		a.address = f.at
+		a.address, a.places.listen = f.at, a.everywhere(f.at)
 	}
 	settle := func() error {
 		_, err := a.settle()
@@ -261,7 +263,13 @@ func (a *agent) followLead(f found) int {
 		}
 		return err
 	}
-	return a.underOrders(f.conn, settle, func() { a.start(make([]string, len(a.spec.Programs))) })
+	if a.company == nil && len(a.local.Join.Through) > 0 {
+		a.company = new(company) // of those that come by it
+	}
+	return a.underOrders(f.conn, settle, func() {
+		a.start(make([]string, len(a.spec.Programs)))
+		a.openToMore()
+	})
 }
 
 // keepOwn has this cluster's spxrun say what is its matter.

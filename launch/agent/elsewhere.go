@@ -47,7 +47,8 @@ type elsewhere struct {
 
 	attached *guestCluster // it runs a cluster that was started by itself
 	of       *elsewhere    // it is one of the other hosts of such a cluster: the agent of this one reaches it
-	behind   passages      // to those
+	behind   passages      // to those, and others
+	via      *elsewhere    // it has come through the agent of this one
 
 	led    bool        // it had another one that decides before
 	stands atomic.Bool // and has said since how its processes are
@@ -138,7 +139,7 @@ func (a *agent) hearFrom(h *elsewhere) {
 		case m.Branch != nil:
 			h.fromBelow(m.Branch)
 		case m.Relayed != nil:
-			h.behind.to(&h.box, m.Relayed.Index).take(m.Relayed)
+			a.handedUp(h, m.Relayed)
 		case m.Stand == nil && h.led && !h.stands.Load(): // said before it knew of this one
 		default:
 			h.stands.Store(true)
@@ -389,7 +390,7 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 	h.box.close()
 	a.treeLost(h.number)
 	a.tellMesh()
-	a.buryMembers(h, fault)
+	defer a.losesMembers(h, fault)()
 	if a.dismissed {
 		return
 	}
@@ -401,7 +402,7 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 		if r := &a.ranks[i]; r.host == h.number && r.alive {
 			if !told && !a.machine.Ending() {
 				told = true
-				a.say(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
+				a.sayToAll(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
 			}
 			r.alive = false
 			a.judge(job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, Fault: fault, OtherMPI: true})
@@ -490,6 +491,7 @@ func (a *agent) begin() {
 			a.addresses = append(a.addresses, control.Address{Proc: i, At: at})
 		}
 	}
+	a.noteListens(a.addresses)
 	a.beginBeats()
 	a.beginSequence()
 	for _, h := range a.others {

@@ -266,18 +266,22 @@ func (a *agent) joinNow() {
 	g.callers = slices.DeleteFunc(g.callers, func(c *elsewhere) bool { return c == h })
 	h.made = true // there are none of its own so far
 	a.spec.Hosts, a.spec.Slots = append(slices.Clone(a.spec.Hosts), h.name), append(slices.Clone(a.spec.Slots), d.slots)
-	h.box.put(&control.Message{Present: a.present()})
+	h.box.put(&control.Message{Present: a.present(h.number)})
 	more := &control.Hosts{Names: a.spec.Hosts, Slots: a.spec.Slots}
 	if a.beats != nil {
 		b := *a.beats
 		b.At = append(slices.Clone(b.At), h.beat)
-		a.beats, more.At = &b, b.At
-		a.beating.hasGrown(b.At)
-		h.box.put(&control.Message{Beats: &b})
+		a.beats = &b
+		a.beating.hasGrown(a.beatsFor(a.self, &b).At)
+		h.box.put(&control.Message{Beats: a.beatsFor(h.number, &b)})
 	}
 	for _, o := range a.others {
 		if !o.gone {
-			o.box.put(&control.Message{Hosts: more})
+			to := *more
+			if a.beats != nil {
+				to.At = a.beatsFor(o.number, a.beats).At
+			}
+			o.box.put(&control.Message{Hosts: &to})
 		}
 	}
 	a.others = append(a.others, h)
@@ -295,8 +299,8 @@ func (a *agent) joinNow() {
 	a.nextHost()
 }
 
-// present is who is there, and who has been, for a new host. Who is about to be made counts as there, as for the hosts that have been told in the beginning.
-func (a *agent) present() (list []control.Entry) {
+// present is who is there, and who has been, for a new host, with where that calls them. Who is about to be made counts as there, as for the hosts that have been told in the beginning.
+func (a *agent) present(to int) (list []control.Entry) {
 	for i := range a.ranks {
 		r := &a.ranks[i]
 		state := a.segment.AgentState(i)
@@ -307,9 +311,12 @@ func (a *agent) present() (list []control.Entry) {
 			continue
 		}
 		m := a.segment.Member(i)
-		at, _ := a.segment.Address(i)
+		at, known := a.listens[i]
+		if !known {
+			at, _ = a.segment.Address(i)
+		}
 		list = append(list, control.Entry{Proc: i, Host: r.host, World: m.World, Rank: m.Rank, Serial: m.Serial, Life: a.segment.Incarnation(i),
-			State: state, Status: a.segment.ExitStatus(i), At: at})
+			State: state, Status: a.segment.ExitStatus(i), At: a.seen(to, r.host, at)})
 	}
 	return list
 }

@@ -18,6 +18,14 @@ import (
 // isGuest: what runs there was started by a spxrun of its own.
 func (h *elsewhere) isGuest() bool { return h.attached != nil || h.of != nil }
 
+// by is the host through whose agent this one's is reached; nil: it is reached from here.
+func (h *elsewhere) by() *elsewhere {
+	if h.of != nil {
+		return h.of
+	}
+	return h.via
+}
+
 // leading is, of a host of an attached cluster, that of its spxrun.
 func (h *elsewhere) leading() *elsewhere {
 	if h.of != nil {
@@ -39,10 +47,10 @@ func (h *elsewhere) members() (out []*elsewhere) {
 	return out
 }
 
-// numberOf is, of a host of an attached cluster, its number in the job.
+// numberOf is, of a host of an attached cluster, its number in the job; -1: it is not there yet.
 func (g *guestCluster) numberOf(index int) int {
 	if index >= len(g.hosts) || g.hosts[index] == nil {
-		return g.hosts[0].number
+		return -1
 	}
 	return g.hosts[index].number
 }
@@ -126,17 +134,34 @@ func (a *agent) notAttached(cluster, text string) {
 	}
 }
 
-// buryMembers: with the host of a cluster's spxrun the others of the cluster are lost, whose agents were reached through it.
-func (a *agent) buryMembers(h *elsewhere, fault job.Fault) {
+// losesMembers: with the host of a cluster's spxrun the others of the cluster are lost, whose agents were reached through it. The consequences are drawn when it is called back: none of them is asked
+// about the ends of the others' processes.
+func (a *agent) losesMembers(h *elsewhere, fault job.Fault) (then func()) {
 	list := h.members()
-	for _, m := range list { // none of them is asked about the ends of the others' processes
+	for _, m := range list {
 		m.gone = true
 		if a.beating != nil && a.beating.machine != nil {
 			a.beating.hasGone(m.number, detect.OutClosed)
 		}
 	}
-	for _, m := range list {
-		a.bury(m, fmt.Sprintf("host %s is lost, through which its agent was reached", h.name), fault)
+	return func() {
+		for _, m := range list {
+			a.bury(m, fmt.Sprintf("host %s is lost, through which its agent was reached", h.name), fault)
+		}
+	}
+}
+
+// notMade: the world of a part of an attached cluster has not come about, since the host of its spxrun was lost.
+type notMade struct{ part int }
+
+// notMade: nothing of a part has come to be, and it may be attached again.
+func (a *agent) notMade(e notMade) {
+	m, decides := a.machine.(*job.Machine)
+	if h := a.homeOf(e.part); !decides || h == nil || !h.gone { // it has come again
+		return
+	}
+	if p := m.Parts()[e.part-1]; p.Alive == 0 && p.State == "restarting" {
+		a.step(job.Detached{Part: e.part})
 	}
 }
 
@@ -159,7 +184,7 @@ func (a *agent) guestsOf(h *elsewhere, part int) (out []int) {
 		return nil
 	}
 	for _, n := range a.placesOfGuest(h, part) {
-		if !slices.Contains(out, n) && !a.isLost(n) {
+		if n >= 0 && !slices.Contains(out, n) && !a.isLost(n) {
 			out = append(out, n)
 		}
 	}
@@ -180,8 +205,8 @@ func (a *agent) networksOf(hosts int) [][]int {
 	out := make([][]int, hosts)
 	for i := range out {
 		by := a.self
-		if h := a.hostNumbered(i); h != nil && h.of != nil {
-			by = h.of.number
+		if h := a.hostNumbered(i); h != nil && h.by() != nil {
+			by = h.by().number
 		}
 		if i == a.self {
 			continue

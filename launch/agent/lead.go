@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -29,6 +30,7 @@ type (
 	arrival struct { // somebody who has the key wants to run a cluster
 		conn   connection
 		attach *control.Arrival
+		via    *elsewhere // it speaks through the agent of this one; nil: it has called here
 	}
 	seated  struct{ h *elsewhere } // its host is one of the job's
 	turned  struct{ text string }  // somebody was turned away
@@ -42,7 +44,8 @@ type guestCluster struct {
 	hosts   []*elsewhere  // of the cluster, that of its spxrun first; nil: it is not there yet
 	at      map[int][]int // by part: the host of each process, in that count
 	begun   bool
-	status  int // the first of its processes that is not zero
+	status  int // the first of its processes that is not zero, deaths left aside
+	death   int // that of the first that has died: it counts when the cluster does not go on
 }
 
 // awayWord is how long is waited before the user hears for whom.
@@ -67,6 +70,7 @@ func (a *agent) openToOthers() {
 		},
 	}
 	go a.meeting.server.Serve(a.meeting.listener) //nolint:errcheck // it ends with this process
+	openDoors(a.spec.Join, a.meeting.server)
 	time.AfterFunc(awayWord, func() { a.inbox.put(waiting{}) })
 }
 
@@ -80,7 +84,7 @@ func (a *agent) arrive(c net.Conn) {
 		c.Close()
 		return
 	}
-	a.inbox.put(arrival{conn, m.Attach})
+	a.inbox.put(arrival{conn: conn, attach: m.Attach})
 }
 
 // refusal tells of a call that was refused, as long as there are not many.
@@ -206,8 +210,18 @@ func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
 	from := d.come.attach
 	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: from.Cluster, parts: parts, hosts: make([]*elsewhere, 1+len(from.Hosts)), at: d.at}
-	h.attached.hosts[0], h.reach, h.at = h, &from.Reach, from.At
+	h.attached.hosts[0], h.reach, h.via = h, &from.Reach, d.come.via
+	if err := a.placeGuest(h, from.At); err != nil {
+		go func() {
+			h.conn.Send(&control.Message{Off: err.Error()}) //nolint:errcheck // if it is gone, it need not know
+			h.conn.Close()
+		}()
+		return err
+	}
 	h.wait = func() string { return connectionEnd(h.failure) }
+	if way, relayed := h.conn.(*passage); relayed {
+		h.wait = way.how
+	}
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
 	a.introduceTo(h, [32]byte{}) // it has the key
 	a.limitJoin(h)
@@ -297,15 +311,34 @@ func (a *agent) sayAttached(s job.Say) {
 	}
 }
 
+// sayToAll tells something that the machine of the job does not: the users of the other clusters hear it, too.
+func (a *agent) sayToAll(text string) {
+	a.say(text)
+	a.sayAttached(job.Say{Text: text})
+}
+
 // statusAt is the exit status for a host: that of its cluster, if it has attached with one, and else that of all.
 func (h *elsewhere) statusAt(all int) int {
 	switch {
 	case h.attached == nil:
 		return 0
-	case h.attached.status != 0:
-		return h.attached.status
+	case h.attached.status != 0 || h.attached.death != 0:
+		return cmp.Or(h.attached.status, h.attached.death)
 	}
 	return all
+}
+
+// count takes the status of a process of the cluster.
+func (g *guestCluster) count(e job.Ended) {
+	status := e.Wait.Status()
+	if e.Owner == job.OwnerInit {
+		status = cmp.Or(status, job.StatusFailed)
+	}
+	if e.Failed() {
+		g.death = cmp.Or(g.death, status)
+	} else {
+		g.status = cmp.Or(g.status, status)
+	}
 }
 
 // seeOff sends the hosts away whose clusters have ended, with their I/O processes. ending: the system was being ended before, so that the process has
@@ -316,11 +349,8 @@ func (a *agent) seeOff(e job.Ended, ending bool) {
 	}
 	if r := &a.ranks[e.Proc]; r.part > 0 && !a.spec.Parts[r.part-1].Serves && !ending {
 		for _, h := range a.others {
-			if h.attached != nil && slices.Contains(h.attached.parts, r.part) && a.isOf(r.host, h) && h.attached.status == 0 {
-				h.attached.status = e.Wait.Status()
-				if e.Owner == job.OwnerInit && h.attached.status == 0 {
-					h.attached.status = job.StatusFailed
-				}
+			if h.attached != nil && slices.Contains(h.attached.parts, r.part) && a.isOf(r.host, h) {
+				h.attached.count(e)
 			}
 		}
 	}
@@ -341,9 +371,13 @@ func (a *agent) seeOffIdle() {
 		busy := slices.ContainsFunc(h.attached.parts, func(p int) bool {
 			return states[p-1].Alive > 0 || states[p-1].State == "restarting" || states[p-1].State == "stopping"
 		})
-		if !busy {
-			a.dismissHost(h)
+		if busy || a.leadsOn(h) {
+			continue
 		}
+		if states[h.attached.parts[0]-1].State == job.StateGone {
+			h.attached.status = cmp.Or(h.attached.status, h.attached.death)
+		}
+		a.dismissHost(h)
 	}
 }
 

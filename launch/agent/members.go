@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"libspx/cluster/manage"
 	"libspx/launch/control"
 	"libspx/launch/hosts"
 	"libspx/launch/job"
@@ -20,7 +21,7 @@ import (
 
 // company is what this agent has of the other hosts of its cluster.
 type company struct {
-	hosts   []*elsewhere // by number in the cluster, from 1
+	hosts   []*elsewhere // guarded by mu: by number in the cluster, from 1, and clusters that have called (callers.go)
 	machine *muster.Machine
 	done    bool  // all are there, or will not be
 	failure error // then: why
@@ -29,6 +30,7 @@ type company struct {
 	mu  sync.Mutex
 	up  *outbox  // guarded by mu: to the one that decides; nil: none is known yet
 	key [32]byte // guarded by mu: of the job
+	job []int    // guarded by mu: numbers of the hosts in the job; 0: not known yet
 }
 
 // memberSaid is what another host of the cluster has said of itself, before all were there, or its end.
@@ -41,6 +43,9 @@ type memberSaid struct {
 func (a *agent) arrival() *control.Arrival {
 	j := a.spec.Join
 	out := &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Declared: j.Declared, Reach: a.describeOwn()}
+	if a.spec.Iface != "" && len(out.Reach.Addresses) > 0 {
+		out.At = out.Reach.Addresses[0].Addr
+	}
 	if len(a.spec.Slots) > 0 {
 		out.Slots = a.spec.Slots[0]
 	}
@@ -69,6 +74,9 @@ func (a *agent) describeOwn() reach.Host {
 	h := a.describe()
 	if a.spec.Iface != "" && (a.local != nil || a.spec.Join != nil) {
 		h.Addresses = reach.Named(a.spec.Iface, h.Addresses)
+		for i := range h.Addresses {
+			h.Addresses[i].Inner = false // it was named
+		}
 	}
 	return h
 }
@@ -79,7 +87,7 @@ func (a *agent) callTogether() error {
 		return err
 	}
 	starters := hosts.Starters(len(a.spec.Hosts), a.spec.Fanout)
-	c := &company{hosts: make([]*elsewhere, len(a.spec.Hosts))}
+	c := &company{hosts: make([]*elsewhere, len(a.spec.Hosts)), job: make([]int, len(a.spec.Hosts))}
 	for n, name := range a.spec.Hosts {
 		if n > 0 {
 			c.hosts[n] = newElsewhere(n, name)
@@ -105,7 +113,7 @@ func (c *company) timeout(now time.Duration) int {
 
 // step hands an event to the machine, and carries out what it says.
 func (c *company) step(a *agent, e muster.Event) {
-	if c == nil {
+	if c == nil || c.machine == nil {
 		return
 	}
 	for _, act := range c.machine.Step(e, a.now()) {
@@ -138,7 +146,9 @@ func (c *company) cause(a *agent, late []int) string {
 // start has an agent started, here or by one that is there.
 func (c *company) start(a *agent, act muster.Start) {
 	h := c.hosts[act.Host]
+	c.mu.Lock()
 	l := a.newLink(h)
+	c.mu.Unlock()
 	own := *a.spec
 	join := *own.Join
 	join.Key = [32]byte{} // that of the system is for those who call; the job's comes with the job
@@ -174,6 +184,8 @@ func (c *company) hearFrom(a *agent, h *elsewhere) {
 		case !described:
 			described = true
 			a.inbox.put(memberSaid{h, true})
+		case m.Managed != nil:
+			a.inbox.put(memberManages{h, m.Managed})
 		default:
 			c.handUp(&control.Relayed{Index: h.number, Message: m})
 		}
@@ -222,31 +234,91 @@ func (c *company) handUp(r *control.Relayed) {
 
 // handDown hands on what is for a host. It does not wait: the next message may be for another one.
 func (c *company) handDown(a *agent, r *control.Relayed) {
-	if c == nil || r.Index >= len(c.hosts) {
-		return
-	}
-	h := c.hosts[r.Index]
-	switch m := r.Message; {
-	case r.Kill:
-		h.hangUp()
-	case m == nil:
-	case m.Job != nil:
-		c.mu.Lock()
-		m.Job.Key = c.key
-		c.mu.Unlock()
-		h.box.put(m)
-	default:
-		h.box.put(m)
-	}
-}
-
-// tell tells all hosts.
-func (c *company) tell(m *control.Message) {
 	if c == nil {
 		return
 	}
-	for _, h := range c.hosts[1:] {
-		h.box.put(m)
+	c.mu.Lock()
+	var h *elsewhere
+	if r.Index < len(c.hosts) {
+		h = c.hosts[r.Index]
+	}
+	if m := r.Message; h != nil && m != nil && m.Job != nil {
+		if c.job[r.Index] = m.Job.Self; h.link != nil { // else it has the key
+			m.Job.Key = c.key
+		}
+	}
+	c.mu.Unlock()
+	switch {
+	case h == nil:
+	case r.Kill && h.link != nil:
+		h.hangUp()
+	case r.Kill: // it is to hear why
+		h.box.close()
+		go func() {
+			atMost(hangUpLimit, func() { <-h.box.done })
+			h.hangUp()
+		}()
+	case r.Message != nil:
+		h.box.put(r.Message)
+	}
+}
+
+// memberManages is what the master of another host of the cluster says to another one (tree.go).
+type memberManages struct {
+	from *elsewhere
+	m    *control.Managed
+}
+
+// manages hands on what the master of another host of the cluster says: to those of the cluster directly.
+func (a *agent) manages(e memberManages) {
+	msg, err := manage.Decode(e.m.Text, &a.tree.cfg)
+	switch c := a.company; {
+	case err != nil || e.m.Epoch != a.tree.epoch || msg.To != a.self && c.numbered(msg.To) == nil:
+		c.handUp(&control.Relayed{Index: e.from.number, Message: &control.Message{Managed: e.m}})
+	case c.numbered(msg.From) != e.from: // it is not that one's
+	case msg.To == a.self:
+		a.hearTree(nil, e.m)
+	default:
+		c.numbered(msg.To).box.put(&control.Message{Managed: e.m})
+	}
+}
+
+// numbered is another host of the cluster by its number in the job; nil: it is none.
+func (c *company) numbered(host int) *elsewhere {
+	if c == nil || host < 1 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, n := range c.job {
+		if n == host {
+			return c.hosts[i]
+		}
+	}
+	return nil
+}
+
+// list are the hosts whose agents have been started, or have called.
+func (c *company) list() (out []*elsewhere) {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.hosts {
+		if h != nil && h.conn != nil {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// tell tells all hosts of the cluster.
+func (c *company) tell(m *control.Message) {
+	for _, h := range c.list() {
+		if h.link != nil {
+			h.box.put(m)
+		}
 	}
 }
 
@@ -255,21 +327,17 @@ func (c *company) finish(hurry bool) {
 	if c == nil {
 		return
 	}
-	limit := time.After(dismissLimit)
 	if hurry {
-		limit = closedTime
+		c.join(nil, [32]byte{}) // that they end has one reason, of which the one that decides learns by this agent's end
+	} else {
+		c.await(time.After(dismissLimit))
 	}
-	c.await(limit)
-	for _, h := range c.hosts[1:] {
-		if h.link != nil {
-			h.link.Close()
-		}
+	for _, h := range c.list() {
+		h.conn.Close()
 	}
 	c.await(time.After(hangUpLimit))
-	for _, h := range c.hosts[1:] {
-		if h.link != nil {
-			h.hangUp()
-		}
+	for _, h := range c.list() {
+		h.hangUp()
 		h.box.close()
 	}
 	c.await(time.After(hangUpLimit))
@@ -277,10 +345,7 @@ func (c *company) finish(hurry bool) {
 
 // await waits for their ends.
 func (c *company) await(limit <-chan time.Time) {
-	for _, h := range c.hosts[1:] {
-		if h.link == nil { // it was never started
-			continue
-		}
+	for _, h := range c.list() {
 		select {
 		case <-h.ended:
 		case <-limit:

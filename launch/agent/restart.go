@@ -23,10 +23,16 @@ type nobody struct {
 }
 
 func (n *nobody) Send(m *service.Message) error {
+	if m.Class == 0 {
+		return nil
+	}
 	lost := slices.ContainsFunc(n.where, n.a.isLost)
-	if h := n.a.homeOf(n.part); m.Class != 0 && h != nil && !lost {
+	switch h := n.a.homeOf(n.part); {
+	case h != nil && h.gone:
+		n.a.inbox.put(notMade{n.part})
+	case h != nil && !lost:
 		n.a.notStartedThere(h, n.part, m.Text)
-	} else if m.Class != 0 {
+	default:
 		n.a.inbox.put(job.NotRestarted{Part: n.part, Text: m.Text, Again: lost}) // the next world may begin meanwhile
 	}
 	return nil

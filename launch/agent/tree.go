@@ -196,6 +196,10 @@ func (a *agent) sendTree(m *control.Managed) {
 		return
 	}
 	t.past.Sent(&msg, &t.cfg, a.treeNow())
+	if h := a.company.numbered(msg.To); h != nil {
+		h.box.put(&control.Message{Managed: m})
+		return
+	}
 	if a.up != nil {
 		a.up.box.put(&control.Message{Managed: m})
 		return

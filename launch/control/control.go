@@ -321,7 +321,8 @@ type Hello struct {
 // A Join says where one cluster of a system finds the others.
 type Join struct {
 	System, Cluster string
-	Address         string // HOST:PORT
+	Address         string   // HOST:PORT
+	Through         []string // more of these, at agents that hand on what is said
 	Key             [32]byte
 	Limit           time.Duration // for somebody to be there
 	Declared        []Declared    // by part: what the system file says of them

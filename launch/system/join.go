@@ -47,7 +47,7 @@ func (p *planner) join(file string, getenv func(string) string) error {
 	}
 	declared := p.declared()
 	own := s.Find(p.cluster)
-	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared}
+	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address, Through: s.Through, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared}
 	var mine []bool // by process
 	for k := range p.job.Programs {
 		prog := &p.job.Programs[k]
