@@ -259,7 +259,7 @@ func TestApartHostsAgain(t *testing.T) {
 				b := s.startOn(3, "b")
 				s.flows("b")
 				if killed == "spxrun" {
-					s.hosts.killProgram(t, 3, "spxrun")
+					s.hosts.signal(t, 3, "spxrun", syscall.SIGKILL)
 				} else {
 					s.hosts.killAgent(t, s.names.Replace("%3"))
 				}
@@ -293,18 +293,6 @@ hosts = ["%2"]
 from = "a"
 to = "c"
 `
-
-// killProgram kills a program on a host, by its name.
-func (h *testHosts) killProgram(t *testing.T, host int, name string) {
-	t.Helper()
-	for _, pid := range h.Pids(host) {
-		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) == name {
-			syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it was there
-			return
-		}
-	}
-	t.Fatalf("no %s runs on host %d", name, host)
-}
 
 // status waits until the system's state, as it is told on the host that leads, has some texts, and is so besides.
 func (s *apartOn) status(has, more string, is func(string) bool) {
@@ -397,7 +385,7 @@ hosts = ["%4"]
 	a.says(s.names.Replace("host c@%5 is lost, with its processes: "))
 	a.says(s.names.Replace("cluster c is started again (1 of at most 3 times) on host c@%4, since host c@%5 is lost."))
 	s.flows("c")
-	s.hosts.killProgram(t, 2, "spxrun")
+	s.hosts.signal(t, 2, "spxrun", syscall.SIGKILL)
 	a.says("cluster b is away; it may be attached again, and the others wait for it.")
 	a.says("cluster c is away; it may be attached again, and the others wait for it.")
 	<-b.ended
@@ -412,4 +400,96 @@ hosts = ["%4"]
 	b.ends(0)
 	c.ends(0, "[c.0] c: 1 ranks\n")
 	s.hosts.empty(t)
+}
+
+// Signals of the spxrun of a cluster are its own matter: one that does not end is for its processes, on all its hosts, and for no others; one that ends ends the cluster, and the others go on. A host that
+// cannot be started is said, and the system has not lost anything.
+func TestApartHostsSignals(t *testing.T) {
+	const catches = `
+[start]
+wait = "none"
+[failure]
+cluster = "degrade"
+[[cluster]]
+name = "a"
+program = "/bin/sh"
+args = ["-c", "trap 'echo a signal' USR1; while [ ! -e stop ]; do sleep 0.05; done"]
+ranks = 1
+hosts = ["%1:1"]
+[[cluster]]
+name = "b"
+program = "/bin/sh"
+args = ["-c", "trap 'echo a signal' USR1; echo ready; while true; do sleep 0.05; done"]
+ranks = 2
+hosts = ["%2:1", "%3:1"]
+`
+	s := newApartOn(t, 3, func(*testHosts) {}, catches)
+	a := s.startOn(1, "a")
+	a.says("rank a.0 is pid")
+	wrong := s.write("wrong.toml", "10.77.0.1:7410", strings.Replace(s.names.Replace(catches), s.names.Replace("%3"), "nosuchhost", 1))
+	file := s.file
+	s.file = wrong
+	s.startOn(2, "b").ends(1, "cluster b: host nosuchhost: ")
+	s.emptied(2)
+	s.emptied(3)
+	s.file = file
+	b := s.startOn(2, "b")
+	b.says("[b.0] ready\n")
+	b.says("[b.1] ready\n")
+	s.hosts.signal(t, 2, "spxrun", syscall.SIGUSR1)
+	b.says("[b.0] a signal\n")
+	b.says("[b.1] a signal\n")
+	s.hosts.signal(t, 2, "spxrun", syscall.SIGINT)
+	b.ends(130, "cluster b is ended by its spxrun.")
+	a.says("cluster b is gone; the others go on.")
+	s.write("stop", "", "")
+	a.ends(0)
+	if strings.Contains(a.text(), "a signal") {
+		t.Error("the signal has come to the processes of another cluster")
+	}
+	s.hosts.empty(t)
+}
+
+// The radar of examples/radar, a cluster an spxrun, each on two hosts that share nothing but the disk, comes to what one process without MPI comes to.
+func TestApartHostsRadar(t *testing.T) {
+	dir := radar(t)
+	in(t, dir, "./alone", "200", "expected.txt", "expected.png")
+	hosts := newHosts(t, 4)
+	key := filepath.Join(dir, "radar.key")
+	in(t, dir, filepath.Join(harness.Build(t), "bin/spxctl"), "system", "key", key)
+	text, err := os.ReadFile(filepath.Join(dir, "radar.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := []string{"input", "compress", "doppler", "detect"}
+	more := "[system]\nname = \"apart\"\naddress = \"10.77.0.1:7410\"\nkey = \"radar.key\"\n" + string(text)
+	for i, stage := range stages {
+		more = strings.Replace(more, fmt.Sprintf("name = %q\n", stage), fmt.Sprintf("name = %q\nhosts = [\"%s:1\", \"%s:1\"]\n", stage, hosts.name(i), hosts.name(i+1)), 1)
+	}
+	s := &apartOn{&apart{t: t, dir: dir, file: filepath.Join(dir, "apart4.toml")}, hosts, strings.NewReplacer()}
+	if err := os.WriteFile(s.file, []byte(more), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var all []*running
+	for i := range stages {
+		all = append(all, s.startOn(len(stages)-i, stages[len(stages)-1-i]))
+	}
+	for _, r := range all {
+		r.ends(0)
+	}
+	same(t, dir, "report.txt", "expected.txt")
+	same(t, dir, "radar.png", "expected.png")
+	hosts.empty(t)
+}
+
+// signal sends a signal to a program on a host, by its name.
+func (h *testHosts) signal(t *testing.T, host int, name string, signal syscall.Signal) {
+	t.Helper()
+	for _, pid := range h.Pids(host) {
+		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) == name {
+			syscall.Kill(pid, signal) //nolint:errcheck // it was there
+			return
+		}
+	}
+	t.Fatalf("no %s runs on host %d", name, host)
 }
