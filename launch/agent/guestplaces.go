@@ -14,11 +14,8 @@ import (
 
 // placeGuest chooses the addresses of a host that comes. at is the one by which it has called; not valid: it has not.
 func (a *agent) placeGuest(h *elsewhere, at netip.Addr) error {
-	p := &a.places
-	if len(p.self.Addresses) == 0 {
-		p.self = a.describe()
-	}
-	known, numbers := []reach.Known{{Host: &p.self, At: a.address}}, []int{a.self}
+	p, self := &a.places, a.describeOwn()
+	known, numbers := []reach.Known{{Host: &self, At: a.address}}, []int{a.self}
 	for _, o := range a.others {
 		if !o.gone {
 			known, numbers = append(known, reach.Known{Host: o.reach, At: o.at}), append(numbers, o.number)
@@ -110,16 +107,15 @@ func (a *agent) partsTalk(x, y int) bool { return x == y && !a.spec.Parts[x-1].S
 
 // everywhere is where an agent's processes listen whose host has come by one address, and may be reached by others.
 func (a *agent) everywhere(at netip.Addr) netip.Addr {
-	if at.IsLoopback() {
+	if at.IsLoopback() || a.spec.Iface != "" {
 		return netip.Addr{}
 	}
-	h := a.describe()
-	return h.Everywhere()
+	return a.describe().Everywhere()
 }
 
 // widely is where another host of the cluster that leads listens.
 func (a *agent) widely(h *reach.Host) netip.Addr {
-	if a.meeting == nil {
+	if a.meeting == nil || a.spec.Iface != "" {
 		return netip.Addr{}
 	}
 	return h.Everywhere()
