@@ -13,7 +13,10 @@ func (r *reader) check(s *System) {
 		s.Name = "system"
 	}
 	r.checkName([]string{"system", "name"}, "system", s.Name)
-	r.checkAddress(s.Address)
+	r.checkAddress("address", s.Address)
+	for _, at := range s.Through {
+		r.checkAddress("through", at)
+	}
 	r.checkMany(s)
 	var names []string
 	seen := map[string]int{}
@@ -66,7 +69,7 @@ func (r *reader) checkMany(s *System) {
 }
 
 // checkAddress looks at the form of where clusters meet.
-func (r *reader) checkAddress(at string) {
+func (r *reader) checkAddress(key, at string) {
 	if at == "" {
 		return
 	}
@@ -74,7 +77,7 @@ func (r *reader) checkAddress(at string) {
 	host, port := at[:max(i, 0)], at[i+1:]
 	bare := strings.Contains(host, ":") && !(strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]")) // an address of IPv6 needs its brackets
 	if n, err := strconv.Atoi(port); err != nil || host == "" || bare || strings.ContainsAny(host, " \t\n,/") || n < 1 || n > 65535 {
-		r.wrong([]string{"system", "address"}, "address: %q is no address; write \"HOST:PORT\", with the name or address of a host, and a port from 1 to 65535", at)
+		r.wrong([]string{"system", key}, "%s: %q is no address; write \"HOST:PORT\", with the name or address of a host, and a port from 1 to 65535", key, at)
 	}
 }
 

@@ -12,6 +12,7 @@ type System struct {
 	Messages  string    `json:"messages"`          // MessagesKept or MessagesFast
 	Directory string    `json:"directory"`         // working directory of all programs; relative to that of the file; empty: that one
 	Address   string    `json:"address,omitempty"` // HOST:PORT where clusters meet that are started one by one; empty: they are not
+	Through   []string  `json:"through,omitempty"` // more of these, for clusters that do not reach that one: on hosts of others, which hand on what they say
 	Key       string    `json:"key,omitempty"`     // file of the system's key; relative to the system file
 	Start     Start     `json:"start"`
 	Failure   Failure   `json:"failure"`

@@ -16,6 +16,7 @@ func systemFields() []field[System] {
 			set: choice(func(s *System) *string { return &s.Messages }, MessagesKept, MessagesFast)},
 		{name: "directory", takes: `"DIR"`, preset: "that of the file", help: "working directory of the programs, relative to that of the file", set: text(func(s *System) *string { return &s.Directory })},
 		{name: "address", takes: `"HOST:PORT"`, help: "where clusters meet that are started one by one (spxrun --cluster): a port of the host on which one of them runs", set: text(func(s *System) *string { return &s.Address })},
+		{name: "through", takes: `["HOST:PORT", ...]`, preset: "none", help: "where clusters call that do not reach that address: ports of hosts on which the spxrun of another cluster runs, whose agent hands on what they say", set: words(func(s *System) *[]string { return &s.Through })},
 		{name: "key", takes: `"FILE"`, help: "the file of the system's key, for that; relative to the system file (SPX_SYSTEM_KEY names another)", set: text(func(s *System) *string { return &s.Key })},
 	}
 }

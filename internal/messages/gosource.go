@@ -78,6 +78,7 @@ var makers = map[string]maker{
 	"sayOnce":      {-1, 2, false, "capi/"},
 	"a.sayOnce":    {-1, 1, false, "launch/agent/"},
 	"a.say":        {-1, 0, false, "launch/agent/"},
+	"a.sayToAll":   {-1, 0, false, "launch/agent/"},
 	"r.wrong":      {-1, 1, true, "cluster/config/"},
 	"v.wrong":      {-1, 0, true, "cluster/config/"},
 	"fmt.Fprintf":  {-1, 1, true, ""}, // to os.Stderr

@@ -104,10 +104,11 @@ type agent struct {
 	others     []*elsewhere
 	unsent     []*elsewhere // whose agents are to be started by others that are not there yet
 	shells     shells
-	strayed    atomic.Bool       // the user knows that an agent was not started from where it should have been
-	printing   sync.WaitGroup    // of their output
-	addresses  []control.Address // where processes of all hosts listen
-	made       bool              // the processes of this host are
+	strayed    atomic.Bool            // the user knows that an agent was not started from where it should have been
+	printing   sync.WaitGroup         // of their output
+	addresses  []control.Address      // where processes of all hosts listen
+	listens    map[int]netip.AddrPort // of the agent that decides: where processes listen, as their hosts say
+	made       bool                   // the processes of this host are
 	judging    []*judgement
 	surveys    int // so far
 	dismissed  bool
@@ -136,9 +137,11 @@ type agent struct {
 
 	exporter exporter
 
-	meeting   *meeting  // for clusters of the system that are started one by one
-	attached  *attached // to the system of which a part runs here
-	announced string    // the table of the system that processes may know
+	meeting   *meeting     // for clusters of the system that are started one by one
+	attached  *attached    // to the system of which a part runs here
+	local     *control.Job // what the spxrun of that part was given
+	company   *company     // the other hosts of that part, on that of its spxrun; nil: there are none
+	announced string       // the table of the system that processes may know
 
 	tree        tree
 	watching    watching
@@ -519,6 +522,12 @@ func (a *agent) messages() {
 			a.startParts(e.h)
 		case turned:
 			a.refusal(e)
+		case memberSaid:
+			a.heardMember(e)
+		case memberManages:
+			a.manages(e)
+		case notMade:
+			a.notMade(e)
 		case waiting:
 			a.tellAway()
 		case treeDecided:
@@ -645,8 +654,11 @@ func (a *agent) step(e job.Event) {
 	}
 	a.startGoesOn(e)
 	a.missing()
-	if e, ok := e.(job.Ended); ok {
+	switch e := e.(type) {
+	case job.Ended:
 		a.seeOff(e, ending)
+	case job.NotRestarted, job.Judged, job.Tick:
+		a.seeOffIdle()
 	}
 }
 
@@ -728,6 +740,7 @@ func (a *agent) finish() int {
 	a.endSequence()
 	if a.above != nil {
 		a.endBranches()
+		a.company.finish(a.machine.Hurried())
 	}
 	if a.joined != nil {
 		a.joined.leaving.Wait()

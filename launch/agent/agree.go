@@ -29,7 +29,7 @@ func (a *agent) askPlace() {
 	if !a.several() || a.attached != nil {
 		return
 	}
-	here := a.describe()
+	here := a.describeOwn()
 	a.up.box.put(&control.Message{Reach: &here})
 	for {
 		m, err := a.up.conn.Receive()
@@ -37,6 +37,9 @@ func (a *agent) askPlace() {
 		case err != nil: // it will not be better when the messages are read
 		case m.Branch != nil:
 			a.hearBranch(m.Branch)
+			continue
+		case m.Relayed != nil:
+			a.company.handDown(a, m.Relayed)
 			continue
 		case m.Place != nil:
 			a.address, a.places.beat, a.places.networks, a.places.listen = m.Place.At, m.Place.Beat, m.Place.Networks, m.Place.Listen
@@ -59,7 +62,11 @@ func (a *agent) hearEarly() {
 func (a *agent) describedBy(h *elsewhere, r *reach.Host) {
 	r.Name = h.name
 	h.reach = r
-	if h.joining != nil {
+	switch {
+	case h.joining != nil && h.of != nil:
+		a.placeMember(h)
+		return
+	case h.joining != nil:
 		a.placeAdded(h)
 		return
 	}
@@ -105,7 +112,7 @@ func (a *agent) placeAll() {
 			continue
 		}
 		h.at = inner.At[i]
-		h.box.put(&control.Message{Place: &control.Place{At: inner.At[i], Beat: plan.At[i], Networks: p.networks}})
+		h.box.put(&control.Message{Place: &control.Place{At: inner.At[i], Beat: plan.At[i], Networks: p.networks, Listen: a.widely(h.reach)}})
 	}
 }
 

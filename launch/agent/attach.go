@@ -17,6 +17,7 @@ import (
 	"libspx/cluster/layout"
 	"libspx/launch/control"
 	"libspx/launch/job"
+	"libspx/launch/muster"
 	"libspx/launch/process"
 	"libspx/launch/reach"
 	"libspx/launch/service"
@@ -28,10 +29,9 @@ import (
 // job, as one that is added while it runs (growth.go), and its cluster is started as one is that has died (restart.go): this is what the others take it for
 // until it has come. Here is what the agent of such a cluster does; lead.go has the other side.
 
-// attached is what the agent of an attached cluster knows besides.
+// attached is what the agent of an attached cluster knows besides, on the host of its spxrun.
 type attached struct {
-	local *control.Job // of its own spxrun
-	asked int          // signals that were to end it
+	asked int // signals that were to end it
 }
 
 // found is who leads the system: this agent, which listens, or another one.
@@ -40,6 +40,7 @@ type found struct {
 	conn     *control.Conn
 	job      *control.Job
 	at       netip.Addr // this host's address on the way there
+	answers  bool       // it is there; nothing was said yet
 	err      error
 }
 
@@ -94,11 +95,31 @@ func (a *agent) findSystem() *int {
 		return fail(err)
 	}
 	a.listen()
+	status := a.awaitSystem(fail)
+	if status != nil && a.company != nil {
+		a.company.finish(true)
+		atMost(drainHurry, func() {
+			a.printing.Wait()
+			<-a.out.Drain()
+			<-a.err.Drain()
+		})
+	}
+	return status
+}
+
+// awaitSystem waits until it is known who leads. A cluster of several hosts is brought together before it comes.
+func (a *agent) awaitSystem(fail func(error) *int) *int {
+	j := a.spec.Join
 	go func() {
-		a.inbox.put(seek(j, &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Declared: j.Declared}))
+		var hello *control.Arrival
+		if len(a.spec.Hosts) < 2 {
+			hello = a.arrival()
+		}
+		a.inbox.put(seek(j, hello))
 	}()
 	for {
-		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, -1) //nolint:errcheck // the loop looks again
+		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, a.company.timeout(a.now())) //nolint:errcheck // the loop looks again
+		a.company.step(a, muster.Tick{})
 		for _, e := range a.inbox.take() {
 			switch e := e.(type) {
 			case pinged:
@@ -111,17 +132,34 @@ func (a *agent) findSystem() *int {
 			case job.FrontLost:
 				status := 128 + job.SIGKILL
 				return &status
+			case memberSaid:
+				a.heardMember(e)
 			case found:
 				switch {
 				case e.err != nil:
 					return fail(e.err)
 				case e.listener != nil:
-					a.meeting, a.address = &meeting{listener: e.listener}, e.at
+					a.company.finish(true) // it starts them as one that leads does
+					a.company = nil
+					a.meeting, a.address, a.places.listen = &meeting{listener: e.listener}, e.at, a.everywhere(e.at)
 					return nil
+				case e.answers:
+					if err := a.callTogether(); err != nil {
+						return fail(err)
+					}
+					continue
 				}
 				status := a.followLead(e)
 				return &status
 			}
+		}
+		switch c := a.company; {
+		case c == nil || !c.done:
+		case c.failure != nil:
+			return fail(c.failure)
+		case !c.called:
+			c.called = true
+			go func() { a.inbox.put(seek(j, a.arrival())) }()
 		}
 	}
 }
@@ -131,14 +169,18 @@ func endsJob(signal int) bool {
 	return signal == job.SIGINT || signal == job.SIGTERM || signal == job.SIGHUP
 }
 
-// seek calls at the system's address until somebody answers, or this host takes the place.
+// seek calls at the system's address until somebody answers, or this host takes the place. Without a hello it hangs up then.
 func seek(j *control.Join, hello *control.Arrival) found {
 	id := identityOf(j, comeNumber)
 	began, told := time.Now(), false
 	var strange time.Time // since when something answers that is not the system
 	for {
-		c, verdict, err := tcp.Dial(j.Address, &id, tcp.Process{Number: leadNumber})
-		if err == nil && verdict == tcp.Taken {
+		c, verdict, err := callOne(j, &id)
+		switch {
+		case err == nil && verdict == tcp.Taken && hello == nil:
+			c.Close()
+			return found{answers: true}
+		case err == nil && verdict == tcp.Taken:
 			return introduce(j, c, hello)
 		}
 		var op *net.OpError
@@ -185,6 +227,9 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 	c = sealedConn(c)
 	conn := control.NewConn(c)
 	at := c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+	if !hello.At.IsValid() {
+		hello.At = at
+	}
 	m, err := ask(conn, &control.Message{Attach: hello})
 	switch {
 	case err != nil:
@@ -203,15 +248,13 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 
 // followLead is the life of the agent of an attached cluster.
 func (a *agent) followLead(f found) int {
-	local := a.spec
-	a.attached = &attached{local: local}
+	a.attached, a.local = new(attached), a.spec
 	spec := f.job
-	spec.Key = jobKey(local.Join.Key, spec.ID)
-	spec.Tag, spec.OutputDir, spec.Bind, spec.Verbose, spec.Cores = local.Tag, local.OutputDir, local.Bind, local.Verbose, local.Cores
-	spec.Dir, spec.Iface, spec.StdinRank, spec.StdinAll = local.Dir, local.Iface, -1, false
+	spec.Key = jobKey(a.local.Join.Key, spec.ID)
+	a.keepOwn(spec)
 	a.spec = spec
 	if spec.Iface == "" {
-		a.address = f.at
+		a.address, a.places.listen = f.at, a.everywhere(f.at)
 	}
 	settle := func() error {
 		_, err := a.settle()
@@ -220,16 +263,30 @@ func (a *agent) followLead(f found) int {
 		}
 		return err
 	}
-	return a.underOrders(f.conn, settle, func() { a.start(make([]string, len(a.spec.Programs))) })
+	if a.company == nil && len(a.local.Join.Through) > 0 {
+		a.company = new(company) // of those that come by it
+	}
+	return a.underOrders(f.conn, settle, func() {
+		a.start(make([]string, len(a.spec.Programs)))
+		a.openToMore()
+	})
+}
+
+// keepOwn has this cluster's spxrun say what is its matter.
+func (a *agent) keepOwn(spec *control.Job) {
+	local := a.local
+	spec.Tag, spec.OutputDir, spec.Bind, spec.Verbose, spec.Cores = local.Tag, local.OutputDir, local.Bind, local.Verbose, local.Cores
+	spec.Dir, spec.Iface, spec.StdinRank, spec.StdinAll = local.Dir, local.Iface, -1, false
+	spec.Rsh, spec.Prefix = local.Rsh, local.Prefix
 }
 
 // ownPrograms replaces what the leading host knows of the programs of a part by what this cluster's spxrun was given: their environment is nobody else's matter.
 func (a *agent) ownPrograms(q *service.Message) {
 	part, name, _ := partOf(a.spec, q)
-	if a.attached == nil || part == 0 {
+	if a.local == nil || part == 0 {
 		return
 	}
-	local := a.attached.local
+	local := a.local
 	mine := slices.IndexFunc(local.Join.Declared, func(d control.Declared) bool { return d.Name == name && d.Cluster == local.Join.Cluster })
 	k := slices.IndexFunc(local.Programs, func(p control.Program) bool { return p.Part == mine+1 })
 	if mine < 0 || k < 0 || len(q.Programs) != 1 {
@@ -246,9 +303,13 @@ func (a *agent) ownSignal(e job.Signalled) bool {
 	if a.attached == nil {
 		return false
 	}
-	if !endsJob(e.Signal) {
+	if !endsJob(e.Signal) { // none of the other clusters' matters
 		a.signal(e.Signal)
-		return false
+		a.company.tell(&control.Message{Action: job.Send{Signal: e.Signal}})
+		if e.Signal == int(unix.SIGTSTP) {
+			a.tell(&control.Message{Stopped: e.Signal})
+		}
+		return true
 	}
 	if a.attached.asked++; a.attached.asked > 1 {
 		a.step(job.FrontLost{})
@@ -263,7 +324,7 @@ func (a *agent) lostLead(err error) {
 		return
 	}
 	how := connectionEnd(err)
-	a.say(fmt.Sprintf("the spxrun that led the system, at %s, is lost: %s; the processes of cluster %s are ended", a.attached.local.Join.Address, how, a.attached.local.Join.Cluster))
+	a.say(fmt.Sprintf("the spxrun that led the system, at %s, is lost: %s; the processes of cluster %s are ended", a.local.Join.Address, how, a.local.Join.Cluster))
 	a.step(job.FrontLost{})
 }
 

@@ -31,7 +31,7 @@ type elsewhere struct {
 	link    *link         // by which this one has had it started; nil: it has come by itself (join.go)
 	starter int           // number of the host whose agent does that
 	wait    func() string // for its end: how it came
-	conn    *control.Conn
+	conn    connection
 	box     outbox
 	ended   chan struct{} // closed when the command has ended
 	how     string        // then: how
@@ -46,6 +46,9 @@ type elsewhere struct {
 	gone    bool
 
 	attached *guestCluster // it runs a cluster that was started by itself
+	of       *elsewhere    // it is one of the other hosts of such a cluster: the agent of this one reaches it
+	behind   passages      // to those, and others
+	via      *elsewhere    // it has come through the agent of this one
 
 	led    bool        // it had another one that decides before
 	stands atomic.Bool // and has said since how its processes are
@@ -89,7 +92,8 @@ func (a *agent) waitsFor(is func(*elsewhere) bool) bool {
 func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 	spec := *a.spec
 	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), key, ownAddresses()
-	if h.attached != nil || spec.Joined { // its processes have their variables from elsewhere
+	spec.Join = nil
+	if h.isGuest() || spec.Joined { // its processes have their variables from elsewhere
 		conceal(&spec)
 	}
 	if spec.Late = h.joining != nil; spec.Late {
@@ -140,6 +144,8 @@ func (a *agent) hearFrom(h *elsewhere) {
 			a.tracing.take(h, m.Trace)
 		case m.Branch != nil:
 			h.fromBelow(m.Branch)
+		case m.Relayed != nil:
+			a.handedUp(h, m.Relayed)
 		case m.Stand == nil && h.led && !h.stands.Load(): // said before it knew of this one
 		default:
 			h.stands.Store(true)
@@ -157,6 +163,7 @@ func (a *agent) hearFrom(h *elsewhere) {
 	}
 	h.how = h.wait()
 	close(h.ended)
+	h.behind.lose(fmt.Sprintf("host %s is lost, through which its agent was reached", h.name))
 	a.inbox.put(fromHost{h, nil})
 	h.loseBelow()
 }
@@ -350,6 +357,9 @@ func (a *agent) allMade() {
 
 // lost: the agent of a host has gone. Its processes have died with it.
 func (a *agent) lost(h *elsewhere) {
+	if h.lostWith() {
+		return
+	}
 	if h.joining != nil {
 		a.cannotJoin(h, h.how)
 		return
@@ -386,6 +396,7 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 	h.box.close()
 	a.treeLost(h.number)
 	a.tellMesh()
+	defer a.losesMembers(h, fault)()
 	if a.dismissed {
 		return
 	}
@@ -397,7 +408,7 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 		if r := &a.ranks[i]; r.host == h.number && r.alive {
 			if !told && !a.machine.Ending() {
 				told = true
-				a.say(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
+				a.sayToAll(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
 			}
 			r.alive = false
 			a.judge(job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, Fault: fault, OtherMPI: true})
@@ -486,6 +497,7 @@ func (a *agent) begin() {
 			a.addresses = append(a.addresses, control.Address{Proc: i, At: at})
 		}
 	}
+	a.noteListens(a.addresses)
 	a.beginBeats()
 	a.beginSequence()
 	for _, h := range a.others {
@@ -595,7 +607,7 @@ type outbox struct {
 	done chan struct{}
 }
 
-func (b *outbox) start(conn *control.Conn) {
+func (b *outbox) start(conn connection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.more.L, b.done = &b.mu, make(chan struct{})
@@ -603,7 +615,7 @@ func (b *outbox) start(conn *control.Conn) {
 }
 
 // run sends until the box is closed, or has another connection: what it was about to send then is lost, as it may be if it was sent.
-func (b *outbox) run(conn *control.Conn, turn int, done chan struct{}) {
+func (b *outbox) run(conn connection, turn int, done chan struct{}) {
 	defer close(done)
 	for {
 		b.mu.Lock()

@@ -42,7 +42,18 @@ type addition struct {
 	done     []string
 	failures []string
 
-	come *arrival // it has come by itself, to run a cluster
+	come  *arrival      // it has come by itself, to run a cluster
+	index int           // then: of the host that is being added, in the cluster
+	at    map[int][]int // and: where its parts are to run, in that count, by part
+	lead  *elsewhere    // and: the host of its spxrun, when it is one of the job's
+}
+
+// giveUp: of the hosts of a cluster all come, or none.
+func (d *addition) giveUp(failure string) {
+	d.failures = append(d.failures, failure)
+	if d.come != nil {
+		d.list = nil
+	}
 }
 
 // removal is a list of hosts that somebody has sent away.
@@ -154,7 +165,7 @@ func (a *agent) nextHost() {
 		host := d.list[0]
 		d.list = d.list[1:]
 		if err := a.invite(d, host); err != nil {
-			d.failures = append(d.failures, fmt.Sprintf("host %s: %v", host.Name, err))
+			d.giveUp(fmt.Sprintf("host %s: %v", host.Name, err))
 		}
 	}
 }
@@ -173,7 +184,10 @@ func (a *agent) added(d *addition) *service.Message {
 
 // invite starts the agent of a new host.
 func (a *agent) invite(d *addition, host hosts.Host) error {
-	if d.come != nil {
+	switch {
+	case d.come != nil && d.index > 0:
+		return a.admitMember(d, host)
+	case d.come != nil:
 		return a.admitCluster(d, host)
 	}
 	if err := a.fixedHosts(); err != nil {
@@ -199,8 +213,13 @@ func (a *agent) invite(d *addition, host hosts.Host) error {
 	h.joining = d
 	a.send(h)
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
-	time.AfterFunc(inviteLimit, func() { a.inbox.put(unanswered{h}) })
+	a.limitJoin(h)
 	return nil
+}
+
+// limitJoin gives a host its time to join.
+func (a *agent) limitJoin(h *elsewhere) {
+	time.AfterFunc(inviteLimit, func() { a.inbox.put(unanswered{h}) })
 }
 
 func (a *agent) unanswered(h *elsewhere) {
@@ -221,7 +240,7 @@ func (a *agent) cannotJoin(h *elsewhere, why string) {
 	}
 	if g.now == h {
 		g.now = nil
-		h.joining.failures = append(h.joining.failures, fmt.Sprintf("host %s: %s", h.name, why))
+		h.joining.giveUp(fmt.Sprintf("host %s: %s", h.name, why))
 		a.nextHost()
 	}
 }
@@ -249,18 +268,22 @@ func (a *agent) joinNow() {
 	g.callers = slices.DeleteFunc(g.callers, func(c *elsewhere) bool { return c == h })
 	h.made = true // there are none of its own so far
 	a.spec.Hosts, a.spec.Slots = append(slices.Clone(a.spec.Hosts), h.name), append(slices.Clone(a.spec.Slots), d.slots)
-	h.box.put(&control.Message{Present: a.present()})
+	h.box.put(&control.Message{Present: a.present(h.number)})
 	more := &control.Hosts{Names: a.spec.Hosts, Slots: a.spec.Slots}
 	if a.beats != nil {
 		b := *a.beats
 		b.At = append(slices.Clone(b.At), h.beat)
-		a.beats, more.At = &b, b.At
-		a.beating.hasGrown(b.At)
-		h.box.put(&control.Message{Beats: &b})
+		a.beats = &b
+		a.beating.hasGrown(a.beatsFor(a.self, &b).At)
+		h.box.put(&control.Message{Beats: a.beatsFor(h.number, &b)})
 	}
 	for _, o := range a.others {
 		if !o.gone {
-			o.box.put(&control.Message{Hosts: more})
+			to := *more
+			if a.beats != nil {
+				to.At = a.beatsFor(o.number, a.beats).At
+			}
+			o.box.put(&control.Message{Hosts: &to})
 		}
 	}
 	a.others = append(a.others, h)
@@ -277,13 +300,13 @@ func (a *agent) joinNow() {
 	}
 	d.done = append(d.done, h.name)
 	if d.come != nil {
-		a.inbox.put(seated{h}) // a world may be about to be made: not in the middle of that
+		a.guestJoined(d, h)
 	}
 	a.nextHost()
 }
 
-// present is who is there, and who has been, for a new host. Who is about to be made counts as there, as for the hosts that have been told in the beginning.
-func (a *agent) present() (list []control.Entry) {
+// present is who is there, and who has been, for a new host, with where that calls them. Who is about to be made counts as there, as for the hosts that have been told in the beginning.
+func (a *agent) present(to int) (list []control.Entry) {
 	for i := range a.ranks {
 		r := &a.ranks[i]
 		state := a.segment.AgentState(i)
@@ -294,9 +317,12 @@ func (a *agent) present() (list []control.Entry) {
 			continue
 		}
 		m := a.segment.Member(i)
-		at, _ := a.segment.Address(i)
+		at, known := a.listens[i]
+		if !known {
+			at, _ = a.segment.Address(i)
+		}
 		list = append(list, control.Entry{Proc: i, Host: r.host, World: m.World, Rank: m.Rank, Serial: m.Serial, Life: a.segment.Incarnation(i),
-			State: state, Status: a.segment.ExitStatus(i), At: at})
+			State: state, Status: a.segment.ExitStatus(i), At: a.seen(to, r.host, at)})
 	}
 	return list
 }
@@ -402,7 +428,7 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 // hasLeft: the agent of a host that was removed has ended.
 func (a *agent) hasLeft(h *elsewhere) {
 	a.treeLost(h.number)
-	if h.leaving == nil && h.attached == nil {
+	if h.leaving == nil && !h.isGuest() {
 		return
 	}
 	if a.beating != nil && a.beating.machine != nil {

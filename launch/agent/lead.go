@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -27,8 +28,9 @@ type meeting struct {
 // What happens there.
 type (
 	arrival struct { // somebody who has the key wants to run a cluster
-		conn   *control.Conn
+		conn   connection
 		attach *control.Arrival
+		via    *elsewhere // it speaks through the agent of this one; nil: it has called here
 	}
 	seated  struct{ h *elsewhere } // its host is one of the job's
 	turned  struct{ text string }  // somebody was turned away
@@ -38,9 +40,12 @@ type (
 // guestCluster is what a host runs that has attached.
 type guestCluster struct {
 	cluster string
-	parts   []int // that of the cluster, and those of its I/O processes
+	parts   []int         // that of the cluster, and those of its I/O processes
+	hosts   []*elsewhere  // of the cluster, that of its spxrun first; nil: it is not there yet
+	at      map[int][]int // by part: the host of each process, in that count
 	begun   bool
-	status  int // the first of its processes that is not zero
+	status  int // the first of its processes that is not zero, deaths left aside
+	death   int // that of the first that has died: it counts when the cluster does not go on
 }
 
 // awayWord is how long is waited before the user hears for whom.
@@ -65,6 +70,7 @@ func (a *agent) openToOthers() {
 		},
 	}
 	go a.meeting.server.Serve(a.meeting.listener) //nolint:errcheck // it ends with this process
+	openDoors(a.spec.Join, a.meeting.server)
 	time.AfterFunc(awayWord, func() { a.inbox.put(waiting{}) })
 }
 
@@ -78,7 +84,7 @@ func (a *agent) arrive(c net.Conn) {
 		c.Close()
 		return
 	}
-	a.inbox.put(arrival{conn, m.Attach})
+	a.inbox.put(arrival{conn: conn, attach: m.Attach})
 }
 
 // refusal tells of a call that was refused, as long as there are not many.
@@ -108,6 +114,11 @@ func (a *agent) tellAway() {
 // welcome takes a cluster in, or says why not.
 func (a *agent) welcome(e arrival) {
 	parts, why := a.partsFor(e.attach)
+	var list []hosts.Host
+	var at map[int][]int
+	if why == "" {
+		list, at, why = a.guestHosts(e.attach, parts)
+	}
 	if why != "" {
 		go func() {
 			e.conn.Send(&control.Message{Off: why}) //nolint:errcheck // if it is gone, it need not know
@@ -115,15 +126,7 @@ func (a *agent) welcome(e arrival) {
 		}()
 		return
 	}
-	n := 0
-	for k := range a.spec.Programs {
-		if slices.Contains(parts, a.spec.Programs[k].Part) {
-			n += a.spec.Programs[k].Procs
-		}
-	}
-	cluster := e.attach.Cluster
-	a.growth.additions = append(a.growth.additions, &addition{ask: &question{&service.Message{FD: -1}, &gatekeeper{a, cluster}},
-		list: []hosts.Host{{Name: cluster + "@" + e.attach.Host, Slots: n}}, come: &e})
+	a.growth.additions = append(a.growth.additions, &addition{ask: &question{&service.Message{FD: -1}, &gatekeeper{a, e.attach.Cluster}}, list: list, at: at, come: &e})
 	if len(a.growth.additions) == 1 {
 		a.nextHost()
 	}
@@ -138,7 +141,9 @@ type gatekeeper struct {
 // Send takes the answer.
 func (g *gatekeeper) Send(m *service.Message) error {
 	if m.Class != 0 && !g.a.machine.Ending() {
-		g.a.say(fmt.Sprintf("cluster %s was not attached: %s", g.cluster, m.Text))
+		text := fmt.Sprintf("cluster %s was not attached: %s", g.cluster, m.Text)
+		g.a.say(text)
+		g.a.notAttached(g.cluster, text)
 	}
 	return nil
 }
@@ -203,11 +208,23 @@ func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	}
 	d.slots = host.Slots
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
-	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: d.come.attach.Cluster, parts: parts}
+	from := d.come.attach
+	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: from.Cluster, parts: parts, hosts: make([]*elsewhere, 1+len(from.Hosts)), at: d.at}
+	h.attached.hosts[0], h.reach, h.via = h, &from.Reach, d.come.via
+	if err := a.placeGuest(h, from.At); err != nil {
+		go func() {
+			h.conn.Send(&control.Message{Off: err.Error()}) //nolint:errcheck // if it is gone, it need not know
+			h.conn.Close()
+		}()
+		return err
+	}
 	h.wait = func() string { return connectionEnd(h.failure) }
+	if way, relayed := h.conn.(*passage); relayed {
+		h.wait = way.how
+	}
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
 	a.introduceTo(h, [32]byte{}) // it has the key
-	time.AfterFunc(inviteLimit, func() { a.inbox.put(unanswered{h}) })
+	a.limitJoin(h)
 	return nil
 }
 
@@ -279,6 +296,9 @@ func (a *agent) notStartedThere(h *elsewhere, part int, text string) {
 	a.sayAttached(act)
 	h.attached.begun, h.attached.status = false, job.StatusFailed
 	a.step(job.Detached{Part: part})
+	for _, m := range h.members() {
+		m.box.put(&control.Message{Action: job.Finish{Status: job.StatusFailed}})
+	}
 	h.box.put(&control.Message{Action: job.Finish{Status: job.StatusFailed}})
 }
 
@@ -291,33 +311,57 @@ func (a *agent) sayAttached(s job.Say) {
 	}
 }
 
+// sayToAll tells something that the machine of the job does not: the users of the other clusters hear it, too.
+func (a *agent) sayToAll(text string) {
+	a.say(text)
+	a.sayAttached(job.Say{Text: text})
+}
+
 // statusAt is the exit status for a host: that of its cluster, if it has attached with one, and else that of all.
 func (h *elsewhere) statusAt(all int) int {
 	switch {
 	case h.attached == nil:
 		return 0
-	case h.attached.status != 0:
-		return h.attached.status
+	case h.attached.status != 0 || h.attached.death != 0:
+		return cmp.Or(h.attached.status, h.attached.death)
 	}
 	return all
+}
+
+// count takes the status of a process of the cluster.
+func (g *guestCluster) count(e job.Ended) {
+	status := e.Wait.Status()
+	if e.Owner == job.OwnerInit {
+		status = cmp.Or(status, job.StatusFailed)
+	}
+	if e.Failed() {
+		g.death = cmp.Or(g.death, status)
+	} else {
+		g.status = cmp.Or(g.status, status)
+	}
 }
 
 // seeOff sends the hosts away whose clusters have ended, with their I/O processes. ending: the system was being ended before, so that the process has
 // ended for that, and its status says nothing of its cluster.
 func (a *agent) seeOff(e job.Ended, ending bool) {
-	m, decides := a.machine.(*job.Machine)
-	if !decides || a.meeting == nil {
+	if _, decides := a.machine.(*job.Machine); !decides || a.meeting == nil {
 		return
 	}
 	if r := &a.ranks[e.Proc]; r.part > 0 && !a.spec.Parts[r.part-1].Serves && !ending {
 		for _, h := range a.others {
-			if h.attached != nil && h.number == r.host && h.attached.status == 0 {
-				h.attached.status = e.Wait.Status()
-				if e.Owner == job.OwnerInit && h.attached.status == 0 {
-					h.attached.status = job.StatusFailed
-				}
+			if h.attached != nil && slices.Contains(h.attached.parts, r.part) && a.isOf(r.host, h) {
+				h.attached.count(e)
 			}
 		}
+	}
+	a.seeOffIdle()
+}
+
+// seeOffIdle sends those away of whose clusters nothing runs, or is about to.
+func (a *agent) seeOffIdle() {
+	m, decides := a.machine.(*job.Machine)
+	if !decides || a.meeting == nil {
+		return
 	}
 	states := m.Parts()
 	for _, h := range a.others {
@@ -327,27 +371,50 @@ func (a *agent) seeOff(e job.Ended, ending bool) {
 		busy := slices.ContainsFunc(h.attached.parts, func(p int) bool {
 			return states[p-1].Alive > 0 || states[p-1].State == "restarting" || states[p-1].State == "stopping"
 		})
-		if !busy {
-			a.dismissHost(h)
+		if busy || a.leadsOn(h) {
+			continue
 		}
+		if states[h.attached.parts[0]-1].State == job.StateGone {
+			h.attached.status = cmp.Or(h.attached.status, h.attached.death)
+		}
+		a.dismissHost(h)
 	}
 }
 
-// dismissHost sends a host away on which nothing runs any more.
+// dismissHost sends a host away on which nothing runs any more, with the others of its cluster, which are reached through it.
 func (a *agent) dismissHost(h *elsewhere) {
+	members := h.members()
+	for _, m := range members {
+		a.sendAway(m, 0)
+		m.box.close()
+	}
+	a.sendAway(h, h.attached.status)
+	go func() {
+		limit := time.After(dismissLimit)
+		for _, m := range members {
+			select {
+			case <-m.ended:
+			case <-limit:
+				m.hangUp()
+				limit = closedTime
+			}
+		}
+		h.box.close() // what is said to them goes by it
+		select {
+		case <-h.ended:
+		case <-limit:
+			h.hangUp()
+		}
+	}()
+}
+
+// sendAway has the agent of a host end.
+func (a *agent) sendAway(h *elsewhere, status int) {
 	h.gone, h.removed, h.fate = true, true, "its cluster has ended"
 	for _, j := range slices.Clone(a.judging) {
 		a.answered(h, &control.Facts{Survey: j.number})
 	}
-	h.box.put(&control.Message{Action: job.Finish{Status: h.attached.status}})
-	h.box.close()
-	go func() {
-		select {
-		case <-h.ended:
-		case <-time.After(dismissLimit):
-			h.hangUp()
-		}
-	}()
+	h.box.put(&control.Message{Action: job.Finish{Status: status}})
 }
 
 // awaitDismissed waits for the ends of clusters that were sent away before: when this agent is gone they could not tell that from its loss.

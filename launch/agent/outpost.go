@@ -36,6 +36,9 @@ func outpost() int {
 		return job.StatusFailed
 	}
 	m, err := conn.Receive()
+	if err == nil && m.Own != nil && m.Own.Job != nil {
+		return follower(conn, m.Own.Job)
+	}
 	if err != nil || m.Job == nil || m.Job.Self < 1 || m.Job.Self >= len(m.Job.Hosts) {
 		fmt.Fprintf(os.Stderr, "%s: this program is started by spxrun (%v)\n", Name, err)
 		return job.StatusFailed
@@ -57,6 +60,7 @@ func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func(
 	up := &uplink{conn: conn, window: newWindow()}
 	up.box.start(conn)
 	a.up, a.above, a.machine, a.self, a.kept = up, up, up, a.spec.Self, &up.kept
+	a.company.join(&up.box, a.spec.Key)
 	a.branches.lost = make(chan struct{})
 	a.input.more.L = &a.input.mu
 	status := a.part(settle, begin)
@@ -300,6 +304,8 @@ func (a *agent) hearUp(conn *control.Conn, era uint64) {
 			a.input.put(m.Input.Text)
 		case m.Branch != nil:
 			a.hearBranch(m.Branch)
+		case m.Relayed != nil:
+			a.company.handDown(a, m.Relayed)
 		case m.Clock != nil:
 			up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before, There: trace.Now()}})
 		default:

@@ -34,6 +34,9 @@ func (a *agent) placePairs(all []reach.Host, who []*elsewhere) error {
 	}
 	for i, h := range who {
 		listen := reach.Listen(at[i])
+		if more := a.widely(&all[i]); more.IsValid() {
+			listen = more
+		}
 		if h == nil {
 			a.address, p.listen = at[i][i], listen
 			continue

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -89,23 +88,10 @@ func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	p := &a.spec.Programs[a.programOf(part)]
 	l := a.layoutNow()
 	where, ok := rehost(was, a.berths(part, l), p.Vaults || p.Cold > 0 || replays(l, part), crowd)
-	var lost, to []string
-	for i, h := range was {
-		if name := a.spec.Hosts[h]; a.isLost(h) && !slices.Contains(lost, name) {
-			lost = append(lost, name)
-		}
-		if ok && where[i] != h && !slices.Contains(to, a.spec.Hosts[where[i]]) {
-			to = append(to, a.spec.Hosts[where[i]])
-		}
+	if moved, why = a.movedTo(was, where, ok, "the other hosts of the system have"); !ok {
+		where = nil
 	}
-	gone := fmt.Sprintf("%s %s lost", plural("host", len(lost)), areNamed(lost))
-	switch {
-	case !ok:
-		return nil, "", gone + ", and the other hosts of the system have too few free slots"
-	case len(to) > 0:
-		moved = fmt.Sprintf(" on %s %s, since %s", plural("host", len(to)), strings.Join(to, ", "), gone)
-	}
-	return where, moved, ""
+	return where, moved, why
 }
 
 // hostsBefore are those of the processes of a part as it was made last.
@@ -160,7 +146,7 @@ func (a *agent) berths(part int, l *layout.Layout) []berth {
 	out := make([]berth, len(a.spec.Hosts))
 	load := a.load()
 	for h := range out {
-		own := slices.ContainsFunc(a.others, func(e *elsewhere) bool { return e.number == h && (e.gone || e.attached != nil || e.joining != nil) })
+		own := slices.ContainsFunc(a.others, func(e *elsewhere) bool { return e.number == h && (e.gone || e.isGuest() || e.joining != nil) })
 		out[h] = berth{slots: a.spec.Slots[h], load: load[h], lost: own, far: 2}
 	}
 	for h := range out {

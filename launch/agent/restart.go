@@ -23,10 +23,17 @@ type nobody struct {
 }
 
 func (n *nobody) Send(m *service.Message) error {
-	if h := n.a.homeOf(n.part); m.Class != 0 && h != nil {
+	if m.Class == 0 {
+		return nil
+	}
+	lost := slices.ContainsFunc(n.where, n.a.isLost)
+	switch h := n.a.homeOf(n.part); {
+	case h != nil && h.gone:
+		n.a.inbox.put(notMade{n.part})
+	case h != nil && !lost:
 		n.a.notStartedThere(h, n.part, m.Text)
-	} else if m.Class != 0 {
-		n.a.inbox.put(job.NotRestarted{Part: n.part, Text: m.Text, Again: slices.ContainsFunc(n.where, n.a.isLost)}) // the next world may begin meanwhile
+	default:
+		n.a.inbox.put(job.NotRestarted{Part: n.part, Text: m.Text, Again: lost}) // the next world may begin meanwhile
 	}
 	return nil
 }
@@ -43,15 +50,18 @@ func (a *agent) restartPart(part int, last bool) {
 	}
 	m := &service.Message{Kind: service.Spawn, FD: -1, Number: uint64(part)}
 	var at []int
+	var moved, why string
 	if h == nil {
-		var moved, why string
-		if at, moved, why = a.rehost(part, last); why != "" {
-			a.step(job.NotRestarted{Part: part, Text: why})
-			return
-		}
+		at, moved, why = a.rehost(part, last)
+	} else {
+		at, moved, why = a.rehostGuest(h, part, last)
+	}
+	if why != "" {
+		a.step(job.NotRestarted{Part: part, Text: why})
+		return
+	}
+	if h == nil || h.attached.begun {
 		a.step(job.Placed{Part: part, Text: moved, Hosts: at})
-	} else if h.attached.begun {
-		a.step(job.Placed{Part: part})
 	}
 	for k := range a.spec.Programs {
 		p := &a.spec.Programs[k]
@@ -59,7 +69,7 @@ func (a *agent) restartPart(part int, last bool) {
 			n := p.Procs - p.Cold + min(p.Cold, a.spec.Parts[part-1].Restarts) // more would only wait
 			where, env := a.hostsOf(at[:min(n, len(at))]), p.Env
 			if h != nil {
-				where, env = fmt.Sprintf("%s:%d", h.name, n), ownSettings(env)
+				env = ownSettings(env)
 			}
 			m.Programs = append(m.Programs, service.Program{Argv: p.Argv, Procs: uint32(n), Dir: p.Dir, Path: p.Path, Host: where, Env: env})
 		}

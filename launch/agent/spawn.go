@@ -264,6 +264,7 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 		}
 	case control.Enter:
 		w.Addresses = s.addresses
+		a.noteListens(s.addresses)
 	}
 	for _, h := range a.others {
 		if !h.gone {

@@ -332,6 +332,9 @@ func (a *agent) checkOutput() {
 
 // makeOutput makes a multiplexer per target, or one if both are the same file: their lines would mix.
 func (a *agent) makeOutput() (err error) {
+	if a.out != nil { // before this agent knew of the system
+		return nil
+	}
 	if a.up != nil && a.attached == nil {
 		if a.out, err = a.outputUp(1); err == nil {
 			a.err, err = a.outputUp(2)

@@ -107,11 +107,8 @@ func (a *agent) planTree() manage.Config {
 		cfg.BeatMS, cfg.LimitMS = aloneBeat.Milliseconds(), 4*aloneBeat.Milliseconds()
 	}
 	cfg.Agents[root].Last = true // it knows of all, so it is the last to be burdened with more; without one to come after it the system ends with it
-	for i := range n {
-		if i != root {
-			cfg.Agents[i].Networks = []int{i}
-			cfg.Agents[root].Networks = append(cfg.Agents[root].Networks, i)
-		}
+	for i, list := range a.networksOf(n) {
+		cfg.Agents[i].Networks = list
 	}
 	ranks, iops := make([][]int, len(a.spec.Parts)), make([][]int, len(a.spec.Parts))
 	for i := range a.spec.Parts {
@@ -133,6 +130,7 @@ func (a *agent) planTree() manage.Config {
 		}
 		c := manage.Cluster{Name: strings.TrimPrefix(p.Name, "cluster "), Want: p.Ranks, Degrade: true, Told: true, Restarts: manage.Unbounded}
 		c.OnDeath = map[job.Treatment]manage.Treatment{job.Stop: manage.StopSystem, job.Restart: manage.RestartIt, job.Degrade: manage.GoOn}[p.Whole]
+		ranks[i] = a.leadFirst(i+1, ranks[i])
 		c.Agents = slices.Concat(ranks[i], slices.DeleteFunc(slices.Clone(iops[i]), func(h int) bool { return slices.Contains(ranks[i], h) }))
 		if m, decides := a.machine.(*job.Machine); decides && len(c.Agents) == 0 && m.Asks(i+1) { // all its hosts are lost, and the masters are to hear of that
 			c.Agents = []int{root}
@@ -150,10 +148,7 @@ func (a *agent) planTree() manage.Config {
 // hostsOfPart are those that are there on which a part runs, or is to run.
 func (a *agent) hostsOfPart(part int) (out []int) {
 	if h := a.homeOf(part); h != nil {
-		if !h.gone {
-			out = append(out, h.number)
-		}
-		return out
+		return a.guestsOf(h, part)
 	}
 	for i := range a.ranks {
 		if r := &a.ranks[i]; r.part == part && !r.away && !slices.Contains(out, r.host) && !a.isLost(r.host) {
@@ -201,6 +196,10 @@ func (a *agent) sendTree(m *control.Managed) {
 		return
 	}
 	t.past.Sent(&msg, &t.cfg, a.treeNow())
+	if h := a.company.numbered(msg.To); h != nil {
+		h.box.put(&control.Message{Managed: m})
+		return
+	}
 	if a.up != nil {
 		a.up.box.put(&control.Message{Managed: m})
 		return

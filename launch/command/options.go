@@ -95,7 +95,7 @@ var whatOptions = []*option{
 		help:  "start a system of clusters, as the system file says (docs/systems.md); no program stands on the command line then",
 		apply: func(p *parser, v []string) error { p.job.System = v[0]; return nil }},
 	{names: []string{"cluster"}, meta: "NAME", nargs: 1, group: groupWhat,
-		help: "with --system: start this cluster alone, and join the others, which are started likewise; else the name of the cluster that the job is: its processes are the process set spx://cluster/NAME",
+		help: "with --system: start this cluster alone, on this host or those that the file gives it, and join the others, which are started likewise; else the name of the cluster that the job is: its processes are the process set spx://cluster/NAME",
 		apply: func(p *parser, v []string) error {
 			if err := ident.CheckCluster(v[0]); err != nil {
 				return err

@@ -40,7 +40,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 14
+const Version = 15
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -173,6 +173,9 @@ type Message struct {
 	Branch *Branch // to it: of a shell that starts the agent of one more host; from it: what that says
 
 	Attach *Arrival // from a host that has found the system of which it is to run a cluster, before the Job
+
+	Own     *Own     // to another host of such a cluster, first
+	Relayed *Relayed // both ways: of, or for, one of these hosts
 
 	Hello *Hello // from it, before the Job: who has come (jobs of other launchers)
 	Off   string // to it, in place of the Job: why the job does not begin; who sends it has said so
@@ -321,7 +324,8 @@ type Hello struct {
 // A Join says where one cluster of a system finds the others.
 type Join struct {
 	System, Cluster string
-	Address         string // HOST:PORT
+	Address         string   // HOST:PORT
+	Through         []string // more of these, at agents that hand on what is said
 	Key             [32]byte
 	Limit           time.Duration // for somebody to be there
 	Declared        []Declared    // by part: what the system file says of them
@@ -330,12 +334,17 @@ type Join struct {
 // Declared is what a system file says of a part, and with which cluster it is started.
 type Declared struct{ Name, Cluster, Text string }
 
-// Arrival says which cluster of a system comes, and what its system file says.
+// Arrival says which cluster of a system comes, what its system file says, and where it runs.
 type Arrival struct {
 	Version  int
 	Host     string
 	Cluster  string
 	Declared []Declared // all parts
+	Slots    int        // of this host, for the cluster
+	Hosts    []Host     // the other ones of the cluster
+	Placed   []Placed   // its parts
+	Reach    reach.Host // what this host has of interfaces
+	At       netip.Addr // by which address it has come
 }
 
 // Place says by which of its addresses a host is reached.
@@ -486,13 +495,18 @@ func (c *Conn) Receive() (*Message, error) {
 			return nil, err
 		}
 	}
+	if m.Own != nil && m.Own.Job != nil {
+		if err := m.Own.Job.check(); err != nil {
+			return nil, err
+		}
+	}
 	if m.Tree != nil {
 		if err := m.Tree.check(); err != nil {
 			return nil, err
 		}
 	}
-	if m.Attach != nil && m.Attach.Version != Version {
-		return nil, fmt.Errorf("control: host %q has version %d, this is version %d", m.Attach.Host, m.Attach.Version, Version)
+	if err := m.checkRelayed(); err != nil {
+		return nil, err
 	}
 	if m.Hello != nil && (m.Hello.Version != Version || len(m.Hello.Ranks) == 0) {
 		return nil, fmt.Errorf("control: host %q, with the ranks %v, has version %d, this is version %d", m.Hello.Host, m.Hello.Ranks, m.Hello.Version, Version)

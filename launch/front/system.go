@@ -23,7 +23,7 @@ func systemOf(j *command.Job) (*control.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.System, err)
 	}
-	if spec.Join != nil {
+	if spec.Join != nil && len(spec.Hosts) == 1 {
 		spec.Iface = cmp.Or(j.Iface, os.Getenv(service.EnvIface))
 		spec.Dir, err = os.Getwd()
 		return spec, err

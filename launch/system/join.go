@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func unknown(s *config.System, cluster string) error {
 
 func (p *planner) isAway(cluster string) bool { return p.cluster != "" && cluster != p.cluster }
 
-// join fills in how the cluster finds the others. What it starts runs on this host.
+// join fills in how the cluster finds the others, and on which hosts it runs.
 func (p *planner) join(file string, getenv func(string) string) error {
 	s := p.plan.System
 	if s.Address == "" {
@@ -46,20 +47,17 @@ func (p *planner) join(file string, getenv func(string) string) error {
 	}
 	declared := p.declared()
 	own := s.Find(p.cluster)
-	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared}
-	proc := 0
+	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address, Through: s.Through, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared}
+	var mine []bool // by process
 	for k := range p.job.Programs {
 		prog := &p.job.Programs[k]
-		for range prog.Procs {
-			if d := declared[prog.Part-1]; d.Cluster == p.cluster && p.job.Where[proc] != 0 {
-				return fmt.Errorf("--cluster %s: %s is to run on host %s; start it there (one spxrun starts a cluster on one host; without --cluster it starts all on all hosts)",
-					p.cluster, d.Name, p.job.Hosts[p.job.Where[proc]])
-			}
-			p.job.Where[proc] = 0 // others say where theirs run
-			proc++
-		}
+		mine = append(mine, slices.Repeat([]bool{declared[prog.Part-1].Cluster == p.cluster}, prog.Procs)...)
 	}
-	p.job.Hosts, p.job.Slots, p.job.MoreHosts, p.job.StdinRank = p.job.Hosts[:1], p.job.Slots[:1], true, -1
+	p.job.MoreHosts, p.job.StdinRank = true, -1
+	p.job.Hosts, p.job.Slots, p.job.Where = ownHosts(p.job.Hosts, p.job.Slots, p.job.Where, func(proc int) bool { return mine[proc] })
+	if len(p.job.Hosts) > 1 {
+		return nil
+	}
 	p.job.Slots[0] = max(1, p.job.Slots[0])
 	return nil
 }

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"context"
+	"net"
+	"slices"
+	"time"
+
+	"libspx/launch/control"
+	"libspx/net/tcp"
+)
+
+// Clusters that do not reach the address where the others meet, but a host of one of them: the file names an address of that ([system] through). The agent of a cluster's spxrun listens there when it is
+// attached, and hands on what those who call say, and what is for them, as for the other hosts of its own cluster (members.go): so the tree is as deep as the system needs. It stays until they have ended.
+// To the one that decides they are clusters like any other.
+
+// throughLimit is how long one such address is tried.
+const throughLimit = 2 * time.Second
+
+// callOne calls where the clusters meet or, if that is not reached, at one of the other addresses. The error is that of the first.
+func callOne(j *control.Join, id *tcp.Identity) (net.Conn, tcp.Verdict, error) {
+	if len(j.Through) == 0 {
+		return tcp.Dial(j.Address, id, tcp.Process{Number: leadNumber})
+	}
+	var first error
+	for i, at := range append([]string{j.Address}, j.Through...) {
+		ctx, end := context.WithTimeout(context.Background(), throughLimit)
+		c, verdict, err := tcp.DialContext(ctx, at, id, tcp.Process{Number: leadNumber})
+		end()
+		if err == nil && verdict == tcp.Taken {
+			if i > 0 {
+				keepAlive(sealedConn(c)) // these hosts may hear of each other in no other way
+			}
+			return c, verdict, nil
+		}
+		if i == 0 {
+			first = err
+		}
+	}
+	return nil, 0, first
+}
+
+// openDoors has clusters arrive at the other addresses that this host has.
+func openDoors(j *control.Join, server *tcp.Server) {
+	for _, text := range j.Through {
+		at, here := addressHere(text)
+		if !here {
+			continue
+		}
+		if l, err := net.Listen("tcp", at.String()); err == nil { // else another agent of this host has it
+			go server.Serve(l) //nolint:errcheck // it ends with this process
+		}
+	}
+}
+
+// openToMore begins to hand on what other clusters say that call here.
+func (a *agent) openToMore() {
+	j := a.local.Join
+	if len(j.Through) == 0 {
+		return
+	}
+	openDoors(j, &tcp.Server{
+		Identity: identityOf(j, leadNumber),
+		Decide:   func(tcp.Process) tcp.Verdict { return tcp.Taken },
+		Adopt:    func(c net.Conn, _ tcp.Process) { a.company.take(sealedConn(c)) },
+		Failed:   func(tcp.Process, uint16) {},
+		Refused:  new(tcp.Refusals),
+	})
+}
+
+// take hands on what a cluster says that has called, which has proved to have the system's key.
+func (c *company) take(raw net.Conn) {
+	keepAlive(raw)
+	raw.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck // without, it ends with its caller
+	conn := control.NewConn(raw)
+	m, err := conn.Receive()
+	if err != nil || m.Attach == nil || raw.SetReadDeadline(time.Time{}) != nil {
+		raw.Close()
+		return
+	}
+	c.mu.Lock()
+	h := newElsewhere(max(1, len(c.hosts)), m.Attach.Host)
+	h.conn = conn
+	for len(c.hosts) < h.number {
+		c.hosts = append(c.hosts, nil)
+	}
+	c.hosts = append(slices.Clip(c.hosts), h)
+	c.job = append(c.job, make([]int, len(c.hosts)-len(c.job))...)
+	h.box.start(conn)
+	c.mu.Unlock()
+	for err == nil {
+		c.handUp(&control.Relayed{Index: h.number, Message: m})
+		m, err = conn.Receive()
+	}
+	h.failure = err
+	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: connectionEnd(err), Changed: err == errChanged}})
+	h.box.close()
+	conn.Close()
+	close(h.ended)
+}
+
+// handedUp takes what the agent of a host has handed on: of another host of its cluster, or of a cluster that has called there.
+func (a *agent) handedUp(h *elsewhere, r *control.Relayed) {
+	if m := r.Message; m != nil && m.Attach != nil && !h.behind.known(r.Index) {
+		a.inbox.put(arrival{conn: h.behind.to(&h.box, r.Index), attach: m.Attach, via: h})
+		return
+	}
+	h.behind.to(&h.box, r.Index).take(r)
+}
+
+// leadsOn tells whether clusters that run have come through a host, which stays for them.
+func (a *agent) leadsOn(h *elsewhere) bool {
+	return slices.ContainsFunc(a.others, func(o *elsewhere) bool { return o.via == h && !o.gone }) ||
+		slices.ContainsFunc(a.growth.additions, func(d *addition) bool { return d.come != nil && d.come.via == h })
+}

@@ -1,0 +1,279 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libspx/ft/detect"
+	"libspx/launch/control"
+	"libspx/launch/hosts"
+	"libspx/launch/job"
+)
+
+// The hosts of clusters that have attached to the system (lead.go), as the agent sees them that decides. The one of the cluster's spxrun has come by itself; it has started the agents of the others
+// (members.go), and what they say comes through it (passage.go). They are added to the job one after another, before the cluster begins, and each is one of its hosts like any other then: it is
+// its own host that is lost, and the cluster goes on as the file says. With the host of the cluster's spxrun all of them are lost.
+
+// isGuest: what runs there was started by a spxrun of its own.
+func (h *elsewhere) isGuest() bool { return h.attached != nil || h.of != nil }
+
+// by is the host through whose agent this one's is reached; nil: it is reached from here.
+func (h *elsewhere) by() *elsewhere {
+	if h.of != nil {
+		return h.of
+	}
+	return h.via
+}
+
+// leading is, of a host of an attached cluster, that of its spxrun.
+func (h *elsewhere) leading() *elsewhere {
+	if h.of != nil {
+		return h.of
+	}
+	return h
+}
+
+// members are the other hosts of an attached cluster that are there.
+func (h *elsewhere) members() (out []*elsewhere) {
+	if h.attached == nil {
+		return nil
+	}
+	for _, m := range h.attached.hosts[1:] {
+		if m != nil && !m.gone {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// numberOf is, of a host of an attached cluster, its number in the job; -1: it is not there yet.
+func (g *guestCluster) numberOf(index int) int {
+	if index >= len(g.hosts) || g.hosts[index] == nil {
+		return -1
+	}
+	return g.hosts[index].number
+}
+
+// firstPlaces are the hosts of the job on which the processes of a part of an attached cluster run first.
+func (g *guestCluster) firstPlaces(part int) (out []int) {
+	for _, i := range g.at[part] {
+		out = append(out, g.numberOf(i))
+	}
+	return out
+}
+
+// guestHosts are the hosts that a cluster wants to be taken with, and where its parts are to run, by part; why it cannot be.
+func (a *agent) guestHosts(e *control.Arrival, parts []int) (list []hosts.Host, at map[int][]int, why string) {
+	at = map[int][]int{}
+	slots := []int{e.Slots}
+	list = []hosts.Host{{Name: guestName(e.Cluster, e.Host)}}
+	for _, h := range e.Hosts {
+		list, slots = append(list, hosts.Host{Name: guestName(e.Cluster, h.Name)}), append(slots, h.Slots)
+	}
+	load := make([]int, len(list))
+	for _, part := range parts {
+		on, err := e.On(a.spec.Join.Declared[part-1].Name, a.spec.Programs[a.programOf(part)].Procs)
+		if err != nil {
+			return nil, nil, err.Error()
+		}
+		at[part] = on
+		for _, i := range on {
+			load[i]++
+		}
+	}
+	for i := range list {
+		list[i].Slots = max(slots[i], load[i], 0)
+	}
+	return list, at, ""
+}
+
+// guestName is what a host is called on which a cluster runs that has attached: another one may run there, too.
+func guestName(cluster, host string) string { return cluster + "@" + host }
+
+// admitMember asks the agent of another host of a cluster that comes to be one of the job's.
+func (a *agent) admitMember(d *addition, host hosts.Host) error {
+	switch {
+	case a.machine.Ending() || len(a.spec.Hosts) >= mostHosts:
+		return errEnding
+	case d.lead == nil || d.lead.gone:
+		return fmt.Errorf("the host of its spxrun is not there")
+	}
+	way := d.lead.behind.to(&d.lead.box, d.index)
+	d.slots = host.Slots
+	h := newElsewhere(len(a.spec.Hosts), host.Name)
+	h.joining, h.of, h.conn, h.wait = d, d.lead, way, way.how
+	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
+	a.introduceTo(h, [32]byte{}) // it is given the key by the agent that reaches it
+	a.limitJoin(h)
+	return nil
+}
+
+// guestJoined: a host of a cluster that comes is one of the job's. When all are, its processes are started.
+func (a *agent) guestJoined(d *addition, h *elsewhere) {
+	if h.of == nil {
+		d.lead = h
+	} else {
+		d.lead.attached.hosts[d.index] = h
+	}
+	d.index++
+	if len(d.list) == 0 {
+		a.inbox.put(seated{d.lead}) // a world may be about to be made: not in the middle of that
+	}
+}
+
+// notAttached sends away what has come of a cluster of which some host has not, and tells its user.
+func (a *agent) notAttached(cluster, text string) {
+	for _, h := range a.others {
+		if h.attached == nil || h.gone || h.attached.begun || h.attached.cluster != cluster {
+			continue
+		}
+		h.attached.status = job.StatusFailed
+		h.box.put(&control.Message{Action: job.Say{Text: text}})
+		a.dismissHost(h)
+	}
+}
+
+// losesMembers: with the host of a cluster's spxrun the others of the cluster are lost, whose agents were reached through it. The consequences are drawn when it is called back: none of them is asked
+// about the ends of the others' processes.
+func (a *agent) losesMembers(h *elsewhere, fault job.Fault) (then func()) {
+	list := h.members()
+	for _, m := range list {
+		m.gone = true
+		if a.beating != nil && a.beating.machine != nil {
+			a.beating.hasGone(m.number, detect.OutClosed)
+		}
+	}
+	return func() {
+		for _, m := range list {
+			a.bury(m, fmt.Sprintf("host %s is lost, through which its agent was reached", h.name), fault)
+		}
+	}
+}
+
+// notMade: the world of a part of an attached cluster has not come about, since the host of its spxrun was lost.
+type notMade struct{ part int }
+
+// notMade: nothing of a part has come to be, and it may be attached again.
+func (a *agent) notMade(e notMade) {
+	m, decides := a.machine.(*job.Machine)
+	if h := a.homeOf(e.part); !decides || h == nil || !h.gone { // it has come again
+		return
+	}
+	if p := m.Parts()[e.part-1]; p.Alive == 0 && p.State == "restarting" {
+		a.step(job.Detached{Part: e.part})
+	}
+}
+
+// lostWith: the connection with a host has ended since that with the host of its cluster's spxrun has: what follows is that one's matter.
+func (h *elsewhere) lostWith() bool {
+	if h.of == nil || h.joining != nil || h.of.gone {
+		return false
+	}
+	select {
+	case <-h.of.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// guestsOf are the hosts that are there on which a part of an attached cluster runs, or is to run.
+func (a *agent) guestsOf(h *elsewhere, part int) (out []int) {
+	if h.gone {
+		return nil
+	}
+	for _, n := range a.placesOfGuest(h, part) {
+		if n >= 0 && !slices.Contains(out, n) && !a.isLost(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// leadFirst are the hosts of an attached cluster, that of its spxrun first: it reaches the others.
+func (a *agent) leadFirst(part int, list []int) []int {
+	h := a.homeOf(part)
+	if h == nil || h.gone {
+		return list
+	}
+	return append([]int{h.number}, slices.DeleteFunc(slices.Clone(list), func(n int) bool { return n == h.number })...)
+}
+
+// networksOf says, by host, which of them reach each other, as the tree of masters has it: the one that decides reaches all but those that it reaches through others.
+func (a *agent) networksOf(hosts int) [][]int {
+	out := make([][]int, hosts)
+	for i := range out {
+		by := a.self
+		if h := a.hostNumbered(i); h != nil && h.by() != nil {
+			by = h.by().number
+		}
+		if i == a.self {
+			continue
+		}
+		out[i], out[by] = append(out[i], i), append(out[by], i)
+	}
+	return out
+}
+
+// hostNumbered is another host by its number.
+func (a *agent) hostNumbered(n int) *elsewhere {
+	for _, h := range a.others {
+		if h.number == n {
+			return h
+		}
+	}
+	return nil
+}
+
+// placesOfGuest are the hosts of the processes of a part of an attached cluster, as it was started last, or is to be.
+func (a *agent) placesOfGuest(h *elsewhere, part int) []int {
+	first := h.attached.firstPlaces(part)
+	m, decides := a.machine.(*job.Machine)
+	if !decides || !h.attached.begun {
+		return first
+	}
+	if was := m.Hosts(part); len(was) == len(first) && !slices.ContainsFunc(was, func(n int) bool { return !a.isOf(n, h) }) {
+		return was
+	}
+	return first
+}
+
+// isOf: a host, by its number, is one of an attached cluster.
+func (a *agent) isOf(host int, lead *elsewhere) bool {
+	return slices.ContainsFunc(lead.attached.hosts, func(m *elsewhere) bool { return m != nil && m.number == host })
+}
+
+// rehostGuest says where the processes of a part of an attached cluster run that is started, or started again: on hosts of the cluster. As rehost else.
+func (a *agent) rehostGuest(h *elsewhere, part int, crowd bool) (where []int, moved, why string) {
+	was := a.placesOfGuest(h, part)
+	room := make([]berth, len(a.spec.Hosts))
+	load := a.load()
+	for n := range room {
+		room[n] = berth{slots: a.spec.Slots[n], load: load[n], lost: !a.isOf(n, h) || a.isLost(n)}
+	}
+	where, ok := rehost(was, room, false, crowd)
+	moved, why = a.movedTo(was, where, ok, "the other hosts of the cluster have")
+	return where, moved, why
+}
+
+// movedTo says in words that processes which were on lost hosts are on others now; why: they cannot be.
+func (a *agent) movedTo(was, where []int, ok bool, others string) (moved, why string) {
+	var lost, to []string
+	for i, h := range was {
+		if name := a.spec.Hosts[h]; a.isLost(h) && !slices.Contains(lost, name) {
+			lost = append(lost, name)
+		}
+		if ok && where[i] != h && !slices.Contains(to, a.spec.Hosts[where[i]]) {
+			to = append(to, a.spec.Hosts[where[i]])
+		}
+	}
+	gone := fmt.Sprintf("%s %s lost", plural("host", len(lost)), areNamed(lost))
+	switch {
+	case !ok:
+		return "", gone + ", and " + others + " too few free slots"
+	case len(to) > 0:
+		moved = fmt.Sprintf(" on %s %s, since %s", plural("host", len(to)), strings.Join(to, ", "), gone)
+	}
+	return moved, ""
+}

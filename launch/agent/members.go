@@ -1,0 +1,387 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"libspx/cluster/manage"
+	"libspx/launch/control"
+	"libspx/launch/hosts"
+	"libspx/launch/job"
+	"libspx/launch/muster"
+	"libspx/launch/reach"
+	"libspx/launch/service"
+)
+
+// A cluster of several hosts that is attached to a system. The agent of its spxrun's host starts the agents of the others, as that of a job does, before it comes to the one that decides (package muster);
+// they are hosts of the job then, and hear and say what the hosts of a job do, through this agent: the one that decides may have no way to them, and no business with what they write. So news go up, and
+// orders come down, by a tree: host, host of the cluster's spxrun, host that decides. What their processes write is printed here. When this agent goes, its shells go, and they end their processes.
+
+// company is what this agent has of the other hosts of its cluster.
+type company struct {
+	hosts   []*elsewhere // guarded by mu: by number in the cluster, from 1, and clusters that have called (callers.go)
+	machine *muster.Machine
+	done    bool  // all are there, or will not be
+	failure error // then: why
+	called  bool  // the one that decides is called again
+
+	mu  sync.Mutex
+	up  *outbox  // guarded by mu: to the one that decides; nil: none is known yet
+	key [32]byte // guarded by mu: of the job
+	job []int    // guarded by mu: numbers of the hosts in the job; 0: not known yet
+}
+
+// memberSaid is what another host of the cluster has said of itself, before all were there, or its end.
+type memberSaid struct {
+	from *elsewhere
+	here bool // its agent has answered; else it has ended
+}
+
+// arrival is what this agent says of its cluster to the one that decides.
+func (a *agent) arrival() *control.Arrival {
+	j := a.spec.Join
+	out := &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Declared: j.Declared, Reach: a.describeOwn()}
+	if a.spec.Iface != "" && len(out.Reach.Addresses) > 0 {
+		out.At = out.Reach.Addresses[0].Addr
+	}
+	if len(a.spec.Slots) > 0 {
+		out.Slots = a.spec.Slots[0]
+	}
+	for n, name := range a.spec.Hosts {
+		if n > 0 {
+			out.Hosts = append(out.Hosts, control.Host{Name: name, Slots: a.spec.Slots[n]})
+		}
+	}
+	proc := 0
+	for k := range a.spec.Programs {
+		p := &a.spec.Programs[k]
+		if d := j.Declared[p.Part-1]; d.Cluster == j.Cluster {
+			on := control.Placed{Part: d.Name}
+			for i := range p.Procs {
+				on.On = append(on.On, a.spec.Host(proc+i))
+			}
+			out.Placed = append(out.Placed, on)
+		}
+		proc += p.Procs
+	}
+	return out
+}
+
+// describeOwn is what this host says of itself, to an agent that does not know what this cluster's spxrun was told of interfaces.
+func (a *agent) describeOwn() reach.Host {
+	h := a.describe()
+	if a.spec.Iface != "" && (a.local != nil || a.spec.Join != nil) {
+		h.Addresses = reach.Named(a.spec.Iface, h.Addresses)
+		for i := range h.Addresses {
+			h.Addresses[i].Inner = false // it was named
+		}
+	}
+	return h
+}
+
+// callTogether starts the agents of the other hosts.
+func (a *agent) callTogether() error {
+	if err := a.makeOutput(); err != nil {
+		return err
+	}
+	starters := hosts.Starters(len(a.spec.Hosts), a.spec.Fanout)
+	c := &company{hosts: make([]*elsewhere, len(a.spec.Hosts)), job: make([]int, len(a.spec.Hosts))}
+	for n, name := range a.spec.Hosts {
+		if n > 0 {
+			c.hosts[n] = newElsewhere(n, name)
+		}
+	}
+	c.machine = muster.New(muster.Config{Cluster: a.spec.Join.Cluster, Hosts: a.spec.Hosts, Starters: starters, Limit: a.spec.StartLimit})
+	a.company = c
+	c.step(a, muster.Began{})
+	return nil
+}
+
+// timeout is how long to wait for something to happen, in ms.
+func (c *company) timeout(now time.Duration) int {
+	if c == nil {
+		return -1
+	}
+	at, ok := c.machine.Deadline()
+	if !ok {
+		return -1
+	}
+	return max(0, int((at-now+time.Millisecond-1)/time.Millisecond))
+}
+
+// step hands an event to the machine, and carries out what it says.
+func (c *company) step(a *agent, e muster.Event) {
+	if c == nil || c.machine == nil {
+		return
+	}
+	for _, act := range c.machine.Step(e, a.now()) {
+		switch act := act.(type) {
+		case muster.Start:
+			c.start(a, act)
+		case muster.Say:
+			a.say(act.Text)
+		case muster.Complete:
+			c.done = true
+		case muster.Fail:
+			c.done, c.failure = true, errors.New(act.Text+c.cause(a, act.Late))
+		}
+	}
+}
+
+// cause is what is known of hosts that do not answer.
+func (c *company) cause(a *agent, late []int) string {
+	if len(late) == 0 {
+		return ""
+	}
+	for _, n := range late {
+		if _, trouble, _ := c.hosts[n].link.awaits(); trouble != "" {
+			return "; " + trouble
+		}
+	}
+	return fmt.Sprintf("; %s has not ended and brought no agent: does it ask for something, or does what runs there at login wait? Try it by hand with the command true; %s, in s, allows more", a.spec.Rsh[0], service.EnvStartLimit)
+}
+
+// start has an agent started, here or by one that is there.
+func (c *company) start(a *agent, act muster.Start) {
+	h := c.hosts[act.Host]
+	c.mu.Lock()
+	l := a.newLink(h)
+	c.mu.Unlock()
+	own := *a.spec
+	join := *own.Join
+	join.Key = [32]byte{} // that of the system is for those who call; the job's comes with the job
+	own.Join, own.Self = &join, h.number
+	h.box.start(h.conn)
+	h.box.put(&control.Message{Own: &control.Own{Job: &own}})
+	go c.hearFrom(a, h)
+	if act.From == 0 {
+		l.startHere()
+	} else {
+		l.startAt(c.hosts[act.From])
+	}
+}
+
+// hearFrom reads what the agent of a host says, prints what its processes have written, and hands the rest on.
+func (c *company) hearFrom(a *agent, h *elsewhere) {
+	var printers [3]*printer
+	for described := false; ; {
+		m, err := h.conn.Receive()
+		if err != nil {
+			h.failure = err
+			break
+		}
+		switch {
+		case m.Output != nil && (m.Output.Stream == 1 || m.Output.Stream == 2):
+			p := &printers[m.Output.Stream]
+			if *p == nil {
+				*p = a.newPrinter(h, m.Output.Stream)
+			}
+			(*p).put(m.Output.Text)
+		case m.Branch != nil:
+			h.fromBelow(m.Branch)
+		case !described:
+			described = true
+			a.inbox.put(memberSaid{h, true})
+		case m.Managed != nil:
+			a.inbox.put(memberManages{h, m.Managed})
+		default:
+			c.handUp(&control.Relayed{Index: h.number, Message: m})
+		}
+	}
+	for _, p := range printers {
+		if p != nil {
+			p.close()
+		}
+	}
+	h.link.up.Close() // who brings what comes does not wait for this reader
+	h.how = h.wait()
+	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: h.how, Changed: errors.Is(h.failure, errChanged)}})
+	close(h.ended)
+	a.inbox.put(memberSaid{h, false})
+	h.loseBelow()
+}
+
+// heardMember takes note of a host that is there, or has gone. What that means for its processes is decided elsewhere.
+func (a *agent) heardMember(e memberSaid) {
+	if e.here {
+		a.company.step(a, muster.Here{Host: e.from.number})
+	} else {
+		a.company.step(a, muster.Gone{Host: e.from.number, How: e.from.how})
+	}
+}
+
+// join says how the one that decides is reached.
+func (c *company) join(up *outbox, key [32]byte) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up, c.key = up, key
+}
+
+// handUp hands on what a host says.
+func (c *company) handUp(r *control.Relayed) {
+	c.mu.Lock()
+	up := c.up
+	c.mu.Unlock()
+	if up != nil {
+		up.put(&control.Message{Relayed: r})
+	}
+}
+
+// handDown hands on what is for a host. It does not wait: the next message may be for another one.
+func (c *company) handDown(a *agent, r *control.Relayed) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	var h *elsewhere
+	if r.Index < len(c.hosts) {
+		h = c.hosts[r.Index]
+	}
+	if m := r.Message; h != nil && m != nil && m.Job != nil {
+		if c.job[r.Index] = m.Job.Self; h.link != nil { // else it has the key
+			m.Job.Key = c.key
+		}
+	}
+	c.mu.Unlock()
+	switch {
+	case h == nil:
+	case r.Kill && h.link != nil:
+		h.hangUp()
+	case r.Kill: // it is to hear why
+		h.box.close()
+		go func() {
+			atMost(hangUpLimit, func() { <-h.box.done })
+			h.hangUp()
+		}()
+	case r.Message != nil:
+		h.box.put(r.Message)
+	}
+}
+
+// memberManages is what the master of another host of the cluster says to another one (tree.go).
+type memberManages struct {
+	from *elsewhere
+	m    *control.Managed
+}
+
+// manages hands on what the master of another host of the cluster says: to those of the cluster directly.
+func (a *agent) manages(e memberManages) {
+	msg, err := manage.Decode(e.m.Text, &a.tree.cfg)
+	switch c := a.company; {
+	case err != nil || e.m.Epoch != a.tree.epoch || msg.To != a.self && c.numbered(msg.To) == nil:
+		c.handUp(&control.Relayed{Index: e.from.number, Message: &control.Message{Managed: e.m}})
+	case c.numbered(msg.From) != e.from: // it is not that one's
+	case msg.To == a.self:
+		a.hearTree(nil, e.m)
+	default:
+		c.numbered(msg.To).box.put(&control.Message{Managed: e.m})
+	}
+}
+
+// numbered is another host of the cluster by its number in the job; nil: it is none.
+func (c *company) numbered(host int) *elsewhere {
+	if c == nil || host < 1 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, n := range c.job {
+		if n == host {
+			return c.hosts[i]
+		}
+	}
+	return nil
+}
+
+// list are the hosts whose agents have been started, or have called.
+func (c *company) list() (out []*elsewhere) {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.hosts {
+		if h != nil && h.conn != nil {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// tell tells all hosts of the cluster.
+func (c *company) tell(m *control.Message) {
+	for _, h := range c.list() {
+		if h.link != nil {
+			h.box.put(m)
+		}
+	}
+}
+
+// finish waits until the agents of the other hosts have said all. In a hurry, or when they do not end, they learn that there is nobody to whom they could.
+func (c *company) finish(hurry bool) {
+	if c == nil {
+		return
+	}
+	if hurry {
+		c.join(nil, [32]byte{}) // that they end has one reason, of which the one that decides learns by this agent's end
+	} else {
+		c.await(time.After(dismissLimit))
+	}
+	for _, h := range c.list() {
+		h.conn.Close()
+	}
+	c.await(time.After(hangUpLimit))
+	for _, h := range c.list() {
+		h.hangUp()
+		h.box.close()
+	}
+	c.await(time.After(hangUpLimit))
+}
+
+// await waits for their ends.
+func (c *company) await(limit <-chan time.Time) {
+	for _, h := range c.list() {
+		select {
+		case <-h.ended:
+		case <-limit:
+			return
+		}
+	}
+}
+
+// follower is the life of the agent of another host of an attached cluster: own is what the cluster's spxrun was given.
+func follower(conn *control.Conn, own *control.Job) int {
+	a := newAgent(own, nil)
+	a.local = own
+	a.up = &uplink{conn: conn}
+	a.above, a.branches.lost = a.up, make(chan struct{})
+	here := a.describeOwn()
+	conn.Send(&control.Message{Reach: &here}) //nolint:errcheck // if it is gone, the next says so
+	var spec *control.Job
+	for spec == nil {
+		m, err := conn.Receive()
+		switch {
+		case err != nil:
+			close(a.branches.lost)
+			a.endBranches()
+			return job.StatusFailed
+		case m.Branch != nil:
+			a.hearBranch(m.Branch)
+		case m.Job != nil && m.Job.Self > 0:
+			spec = m.Job
+		}
+	}
+	a.keepOwn(spec)
+	a.spec = spec
+	settle := func() error {
+		_, err := a.settle()
+		a.heedTerm()
+		return err
+	}
+	return a.underOrders(conn, settle, func() { a.start(make([]string, len(a.spec.Programs))) })
+}
