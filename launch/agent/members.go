@@ -322,7 +322,7 @@ func (c *company) tell(m *control.Message) {
 	}
 }
 
-// finish waits until the agents of the other hosts have said all. In a hurry, or when they do not end, they learn that there is nobody to whom they could.
+// finish waits until the agents of the other hosts have said all. In a hurry, or when they do not end, the connections with them are closed, and they end their processes.
 func (c *company) finish(hurry bool) {
 	if c == nil {
 		return

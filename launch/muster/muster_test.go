@@ -65,7 +65,7 @@ func TestLate(t *testing.T) {
 	expect(t, m, Here{3}, 31*time.Second)
 	expect(t, m, Gone{3, ""}, 31*time.Second)
 	if _, ok := m.Deadline(); ok {
-		t.Error("it waits for somebody still")
+		t.Error("it still waits")
 	}
 }
 
