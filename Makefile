@@ -271,6 +271,10 @@ bench: build ## measures libspx against the peers; tables and plots into docs/be
 scale: build ## 256 and 1,024 ranks on this host run every collective, within 8 GB
 	@cd $(ROOT) && SPX_SCALE=1 $(GO) test -count=1 -v -timeout 1800s -run TestScale ./tests/gates
 
+.PHONY: scale-hosts
+scale-hosts: build ## 1,024 ranks on 64 hosts (namespaces, as root) lose those of a switch, shrink and grow; systems of up to 16 clusters on 64 hosts
+	@cd $(ROOT) && SPX_SCALE=1 $(GO) test -count=1 -v -timeout 1h -run '^(TestManyHostsLoseSwitch|TestManyClusters)$$' ./tests/hosts ./tests/systems
+
 .PHONY: topology
 topology: build ## 20 networks of 8 hosts and 3 switches (namespaces, as root), each found from measured times alone; 32 hosts on 8 switches with busy processors, 20 times
 	@cd $(ROOT) && SPX_TOPOLOGY_RUNS=20 $(GO) test -count=1 -v -timeout 3h -run 'TestTopologyIsFound|TestTopologyUnderLoad' ./tests/hosts

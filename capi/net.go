@@ -408,6 +408,7 @@ func heed(want *os.File) {
 		}
 		switch word &^ numbers {
 		case C.SPX_NET_NEWS:
+			C.spx_net_heard()
 			reroute()
 		case C.SPX_NET_CLOSED:
 			forgetPair(p)

@@ -214,16 +214,17 @@ func (p *policy) switchOf(host int) int {
 	return 1<<20 + 1 + host
 }
 
-// relayed numbers the switches of processes by which plan connects them, for all of a world the same; nil where it does not, or may not do so at all of them.
+// relayed numbers the switches of processes by which plan connects them; nil where it does not, or may not do so at all of them. All that relay for each other were told the same of the switches, of whatever world
+// they are: else the first connection between them ends the job.
 func (p *policy) relayed(procs []C.uint32_t) []int32 {
-	if !p.relays || p.random > 0 || p.few > 0 || p.groups == 0 && len(p.switches) == 0 {
+	if !p.relays || p.random > 0 || p.few > 0 {
 		return nil
 	}
 	first, several := procOf(uint32(procs[0])), C.spx_segment.flags&C.SPX_SEG_TCP != 0
 	of := make([]int, len(procs))
 	for rank, proc := range procs {
 		at := procOf(uint32(proc))
-		if at.home_job != 0 || at.world_id != first.world_id || p.groups > 0 && at.world_id != 0 {
+		if at.home_job != 0 || p.groups > 0 && at.world_id != 0 {
 			return nil
 		}
 		several = several || at.host != first.host

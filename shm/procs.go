@@ -285,7 +285,27 @@ func (s *Segment) RingAll() {
 	s.ringAll()
 }
 
+// Together does something that may publish many ends; whoever sleeps is woken up for all of them at once.
+func (s *Segment) Together(do func()) {
+	s.mu.Lock()
+	s.together++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.together--; s.together == 0 && s.ringDue {
+			s.ringDue = false
+			s.ringAll()
+		}
+	}()
+	do()
+}
+
 func (s *Segment) ringAll() {
+	if s.together > 0 {
+		s.ringDue = true
+		return
+	}
 	for i := range s.Procs() {
 		s.add32(s.proc(i)+procOffBell, 1)
 		s.futexWake(s.proc(i) + procOffBell)

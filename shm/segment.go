@@ -55,6 +55,9 @@ type Segment struct {
 
 	mu    sync.Mutex // guards the agent's cells against two goroutines of the agent
 	bells int        // under mu: descriptor + 1 of the socket that datagrams are sent from; 0: not made yet
+
+	together int  // under mu: calls of Together under way
+	ringDue  bool // under mu: somebody is to be woken up when they return
 }
 
 type geometry struct {

@@ -81,6 +81,41 @@ func TestDeathWakesWhoSeemsAwake(t *testing.T) {
 	}
 }
 
+// Deaths that are published together are all to be seen by whom they wake, and wake once.
+func TestDeathsTogether(t *testing.T) {
+	const n = 5
+	s, err := Create(n, n, 1, WithFT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range n {
+		if err := s.AddProc(i, Member{Rank: uint32(i)}); err != nil {
+			t.Fatal(err)
+		}
+		s.MarkStarted(i, 4711+i)
+	}
+	bell := func() uint32 { return s.get32(s.proc(0) + procOffBell) }
+	before := bell()
+	s.Together(func() {
+		s.Together(func() {
+			for i := 1; i < n; i++ {
+				s.MarkDead(i, syscall.WaitStatus(9))
+			}
+		})
+		if bell() != before {
+			t.Error("process 0 was woken up before all was published")
+		}
+	})
+	if got, dead := bell()-before, s.get32(segOffDeathSeq); got != 1 || dead != n-1 {
+		t.Errorf("%d deaths have rung %d times", dead, got)
+	}
+	s.Together(func() {})
+	if bell()-before != 1 {
+		t.Error("nothing has happened, and process 0 was woken up")
+	}
+}
+
 // Parts of the file never overlap and the file holds them all, whatever the capacity.
 func TestGeometry(t *testing.T) {
 	for _, n := range []int{1, 2, 16, 63, 64, 65, 1024, MaxProcsLimit} {

@@ -18,6 +18,7 @@ type hostAgent struct {
 	watch  *detect.Machine
 	wake   Time // when it is looked after next
 	beats  int
+	heard  int  // of others
 	ticked Time // when it was last told that host 0 goes on
 	word   Time // when host 0 heard the newest of its datagrams
 	said   int  // the number of that
@@ -135,8 +136,12 @@ func (r *jobRun) told(a *hostAgent, p int) {
 		return
 	}
 	a.known = append(a.known, p)
-	for _, q := range r.procs {
-		if q.host == a.host && r.Alive[q.id] {
+	for _, q := range r.onHost[a.host] {
+		if r.job.Rounds && q.looks == r.Now+1 {
+			continue // it will see all that has been published at once
+		}
+		q.looks = r.Now + 1
+		if r.Alive[q.id] {
 			r.later(q, 1+Time(r.fate(7, p, q.id)%40), func() { r.look(q) })
 		}
 	}

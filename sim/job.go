@@ -81,7 +81,10 @@ type Outcome struct {
 	Returned   Time // when the last agreement returned
 	Revoked    Time // when the last member got to know of a revocation
 	Agreements int
+	Busiest    int  // of the messages: sent and taken in by one process, at most
+	Agent      int  // the same of an agent
 	Beats      int  // messages of the detectors
+	AgentBeats int  // of these, sent and taken in by one agent, at most
 	GivenUp    Time // when the last host was given up
 	Deaths     int
 	Ended      bool     // the job was ended: its launcher died, or no majority of its hosts was left
@@ -99,6 +102,7 @@ type jobRun struct {
 	*World
 	job    Job
 	procs  []*proc
+	onHost [][]*proc // the same by host
 	agents []*hostAgent
 
 	decider  int    // the host whose agent decides; -1: the job has ended
@@ -131,6 +135,7 @@ func RunJob(job Job) (Outcome, error) {
 	r := newJobRun(job, most)
 	for h := range job.Hosts {
 		r.agents = append(r.agents, &hostAgent{host: h, alive: true, member: true})
+		r.onHost = append(r.onHost, nil)
 	}
 	r.startWatches()
 	world := make([]int, job.Ranks)
@@ -158,6 +163,16 @@ func RunJob(job Job) (Outcome, error) {
 	}
 	if r.failure == nil {
 		r.failure = r.ended()
+	}
+	for node, n := range r.Load {
+		if node < len(r.gone) {
+			r.out.Busiest = max(r.out.Busiest, n)
+		} else {
+			r.out.Agent = max(r.out.Agent, n)
+		}
+	}
+	for _, a := range r.agents {
+		r.out.AgentBeats = max(r.out.AgentBeats, a.beats+a.heard)
 	}
 	r.out.Messages, r.out.Took, r.out.Agreements, r.out.Ended = r.Sent, r.Now, len(r.decided), r.decider < 0
 	return r.out, r.failure

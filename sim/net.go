@@ -40,7 +40,8 @@ type World struct {
 	Fate func(from, to int, nth uint64) uint64
 
 	Alive []bool
-	Sent  int // messages sent
+	Sent  int   // messages sent
+	Load  []int // messages that each has sent and taken in
 
 	events  queue
 	seq     uint64
@@ -51,7 +52,7 @@ type World struct {
 
 // NewWorld makes a world of n living ranks; everything random in it comes from seed.
 func NewWorld(n int, seed uint64) *World {
-	w := &World{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), Alive: make([]bool, n), arrival: map[[2]int]Time{}, number: map[[2]int]uint64{}, cut: map[[2]int]Time{}}
+	w := &World{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), Alive: make([]bool, n), Load: make([]int, n), arrival: map[[2]int]Time{}, number: map[[2]int]uint64{}, cut: map[[2]int]Time{}}
 	for i := range w.Alive {
 		w.Alive[i] = true
 	}
@@ -91,11 +92,13 @@ func (w *World) Kill(victim int) {
 // Send delivers by calling deliver after the delay, unless the receiver is dead then, or the message is lost with its sender (Kill).
 func (w *World) Send(from, to int, deliver func()) {
 	w.Sent++
+	w.Load[from]++
 	pair := [2]int{from, to}
 	at := max(w.Now+w.delay(pair), w.arrival[pair])
 	w.arrival[pair] = at
 	w.After(at-w.Now, func() {
 		if cut, ok := w.cut[pair]; w.Alive[to] && (!ok || w.Now < cut) {
+			w.Load[to]++
 			deliver()
 		}
 	})

@@ -12,6 +12,7 @@ type proc struct {
 	id, host int
 	told     map[int]bool // processes that it knows to have ended
 	seen     int          // how much of its agent's news
+	looks    Time         // when it is to look at them; in Rounds
 	comms    map[uint64]*part
 	order    []*part
 	early    map[uint64][]frame // messages for communicators that it does not know yet
@@ -43,6 +44,7 @@ type frame struct {
 func (r *jobRun) start(host, op int) *proc {
 	p := &proc{id: len(r.procs), host: host, told: map[int]bool{}, comms: map[uint64]*part{}, early: map[uint64][]frame{}, op: op}
 	r.procs = append(r.procs, p)
+	r.onHost[host] = append(r.onHost[host], p)
 	r.Alive[p.id] = true
 	r.look(p)
 	return p

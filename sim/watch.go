@@ -98,6 +98,7 @@ func (r *jobRun) heard(a, from *hostAgent, number int, data []byte) {
 	if r.Now >= r.job.quietAt() {
 		return
 	}
+	a.heard++
 	out, err := a.watch.Receive(from.host, data, r.clock())
 	if err != nil {
 		r.violated("host %d refuses what host %d says: %v", a.host, from.host, err)

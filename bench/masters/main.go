@@ -130,4 +130,6 @@ The master of a cluster has work by its hosts, that of the system by the cluster
 thousand messages in a second, and some percent of a processor. A change of how a cluster is goes down the tree at once; one of how many of its processes live goes with the next heartbeat, else the masters of 313 hosts each
 would send 31,000 messages in a second where 100 processes come and go. What grows most is relaying in a chain: hosts between two networks carry the heartbeats of all clusters behind them. So
 agents of other hosts as masters (the preset) keep I/O processes' hosts free of all but that, and in a chain of 32 clusters the busiest of those do twice as much as the system's master.
+
+With real processes: in a chain of 4 clusters of 4 hosts each, all on a machine of 2 processors, the busiest master has used 0.01 s of a processor in 6.7 s (` + "`go test ./tests/systems -run TestManyClusters -v`" + `; one run, in ticks of 0.01 s).
 `

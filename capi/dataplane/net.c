@@ -216,7 +216,13 @@ void spx_net_detach(void)
   spx_net_on = false;
 }
 
-void spx_net_start(int fd) { spx_net.want_fd = fd; }
+static _Atomic int news; /* the engine is told, and has not looked yet */
+
+void spx_net_start(int fd)
+{
+  atomic_store(&news, 0);
+  spx_net.want_fd = fd;
+}
 
 void spx_net_tell(uint32_t word, uint32_t life)
 {
@@ -234,8 +240,10 @@ void spx_net_shut(int fd)
 
 void spx_net_news(void)
 {
-  if (spx_net_on && spx_net.heeds) spx_net_tell(SPX_NET_NEWS, 0);
+  if (spx_net_on && spx_net.heeds && !atomic_exchange(&news, 1)) spx_net_tell(SPX_NET_NEWS, 0);
 }
+
+void spx_net_heard(void) { atomic_store(&news, 0); }
 
 /* Takes one into a list. Any thread. */
 static void put(spx_arrival *_Atomic *list, spx_arrival *a)

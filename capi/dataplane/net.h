@@ -100,8 +100,9 @@ SPX_HIDDEN void spx_net_declined(uint32_t peer, uint32_t life);
 SPX_HIDDEN void spx_net_slots(uint32_t used, uint32_t wanted);
 /* A new table, from malloc: the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_route(spx_routes *r);
-/* Processes have come or gone: the engine is told. */
+/* Processes have come or gone: the engine is told, once until it says that it looks (heard). Where many come or go together it looks at all of them. */
 SPX_HIDDEN void spx_net_news(void);
+SPX_HIDDEN void spx_net_heard(void);
 /* A VIA record of a neighbour. False: no memory. */
 SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
 /* What this process had, as a relay, with the one that had this number. */

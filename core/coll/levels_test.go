@@ -131,6 +131,37 @@ func TestAllToAllLevelsCross(t *testing.T) {
 	}
 }
 
+// Short blocks of many ranks go along a tree and back, not from each rank to each: with 1,024 ranks that would be a million messages.
+func TestReduceScatterOfMany(t *testing.T) {
+	const perHost = 8
+	for _, c := range []struct {
+		hosts int
+		block int64
+		class int
+		use   string
+	}{{16, 8, 10, "reduce_scatter"}, {16, 512, 16, "reduce_scatter"}, {16, 64 << 10, 23, "pairwise"}, {4, 8, 8, "pairwise"}} {
+		n := c.hosts * perHost
+		level := make([]uint32, n)
+		for rank := range level {
+			level[rank] = uint32(rank / perHost)
+		}
+		for _, kind := range []Kind{ReduceScatter, ReduceScatterBlock} {
+			var plans []*Plan
+			for rank := range n {
+				p, err := Compile(Args{Kind: kind, Rank: rank, Size: n, RCount: c.block, SCount: c.block, SType: byteOne.Type, RType: byteOne.Type, SizeClass: c.class, CPUs: 2,
+					Several: true, Commute: true, Levels: Levels(level)})
+				if err != nil || p.Algorithm != c.use {
+					t.Fatalf("%v, %d ranks, blocks of %d bytes: %v %v", kind, n, c.block, p, err)
+				}
+				plans = append(plans, p)
+			}
+			if got := far(plans, Levels(level)[0]); c.use == "reduce_scatter" && got > 2*(n-1) {
+				t.Errorf("%v, %d ranks, blocks of %d bytes: %d messages between hosts", kind, n, c.block, got)
+			}
+		}
+	}
+}
+
 // Hosts may have different numbers of processors: all ranks choose alike nevertheless.
 func TestHostsDiffer(t *testing.T) {
 	for _, perHost := range []int{1, 2, 8} {

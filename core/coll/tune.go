@@ -51,6 +51,16 @@ func outOfPlace(a *Args) bool { return !a.InPlace }
 func foldable(a *Args) bool   { return a.RType.Contig && a.RType.Size > 0 && a.RType.Size <= 64 }
 func wired(a *Args) bool      { return a.Wired }
 func many(a *Args) bool       { return a.Size > 2 }
+
+// shortOfMany: blocks of so many ranks on several hosts that a message from each to each takes longer than all blocks along the way of one: up a tree, and one message back for each.
+func shortOfMany(a *Args) bool {
+	all := a.data()
+	if a.Kind == ReduceScatterBlock {
+		all *= int64(a.Size)
+	}
+	return a.Several && a.Size > 64 && all <= 64<<10
+}
+
 func both(p, q func(*Args) bool) func(*Args) bool {
 	return func(a *Args) bool { return p(a) && q(a) }
 }
@@ -288,12 +298,14 @@ var table = []rule{
 	{ReduceScatterBlock, 64, anyBytes, (*Args).crowded, "shared"},
 	{ReduceScatterBlock, 64, 4096, many, "shared"},
 	{ReduceScatterBlock, anyRanks, anyBytes, smallOnHost, "fan"},
+	{ReduceScatterBlock, anyRanks, anyBytes, shortOfMany, "reduce_scatter"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatterBlock, anyRanks, anyBytes, always, "reduce_scatter"},
 	{ReduceScatter, 8, 4096, always, "shared"},
 	{ReduceScatter, 64, anyBytes, (*Args).crowded, "shared"},
 	{ReduceScatter, 64, 32 << 10, many, "shared"},
 	{ReduceScatter, anyRanks, anyBytes, smallOnHost, "fan"},
+	{ReduceScatter, anyRanks, anyBytes, shortOfMany, "reduce_scatter"},
 	{ReduceScatter, anyRanks, anyBytes, always, "pairwise"},
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
 

@@ -54,6 +54,9 @@ const electionTicks = 10
 // retryTicks is after how many ticks, or twice as many, an agent that was not elected asks again, the first time.
 const retryTicks = 3
 
+// mostTries is how many elections in vain count: the time between two has grown to electionTicks by then.
+const mostTries = electionTicks
+
 // State is what the entries make. Its methods are called within Step.
 type State interface {
 	Apply(Entry)                // the next entry
@@ -244,7 +247,7 @@ func (m *Machine) tick() {
 	}
 	m.node.TickQuiesced()
 	if m.idle++; m.idle >= m.patience {
-		m.tries++
+		m.tries = min(m.tries+1, mostTries)
 		m.waitAnew()
 		m.node.Campaign() //nolint:errcheck // one that may not lead stays what it is
 	}

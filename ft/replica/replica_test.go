@@ -230,3 +230,20 @@ func TestTooLong(t *testing.T) {
 	g.ticks(1)
 	g.same(30, 0)
 }
+
+// An agent that is alone for long asks again and again to be elected, and is heard when the others are there again.
+func TestLongAlone(t *testing.T) {
+	g := newGroup(t, 3)
+	g.ticks(1)
+	g.off[0], g.off[1] = true, true
+	g.ticks(100 * 2 * electionTicks)
+	g.off[0], g.off[1] = false, false
+	g.ticks(6 * electionTicks)
+	l := g.leader()
+	g.do(2, Propose{[]byte{1}})
+	g.ticks(electionTicks)
+	g.same(1, 0, 1, 2)
+	if g.agents[2].Leader() != l {
+		t.Errorf("agent 2 has heard that %d leads, not %d", g.agents[2].Leader(), l)
+	}
+}

@@ -392,34 +392,51 @@ func (h *elsewhere) goneFor() detect.Reason {
 
 // bury draws the consequences of the loss of a host.
 func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
-	h.fate = how
-	h.box.close()
-	a.treeLost(h.number)
+	a.loseHosts([]*elsewhere{h}, how, fault)
+}
+
+// loseHosts does what follows when hosts are lost, perhaps all of a switch at once.
+func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
+	for _, h := range list {
+		h.fate = how
+		h.box.close()
+		a.treeLost(h.number)
+	}
 	a.tellMesh()
-	defer a.losesMembers(h, fault)()
+	for _, h := range list {
+		defer a.losesMembers(h, fault)()
+	}
 	if a.dismissed {
 		return
 	}
-	if !h.made {
-		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, how), Status: job.StatusFailed})
-	}
-	told := false
-	for i := range a.ranks {
-		if r := &a.ranks[i]; r.host == h.number && r.alive {
-			if !told && !a.machine.Ending() {
-				told = true
-				a.sayToAll(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
+	var ends []job.Ended
+	for _, h := range list {
+		if !h.made {
+			a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, how), Status: job.StatusFailed})
+		}
+		told := false
+		for i := range a.ranks {
+			if r := &a.ranks[i]; r.host == h.number && r.alive {
+				if !told && !a.machine.Ending() {
+					told = true
+					a.sayToAll(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
+				}
+				r.alive = false
+				ends = append(ends, job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, Fault: fault, OtherMPI: true})
 			}
-			r.alive = false
-			a.judge(job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, Fault: fault, OtherMPI: true})
 		}
 	}
-	for _, j := range slices.Clone(a.judging) {
-		a.answered(h, &control.Facts{Survey: j.number})
+	a.judgeAll(ends)
+	for _, h := range list {
+		for _, j := range slices.Clone(a.judging) {
+			a.answered(h, &control.Facts{Survey: j.number})
+		}
 	}
 	a.allMade()
-	a.forgetAskers(h)
-	a.madeThere(h, nil)
+	for _, h := range list {
+		a.forgetAskers(h)
+		a.madeThere(h, nil)
+	}
 	a.stood()
 }
 
@@ -432,17 +449,35 @@ type judgement struct {
 }
 
 // judge hands the end of a process to the machine; where its meaning depends on the processes of other hosts, after asking them.
-func (a *agent) judge(e job.Ended) {
-	if m, decides := a.machine.(*job.Machine); decides && a.succession.inherited && !m.Lives(e.Proc) {
-		a.disown(e.Proc)
-		return
+func (a *agent) judge(e job.Ended) { a.judgeAll([]job.Ended{e}) }
+
+// judgeAll does so for several that have come together.
+func (a *agent) judgeAll(ends []job.Ended) {
+	var clear []job.Event
+	for _, e := range ends {
+		if m, decides := a.machine.(*job.Machine); decides && a.succession.inherited && !m.Lives(e.Proc) {
+			a.disown(e.Proc)
+			continue
+		}
+		e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
+		told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others say
+		if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || told || e.Spawning || a.machine.Ending() {
+			clear = append(clear, e)
+		} else {
+			a.survey(e)
+		}
 	}
-	e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
-	told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others say
-	if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || told || e.Spawning || a.machine.Ending() {
-		a.step(e)
-		return
+	switch len(clear) {
+	case 0:
+	case 1:
+		a.step(clear[0])
+	default:
+		a.stepAll(clear)
 	}
+}
+
+// survey asks the other hosts what the end of a process means.
+func (a *agent) survey(e job.Ended) {
 	a.surveys++
 	j := &judgement{number: a.surveys, end: e, open: map[*elsewhere]bool{}, until: time.Now().Add(surveyLimit)}
 	a.judging = append(a.judging, j)
@@ -486,6 +521,23 @@ func (a *agent) toAll(act job.Action) {
 	for _, h := range a.others {
 		if !h.gone {
 			h.box.put(&control.Message{Action: act})
+		}
+	}
+}
+
+// allToAll hands several decisions down together.
+func (a *agent) allToAll(list []job.Action) {
+	if len(list) == 0 {
+		return
+	}
+	for _, act := range list {
+		if p, ok := act.(job.Publish); ok && a.succession.inherited {
+			a.succession.ends = append(a.succession.ends, p)
+		}
+	}
+	for _, h := range a.others {
+		if !h.gone {
+			h.box.put(&control.Message{Actions: list})
 		}
 	}
 }

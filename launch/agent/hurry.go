@@ -20,7 +20,21 @@ func hurryBeat() {
 	const processors = 8
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(max(processors, runtime.GOMAXPROCS(0)))
-	hurry(0, 0)
+	if !hurryPast() {
+		hurry(0, 0)
+	}
+}
+
+// hurryPast puts the calling thread before all that have no turns in real time, where that is allowed: a nice value counts within a session alone, where the kernel shares processors out among sessions
+// (sched_autogroup), and each host's ranks may be in one.
+func hurryPast() bool {
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil || attr.Policy != unix.SCHED_NORMAL {
+		return false
+	}
+	attr.Policy, attr.Priority, attr.Nice, attr.Runtime = unix.SCHED_RR, 1, 0, 0
+	attr.Flags |= unix.SCHED_FLAG_RESET_ON_FORK
+	return unix.SchedSetAttr(0, attr, 0) == nil
 }
 
 // hurryAll is for all threads that there are. What is started by them, ranks above all, is as it would be otherwise.

@@ -354,6 +354,14 @@ func (a *agent) obey(m *control.Message) {
 		a.guestParted(m.Parted)
 	case m.Inspect != nil:
 		a.inspectForAbove(m.Inspect)
+	case m.Actions != nil:
+		a.segment.Together(func() {
+			for _, act := range m.Actions {
+				if p, ok := act.(job.Publish); ok {
+					a.carryOut(p)
+				}
+			}
+		})
 	case m.Action != nil:
 		if s, ok := m.Action.(job.Send); ok && (s.Signal == job.SIGTERM || s.Signal == job.SIGKILL || s.Signal == job.SIGINT || s.Signal == job.SIGHUP) {
 			a.up.ending = true

@@ -92,8 +92,8 @@ func (a *agent) fellSilent(s silence) {
 	how := fmt.Sprintf("nothing was heard of it for %s%s", a.beating.waits(), a.allowMore())
 	for _, h := range list {
 		h.hangUp()
-		a.bury(h, how, job.FaultNetwork)
 	}
+	a.loseHosts(list, how, job.FaultNetwork)
 }
 
 // allowMore is advice for jobs that a silence has ended.

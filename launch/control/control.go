@@ -152,23 +152,24 @@ type Message struct {
 	Stopped int   // from the agent: the signal that stops has been passed on
 	Done    *Done // from the agent, last
 
-	Reach   *reach.Host // from another host, first: by what others may reach it
-	Place   *Place      // to it: what was chosen from that
-	Ready   *Ready      // from another host: its part of the job can start, or cannot
-	Beats   *Beats      // to it: how the agents will hear of each other
-	Start   []Address   // to it: all are ready; where every process listens
-	Hosts   *Hosts      // to it: hosts have been added
-	Present []Entry     // to one that was added: who is there
-	Event   job.Event   // from it: what has happened to its processes
-	Action  job.Action  // to it: what has been decided
-	Mesh    *Mesh       // to it: where the agents reach each other
-	Copies  int         // to it: how far is its copy of what decides? Numbers are not given twice
-	Copy    *Copy       // from it: the answer
-	Survey  int         // to it: how are things? Numbers are not given twice
-	Facts   *Facts      // from it: the answer
-	Output  *Output     // from it: what its processes have written
-	Input   *Input      // to it: standard input
-	Taken   *Taken      // both ways: so much of it was passed on
+	Reach   *reach.Host  // from another host, first: by what others may reach it
+	Place   *Place       // to it: what was chosen from that
+	Ready   *Ready       // from another host: its part of the job can start, or cannot
+	Beats   *Beats       // to it: how the agents will hear of each other
+	Start   []Address    // to it: all are ready; where every process listens
+	Hosts   *Hosts       // to it: hosts have been added
+	Present []Entry      // to one that was added: who is there
+	Event   job.Event    // from it: what has happened to its processes
+	Action  job.Action   // to it: what has been decided
+	Actions []job.Action // to it: the ends of several processes, to be published together
+	Mesh    *Mesh        // to it: where the agents reach each other
+	Copies  int          // to it: how far is its copy of what decides? Numbers are not given twice
+	Copy    *Copy        // from it: the answer
+	Survey  int          // to it: how are things? Numbers are not given twice
+	Facts   *Facts       // from it: the answer
+	Output  *Output      // from it: what its processes have written
+	Input   *Input       // to it: standard input
+	Taken   *Taken       // both ways: so much of it was passed on
 
 	Branch *Branch // to it: of a shell that starts the agent of one more host; from it: what that says
 

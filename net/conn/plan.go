@@ -3,8 +3,6 @@ package conn
 import (
 	"math/bits"
 	"slices"
-
-	"libspx/net/topo"
 )
 
 // A Plan says for all processes of a job which neighbours each of them keeps: those that it has a static connection with, or shares memory
@@ -31,33 +29,53 @@ type Route struct {
 }
 
 // Topology is the plan of section 3.1: of[p] is the switch of process p, -1 for one that takes no part, and processes p and q with
-// host[p] == host[q] share memory. Processes that are gone keep their place in it, so that the others' connections stay as they are.
+// host[p] == host[q] share memory. Processes that are gone keep their place in it, so that the others' connections stay as they are. Each process
+// makes it anew when others come or go, at the same time as all the others on its host do: what it takes grows with the connections that there are,
+// not as what Static takes for each process.
 func Topology(of, host []int, gone []bool) *Plan {
 	n := len(of)
 	p := &Plan{near: sets(n), gone: gone, hops: hops}
-	t := topo.Tree{Of: of, N: slices.Max(append([]int{-1}, of...)) + 1}
-	alone := make([]int, n) // Static sees each process on a host of its own: it leaves none out
-	for i := range alone {
-		alone[i] = i
-	}
+	on := make([][]int, slices.Max(append([]int{-1}, of...))+1) // the processes on each switch
 	byHost := map[int][]int{}
-	for i, h := range host {
-		if of[i] >= 0 {
-			byHost[h] = append(byHost[h], i)
+	for i, s := range of {
+		if s >= 0 {
+			on[s] = append(on[s], i)
+			byHost[host[i]] = append(byHost[host[i]], i)
 		}
 	}
-	for i := range n {
-		if of[i] < 0 {
-			continue
-		}
-		for _, k := range byHost[host[i]] {
-			p.link(i, k)
-		}
-		for _, k := range Static(&t, alone, i) {
-			p.link(i, k)
+	for _, list := range byHost {
+		p.mesh(list)
+	}
+	for s, list := range on {
+		p.mesh(list)
+		for _, other := range on[:s] {
+			few, many := list, other
+			if len(few) > len(many) {
+				few, many = many, few
+			}
+			for i := 0; i < len(many) && len(few) > 0; i++ {
+				p.link(many[i], few[i%len(few)])
+			}
 		}
 	}
 	return p
+}
+
+// mesh makes all of a list neighbours of each other.
+func (p *Plan) mesh(list []int) {
+	if len(list) < 2 {
+		return
+	}
+	all := make([]uint64, len(p.near[0]))
+	for _, a := range list {
+		all[a/64] |= 1 << (a % 64)
+	}
+	for _, a := range list {
+		for w, word := range all {
+			p.near[a][w] |= word
+		}
+		p.near[a][a/64] &^= 1 << (a % 64)
+	}
 }
 
 // Random is a plan that knows nothing of the network: any two processes are neighbours with probability degree / n. It is what the
