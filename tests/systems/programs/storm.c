@@ -340,22 +340,25 @@ static void take_all(void)
   }
 }
 
-/* spx_messages_lost of this process. */
-static unsigned long long lost(void)
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle counter;
+
+/* From here on spx_messages_lost is counted: a handle counts from when it was started. */
+static void count_lost(void)
 {
   int provided, index, count;
-  unsigned long long n = 0;
-  MPI_T_pvar_session session;
-  MPI_T_pvar_handle handle;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-  if (MPI_T_pvar_get_index("spx_messages_lost", MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS &&
-      MPI_T_pvar_session_create(&session) == MPI_SUCCESS) {
-    if (MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS)
-      MPI_T_pvar_read(session, handle, &n);
-    MPI_T_pvar_session_free(&session);
-  } else
-    fail("there is no spx_messages_lost", MPI_SUCCESS);
-  MPI_T_finalize();
+  if (MPI_T_pvar_get_index("spx_messages_lost", MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
+      MPI_T_pvar_session_create(&session) != MPI_SUCCESS ||
+      MPI_T_pvar_handle_alloc(session, index, NULL, &counter, &count) != MPI_SUCCESS ||
+      MPI_T_pvar_start(session, counter) != MPI_SUCCESS)
+    fail("spx_messages_lost cannot be counted", MPI_SUCCESS);
+}
+
+static unsigned long long lost(void)
+{
+  unsigned long long n = 0;
+  if (MPI_T_pvar_read(session, counter, &n) != MPI_SUCCESS) fail("spx_messages_lost cannot be read", MPI_SUCCESS);
   return n;
 }
 
@@ -398,6 +401,7 @@ int main(int argc, char **argv)
     mend();
   }
   MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN);
+  count_lost();
   come(argv[8]);
   s.generation = here;
   if (is("transparent")) {
