@@ -38,7 +38,7 @@ func (o *commObject) hintsNow() *info.Info {
 		}
 		in.Merge(info.New(key, v))
 	}
-	for _, key := range []string{keyCluster, keyIndex, keyDirection, keyHeals, keyTo} {
+	for _, key := range []string{keyCluster, keyIndex, keyDirection, keyHeals, keyDead, keyTo} {
 		if v, ok := o.hints.Get(key); ok {
 			in.Merge(info.New(key, v))
 		}

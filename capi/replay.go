@@ -27,7 +27,7 @@ func partiesOf(l *layout.Layout) (p parties) {
 		p.first = append(p.first, C.uint32_t(len(p.procs)))
 		for _, proc := range c.Procs {
 			p.procs = append(p.procs, C.uint32_t(proc))
-			p.heals = append(p.heals, C.bool(c.Heals && !c.Gone)) // one that is taken over transparently heals, until it has stopped for good
+			p.heals = append(p.heals, C.bool(c.Heals && !c.Gone && !slices.Contains(c.Dead, proc))) // one that is taken over transparently heals, until it has stopped for good
 		}
 	}
 	p.iops = len(p.procs)

@@ -246,6 +246,7 @@ const (
 	keyIndex     = "spx_index"     // its index, as MPISP_Status_get_cluster tells it
 	keyDirection = "spx_direction" // in, out or both, in the eyes of the IOP
 	keyHeals     = "spx_heals"     // true: processes that die there are replaced
+	keyDead      = "spx_dead"      // ranks that are not replaced all the same, as 0,2
 	keyTo        = "spx_to"        // worlds (indices of MPISP_World_get) that messages from there are for, as 1,2
 )
 
@@ -266,9 +267,15 @@ func (o *commObject) describe(worlds []int, c int) {
 			to = append(to, strconv.Itoa(k))
 		}
 	}
+	var dead []string
+	for rank, proc := range l.Clusters[c].Procs {
+		if slices.Contains(l.Clusters[c].Dead, proc) {
+			dead = append(dead, strconv.Itoa(rank))
+		}
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.hints.Merge(info.New(keyCluster, l.Clusters[c].Name, keyIndex, strconv.Itoa(c), keyDirection, direction, keyHeals, strconv.FormatBool(l.Clusters[c].Heals), keyTo, strings.Join(to, ",")))
+	o.hints.Merge(info.New(keyCluster, l.Clusters[c].Name, keyIndex, strconv.Itoa(c), keyDirection, direction, keyHeals, strconv.FormatBool(l.Clusters[c].Heals), keyDead, strings.Join(dead, ","), keyTo, strings.Join(to, ",")))
 }
 
 // linked: one of the IOP's links leads from cluster a to cluster b. Without links, all it receives is for all that it sends to, but for the cluster itself.

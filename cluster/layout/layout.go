@@ -56,6 +56,7 @@ type Cluster struct {
 	Cold     int    `json:"cold,omitempty"`     // of the standbys at the beginning, the last: each is started when a rank has died
 	Lead     uint32 `json:"lead,omitempty"`     // 1 + the serial number of the process that was rank 0 first; 0: Procs[0] is
 	Heals    bool   `json:"heals,omitempty"`    // who has died is replaced: messages for it are kept
+	Dead     Procs  `json:"dead,omitempty"`     // they are not replaced, all the same, while others of the cluster live
 	Replays  bool   `json:"replays,omitempty"`  // transparently: what it has received is kept, and received again
 	Copies   bool   `json:"copies,omitempty"`   // with Replays: processes on other hosts have that, too
 	Gone     bool   `json:"gone,omitempty"`     // it has ended

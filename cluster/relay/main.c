@@ -87,10 +87,19 @@ static void hint(MPI_Info info, const char *key, char *value, int size)
 void relay_ask_heals(world *w)
 {
   MPI_Info info;
-  char value[16];
+  char value[16], *dead, *rest;
+  int size = 0, flag;
   MPI_Comm_get_info(w->comm, &info);
   hint(info, "spx_heals", value, sizeof value);
   w->heals = strcmp(value, "true") == 0;
+  memset(w->lost, 0, (size_t)w->size * sizeof *w->lost);
+  MPI_Info_get_string(info, "spx_dead", &size, NULL, &flag);
+  if (flag && size > 1 && (dead = malloc((size_t)size))) {
+    MPI_Info_get_string(info, "spx_dead", &size, dead, &flag);
+    for (char *p = strtok_r(dead, ",", &rest); p; p = strtok_r(NULL, ",", &rest))
+      if (atoi(p) < w->size) w->lost[atoi(p)] = true;
+    free(dead);
+  }
   MPI_Info_free(&info);
 }
 
@@ -102,7 +111,8 @@ static void look(relay *r, int i)
   MPISP_World_get(i, &w->comm);
   MPI_Comm_size(w->comm, &w->size);
   w->waiting = calloc((size_t)w->size, sizeof *w->waiting);
-  if (!w->waiting) relay_fail("no memory");
+  w->lost = calloc((size_t)w->size, sizeof *w->lost);
+  if (!w->waiting || !w->lost) relay_fail("no memory");
   MPI_Comm_get_info(w->comm, &info);
   hint(info, "spx_index", value, sizeof value);
   w->cluster = atoi(value);

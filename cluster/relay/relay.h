@@ -27,6 +27,7 @@ typedef struct {
   int next;     /* rank, of messages that are spread over its ranks */
   int *waiting; /* by rank: messages on their way there */
   bool heals;   /* ranks that die are replaced: messages for them are kept */
+  bool *lost;   /* by rank: not so, it is dead for good */
   bool hurt;    /* a message for it has found its rank there no more */
   long asked;   /* in which round that was asked last */
   bool told;    /* that messages are dropped */

@@ -59,7 +59,7 @@ bool relay_is_gone(world *w)
 bool relay_may_take(const world *w, int rank)
 {
   int state = state_of(w, rank);
-  return state == ALIVE || (state == DEAD && w->heals);
+  return state == ALIVE || (state == DEAD && w->heals && !w->lost[rank]);
 }
 
 world *relay_to(relay *r, world *from)

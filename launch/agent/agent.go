@@ -61,7 +61,7 @@ type agent struct {
 
 	ranks    []rank
 	files    []string      // of the programs
-	over     int           // parts of which nothing comes again, as all have been told
+	over     int           // how much does not come again (job.Machine.Over), as all have been told
 	vaults   map[int][]int // by program: files for what its ranks keep, by rank
 	segment  *shm.Segment
 	machine  decider

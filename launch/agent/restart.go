@@ -159,7 +159,7 @@ func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 	c := &l.Clusters[k]
 	if crew.World != 0 && c.World != crew.World {
 		c.World, c.Lead, c.Standbys = crew.World, crew.Lead, crew.Standbys
-		c.Cold = 0 // they have been started with the others, and wait
+		c.Dead, c.Cold = nil, 0 // they have been started with the others, and wait
 		c.Heals = a.healsAgain(part, c.Heals)
 	}
 	c.Procs = crew.Procs
@@ -256,7 +256,7 @@ func (a *agent) spread() {
 	a.announceLayout(text)
 }
 
-// missing tells the processes of a system of which parts nothing comes again: nobody waits for them, or for ranks of theirs that have died.
+// missing tells the processes of a system what does not come again, parts and ranks of them: nobody waits for these.
 func (a *agent) missing() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.succession.gathers || m.Over() == a.over || a.layoutText() == "" {
@@ -272,10 +272,13 @@ func (a *agent) missing() {
 	a.spread()
 }
 
-// stopHealing notes in a layout of which parts nothing comes again; false: that is known.
+// stopHealing notes in a layout which parts do not come again, and which ranks; false: that is known.
 func stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
 	for i, p := range parts {
 		var heals *bool
+		if i < len(l.Clusters) && !slices.Equal(l.Clusters[i].Dead, p.Lost) {
+			l.Clusters[i].Dead, changed = p.Lost, true
+		}
 		switch k := i - len(l.Clusters); {
 		case !p.Over || k >= len(l.IOPs):
 			continue

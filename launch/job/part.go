@@ -139,7 +139,7 @@ type part struct {
 	gone     bool          // it has stopped for good, and the others go on
 	away     bool          // it is nowhere, and may be attached
 	leaving  bool          // it stops because somebody wants that
-	lost     int           // processes that have died while the others of the part went on
+	lost     []int         // processes that have died while the others of the part went on
 	standbys []int         // processes that have no rank
 	replaced int           // ranks that were taken over
 	started  int           // of Cold, so far
@@ -166,7 +166,7 @@ func (m *Machine) join(proc, rank int) {
 	if p := m.partOf(proc); p != nil {
 		p.alive++
 		p.waking = max(p.waking-1, 0)
-		p.again, p.begun, p.lost = false, true, 0
+		p.again, p.begun, p.lost = false, true, nil
 		if p.Ranks > 0 && rank >= p.Ranks {
 			p.standbys = append(p.standbys, proc)
 			m.procs[proc].name = RankName(rank, p.Ranks)
@@ -262,7 +262,7 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 		if m.death == 0 {
 			m.death = status
 		}
-		p.lost++
+		p.lost = append(p.lost, e.Proc)
 		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, p.alive, p.Name)}}
 	}
 	if out := m.startCold(p, e, standby, treatment, now); out != nil {
@@ -565,6 +565,7 @@ type PartState struct {
 	Cold     int    `json:"cold,omitempty"`     // places for processes that are started in the place of ranks, which are left
 	Left     int    `json:"left,omitempty"`     // so many of these may be started now
 	Over     bool   `json:"-"`                  // nothing of it comes again
+	Lost     []int  `json:"-"`                  // processes that have died while the others went on: they are not replaced as long as these live
 }
 
 // isGone: a part has stopped for good, or who would start it has.
@@ -577,9 +578,10 @@ func (m *Machine) isOver(p *part) bool {
 	return m.isGone(p) || !m.cfg.Leads && !p.Serves && p.begun && p.alive == 0 && p.waking == 0 && !p.stopping && !p.again && !p.away
 }
 
-// Over is how many parts are over.
+// Over is how much there is that does not come again: parts, and processes that have died while the others of their part went on.
 func (m *Machine) Over() (n int) {
 	for i := range m.parts {
+		n += len(m.parts[i].lost)
 		if m.isOver(&m.parts[i]) {
 			n++
 		}
@@ -605,10 +607,10 @@ func (m *Machine) Parts() (out []PartState) {
 			state = "ended"
 		case !m.started && !p.begun:
 			state = "starting"
-		case p.lost > 0:
+		case len(p.lost) > 0:
 			state = "degraded"
 		}
-		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - p.started, min(p.Cold-p.started, p.ranks.left(m.now)), m.isOver(p)})
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - p.started, min(p.Cold-p.started, p.ranks.left(m.now)), m.isOver(p), slices.Clone(p.lost)})
 	}
 	return out
 }

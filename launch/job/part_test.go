@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -415,7 +416,7 @@ func TestStartCold(t *testing.T) {
 	}
 }
 
-// A cluster has ended, one rank of which died before while the others went on: nothing of it comes again, though it would have been started again, had it stopped.
+// A rank has died, and the others go on: it is not replaced. When the cluster has ended nothing of it comes again, though it would have been started again, had it stopped.
 func TestPartOver(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Process: Degrade, Whole: Restart, Restarts: 1}, {Name: "cluster b"}}})
 	for proc, part := range []int{1, 1, 2} {
@@ -423,11 +424,11 @@ func TestPartOver(t *testing.T) {
 	}
 	m.Step(AllStarted{}, 0)
 	m.Step(dies(0), time.Second)
-	if m.Over() != 0 {
-		t.Error("a part is over that has a process")
+	if parts := m.Parts(); m.Over() != 1 || parts[0].Over || !slices.Equal(parts[0].Lost, []int{0}) {
+		t.Errorf("%+v", parts)
 	}
 	m.Step(ends(1), 2*time.Second)
-	if parts := m.Parts(); m.Over() != 1 || !parts[0].Over || parts[1].Over {
+	if parts := m.Parts(); m.Over() != 2 || !parts[0].Over || parts[1].Over {
 		t.Errorf("%+v", parts)
 	}
 }

@@ -63,7 +63,7 @@ type savedPart struct {
 	Gone     bool
 	Away     bool
 	Leaving  bool
-	Lost     int
+	Lost     []int
 	Standbys []int
 	Replaced int
 	Started  int

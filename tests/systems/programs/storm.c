@@ -18,7 +18,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TAGS = 5, MOST = 30000, SLOTS = 16, BATCH = 16, LONGEST = 400000, MAYBES = 64, WATCH = 99, WORD = 77, WORDS = 78 };
+enum {
+  TAGS = 5,
+  MOST = 30000,
+  SLOTS = 16,
+  BATCH = 16,
+  LONGEST = 400000,
+  MAYBES = 64,
+  WATCH = 99,
+  WORD = 77,
+  WORDS = 78
+};
 
 typedef struct {
   int cluster, rank, generation, number;
@@ -169,7 +179,8 @@ static void give(void)
       continue;
     }
     tell(s.number + 1);
-    int code = MPI_Send(message(s.number), length_of(s.number), MPI_INT, MPISP_CLUSTER_OUT, s.number % TAGS, MPI_COMM_WORLD);
+    int code =
+        MPI_Send(message(s.number), length_of(s.number), MPI_INT, MPISP_CLUSTER_OUT, s.number % TAGS, MPI_COMM_WORLD);
     if (class_of(code) == MPIX_ERR_REVOKED) {
       if (s.maybes == MAYBES) fail("revoked too often", code);
       s.maybe[s.maybes++] = s.number;
@@ -211,7 +222,8 @@ static void note(const int *data, int count, int tag)
   for (int i = sizeof h / sizeof(int); i < count; i++) wrong |= data[i] != mark(h.number, i);
   s.damaged += wrong;
   int k = 0;
-  while (k < SLOTS && s.from[k].of.number && (s.from[k].of.cluster != h.cluster || s.from[k].of.rank != h.rank || s.from[k].of.generation != h.generation))
+  while (k < SLOTS && s.from[k].of.number &&
+         (s.from[k].of.cluster != h.cluster || s.from[k].of.rank != h.rank || s.from[k].of.generation != h.generation))
     k++;
   if (k == SLOTS) fail("too many that send", MPI_SUCCESS);
   if (!s.from[k].of.number) {
@@ -221,13 +233,15 @@ static void note(const int *data, int count, int tag)
   unsigned char *byte = &s.from[k].seen[h.number / 8], bit = (unsigned char)(1 << h.number % 8);
   if (*byte & bit) {
     s.again++;
-    fprintf(stderr, "storm: cluster %d, rank %d: message %d of rank %d of cluster %d comes again\n", cluster, rank, h.number, h.rank, h.cluster);
+    fprintf(stderr, "storm: cluster %d, rank %d: message %d of rank %d of cluster %d comes again\n", cluster, rank,
+            h.number, h.rank, h.cluster);
   }
   *byte |= bit;
   int *last = &s.from[k].last[strcmp(order, "tag") == 0 ? h.number % TAGS : 0];
   if (strcmp(order, "none") != 0 && h.number < *last) {
     s.late++;
-    fprintf(stderr, "storm: cluster %d, rank %d: message %d of rank %d of cluster %d comes behind %d\n", cluster, rank, h.number, h.rank, h.cluster, *last);
+    fprintf(stderr, "storm: cluster %d, rank %d: message %d of rank %d of cluster %d comes behind %d\n", cluster, rank,
+            h.number, h.rank, h.cluster, *last);
   }
   if (h.number > *last) *last = h.number;
 }
@@ -279,7 +293,8 @@ static void take_transparently(void)
     take(data, &st);
   }
   if (size == 1) return;
-  MPI_Sendrecv(&s.words, 1, MPI_INT, (rank + 1) % size, WORDS, &words, 1, MPI_INT, (rank + size - 1) % size, WORDS, side, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&s.words, 1, MPI_INT, (rank + 1) % size, WORDS, &words, 1, MPI_INT, (rank + size - 1) % size, WORDS,
+               side, MPI_STATUS_IGNORE);
   for (int word; s.heard < words; s.heard++) MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, WORD, side, MPI_STATUS_IGNORE);
 }
 
@@ -291,8 +306,10 @@ static void take_all(void)
   for (bool over = false;;) {
     MPI_Status st;
     int which, code = MPI_SUCCESS;
-    if (q[0] == MPI_REQUEST_NULL && !over) code = MPI_Irecv(data, LONGEST / sizeof(int), MPI_INT, MPISP_CLUSTER_IN, MPI_ANY_TAG, MPI_COMM_WORLD, &q[0]);
-    if (q[1] == MPI_REQUEST_NULL && code == MPI_SUCCESS && is("notified") && !over) code = MPI_Irecv(&never, 1, MPI_INT, MPI_ANY_SOURCE, WATCH, side, &q[1]);
+    if (q[0] == MPI_REQUEST_NULL && !over)
+      code = MPI_Irecv(data, LONGEST / sizeof(int), MPI_INT, MPISP_CLUSTER_IN, MPI_ANY_TAG, MPI_COMM_WORLD, &q[0]);
+    if (q[1] == MPI_REQUEST_NULL && code == MPI_SUCCESS && is("notified") && !over)
+      code = MPI_Irecv(&never, 1, MPI_INT, MPI_ANY_SOURCE, WATCH, side, &q[1]);
     if (code == MPI_SUCCESS && !over) {
       code = MPI_Waitany(2, q, &which, &st);
       if (which == 0 && class_of(code) == MPIX_ERR_PROC_FAILED) { /* who brought it has died */
@@ -323,20 +340,25 @@ static void take_all(void)
   }
 }
 
-/* spx_messages_lost of this process. */
-static unsigned long long lost(void)
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle counter;
+
+/* From here on spx_messages_lost is counted: a handle counts from when it was started. */
+static void count_lost(void)
 {
   int provided, index, count;
-  unsigned long long n = 0;
-  MPI_T_pvar_session session;
-  MPI_T_pvar_handle handle;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-  if (MPI_T_pvar_get_index("spx_messages_lost", MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS && MPI_T_pvar_session_create(&session) == MPI_SUCCESS) {
-    if (MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS) MPI_T_pvar_read(session, handle, &n);
-    MPI_T_pvar_session_free(&session);
-  } else
-    fail("there is no spx_messages_lost", MPI_SUCCESS);
-  MPI_T_finalize();
+  if (MPI_T_pvar_get_index("spx_messages_lost", MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
+      MPI_T_pvar_session_create(&session) != MPI_SUCCESS ||
+      MPI_T_pvar_handle_alloc(session, index, NULL, &counter, &count) != MPI_SUCCESS ||
+      MPI_T_pvar_start(session, counter) != MPI_SUCCESS)
+    fail("spx_messages_lost cannot be counted", MPI_SUCCESS);
+}
+
+static unsigned long long lost(void)
+{
+  unsigned long long n = 0;
+  if (MPI_T_pvar_read(session, counter, &n) != MPI_SUCCESS) fail("spx_messages_lost cannot be read", MPI_SUCCESS);
   return n;
 }
 
@@ -366,7 +388,8 @@ int main(int argc, char **argv)
 {
   if (argc < 9) return 2;
   sends = strcmp(argv[1], "send") == 0, passes = strcmp(argv[1], "pass") == 0;
-  kind = argv[2], cluster = atoi(argv[3]), folder = argv[4], pace = atoi(argv[5]), bytes = atoi(argv[6]), order = argv[7];
+  kind = argv[2], cluster = atoi(argv[3]), folder = argv[4], pace = atoi(argv[5]), bytes = atoi(argv[6]),
+  order = argv[7];
   if (bytes > LONGEST) return 2;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -378,6 +401,7 @@ int main(int argc, char **argv)
     mend();
   }
   MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN);
+  count_lost();
   come(argv[8]);
   s.generation = here;
   if (is("transparent")) {

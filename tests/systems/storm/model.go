@@ -230,6 +230,9 @@ func (m *Model) stops(c int) bool {
 	k, p := &m.Clusters[c], &m.plan.Clusters[c]
 	switch p.Whole {
 	case "restart":
+		if (m.lost[p.Home] || m.lost[p.Other]) && !m.room() {
+			return false
+		}
 		k.again++
 		k.Renewed, k.Dead = true, nil
 		k.left, k.unclear = p.Standbys, p.Process == "restart"
