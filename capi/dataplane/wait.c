@@ -31,7 +31,7 @@
 #define INLETS_NS   100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
 uint64_t spx_events;
-bool spx_ring_away;
+spx_ring_where spx_ring_to;
 int spx_due, spx_event_sleepers;
 static int
     looking; /* threads that wait and are awake: they look for messages. Counted with several threads only; under the lock */
@@ -64,9 +64,9 @@ void spx_ring_bell(uint32_t i)
   bool other = i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST); /* a thread of ours that was not told of */
   if (!slept && !other) return;
   spx_load_place was;
-  bool away = SPX_UNLIKELY(spx_ring_away) && slept && spx_load_send_away(i, &was);
+  bool placed = SPX_UNLIKELY(spx_ring_to != SPX_RING_ANYWHERE) && slept && spx_load_place_at(i, spx_ring_to, &was);
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
-  if (away) spx_load_let_go(i, &was);
+  if (placed) spx_load_let_go(i, &was);
   if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_net_on)) spx_net_wake(spx_head(f), there);
   __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
@@ -359,6 +359,7 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
   tell_others(me);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   int n = spx_poll(true);
+  if (spx_crowded) spx_load_note();
   if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(true); /* nobody wakes us for them */
   if (n == 0 && !due_now()) {
     spx_rx_settle();
