@@ -447,7 +447,9 @@ enum {
   SPX_RF_MATCHED = 1024u /* receive: of a message that a probe had matched */,
   SPX_RF_FURTHER = 2048u /* the data may go over further streams: net_streams.c */,
   SPX_RF_KEPT = 4096u /* send: announced, and complete when it was accepted where it goes: replay_long.c */,
-  SPX_RF_WORD = 8192u /* receive: of such a message */
+  SPX_RF_WORD = 8192u /* receive: of such a message */,
+  SPX_RF_LENT = 16384u /* send: the kernel may still read the buffer: net_zero.c */,
+  SPX_RF_OVER = 32768u /* and is complete as soon as it does not, with the error that it has */
 };
 /* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an error. */
 SPX_HIDDEN bool spx_send_try(spx_request *r);

@@ -262,9 +262,12 @@ int spx_progress(void)
 void spx_complete(spx_request *r, int error)
 {
   spx_lock();
-  if (SPX_UNLIKELY(r->flags & SPX_RF_WORD) && spx_replay_ends(r, error)) { /* it begins again */
-    spx_unlock();
-    return;
+  if (SPX_UNLIKELY(r->flags & (SPX_RF_WORD | SPX_RF_LENT))) {
+    bool again = r->flags & SPX_RF_WORD && spx_replay_ends(r, error); /* it begins again */
+    if (again || (r->flags & SPX_RF_LENT && spx_zero_keeps(r, error))) {
+      spx_unlock();
+      return;
+    }
   }
   r->error = error;
   spx_happened(1);
@@ -356,10 +359,10 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
 {
   spx_proc *me = spx_proc_of(spx_me);
   __atomic_store_n(&me->call, spx_fn, __ATOMIC_RELAXED);
+  if (spx_crowded) spx_load_note();
   tell_others(me);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   int n = spx_poll(true);
-  if (spx_crowded) spx_load_note();
   if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(true); /* nobody wakes us for them */
   if (n == 0 && !due_now()) {
     spx_rx_settle();
