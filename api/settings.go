@@ -13,12 +13,12 @@ import (
 type Setting struct {
 	Name  string // of the environment variable
 	Area  string // what it is about: the category of MPI_T
-	Type  string // count, bytes, switch, choice (in the table: what may be chosen beside auto, as a|b), text: a setting of libspx; job: set by spxrun; tests: read by tests and tools alone
+	Type  string // count, bytes, switch, choice (in the table: what may be chosen, as a|b: Choices), text: a setting of libspx; job: set by spxrun; tests: read by tests and tools alone
 	Field string // member of spx_settings that holds the value while MPI runs, or empty
 	// what holds when nothing is set: it begins with a number (K, M, G), which is the preset where nothing else is said, or with auto, which is 0
 	Preset      string
 	Min, Max    string   // empty: no bound; Min auto: 0, which may be written so
-	Choices     []string // of a choice, without "auto"
+	Choices     []string // of a choice: beside auto, or all of them if the preset is another one, which is the first
 	Scope       string   // MPI_T_SCOPE_*: local, all, all_eq, constant ...
 	Level       string   // MPI_T_VERBOSITY_*: user_basic ... mpidev_all
 	When        string   // when it may change: any, start (until MPI_Init), load (until the library is loaded)

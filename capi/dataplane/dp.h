@@ -301,8 +301,9 @@ static inline spx_rec *spx_tx_room(spx_tx *tx, uint32_t bytes)
   return spx_tx_room_slow(tx, bytes);
 }
 
-/* While it is set (under the lock), who is woken up gets another processor than this thread's. */
-SPX_HIDDEN extern bool spx_ring_away;
+/* Where who is woken up gets a processor, while it is set (under the lock): where the kernel has one; another than this thread's; each as many as the others (spx_load_deal). */
+typedef enum { SPX_RING_ANYWHERE, SPX_RING_AWAY, SPX_RING_EVENLY } spx_ring_where;
+SPX_HIDDEN extern spx_ring_where spx_ring_to;
 static inline void spx_bell_if_sleeping(spx_proc *p, uint32_t i)
 {
   if (SPX_UNLIKELY(__atomic_load_n(&p->sleeping, __ATOMIC_RELAXED))) spx_ring_bell(i);
@@ -446,7 +447,9 @@ enum {
   SPX_RF_MATCHED = 1024u /* receive: of a message that a probe had matched */,
   SPX_RF_FURTHER = 2048u /* the data may go over further streams: net_streams.c */,
   SPX_RF_KEPT = 4096u /* send: announced, and complete when it was accepted where it goes: replay_long.c */,
-  SPX_RF_WORD = 8192u /* receive: of such a message */
+  SPX_RF_WORD = 8192u /* receive: of such a message */,
+  SPX_RF_LENT = 16384u /* send: the kernel may still read the buffer: net_zero.c */,
+  SPX_RF_OVER = 32768u /* and is complete as soon as it does not, with the error that it has */
 };
 /* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an error. */
 SPX_HIDDEN bool spx_send_try(spx_request *r);
@@ -587,9 +590,13 @@ SPX_HIDDEN void spx_load_level(uint64_t now);
 typedef struct {
   uint64_t words[16];
 } spx_load_place;
-/* Keeps a process that sleeps from this thread's processor, where it would run at once, and in this thread's place, until spx_load_let_go.
- * False: there is no other one for it. */
-SPX_HIDDEN bool spx_load_send_away(uint32_t peer, spx_load_place *was);
+/* Keeps a process that sleeps from this thread's processor, where it would run at once, and in this thread's place, or from those that have their part of spx_load_deal, until spx_load_let_go.
+ * False: it may come anywhere. */
+SPX_HIDDEN bool spx_load_place_at(uint32_t peer, spx_ring_where where, spx_load_place *was);
+/* n processes that may sleep will be woken up, evenly (spx_ring_to), for something that each has to do, and this one, too. */
+SPX_HIDDEN void spx_load_deal(uint32_t n);
+/* This process is about to sleep: it says where. */
+SPX_HIDDEN void spx_load_note(void);
 SPX_HIDDEN void spx_load_let_go(uint32_t peer, const spx_load_place *was);
 /* Asks the kernel for short time slices for this thread, or for the usual ones. */
 SPX_HIDDEN void spx_load_slice(bool is_short);

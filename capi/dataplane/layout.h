@@ -260,8 +260,10 @@ typedef struct spx_counters {
   uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
   uint64_t net_direct;                         /* bytes written to sockets straight from the buffers of messages */
   uint64_t net_streams, net_further;           /* further streams made; bytes of messages written to such */
-  uint64_t glances;                            /* looks for messages in calls that do not wait */
-  uint64_t net_bursts; /* times that the system began to keep short messages until those before were acknowledged */
+  uint64_t net_zerocopy,
+      net_zerocopy_copied; /* of net_direct: that the kernel was to send out of the buffers; that it copied after all */
+  uint64_t glances;        /* looks for messages in calls that do not wait */
+  uint64_t net_bursts;     /* times that the system began to keep short messages until those before were acknowledged */
 } spx_counters;
 
 typedef struct spx_diag_entry {

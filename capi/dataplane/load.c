@@ -9,7 +9,8 @@
  * ranks on one processor never run together, so the later of them moves on. Where ranks outnumber processors they take no more than
  * turns, and the kernel leaves three on one processor and one on the other for tens of milliseconds: the last of the three moves.
  * Who is woken up often comes to the processor of who wakes it (virtual machines tell the kernel that an idle processor is not there), and runs
- * first there, having slept. Who wants to go on meanwhile sends it to another one (spx_ring_away).
+ * first there, having slept. Who wants to go on meanwhile sends it to another one (SPX_RING_AWAY). Or it comes to where it slept, be all others there: who wakes up many
+ * that all have something to do deals them out (SPX_RING_EVENLY).
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -18,6 +19,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "deal.h"
 #include "dp.h"
 
 #define SAMPLES    32u       /* processes that are looked at, at most */
@@ -133,14 +135,38 @@ static pid_t named(uint32_t peer)
   return lives && spx_proc_of(spx_me)->pid_space ? spx_pid_of(peer) : 0;
 }
 
+void spx_load_note(void)
+{
+  __atomic_store_n(&spx_proc_of(spx_me)->cpu, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);
+}
+
+static spx_deal deal; /* of those that are being woken up */
+
+void spx_load_deal(uint32_t n)
+{
+  spx_deal_begin(&deal, n, spx_segment->ncpus, (uint32_t)sched_getcpu());
+  spx_ring_to = SPX_RING_EVENLY;
+}
+
 _Static_assert(sizeof(spx_load_place) == sizeof(cpu_set_t), "a place holds a set of processors");
-bool spx_load_send_away(uint32_t peer, spx_load_place *was)
+_Static_assert(sizeof(cpu_set_t) * 8 >= SPX_DEAL_CPUS && SPX_DEAL_CPUS == LEVEL_CPUS, "words of a set of processors");
+bool spx_load_place_at(uint32_t peer, spx_ring_where where, spx_load_place *was)
 {
   cpu_set_t mine, less;
+  uint32_t slept = __atomic_load_n(&spx_proc_of(peer)->cpu, __ATOMIC_RELAXED) - 1, to;
+  if (where == SPX_RING_EVENLY && spx_deal_stays(&deal, slept)) return false;
   pid_t pid = named(peer);
   if (!pid || sched_getaffinity(pid, sizeof mine, &mine) != 0) return false;
   less = mine;
-  CPU_CLR(sched_getcpu(), &less);
+  if (where == SPX_RING_AWAY)
+    CPU_CLR(sched_getcpu(), &less);
+  else {
+    uint64_t may[SPX_DEAL_CPUS / 64];
+    memcpy(may, &mine, sizeof may);
+    if ((to = spx_deal_to(&deal, slept, may)) == slept) return false;
+    CPU_ZERO(&less);
+    CPU_SET(to, &less);
+  }
   if (CPU_COUNT(&less) == 0 || sched_setaffinity(pid, sizeof less, &less) != 0) return false;
   memcpy(was, &mine, sizeof mine);
   return true;

@@ -119,11 +119,13 @@ void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *
 {
   spx_mcast_place *known = switches ? switch_of : NULL;
   spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, known, spx_crowded ? WIDE : 0);
+  if (spx_crowded && h.flags & SPX_MCAST_ANNOUNCED) spx_load_deal(t.mine < WIDE ? t.mine : WIDE); /* each will copy */
   for (spx_member *b; (b = spx_mcast_branch(&t, &n));) {
     h.number = b[0].number;
     spx_acks_behind(g, b[0].proc);
     put(b[0].proc, h, b + 1, n - 1, data, len);
   }
+  spx_ring_to = SPX_RING_ANYWHERE;
 }
 
 void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data, uint32_t len)
@@ -155,9 +157,9 @@ static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const 
   memmove(m + first, m + first + 1, (n - first - 1) * sizeof *m);
   h.number = lead.number;
   o->lead = lead.proc;
-  spx_ring_away = spx_crowded;
+  if (spx_crowded) spx_ring_to = SPX_RING_AWAY;
   put(lead.proc, h, m, n - 1, data, len);
-  spx_ring_away = false;
+  spx_ring_to = SPX_RING_ANYWHERE;
 }
 
 void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len, uint32_t to[2])
@@ -484,7 +486,7 @@ static uint32_t number(op *o, uint64_t charge)
   return n;
 }
 
-/* Puts a long message, or its first part, on the shelf for the members of this host, the first n of `members`. A single one copies a very
+/* Room on the shelf for a long message to the members of this host, the first n of `members`, with its first part: while it is put there, who hands it on wakes up. A single one copies a very
  * long one faster by itself. */
 static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
@@ -495,7 +497,7 @@ static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
   for (uint32_t i = 0; i < n; i++) readers += spx_shelf_reaches(members[i].proc);
   if (readers == 0 || (readers == 1 && r->bytes > ALONE_MOST)) return;
   if ((o->block = spx_shelf_take((uint64_t)r->bytes, members, n, false, where)))
-    o->there = spx_shelf_fill(o->block, r, 0, false);
+    o->there = spx_shelf_begin(o->block, r, !(o->set->flags & MPIX_MCAST_ORDERED));
 }
 
 /* The message is not complete before the first n of `members` have fetched it, or told that they have received it. It gets a name. */

@@ -259,6 +259,8 @@ SPX_HIDDEN void spx_shelf_close(spx_block *b, bool reads);
 /* They will not come: nobody knows of the block; or this process alone, whose receives from it fail. */
 SPX_HIDDEN void spx_shelf_drop(spx_block *b);
 SPX_HIDDEN void spx_shelf_lost(spx_block *b, int error);
+/* Puts down what has to be there of r before its readers are told of the block: all, or one, who tells the others. Returns the bytes that are there. */
+SPX_HIDDEN uint64_t spx_shelf_begin(spx_block *b, const spx_request *r, bool one);
 /* Puts down the data of r from byte `from` on: the first part, or all the rest. Returns the bytes that are there. */
 SPX_HIDDEN uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all);
 /* Receives the message into the matched receive r. */

@@ -22,9 +22,13 @@
 
 typedef struct {
   uint64_t filled; /* the master writes: bytes that are there */
-  uint8_t pad[SPX_LINE - 8];
-  uint8_t got[]; /* a byte a process */
+  uint32_t readers;
+  uint8_t pad[SPX_LINE - 12];
+  uint8_t got[]; /* a byte a process: WANTS ... */
 } head;
+
+/* What a process says of a block: it has not come to it, or reads; it has, or needs, nothing of it any more; it has all that was there, and waits for more. */
+enum { WANTS, HAS, WAITS };
 
 typedef struct {
   uint32_t proc, life;
@@ -66,13 +70,14 @@ bool spx_shelf_reaches(uint32_t proc)
 /* ---- the master's side --------------------------------------------------------------------------------------------- */
 
 static head *head_of(const spx_block *b) { return (head *)(shelf.map + b->at); }
+static void say(head *h, uint8_t what) { __atomic_store_n(&h->got[spx_me], what, __ATOMIC_RELEASE); }
 
 static bool is_read(spx_block *b)
 {
   if (b->open) return false;
   for (; b->seen < b->n; b->seen++) {
     const reader *r = &b->readers[b->seen];
-    if (!__atomic_load_n(&head_of(b)->got[r->proc], __ATOMIC_ACQUIRE) && life_of(r->proc) == r->life &&
+    if (__atomic_load_n(&head_of(b)->got[r->proc], __ATOMIC_ACQUIRE) != HAS && life_of(r->proc) == r->life &&
         !spx_proc_left(r->proc))
       return false;
   }
@@ -131,6 +136,7 @@ spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n,
   if (self) b->readers[b->n++] = (reader){spx_me, life_of(spx_me)};
   b->open = self;
   memset(head_of(b), 0, head_bytes());
+  head_of(b)->readers = b->n;
   where->shelf = shelf.place;
   where->room = shelf.room;
   where->at = at;
@@ -143,7 +149,7 @@ void spx_shelf_came(spx_block *b, uint64_t bytes) { __atomic_store_n(&head_of(b)
 
 void spx_shelf_close(spx_block *b, bool reads)
 {
-  if (!reads) __atomic_store_n(&head_of(b)->got[spx_me], 1, __ATOMIC_RELEASE);
+  if (!reads) say(head_of(b), HAS);
   b->open = false;
 }
 
@@ -156,21 +162,39 @@ void spx_shelf_drop(spx_block *b)
 /* While few read, they and this process share the work; many would keep it from its processor. */
 static bool is_alone(const spx_block *b) { return b->n > PIPELINED * spx_segment->ncpus; }
 
+/* Puts down the data of r from byte `from` to byte `to`. */
+static uint64_t put_down(spx_block *b, const spx_request *r, uint64_t from, uint64_t to)
+{
+  head *h = head_of(b);
+  while (from < to) {
+    uint64_t next = to - from < STEP ? to : from + STEP;
+    spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)next, (char *)h + head_bytes() + from);
+    __atomic_store_n(&h->filled, next, __ATOMIC_RELEASE);
+    from = next;
+  }
+  return from;
+}
+
 uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all)
 {
   uint64_t n = (uint64_t)r->bytes;
-  head *h = head_of(b);
-  char *data = (char *)h + head_bytes();
-  bool announced = from > 0 && from < n; /* some may have come to the end of what was there, and sleep */
-  for (bool on = true; on && from < n; on = all || is_alone(b)) {
-    uint64_t to = n - from < STEP ? n : from + STEP;
-    spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)to, data + from);
-    __atomic_store_n(&h->filled, to, __ATOMIC_RELEASE);
-    from = to;
+  if (from == n) return n;
+  from = put_down(b, r, from, all || is_alone(b) || n - from < STEP ? n : from + STEP);
+  if (from < n) return from;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  for (uint32_t i = 0; i < b->n; i++) { /* who waits may sleep; whom the message has not reached sleeps on */
+    uint32_t reader = b->readers[i].proc;
+    if (__atomic_load_n(&head_of(b)->got[reader], __ATOMIC_ACQUIRE) == WAITS)
+      spx_bell_if_sleeping(spx_proc_of(reader), reader);
   }
-  for (uint32_t i = 0; i < b->n && announced; i++)
-    spx_bell_if_sleeping(spx_proc_of(b->readers[i].proc), b->readers[i].proc);
   return from;
+}
+
+uint64_t spx_shelf_begin(spx_block *b, const spx_request *r, bool one)
+{
+  uint64_t n = (uint64_t)r->bytes;
+  if (!one) return spx_shelf_fill(b, r, 0, false);
+  return put_down(b, r, 0, is_alone(b) && n > STEP ? n - STEP : 0);
 }
 
 /* ---- the members' side ---------------------------------------------------------------------------------------------- */
@@ -210,7 +234,16 @@ static head *block_of(uint32_t master, const spx_mcast_rts *where)
 void spx_shelf_pass(uint32_t master, const spx_mcast_rts *where)
 {
   head *h = block_of(master, where);
-  if (h) __atomic_store_n(&h->got[spx_me], 1, __ATOMIC_RELEASE);
+  if (h) say(h, HAS);
+}
+
+/* All readers together write more than caches hold, and each writes what it will not find there: so they need not be filled with it. Shorter messages
+ * are worth that, since who has one uses it. */
+static bool is_past_cache(const head *h, uint64_t bytes)
+{
+  enum { PART = 32 };
+  return bytes >= spx_set.past_cache ||
+         (bytes >= spx_set.past_cache / PART && bytes * h->readers >= spx_set.past_cache);
 }
 
 /* Copies what is there; true when that is all. */
@@ -221,22 +254,24 @@ static bool go_on(spx_request *r)
   const char *data = (const char *)h + head_bytes();
   uint64_t to = there < want ? there : want; /* `want` lies in the shelf: spx_shelf_sound */
   if (to > from) {
-    if (r->type->flags & SPX_T_CONTIG && want >= spx_set.past_cache)
+    if (r->type->flags & SPX_T_CONTIG && is_past_cache(h, want))
       spx_copy_past_cache((char *)r->buf + from, data + from, to - from);
     else
       spx_unpack(r->buf, r->count, r->type, (int64_t)from, (int64_t)to, data + from);
     r->aux[1] = to;
   }
-  if (to < want) return false;
-  __atomic_store_n(&h->got[spx_me], 1, __ATOMIC_RELEASE);
-  return true;
+  if (to == want)
+    say(h, HAS);
+  else if (__atomic_load_n(&h->got[spx_me], __ATOMIC_RELAXED) != WAITS)
+    say(h, WAITS); /* before it goes to sleep it looks once more, behind a fence (wait.c) */
+  return to == want;
 }
 
 /* Errors: whoever fails has no use for the block either. */
 static void finish(spx_request *r, int error)
 {
   head *h = (head *)(uintptr_t)r->aux[2];
-  if (h && error != MPI_SUCCESS) __atomic_store_n(&h->got[spx_me], 1, __ATOMIC_RELEASE);
+  if (h && error != MPI_SUCCESS) say(h, HAS);
   r->state = SPX_S_NONE;
   r->aux[1] = 0;
   spx_complete(r, error);

@@ -174,8 +174,10 @@ void spx_net_disconnect(spx_conn *c)
 {
   spx_net_recall(c);
   if (c->fd < 0) return;
+  spx_zero_reset(c);
   spx_net_shut(c->fd); /* epoll forgets it by itself */
   c->fd = -1;
+  spx_zero_end(c);
   spx_net.open_ones[c->at] = spx_net.open_ones[--spx_net.n_open];
   spx_net.open_ones[c->at]->at = c->at;
   spx_stat.net_open = spx_net.n_open;
@@ -386,6 +388,7 @@ static bool join(const spx_arrival *a)
   spx_stat.net_opened++;
   spx_stat.net_open = spx_net.n_open;
   spx_burst_join(c);
+  spx_zero_join(c);
   uint8_t text[sizeof c->greeting];
   if (spx_net.relays && spx_proc_of(c->peer)->home_job == 0) { /* the processes of another job do not wait for one */
     spx_net_greeting(c, text);
@@ -527,6 +530,10 @@ static ssize_t write_some(spx_conn *c, uint32_t n)
   struct iovec v[SPX_LONG_IOVECS];
   uint32_t before = o->at - c->flushed, runs = 0;
   uint64_t covered;
+  if (SPX_UNLIKELY(c->zero.may) && spx_zero_takes(c)) {
+    if (before == 0) return spx_zero_send(c);
+    return send(c->fd, c->out + c->flushed, before, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE);
+  }
   if (before) v[runs++] = (struct iovec){c->out + c->flushed, before};
   runs += (uint32_t)spx_long_source(o, v + runs, &covered);
   if (covered == o->left && n > before + o->left) v[runs++] = (struct iovec){c->out + o->at, n - before - o->left};
@@ -779,6 +786,11 @@ static void poll_many(int *n)
   }
 }
 
+static void reap_all(int *n)
+{
+  for (uint32_t i = spx_net.n_open; i-- > 0;) *n += spx_zero_reap(spx_net.open_ones[i]);
+}
+
 uint32_t spx_net_calls;
 
 int spx_net_poll(void)
@@ -799,6 +811,7 @@ int spx_net_poll(void)
   else if (spx_net.n_open)
     poll_few(&n);
   spx_net.served = NULL;
+  if (SPX_UNLIKELY(spx_zero_writes)) reap_all(&n);
   look_round();
   spx_net_pressed();
   spx_net_make_room();

@@ -43,6 +43,8 @@ SPX_HIDDEN void spx_net_forget(uint32_t peer);
 /* Reads and writes what can be read and written now; the number of things that moved. */
 SPX_HIDDEN int spx_net_poll(void);
 SPX_HIDDEN extern uint32_t spx_net_calls; /* system calls that it makes when there is nothing to be read */
+/* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete as soon as that does not. */
+SPX_HIDDEN bool spx_zero_keeps(struct spx_request *r, int error);
 /* Sleeps until a socket is ready, or somebody rings, for at most ns, unless the bell is not value any more. True when the time
  * is over. Called without the lock. */
 SPX_HIDDEN bool spx_net_sleep(uint32_t value, uint64_t ns);

@@ -34,6 +34,18 @@ typedef struct {
   uint64_t wrote; /* cycles, at the end of the last write */
 } spx_burst;
 
+/* Long messages that the kernel reads out of the program's memory (net_zero.c). */
+#define SPX_ZERO_WRITES 32 /* at a time; a power of two: their numbers count modulo 2^32 */
+typedef struct {
+  spx_request *r; /* NULL: the kernel has let go of it */
+  uint32_t bytes;
+} spx_zero_write;
+typedef struct {
+  bool may;
+  uint32_t first, next; /* writes that the kernel may still read: from first on, below next */
+  spx_zero_write writes[SPX_ZERO_WRITES];
+} spx_zero;
+
 /* What this process has with another one that is reached over the network: a connection, or what goes through others. Both carry the
  * same two streams of bytes, the pair's records; positions in them count modulo 2^32, and go on when the way changes. */
 struct spx_conn {
@@ -61,6 +73,7 @@ struct spx_conn {
   spx_long_in long_in;
   spx_furthers further; /* streams of the pair beside this one */
   spx_burst burst;
+  spx_zero zero;
   /* closing */
   uint8_t closing;
   bool must_answer; /* CLOSE has come, and there was no room for the answer */
@@ -211,6 +224,19 @@ SPX_HIDDEN void spx_burst_long(spx_conn *c);
 SPX_HIDDEN void spx_burst_let_go(spx_conn *c);
 /* The other end has said that it is to be done: what was read is acknowledged. */
 SPX_HIDDEN void spx_burst_acknowledge(const spx_conn *c);
+
+/* ---- net_zero.c ---- */
+SPX_HIDDEN extern uint32_t spx_zero_writes; /* of all connections, that the kernel may still read */
+SPX_HIDDEN void spx_zero_join(spx_conn *c);
+/* zero.may: what is left of the long message can go so, when nothing stands before it. */
+SPX_HIDDEN bool spx_zero_takes(const spx_conn *c);
+/* Writes some of it, as write does; EINTR: to be tried again. */
+SPX_HIDDEN ssize_t spx_zero_send(spx_conn *c);
+/* Hears what the kernel has let go of; so many times it said something. Sends may be complete by that. */
+SPX_HIDDEN int spx_zero_reap(spx_conn *c);
+/* The connection is about to be closed; it is. */
+SPX_HIDDEN void spx_zero_reset(spx_conn *c);
+SPX_HIDDEN void spx_zero_end(spx_conn *c);
 
 /* ---- net_close.c ---- */
 /* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked

@@ -95,6 +95,7 @@ static void read_settings(void)
       .wrap = (uint32_t)spx_setting_begin(SPX_SET_WRAP, 0, 1),
   };
   spx_setting_check(SPX_SET_MCAST_WAY);
+  spx_setting_check(SPX_SET_ZEROCOPY);
   spx_first_generation = (uint32_t)spx_count_from(SPX_H_GEN_BITS, 2);
   if (spx_set.eager_max != EAGER) /* set, and the other one is not perhaps */
     spx_set.net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, spx_set.eager_max, NET_EAGER);

@@ -161,7 +161,7 @@ void spx_setting_check(spx_setting_id id)
 {
   const spx_setting *s = &spx_setting_table[id];
   const char *name = spx_setting_text(id);
-  if (*name && strcmp(name, "auto") != 0 && choice_of(s, name) == 0)
+  if (*name && strcmp(name, s->choices[0]) != 0 && choice_of(s, name) == 0)
     spx_fatal(MPI_ERR_ARG, "%s=%s: there is no such choice; docs/settings.md lists them", s->name, name);
 }
 

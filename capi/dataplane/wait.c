@@ -31,7 +31,7 @@
 #define INLETS_NS   100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
 uint64_t spx_events;
-bool spx_ring_away;
+spx_ring_where spx_ring_to;
 int spx_due, spx_event_sleepers;
 static int
     looking; /* threads that wait and are awake: they look for messages. Counted with several threads only; under the lock */
@@ -66,9 +66,9 @@ void spx_ring_bell(uint32_t i)
   /* Again: it may have begun to sleep since the first time, and be just about to do so for long. Who takes the mark of that also sees to it that it does not. */
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
   spx_load_place was;
-  bool away = SPX_UNLIKELY(spx_ring_away) && slept && spx_load_send_away(i, &was);
+  bool placed = SPX_UNLIKELY(spx_ring_to != SPX_RING_ANYWHERE) && slept && spx_load_place_at(i, spx_ring_to, &was);
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
-  if (away) spx_load_let_go(i, &was);
+  if (placed) spx_load_let_go(i, &was);
   if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_net_on)) spx_net_wake(spx_head(f), there);
   __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
@@ -264,9 +264,12 @@ int spx_progress(void)
 void spx_complete(spx_request *r, int error)
 {
   spx_lock();
-  if (SPX_UNLIKELY(r->flags & SPX_RF_WORD) && spx_replay_ends(r, error)) { /* it begins again */
-    spx_unlock();
-    return;
+  if (SPX_UNLIKELY(r->flags & (SPX_RF_WORD | SPX_RF_LENT))) {
+    bool again = r->flags & SPX_RF_WORD && spx_replay_ends(r, error); /* it begins again */
+    if (again || (r->flags & SPX_RF_LENT && spx_zero_keeps(r, error))) {
+      spx_unlock();
+      return;
+    }
   }
   r->error = error;
   spx_happened(1);
@@ -358,6 +361,7 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
 {
   spx_proc *me = spx_proc_of(spx_me);
   __atomic_store_n(&me->call, spx_fn, __ATOMIC_RELAXED);
+  if (spx_crowded) spx_load_note();
   tell_others(me);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   int n = spx_poll(true);

@@ -52,6 +52,8 @@ COUNTED(net_again)
 COUNTED(net_forwarded)
 COUNTED(net_forwarded_bytes)
 COUNTED(net_direct)
+COUNTED(net_zerocopy)
+COUNTED(net_zerocopy_copied)
 COUNTED(net_streams)
 COUNTED(net_further)
 COUNTED(net_bursts)
@@ -225,6 +227,19 @@ static const variable variables[] = {
      NONE,
      NULL,
      counted_net_direct},
+    {{"spx_bytes_zerocopy", "transfer",
+      "of these, bytes that the kernel was told to send out of the buffers (SPX_ZEROCOPY)"},
+     AGGREGATE,
+     DETAIL,
+     NONE,
+     NULL,
+     counted_net_zerocopy},
+    {{"spx_bytes_zerocopy_copied", "transfer", "of these, bytes that the kernel has copied all the same"},
+     AGGREGATE,
+     DETAIL,
+     NONE,
+     NULL,
+     counted_net_zerocopy_copied},
     {{"spx_streams_opened", "transfer",
       "further streams that this process has made for its long messages (SPX_STREAMS)"},
      COUNTER,

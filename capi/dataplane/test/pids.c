@@ -35,16 +35,16 @@ static void body(spx_comm *w)
   CHECK(spx_pid_of(1) == peer && may_read_anew(1));
   p->pid = 1; /* the agent has started another process, which has started this one */
   CHECK(spx_pid_of(1) == peer && may_read_anew(1));
-  if (spx_load_send_away(1, &was)) spx_load_let_go(1, &was); /* there may be one processor alone */
+  if (spx_load_place_at(1, SPX_RING_AWAY, &was)) spx_load_let_go(1, &was); /* there may be one processor alone */
   uint32_t space = p->pid_space;
   p->pid_space = space + 1; /* its number is that of another process here, whose memory happens to be as its own */
-  CHECK(spx_pid_of(1) == 0 && !may_read_anew(1) && !spx_load_send_away(1, &was));
+  CHECK(spx_pid_of(1) == 0 && !may_read_anew(1) && !spx_load_place_at(1, SPX_RING_AWAY, &was));
   p->pid_space = space;
   p->self_pid = (uint32_t)getpid(); /* a process of the job, but not this one: its nonce is another */
   CHECK(!may_read_anew(1));
   p->self_pid = (uint32_t)peer;
   __atomic_store_n(&p->agent_state, SPX_AGENT_DEAD, __ATOMIC_RELEASE);
-  CHECK(!spx_load_send_away(1, &was));
+  CHECK(!spx_load_place_at(1, SPX_RING_AWAY, &was));
   __atomic_store_n(&p->agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
   *phase = 2;
 }
