@@ -344,7 +344,11 @@ func takeLayout(text string) error {
 	if role == layout.Stranger {
 		return nil // another one has been started in its place
 	}
-	before := system.layout
+	if replays(l) {
+		if err := growReplay(system.layout, l); err != nil {
+			return err
+		}
+	}
 	system.layout, system.role, system.index = l, role, index
 	for c, w := range system.worlds {
 		if err := w.follow(&l.Clusters[c]); err != nil {
@@ -352,7 +356,7 @@ func takeLayout(text string) error {
 		}
 	}
 	err = publishSystem()
-	if replays(l) && len(partiesOf(l).procs) == len(partiesOf(before).procs) {
+	if replays(l) {
 		followReplay(l)
 	}
 	return err

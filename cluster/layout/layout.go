@@ -45,6 +45,7 @@ type Layout struct {
 	Clusters []Cluster `json:"clusters"`
 	Links    []Link    `json:"links,omitempty"`
 	IOPs     []IOP     `json:"iops,omitempty"`
+	Growths  int       `json:"growths,omitempty"` // how often clusters, links and IOPs have been added that it did not begin with
 }
 
 // A Cluster is a world of compute processes. Its index is its place in Layout.Clusters.
@@ -59,6 +60,7 @@ type Cluster struct {
 	Replays  bool   `json:"replays,omitempty"`  // transparently: what it has received is kept, and received again
 	Copies   bool   `json:"copies,omitempty"`   // with Replays: processes on other hosts have that, too
 	Gone     bool   `json:"gone,omitempty"`     // it has ended
+	Since    int    `json:"since,omitempty"`    // it came with that growth; 0: the system began with it
 }
 
 // A Link joins clusters in one direction by the IOPs that belong to it. A bidirectional link is two.
@@ -80,6 +82,7 @@ type IOP struct {
 	Weight int    `json:"weight,omitempty"` // of the weighted policy; 0: 1
 	Heals  bool   `json:"heals,omitempty"`  // when it dies it is started again, as another process: until then it has not left
 	Gone   bool   `json:"gone,omitempty"`
+	Since  int    `json:"since,omitempty"` // as of a cluster
 }
 
 // Role says what a process is.
