@@ -134,6 +134,15 @@ func (l *Layout) Inlets(cluster int) (out []int) {
 	return out
 }
 
+// First is how many clusters the system began with: the first ones. Those that have been added come behind them.
+func (l *Layout) First() int {
+	n := len(l.Clusters)
+	for n > 0 && l.Clusters[n-1].Since > 0 {
+		n--
+	}
+	return n
+}
+
 // Cluster returns the index of the cluster with a name, -1 if there is none.
 func (l *Layout) Cluster(name string) int {
 	return slices.IndexFunc(l.Clusters, func(c Cluster) bool { return c.Name == name })

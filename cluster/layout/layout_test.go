@@ -84,7 +84,7 @@ func TestMistakes(t *testing.T) {
 		"cluster in twice":                         func(l *Layout) { l.Links[0].From = []int{0, 0} },
 		"joins nothing":                            func(l *Layout) { l.Links[1].From, l.Links[1].To = nil, nil },
 		"two links in-doppler":                     func(l *Layout) { l.Links[1].Name = "in-doppler" },
-		"9 growths of a system":  func(l *Layout) { l.Growths = 9 },
+		"9 growths of a system":                    func(l *Layout) { l.Growths = 9 },
 		"came with growth 1 of 0":                  func(l *Layout) { l.Clusters[0].Since = 1 },
 		"IOP 0 came with growth 2 of 1":            func(l *Layout) { l.Growths, l.IOPs[0].Since = 1, 2 },
 		"has the weight -1":                        func(l *Layout) { l.IOPs[0].Weight = -1 },

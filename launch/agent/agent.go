@@ -336,6 +336,10 @@ func (a *agent) lookUp() (files, near []string, err error) {
 	sizes := map[uint32]int{}
 	for i, p := range a.spec.Programs {
 		a.worlds = max(a.worlds, p.World)
+		if p.Added {
+			files = append(files, "")
+			continue
+		}
 		here, first := false, -1
 		for range p.Procs {
 			host, away := a.spec.Host(len(a.ranks)), p.Part > 0 && a.spec.Parts[p.Part-1].Away
@@ -391,7 +395,9 @@ func (a *agent) jobConfig(host string) job.Config {
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
 	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.WithFT || a.spec.Detached, Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts, Leads: a.meeting != nil}
 	for i := range a.spec.Programs {
-		config.Procs += a.spec.Programs[i].Procs
+		if !a.spec.Programs[i].Added {
+			config.Procs += a.spec.Programs[i].Procs
+		}
 	}
 	if a.joined != nil {
 		config.Grace = launcherGrace

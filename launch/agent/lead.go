@@ -237,10 +237,8 @@ func (a *agent) startParts(h *elsewhere) {
 	a.plant()
 	a.change(func(l *layout.Layout) { // all of them come: who comes first waits for the others, also if they were given up
 		for _, p := range h.attached.parts {
-			if k := p - 1; k < len(l.Clusters) {
-				l.Clusters[k].Heals = true
-			} else {
-				l.IOPs[k-len(l.Clusters)].Heals = true
+			if heals := a.healsIn(l, p); heals != nil {
+				*heals = true
 			}
 		}
 	})

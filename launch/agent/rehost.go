@@ -88,7 +88,7 @@ func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	}
 	p := &a.spec.Programs[a.programOf(part)]
 	l := a.layoutNow()
-	where, ok := rehost(was, a.berths(part, l), p.Vaults || p.Cold > 0 || replays(l, part), crowd)
+	where, ok := rehost(was, a.berths(part, l), p.Vaults || p.Cold > 0 || a.replays(l, part), crowd)
 	var lost, to []string
 	for i, h := range was {
 		if name := a.spec.Hosts[h]; a.isLost(h) && !slices.Contains(lost, name) {
@@ -151,8 +151,9 @@ func (a *agent) layoutNow() *layout.Layout {
 }
 
 // replays: who takes a rank of a part over needs memory of the host on which that was.
-func replays(l *layout.Layout, part int) bool {
-	return part <= len(l.Clusters) && l.Clusters[part-1].Replays
+func (a *agent) replays(l *layout.Layout, part int) bool {
+	cluster, _ := a.placeIn(l, part)
+	return cluster >= 0 && l.Clusters[cluster].Replays
 }
 
 // berths are the hosts of the job as those for a part.
@@ -171,7 +172,7 @@ func (a *agent) berths(part int, l *layout.Layout) []berth {
 		switch link := a.spec.Parts[part-1].Link; {
 		case k == part-1, link > 0 && a.spec.Parts[k].Link == link:
 			far = 0
-		case serves(l, part, k):
+		case a.serves(l, part, k+1):
 			far = 1
 		}
 		for _, h := range a.firstHosts(k + 1) {
@@ -190,7 +191,7 @@ func (a *agent) reachesAll(part, host int, l *layout.Layout) bool {
 		return true
 	}
 	for k := range a.spec.Parts {
-		if k == part-1 || serves(l, part, k) || serves(l, k+1, part-1) {
+		if k == part-1 || a.serves(l, part, k+1) || a.serves(l, k+1, part) {
 			if slices.ContainsFunc(a.hostsOfPart(k+1), func(h int) bool { return !a.meets(host, h) }) {
 				return false
 			}
@@ -199,12 +200,14 @@ func (a *agent) reachesAll(part, host int, l *layout.Layout) bool {
 	return true
 }
 
-// serves: a part is an I/O process of the cluster with this index.
-func serves(l *layout.Layout, part, cluster int) bool {
-	if part <= len(l.Clusters) || part > len(l.Clusters)+len(l.IOPs) {
+// serves: a part is an I/O process of another one, which is a cluster.
+func (a *agent) serves(l *layout.Layout, part, of int) bool {
+	_, iop := a.placeIn(l, part)
+	cluster, _ := a.placeIn(l, of)
+	if iop < 0 || cluster < 0 {
 		return false
 	}
-	p := &l.IOPs[part-1-len(l.Clusters)]
+	p := &l.IOPs[iop]
 	return slices.Contains(p.In, cluster) || slices.Contains(p.Out, cluster)
 }
 
@@ -214,10 +217,11 @@ func (a *agent) followTo(part int, members []control.Member) {
 	if with := a.spec.Parts[part-1].With; with > 0 {
 		cluster = with
 	}
-	if a.tree.epoch == 0 || cluster > len(a.tree.cfg.Clusters) {
+	k := a.clusterOf(cluster)
+	if a.tree.epoch == 0 || k < 0 || k >= len(a.tree.cfg.Clusters) {
 		return
 	}
-	agents := a.tree.cfg.Clusters[cluster-1].Agents
+	agents := a.tree.cfg.Clusters[k].Agents
 	if slices.ContainsFunc(members, func(m control.Member) bool { return !slices.Contains(agents, m.Host) }) {
 		a.plant()
 	}

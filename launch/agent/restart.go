@@ -135,12 +135,12 @@ func (a *agent) crewOf(part int, s *spawning) job.Crew {
 
 // enter enters who a part consists of into a table: its parts are the clusters of that, and then the IOPs. Those who were given their ranks before the part was started again are no part of that.
 func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
-	k := part - 1
-	if len(crew.Procs) == 0 || k-len(l.Clusters) >= len(l.IOPs) {
+	k, iop := a.placeIn(l, part)
+	if len(crew.Procs) == 0 || k < 0 && iop < 0 {
 		return
 	}
-	if k >= len(l.Clusters) {
-		p := &l.IOPs[k-len(l.Clusters)]
+	if iop >= 0 {
+		p := &l.IOPs[iop]
 		if p.World != crew.World {
 			p.World, p.Proc, p.Heals = crew.World, crew.Procs[0], a.healsAgain(part, p.Heals)
 		}
@@ -184,13 +184,14 @@ func (a *agent) keptFor(part int) map[int]bool {
 		return nil
 	}
 	kept := map[int]bool{}
+	cluster, iop := a.placeIn(l, part)
 	for i, c := range l.Clusters {
 		for _, p := range slices.Concat(c.Procs, c.Standbys) {
-			kept[p] = i != part-1
+			kept[p] = i != cluster
 		}
 	}
 	for i, p := range l.IOPs {
-		kept[p.Proc] = len(l.Clusters)+i != part-1
+		kept[p.Proc] = i != iop
 	}
 	return kept
 }
@@ -255,24 +256,22 @@ func (a *agent) missing() {
 	a.gone = m.Gone()
 	parts := m.Parts()
 	l, err := layout.Decode(a.layoutText())
-	if err != nil || !stopHealing(l, parts) {
+	if err != nil || !a.stopHealing(l, parts) {
 		return
 	}
-	a.change(func(l *layout.Layout) { stopHealing(l, parts) })
+	a.change(func(l *layout.Layout) { a.stopHealing(l, parts) })
 	a.spread()
 }
 
 // stopHealing notes in a layout which parts are gone for good; false: that is known.
-func stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
+func (a *agent) stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
 	for i, p := range parts {
-		var heals *bool
-		switch k := i - len(l.Clusters); {
-		case p.State != job.StateGone || k >= len(l.IOPs):
+		if p.State != job.StateGone {
 			continue
-		case k < 0:
-			heals = &l.Clusters[i].Heals
-		default:
-			heals = &l.IOPs[k].Heals
+		}
+		heals := a.healsIn(l, i+1)
+		if heals == nil {
+			continue
 		}
 		changed = changed || *heals
 		*heals = false
@@ -324,10 +323,12 @@ func (a *agent) aboutSystem() *service.System {
 		s.MasterPid = pid
 	}
 	s.Term, s.Version = view.Term, view.Version
-	for i, p := range m.Parts() {
+	states := m.Parts()
+	for i, k := range a.inOrder() {
+		p, number := states[k], k+1
 		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts, Cold: p.Cold, Left: p.Left}
 		for k := range a.spec.Programs {
-			if a.spec.Programs[k].Part == i+1 {
+			if a.spec.Programs[k].Part == number {
 				part.Program = strings.Join(a.spec.Programs[k].Argv, " ")
 				break
 			}

@@ -40,7 +40,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 14
+const Version = 15
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -132,7 +132,8 @@ type Program struct {
 	Dir   string
 	Path  string
 	Env   []string
-	Part  int // from 1, of Job.Parts; 0: none
+	Part  int  // from 1, of Job.Parts; 0: none
+	Added bool // of a part that was added to the running system: its processes are none of those that the job begins with
 
 	Standbys int  // of the processes, the last: they wait to take a rank over
 	Cold     int  // of these, the last: each is started when a rank has died
@@ -155,6 +156,7 @@ type Message struct {
 	Beats   *Beats      // to it: how the agents will hear of each other
 	Start   []Address   // to it: all are ready; where every process listens
 	Hosts   *Hosts      // to it: hosts have been added
+	Grown   *Grown      // to it: the system of clusters has got more parts
 	Present []Entry     // to one that was added: who is there
 	Event   job.Event   // from it: what has happened to its processes
 	Action  job.Action  // to it: what has been decided
@@ -321,18 +323,43 @@ type Join struct {
 	Address         string // HOST:PORT
 	Key             [32]byte
 	Limit           time.Duration // for somebody to be there
-	Declared        []Declared    // by part: what the system file says of them
+	Calls           bool          // it never leads: the system runs already
+	Whole           Declared      // what the system file says of the system
+	Declared        []Declared    // by part: what it says of them
+	Offer           Offer         // the same as a plan
 }
 
 // Declared is what a system file says of a part, and with which cluster it is started.
-type Declared struct{ Name, Cluster, Text string }
+type Declared struct {
+	Name, Cluster, Text string
+	Place               string // FILE:LINE
+	Host                string // on which that file is; empty: that of the agent that decides
+}
 
 // Arrival says which cluster of a system comes, and what its system file says.
 type Arrival struct {
 	Version  int
 	Host     string
 	Cluster  string
+	Whole    Declared   // what it says of the system
 	Declared []Declared // all parts
+	Offer    Offer
+}
+
+// An Offer is the plan of a system file: what a running system is given of it that it does not have (launch/system, Merge).
+type Offer struct {
+	Parts    []job.Part
+	Programs []Program      // one for each part, without its environment
+	Start    []start.Member // by part
+	Awaits   [][]string     // by part: the names of those for which it waits, be they described by another file
+	Table    string         // the layout (cluster/layout). The numbers of processes and worlds mean nothing; clusters that another file describes are Gone
+}
+
+// Grown are parts that a running system has got, with the processes that stand for them until they are started.
+type Grown struct {
+	Parts    []job.Part
+	Programs []Program
+	Present  []Entry
 }
 
 // Place says by which of its addresses a host is reached.
@@ -513,6 +540,9 @@ func (j *Job) check() error {
 	for i, p := range j.Programs {
 		if p.Procs < 0 || p.Procs > mostProcs-total || len(p.Argv) == 0 {
 			return fmt.Errorf("control: program %d of the job has %d processes and the arguments %q", i, p.Procs, p.Argv)
+		}
+		if p.Added {
+			continue
 		}
 		if p.Part < 0 || p.Part > len(j.Parts) {
 			return fmt.Errorf("control: program %d belongs to part %d of %d", i, p.Part, len(j.Parts))

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -61,6 +62,7 @@ type Part struct {
 	Away                   bool          // it is started by somebody else, later
 	With                   int           // of I/O processes: the cluster, from 1, with which they are started, by somebody else perhaps; 0: none
 	Link                   int           // of I/O processes: which link they belong to, from 1; 0: not known
+	Added                  int           // it was added to the running system: 1 + its number among the clusters, or the I/O processes; 0: its place in the list says that
 }
 
 // RestartPart: all processes of a part have ended, and it is to be started again, on other hosts where its own are lost: Placed and Spawned for each, or NotRestarted.
@@ -84,6 +86,9 @@ type TookOver struct {
 	Part  int // from 1
 	Procs []int
 }
+
+// Grown: the system has more parts, which the file that it was started with does not have. They are away.
+type Grown struct{ Parts []Part }
 
 // Attached: a part that was away is about to be started: Spawned for each of its processes, or Detached.
 type Attached struct{ Part int } // from 1
@@ -393,6 +398,18 @@ func (m *Machine) number(p *part) int {
 		}
 	}
 	return 0
+}
+
+func newPart(p Part) part {
+	return part{Part: p, away: p.Away, whole: budget{most: p.Restarts, within: p.Within}, ranks: budget{most: cmp.Or(p.Restarts, p.Cold), within: p.Within}}
+}
+
+// grown takes parts in. An I/O process serves a cluster that there is by then.
+func (m *Machine) grown(e Grown) {
+	for _, p := range e.Parts {
+		p.Away = true
+		m.parts, m.added = append(m.parts, newPart(p)), append(m.added, p)
+	}
 }
 
 // attached: a part is about to have processes.

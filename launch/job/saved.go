@@ -36,6 +36,7 @@ type savedMachine struct {
 
 	Now        time.Duration
 	Parts      []savedPart
+	Added      []Part
 	ServeUntil time.Duration
 }
 
@@ -85,7 +86,7 @@ func (m *Machine) Digest() [sha256.Size]byte { return sha256.Sum256(m.saved(0)) 
 
 func (m *Machine) saved(now time.Duration) []byte {
 	s := savedMachine{nil, m.started, m.alive, m.status, m.death, m.succeeded, m.early, m.endText, m.reportBy, m.looking, m.lookAt, m.told,
-		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.serveUntil}
+		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.added, m.serveUntil}
 	for _, p := range m.procs {
 		s.Procs = append(s.Procs, savedProcess{p.pid, p.host, p.alive, p.name, p.doomed, p.hangs, p.ended, p.part})
 	}
@@ -109,6 +110,10 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		return nil, fmt.Errorf("%w (%v)", errNoMachine, err)
 	}
 	m := New(cfg)
+	if len(s.Added) > 0 && !m.Accepts(Grown{s.Added}) {
+		return nil, errNoMachine
+	}
+	m.grown(Grown{s.Added})
 	if len(s.Parts) != len(m.parts) || len(s.Procs) < len(m.procs) || len(s.Procs) > MostProcs {
 		return nil, errNoMachine
 	}
