@@ -25,6 +25,7 @@ type parties struct {
 }
 
 func partiesOf(l *layout.Layout) (p parties) {
+	own := system.role == layout.IO && system.layout != nil && system.index < len(l.IOPs) && l.IOPs[system.index].Leaving // then it goes with its cluster
 	p.first, p.iops = make([]C.uint32_t, len(l.Clusters)), make([]C.uint32_t, len(l.IOPs))
 	for since := 0; since <= l.Growths; since++ {
 		for i, c := range l.Clusters {
@@ -34,7 +35,7 @@ func partiesOf(l *layout.Layout) (p parties) {
 			p.first[i] = C.uint32_t(len(p.procs))
 			for _, proc := range c.Procs {
 				p.procs, p.iop = append(p.procs, C.uint32_t(proc)), append(p.iop, 0)
-				p.heals = append(p.heals, C.bool((c.Replays || c.Heals) && !c.Gone))
+				p.heals = append(p.heals, C.bool((c.Replays || c.Heals) && !c.Gone && !(own && c.Leaving)))
 			}
 		}
 		for i, x := range l.IOPs {

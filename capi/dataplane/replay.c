@@ -64,6 +64,7 @@ static struct {
   bool busy;       /* in spx_replay_poll: what it calls polls as well */
   bool own;        /* this process's rank is taken over transparently */
   bool whole;      /* nothing is announced: some rank is taken over transparently */
+  bool closed;     /* spx_replay_close */
   bool observes;   /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
   detour *detours; /* by lane modulo the number of I/O processes */
   flight *flights;
@@ -305,7 +306,8 @@ static bool take_one(void)
 {
   /* Acknowledgements always: without them no place comes free where a program waits until what it has sent is accepted, and asks for nothing meanwhile. */
   spx_unex *e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, has_room() ? MPI_ANY_TAG : TAG_ACK);
-  if (!e || (uint32_t)e->src >= spx_replay_core.parties) return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
+  if (!e || (uint32_t)e->src >= spx_replay_core.parties)
+    return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
     x.broken[e->proc] = life_of(e->proc);
     spx_unex_drop(e);
@@ -396,7 +398,9 @@ static bool may_let_in(int n)
 static int let_in(bool inside)
 {
   int n = 0;
-  while (may_let_in(n) && spx_core_may_accept(&spx_replay_core, inside) && spx_core_accept(&spx_replay_core)) n++;
+  while (!x.closed && may_let_in(n) && spx_core_may_accept(&spx_replay_core, inside) &&
+         spx_core_accept(&spx_replay_core))
+    n++;
   if (n) x.asks = false;
   return n;
 }
@@ -690,6 +694,8 @@ void spx_replay_reroute(void)
   }
   spx_unlock();
 }
+
+void spx_replay_close(void) { x.closed = true; }
 
 void spx_replay_changed(void)
 {

@@ -15,10 +15,7 @@ static uint64_t round8(uint64_t n) { return (n + 7) & ~7ull; }
 /* ---- streams ---------------------------------------------------------------------------------------------------- */
 
 static bool leaves(uint32_t stream) { return (stream & SPX_LEAVES) != 0; }
-static spx_seen *seen_in(const spx_core *c, uint32_t stream)
-{
-  return &c->seen[leaves(stream)][stream & ~SPX_LEAVES];
-}
+static spx_seen *seen_in(const spx_core *c, uint32_t stream) { return &c->seen[leaves(stream)][stream & ~SPX_LEAVES]; }
 
 static uint32_t place(const spx_seen *s, uint64_t n, uint32_t sub)
 {

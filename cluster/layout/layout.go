@@ -61,6 +61,7 @@ type Cluster struct {
 	Copies   bool   `json:"copies,omitempty"`   // with Replays: processes on other hosts have that, too
 	Gone     bool   `json:"gone,omitempty"`     // it has ended
 	Since    int    `json:"since,omitempty"`    // it came with that growth; 0: the system began with it
+	Leaving  bool   `json:"leaving,omitempty"`  // it leaves the system, or has left it, and may come again: what is for it then waits
 }
 
 // A Link joins clusters in one direction by the IOPs that belong to it. A bidirectional link is two.
@@ -74,15 +75,16 @@ type Link struct {
 
 // An IOP is an I/O process.
 type IOP struct {
-	Proc   int    `json:"proc"`
-	World  uint32 `json:"world"` // a number of its own
-	Links  []int  `json:"links"` // by index: it receives from all their From, and sends to all their To
-	In     []int  `json:"in,omitempty"`
-	Out    []int  `json:"out,omitempty"`
-	Weight int    `json:"weight,omitempty"` // of the weighted policy; 0: 1
-	Heals  bool   `json:"heals,omitempty"`  // when it dies it is started again, as another process: until then it has not left
-	Gone   bool   `json:"gone,omitempty"`
-	Since  int    `json:"since,omitempty"` // as of a cluster
+	Proc    int    `json:"proc"`
+	World   uint32 `json:"world"` // a number of its own
+	Links   []int  `json:"links"` // by index: it receives from all their From, and sends to all their To
+	In      []int  `json:"in,omitempty"`
+	Out     []int  `json:"out,omitempty"`
+	Weight  int    `json:"weight,omitempty"` // of the weighted policy; 0: 1
+	Heals   bool   `json:"heals,omitempty"`  // when it dies it is started again, as another process: until then it has not left
+	Gone    bool   `json:"gone,omitempty"`
+	Since   int    `json:"since,omitempty"`   // as of a cluster
+	Leaving bool   `json:"leaving,omitempty"` // likewise: it hands on what it has, and takes nothing more
 }
 
 // Role says what a process is.

@@ -122,6 +122,8 @@ type agent struct {
 	growth     growth
 	waiters    []*question // for the end of the job
 
+	departures []departure
+
 	// on another host than spxrun's
 	up        *uplink
 	above     *uplink // what up is, or was before this agent came to decide
@@ -636,7 +638,7 @@ func (a *agent) step(e job.Event) {
 		switch act := action.(type) {
 		case job.Say:
 			a.sayAttached(act)
-		case job.Finish, job.RestartPart, job.Report, job.Look, job.Ask, job.Relist:
+		case job.Finish, job.RestartPart, job.Report, job.Look, job.Ask, job.Relist, job.Leaves:
 		case job.StartCold:
 			if !a.succession.gathers {
 				a.toAll(action)
@@ -653,6 +655,7 @@ func (a *agent) step(e job.Event) {
 	if e, ok := e.(job.Ended); ok {
 		a.seeOff(e, ending)
 	}
+	a.tellDeparted()
 }
 
 // carryOut does what was decided, as far as it concerns this host.
@@ -690,6 +693,8 @@ func (a *agent) carryOut(action job.Action) {
 		a.shun(act)
 	case job.Relist:
 		a.relist(act.Part)
+	case job.Leaves:
+		a.leaves(act.Part)
 	default:
 		panic(fmt.Sprintf("agent: unknown action %T", action))
 	}

@@ -95,7 +95,7 @@ func (a *agent) findSystem() *int {
 	}
 	a.listen()
 	go func() {
-		a.inbox.put(seek(j, &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Declared: j.Declared}))
+		a.inbox.put(seek(j, &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Whole: j.Whole, Declared: j.Declared, Offer: j.Offer}))
 	}()
 	for {
 		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, -1) //nolint:errcheck // the loop looks again
@@ -144,18 +144,22 @@ func seek(j *control.Join, hello *control.Arrival) found {
 		var op *net.OpError
 		switch noConnection := errors.As(err, &op) && op.Op == "dial"; {
 		case errors.Is(err, tcp.ErrKey):
-			return found{err: fmt.Errorf("cluster %s: what leads the system at %s has another key than this file's: the file of the key must be the same for all clusters", j.Cluster, j.Address)}
+			return found{err: fmt.Errorf("cluster %s: what leads the system at %s has another key than this file's: the file of the key must be the same for all clusters, and so must be the name of the system, which is %s here ([system] name; without it that of the file)", j.Cluster, j.Address, j.System)}
 		case !noConnection && strange.IsZero():
 			strange = time.Now()
 		case !noConnection && time.Since(strange) > strangeTime:
-			return found{err: fmt.Errorf("cluster %s: what answers at %s is not the system %s (%v)", j.Cluster, j.Address, j.System, err)}
+			return found{err: fmt.Errorf("cluster %s: what answers at %s is not the system %s (%v); the system that runs and the file need the same name ([system] name; without it that of the file)", j.Cluster, j.Address, j.System, err)}
 		case noConnection:
 			strange = time.Time{}
-			if at, ok := addressHere(j.Address); ok {
+			if at, ok := addressHere(j.Address); ok && !j.Calls {
 				if l, err := net.Listen("tcp", netip.AddrPortFrom(at.Addr(), at.Port()).String()); err == nil {
 					return found{listener: l, at: at.Addr()}
 				}
 			}
+		}
+		if time.Since(began) > j.Limit && j.Calls {
+			return found{err: fmt.Errorf("cluster %s: nobody answers for the system %s at %s within %v ([start] limit): %v; --join, or address in [system], is to name where the system that runs is led (spxctl system status, on that host)",
+				j.Cluster, j.System, j.Address, j.Limit, err)}
 		}
 		if time.Since(began) > j.Limit {
 			return found{err: fmt.Errorf("cluster %s: nobody leads the system %s at %s within %v ([start] limit): %v; the host with that address is to start a cluster, too (spxrun --system FILE --cluster NAME)",
@@ -230,7 +234,7 @@ func (a *agent) ownPrograms(q *service.Message) {
 		return
 	}
 	local := a.attached.local
-	mine := slices.IndexFunc(local.Join.Declared, func(d control.Declared) bool { return d.Name == name && d.Cluster == local.Join.Cluster })
+	mine := slices.IndexFunc(local.Join.Declared, func(d control.Declared) bool { return d.Name == name })
 	k := slices.IndexFunc(local.Programs, func(p control.Program) bool { return p.Part == mine+1 })
 	if mine < 0 || k < 0 || len(q.Programs) != 1 {
 		return

@@ -69,6 +69,15 @@ func (a *agent) healsIn(l *layout.Layout, part int) *bool {
 	return nil
 }
 
+// leavingIn is the same of whether it leaves, or has left, and is awaited.
+func (a *agent) leavingIn(l *layout.Layout, part int) *bool {
+	if cluster, iop := a.placeIn(l, part); cluster >= 0 {
+		return &l.Clusters[cluster].Leaving
+	} else {
+		return &l.IOPs[iop].Leaving
+	}
+}
+
 // clusterParts are the parts, from 1, that are clusters, in the order of the table.
 func (a *agent) clusterParts() (out []int) {
 	for i := range a.spec.Parts {

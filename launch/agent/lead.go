@@ -39,6 +39,7 @@ type (
 type guestCluster struct {
 	cluster string
 	parts   []int // that of the cluster, and those of its I/O processes
+	come    *control.Arrival
 	begun   bool
 	status  int // the first of its processes that is not zero
 }
@@ -107,7 +108,7 @@ func (a *agent) tellAway() {
 
 // welcome takes a cluster in, or says why not.
 func (a *agent) welcome(e arrival) {
-	parts, why := a.partsFor(e.attach)
+	parts, n, why := a.mayCome(e.attach)
 	if why != "" {
 		go func() {
 			e.conn.Send(&control.Message{Off: why}) //nolint:errcheck // if it is gone, it need not know
@@ -115,7 +116,6 @@ func (a *agent) welcome(e arrival) {
 		}()
 		return
 	}
-	n := 0
 	for k := range a.spec.Programs {
 		if slices.Contains(parts, a.spec.Programs[k].Part) {
 			n += a.spec.Programs[k].Procs
@@ -149,45 +149,6 @@ func (g *gatekeeper) Gone() bool { return false }
 // Close does nothing.
 func (g *gatekeeper) Close() {}
 
-// partsFor are the parts of the job that a cluster stands for which has come, or why it cannot be taken.
-func (a *agent) partsFor(e *control.Arrival) (parts []int, why string) {
-	m, j := a.machine.(*job.Machine), a.spec.Join
-	if m.Ending() {
-		return nil, errEnding.Error()
-	}
-	states := m.Parts()
-	known := map[string]bool{}
-	var names []string
-	for i, d := range j.Declared {
-		known[d.Name] = true
-		if !a.spec.Parts[i].Serves {
-			names = append(names, d.Cluster)
-		}
-		if d.Cluster != e.Cluster {
-			continue
-		}
-		k := slices.IndexFunc(e.Declared, func(o control.Declared) bool { return o.Name == d.Name && o.Cluster == d.Cluster })
-		switch s := states[i]; {
-		case k < 0:
-			return nil, fmt.Sprintf("the system that runs has %s, which its file does not have", d.Name)
-		case e.Declared[k].Text != d.Text:
-			return nil, fmt.Sprintf("its file declares %s as %s; the system that runs has %s", d.Name, e.Declared[k].Text, d.Text)
-		case s.Alive > 0 || s.State == "restarting" || a.comes(e.Cluster):
-			return nil, fmt.Sprintf("%s of the system %s runs already", d.Name, j.System)
-		}
-		parts = append(parts, i+1)
-	}
-	for _, d := range e.Declared {
-		if d.Cluster == e.Cluster && !known[d.Name] && len(parts) > 0 {
-			return nil, fmt.Sprintf("its file has %s, which the system that runs does not have", d.Name)
-		}
-	}
-	if len(parts) == 0 {
-		return nil, fmt.Sprintf("the system %s that runs has no such cluster; there are %s", j.System, strings.Join(names, ", "))
-	}
-	return parts, ""
-}
-
 // comes: a cluster is about to be attached.
 func (a *agent) comes(cluster string) bool {
 	return slices.ContainsFunc(a.growth.additions, func(d *addition) bool { return d.come != nil && d.come.attach.Cluster == cluster }) ||
@@ -203,7 +164,7 @@ func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	}
 	d.slots = host.Slots
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
-	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: d.come.attach.Cluster, parts: parts}
+	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: d.come.attach.Cluster, parts: parts, come: d.come.attach}
 	h.wait = func() string { return connectionEnd(h.failure) }
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
 	a.introduceTo(h, [32]byte{}) // it has the key
@@ -226,7 +187,7 @@ func (a *agent) partsForAdmission(d *addition) (parts []int, why string) {
 
 // startParts starts the cluster of a host that is one of the job's now, and its I/O processes.
 func (a *agent) startParts(h *elsewhere) {
-	if h.gone || a.machine.Ending() {
+	if h.gone || a.machine.Ending() || !a.growFor(h) {
 		return
 	}
 	for _, p := range h.attached.parts {
@@ -269,7 +230,11 @@ func (a *agent) healsAgain(part int, now bool) bool {
 
 // notStartedThere: a part of an attached cluster cannot be started on its host, which is sent away.
 func (a *agent) notStartedThere(h *elsewhere, part int, text string) {
-	if h.gone || a.machine.Ending() {
+	if a.machine.Ending() {
+		return
+	}
+	if h.gone { // it was lost in the middle of that
+		a.step(job.Detached{Part: part})
 		return
 	}
 	act := job.Say{Text: fmt.Sprintf("%s cannot be started: %s", a.spec.Parts[part-1].Name, text)}

@@ -143,6 +143,7 @@ func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 		p := &l.IOPs[iop]
 		if p.World != crew.World {
 			p.World, p.Proc, p.Heals = crew.World, crew.Procs[0], a.healsAgain(part, p.Heals)
+			p.Leaving = false
 		}
 		return
 	}
@@ -151,6 +152,7 @@ func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 		c.World, c.Lead, c.Standbys = crew.World, crew.Lead, crew.Standbys
 		c.Cold = 0 // they have been started with the others, and wait
 		c.Heals = a.healsAgain(part, c.Heals)
+		c.Leaving = false
 	}
 	c.Procs = crew.Procs
 	c.Standbys = slices.DeleteFunc(slices.Clone(c.Standbys), func(p int) bool { return slices.Contains(c.Procs, p) })
@@ -273,6 +275,9 @@ func (a *agent) stopHealing(l *layout.Layout, parts []job.PartState) (changed bo
 		if heals == nil {
 			continue
 		}
+		leaving := a.leavingIn(l, i+1)
+		changed = changed || *leaving
+		*leaving = false
 		changed = changed || *heals
 		*heals = false
 	}

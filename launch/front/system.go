@@ -18,12 +18,16 @@ func systemOf(j *command.Job) (*control.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.Join != "" {
+		s.Address = j.Join
+	}
 	spec := optionsOf(j)
 	_, err = system.Make(spec, s, j.System, j.Cluster, j.Env, hosts.Self())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.System, err)
 	}
 	if spec.Join != nil {
+		spec.Join.Calls = spec.Join.Calls || j.Join != ""
 		spec.Iface = cmp.Or(j.Iface, os.Getenv(service.EnvIface))
 		spec.Dir, err = os.Getwd()
 		return spec, err

@@ -346,6 +346,8 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		out = m.wentOn(e)
 	case Grown:
 		m.grown(e)
+	case Depart:
+		out = m.depart(e, now)
 	case Attached:
 		m.attached(e)
 	case Detached:

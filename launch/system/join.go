@@ -39,7 +39,7 @@ func (p *planner) isAway(cluster string) bool { return p.cluster != "" && cluste
 func (p *planner) join(file string, getenv func(string) string) error {
 	s := p.plan.System
 	if s.Address == "" {
-		return errors.New(`--cluster: the file does not say where the clusters meet: [system] needs address = "HOST:PORT" and key = "FILE" (spxctl system key FILE makes one)`)
+		return errors.New(`--cluster: the file does not say where the clusters meet: [system] needs address = "HOST:PORT" (or --join names the address of the system that runs) and key = "FILE" (spxctl system key FILE makes one)`)
 	}
 	key, err := ReadKey(p.keyFile(file, getenv), s.Name)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 // apart is a system whose clusters are started one by one.
 type apart struct {
 	t       *testing.T
+	name    string
 	dir     string
 	program string
 	file    string

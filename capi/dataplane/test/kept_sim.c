@@ -301,8 +301,10 @@ static void rank_turn(party *p)
   p->steps++;
   running = NULL;
   for (uint32_t r = 0; r < p->knows; r++)
-    if (!is_relay(r)) continue;
-    else if (p->known[r] != parties[r].life || !parties[r].up) spx_core_reroute(&p->core, r, other_relay, p);
+    if (!is_relay(r))
+      continue;
+    else if (p->known[r] != parties[r].life || !parties[r].up)
+      spx_core_reroute(&p->core, r, other_relay, p);
   running = p;
   uint32_t lane = (uint32_t)chance(RELAYS), by = relay_for(p, lane);
   if (by == UINT32_MAX) by = relay_at(lane % (RELAYS - 1));
@@ -351,7 +353,9 @@ static void turn(uint32_t i)
 static bool quiet(void)
 {
   for (uint32_t i = 0; i < there; i++) {
-    if (!parties[i].up || parties[i].knows < there || parties[i].first || parties[i].core.ready || !spx_core_idle(&parties[i].core)) return false;
+    if (!parties[i].up || parties[i].knows < there || parties[i].first || parties[i].core.ready ||
+        !spx_core_idle(&parties[i].core))
+      return false;
     for (uint32_t k = 0; k < there; k++)
       if (net[i][k] || parties[i].known[k] != parties[k].life) return false;
   }
@@ -386,11 +390,14 @@ static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
       continue;
     }
     if (parties[i].knows < there) {
-      if (chance(8)) of = i;
-      else grow(&parties[i]);
+      if (chance(8))
+        of = i;
+      else
+        grow(&parties[i]);
     }
     turn(i);
-    if (parties[i].up && of < parties[i].knows && parties[of].up && parties[i].known[of] != parties[of].life) learn(i, of);
+    if (parties[i].up && of < parties[i].knows && parties[of].up && parties[i].known[of] != parties[of].life)
+      learn(i, of);
     for (int n = 0; n < 4; n++) arrive_first((uint32_t)chance(PARTIES), (uint32_t)chance(PARTIES));
   }
   if (turns >= 200000) {
