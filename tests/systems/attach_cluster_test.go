@@ -176,7 +176,7 @@ func TestAttachConflicts(t *testing.T) {
 	}
 	s.startFile(other, "n", "--join", s.addressOf()).ends(1, "is not the system other (", "need the same name ([system] name; without it that of the file)")
 	nobody := s.writeOther("late.toml", "[start]\nlimit = \"600ms\"\n"+n)
-	s.startFile(nobody, "n", "--join", freeAddress(t)).ends(1, "nobody answers for the system " + s.name + " at ", "--join, or address in [system], is to name where the system that runs is led")
+	s.startFile(nobody, "n", "--join", freeAddress(t)).ends(1, "nobody answers for the system "+s.name+" at ", "--join, or address in [system], is to name where the system that runs is led")
 	if text := s.status(); strings.Contains(text, "n:") {
 		t.Errorf("something of what was refused is there:\n%s", text)
 	}
@@ -354,8 +354,14 @@ to = "b"
 	for k, options := range [][]string{nil, {"--gone"}} {
 		m := s.startFile(file, "m", "--join", s.addressOf(), "-l", "-x", fmt.Sprintf("APART_FROM=%d", 10*k))
 		s.again("b", 3)
+		left := make(chan bool)
+		go func() {
+			defer close(left)
+			s.detach("m", options...)
+		}()
+		m.says("cluster m is to leave the system")
 		s.write("pause", "", "")
-		s.detach("m", options...)
+		<-left
 		m.ends(0, "[m.0] rank 0 sent ")
 		all = append(all, m)
 		os.Remove(filepath.Join(s.dir, "pause")) //nolint:errcheck // it is there
@@ -367,7 +373,7 @@ to = "b"
 
 // What cannot leave is told so.
 func TestDetachMistakes(t *testing.T) {
-	s := newNamed(t, runningPair)
+	s := newNamed(t, strings.Replace(runningPair, `"send", "90000", "2", "stop"`, `"told", "90000", "2"`, 1))
 	a := s.start("a", "-l")
 	b := s.start("b", "-l")
 	s.await("b")
@@ -378,6 +384,6 @@ func TestDetachMistakes(t *testing.T) {
 		}
 	}
 	s.detach("b", "--gone")
+	a.ends(0, "[a.0] rank 0 was told: MPIX_ERR_PROC_FAILED", "[a.1] rank 1 was told: MPIX_ERR_PROC_FAILED")
 	b.ends(0)
-	a.ends(1)
 }
