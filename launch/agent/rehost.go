@@ -132,6 +132,9 @@ func (a *agent) firstHosts(part int) (out []int) {
 	first := 0
 	for k := range a.spec.Programs {
 		p := &a.spec.Programs[k]
+		if p.Added { // somebody else has said where
+			continue
+		}
 		if p.Part == part {
 			for i := range p.Procs {
 				out = append(out, a.spec.Host(first+i))
