@@ -60,7 +60,7 @@ func (s *apart) key(name string) {
 func (s *apart) write(name, address, text string) string {
 	s.t.Helper()
 	file := filepath.Join(s.dir, name)
-	text = strings.NewReplacer("%P", s.program, "%A", address).Replace("[system]\nname = \""+cmp.Or(s.name, "apart")+"\"\naddress = \"%A\"\nkey = \"key\"\n" + text)
+	text = strings.NewReplacer("%P", s.program, "%A", address).Replace("[system]\nname = \"" + cmp.Or(s.name, "apart") + "\"\naddress = \"%A\"\nkey = \"key\"\n" + text)
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		s.t.Fatal(err)
 	}
