@@ -264,7 +264,8 @@ func balance(t *testing.T, senders, receivers []*running) {
 func TestDetach(t *testing.T) {
 	t.Run("the only receiver", func(t *testing.T) {
 		s := newNamed(t, strings.Replace(strings.Replace(runningPair, `"share", "b", "each"`, `"order", "b", "each"`, 1), "iops = 2", "iops = 2\nchoice = \"key\"", 1))
-		a := s.start("a", "-l")
+		a := s.start("a", "-l", "--verbose")
+		a.says("rank a.0 is pid") // it leads: the spxrun of the one that leaves is to end
 		var runs []*running
 		for k := range 3 {
 			runs = append(runs, s.start("b", "-l"))
