@@ -26,7 +26,7 @@ func procs(list []Answer) (out []int) {
 	return out
 }
 
-// A cluster that is added while the system runs waits for those that it says, who have come; nobody waits for it.
+// A cluster that is added while the system runs waits for those that it says, who have come; it is not awaited.
 func TestAdded(t *testing.T) {
 	m := system()
 	for proc, in := range []int{0, 0, 1, 1, 1, 1, 2} {

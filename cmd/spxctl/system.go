@@ -166,7 +166,7 @@ programs know that nothing more comes, and end. What has not ended within --with
 attached again, on any host, by the spxrun command that has started it; what is for it waits until then (docs/systems.md). JOB as for status.`,
 		Args: cobra.RangeArgs(1, 2),
 	}
-	gone := c.Flags().Bool("gone", false, "nobody is to wait for it to come again: what was only for it is lost, sends that have no other way fail, and who received from it alone learns that nothing more comes; also of one that has left before")
+	gone := c.Flags().Bool("gone", false, "it is not awaited: what was only for it is lost, sends that have no other way fail, and who received from it alone learns that nothing more comes; also of one that has left before")
 	within := c.Flags().Duration("within", 30*time.Second, "how long the cluster has to end by itself")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if *within < 0 {

@@ -158,7 +158,7 @@ func seek(j *control.Join, hello *control.Arrival) found {
 			}
 		}
 		if time.Since(began) > j.Limit && j.Calls {
-			return found{err: fmt.Errorf("cluster %s: nobody answers for the system %s at %s within %v ([start] limit): %v; --join, or address in [system], is to name where the system that runs is led (spxctl system status, on that host)",
+			return found{err: fmt.Errorf("cluster %s: no answer for the system %s at %s within %v ([start] limit): %v; --join, or address in [system], is to name where the system that runs is led (spxctl system status, on that host)",
 				j.Cluster, j.System, j.Address, j.Limit, err)}
 		}
 		if time.Since(began) > j.Limit {

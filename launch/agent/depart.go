@@ -13,7 +13,7 @@ import (
 
 // Clusters that leave the system in good order (spxctl system detach): the machine of the job says what is done (job.Depart), and here the table of the system is changed by that, and who has asked hears what has come of it.
 
-// departure is a cluster whose leaving somebody has asked for.
+// departure is a cluster that was asked to leave.
 type departure struct {
 	ask   *question
 	part  int
@@ -56,7 +56,7 @@ func (a *agent) tellDeparted() {
 		case s.State == job.StateAway:
 			d.ask.reply(&service.Message{Text: fmt.Sprintf("%s has left, after %.1f s; spxrun --system FILE --cluster NAME attaches it again, on any host", s.Name, time.Since(d.began).Seconds()), FD: -1})
 		case s.State == job.StateGone:
-			d.ask.reply(&service.Message{Text: fmt.Sprintf("%s has left, and nobody waits for it; spxrun --system FILE --cluster NAME attaches it again, on any host", s.Name), FD: -1})
+			d.ask.reply(&service.Message{Text: fmt.Sprintf("%s has left, and is not awaited; spxrun --system FILE --cluster NAME attaches it again, on any host", s.Name), FD: -1})
 		case m.Ending():
 			d.ask.reply(refuse(mpierr.Other, "the system is being ended, and %s with it", s.Name))
 		case s.State != job.StateLeaving:

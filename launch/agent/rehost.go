@@ -132,7 +132,7 @@ func (a *agent) firstHosts(part int) (out []int) {
 	first := 0
 	for k := range a.spec.Programs {
 		p := &a.spec.Programs[k]
-		if p.Added { // somebody else has said where
+		if p.Added { // its own spxrun has said where
 			continue
 		}
 		if p.Part == part {

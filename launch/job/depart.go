@@ -12,7 +12,7 @@ import (
 type Depart struct {
 	Part  int // from 1
 	Limit time.Duration
-	Gone  bool // nobody waits for it to come again; also of one that has left before
+	Gone  bool // it is not awaited then; also of one that has left before
 }
 
 // Leaves: the processes of the system are to be told that a cluster leaves.

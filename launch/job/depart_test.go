@@ -120,7 +120,7 @@ func TestDepartsAndDies(t *testing.T) {
 	}
 }
 
-// One that nobody is to wait for is gone when it has left; so is one that has left before.
+// One that is not to be awaited is gone when it has left; so is one that has left before.
 func TestDepartsForGood(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		m := departing()

@@ -155,7 +155,7 @@ type part struct {
 	departs  bool          // it leaves in good order
 	departBy time.Duration // then: when it is told to end; 0: that is not so far, or was
 	patience time.Duration // then: how long it has for that
-	forGood  bool          // then: nobody waits for it to come again
+	forGood  bool          // then: it is not awaited after that
 
 	asked    string        // the system's master was asked what is done, about what happened so; empty: it was not
 	askUntil time.Duration // then: how long its answer is waited for

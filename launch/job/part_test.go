@@ -39,7 +39,7 @@ func finished(out []Action) (status int, ok bool) {
 	return 0, false
 }
 
-// Parts that are added come later: nobody waits for them; when they have been attached the system is not over before they are.
+// Parts that are added come later, and are not awaited; when they have been attached the system is not over before they are.
 func TestGrown(t *testing.T) {
 	m := system(Part{Whole: Degrade})
 	e := Grown{Parts: []Part{{Name: "cluster n", Added: 3, Whole: Degrade, Ranks: 1}, {Name: "more io", Serves: true, Added: 2, With: 4}}}
@@ -67,7 +67,7 @@ func TestGrown(t *testing.T) {
 	}
 	m.Step(ends(7), 2*time.Second)
 	if _, ok := m.Deadline(); !ok {
-		t.Error("I/O processes are not ended that serve nobody")
+		t.Error("I/O processes are not ended that serve no cluster")
 	}
 }
 

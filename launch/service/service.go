@@ -80,7 +80,7 @@ const (
 	Client
 	Signal // of such a client: Number (a signal for the job, as spxrun would hand it on). There is no answer
 
-	Detach // of a system whose clusters are started one by one: Name (of a cluster that is to leave), Number (ms that it has for that), World (1: nobody waits for it to come again); the answer, when it has left: Text
+	Detach // of a system whose clusters are started one by one: Name (of a cluster that is to leave), Number (ms that it has for that), World (1: it is not awaited then); the answer, when it has left: Text
 )
 
 // Where a Client wants to begin.

@@ -74,7 +74,7 @@ func (s *apart) status() string {
 	return string(out)
 }
 
-// again waits until somebody makes a file once more.
+// again waits until a file is made once more.
 func (s *apart) again(name string, times int) {
 	s.t.Helper()
 	for range times {
@@ -176,7 +176,7 @@ func TestAttachConflicts(t *testing.T) {
 	}
 	s.startFile(other, "n", "--join", s.addressOf()).ends(1, "is not the system other (", "need the same name ([system] name; without it that of the file)")
 	nobody := s.writeOther("late.toml", "[start]\nlimit = \"600ms\"\n"+n)
-	s.startFile(nobody, "n", "--join", freeAddress(t)).ends(1, "nobody answers for the system "+s.name+" at ", "--join, or address in [system], is to name where the system that runs is led")
+	s.startFile(nobody, "n", "--join", freeAddress(t)).ends(1, "no answer for the system "+s.name+" at ", "--join, or address in [system], is to name where the system that runs is led")
 	if text := s.status(); strings.Contains(text, "n:") {
 		t.Errorf("something of what was refused is there:\n%s", text)
 	}
