@@ -138,7 +138,7 @@ func publishSystem() error {
 	fill(o.slot, plan.Slots)
 	procs := make([]int, len(l.IOPs))
 	for i, p := range l.IOPs {
-		unsafe.Slice((*uint8)(o.heals), len(l.IOPs))[i] = uint8(flagOf(p.Heals))
+		unsafe.Slice((*uint8)(o.heals), len(l.IOPs))[i] = healsOf(p.Heals, p.Leaving, system.role != layout.IO && l.Clusters[system.index].Leaving)
 		if procs[i] = p.Proc; p.Gone {
 			procs[i] = int(world.proc) // nobody asks for it
 		} else if p.Proc >= int(C.spx_segment.nprocs) {
@@ -194,10 +194,24 @@ func fillWorlds(o *C.spx_system, clusters []int) error {
 		}
 		w.describe(clusters, c)
 		worlds[k].comm, worlds[k].cluster = w.c, C.int32_t(c)
-		worlds[k].heals = flagOf(system.layout.Clusters[c].Heals)
+		worlds[k].heals = C.int32_t(healsOf(system.layout.Clusters[c].Heals, system.layout.Clusters[c].Leaving, p.Leaving))
+		worlds[k].closing = flagOf(p.Leaving && !system.layout.Clusters[c].Leaving)
 		worlds[k].in, worlds[k].out = flagOf(slices.Contains(p.In, c)), flagOf(slices.Contains(p.Out, c))
 	}
 	return nil
+}
+
+// healsOf is what this process knows of another one that heals, or belongs to a cluster which leaves the system. own: so does this one, for which the other is there as long as it is.
+func healsOf(heals, leaving, own bool) uint8 {
+	switch {
+	case leaving && own:
+		return C.SPX_HEALS_NO
+	case leaving:
+		return C.SPX_HEALS_AWAY
+	case heals:
+		return C.SPX_HEALS_DEAD
+	}
+	return C.SPX_HEALS_NO
 }
 
 func flagOf(b bool) C.int32_t {
@@ -351,7 +365,11 @@ func takeLayout(text string) error {
 	if role == layout.Stranger {
 		return nil // another one has been started in its place
 	}
-	before := system.layout
+	if replays(l) {
+		if err := growReplay(system.layout, l); err != nil {
+			return err
+		}
+	}
 	system.layout, system.role, system.index = l, role, index
 	for c, w := range system.worlds {
 		if err := w.follow(&l.Clusters[c]); err != nil {
@@ -359,7 +377,7 @@ func takeLayout(text string) error {
 		}
 	}
 	err = publishSystem()
-	if replays(l) && len(partiesOf(l).procs) == len(partiesOf(before).procs) {
+	if replays(l) {
 		followReplay(l)
 	}
 	return err

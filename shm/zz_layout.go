@@ -243,9 +243,11 @@ const (
 	countersOffNetDirect         = 240
 	countersOffNetStreams        = 248
 	countersOffNetFurther        = 256
-	countersOffGlances           = 264
-	countersOffNetBursts         = 272
-	countersBytes                = 280
+	countersOffNetZerocopy       = 264
+	countersOffNetZerocopyCopied = 272
+	countersOffGlances           = 280
+	countersOffNetBursts         = 288
+	countersBytes                = 296
 )
 
 // Offsets in spx_diag_entry.

@@ -52,7 +52,9 @@ typedef struct { /* the I/O process that a lane goes by, when that one has died 
 static struct {
   spx_comm *wire; /* rank: party */
   spx_type *byte;
-  uint32_t iops;
+  uint32_t iops;    /* so many I/O processes */
+  uint32_t *iop;    /* by party: 1 + its number among them; 0: it is a rank */
+  uint32_t *at_iop; /* by that number: the party */
   int (*kind)(uint32_t fn);
   int (*choose)(int tag);
   uint32_t (*lane)(int iop, int tag);
@@ -62,6 +64,7 @@ static struct {
   bool busy;       /* in spx_replay_poll: what it calls polls as well */
   bool own;        /* this process's rank is taken over transparently */
   bool whole;      /* nothing is announced: some rank is taken over transparently */
+  bool closed;     /* spx_replay_close */
   bool observes;   /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
   detour *detours; /* by lane modulo the number of I/O processes */
   flight *flights;
@@ -227,9 +230,9 @@ bool spx_replay_send(spx_request *r)
   uint32_t to = spx_replay_party(r->peer);
   if (to == UINT32_MAX) return false;
   uint64_t n = spx_capacity(r);
-  bool leaving = !spx_io_process && to >= x.iops;
+  bool leaving = !spx_io_process && x.iop[to];
   if (leaving && spx_due & SPX_DUE_TAKEOVER) spx_replay_reroute(); /* what was sent before this goes first */
-  uint32_t lane = leaving ? x.lane((int)(to - x.iops), r->want_tag) : 0;
+  uint32_t lane = leaving ? x.lane((int)x.iop[to] - 1, r->want_tag) : 0;
   bool announced = !x.whole && spx_replay_announces(r, n);
   spx_kept *m = spx_core_message(&spx_replay_core, to, leaving, lane, r->ctx, r->want_tag, r->as,
                                  announced ? sizeof(spx_rec_rts) : n, spx_io_process ? spx_origin_number : 0);
@@ -303,7 +306,8 @@ static bool take_one(void)
 {
   /* Acknowledgements always: without them no place comes free where a program waits until what it has sent is accepted, and asks for nothing meanwhile. */
   spx_unex *e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, has_room() ? MPI_ANY_TAG : TAG_ACK);
-  if (!e) return false;
+  if (!e || (uint32_t)e->src >= spx_replay_core.parties)
+    return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
     x.broken[e->proc] = life_of(e->proc);
     spx_unex_drop(e);
@@ -394,7 +398,9 @@ static bool may_let_in(int n)
 static int let_in(bool inside)
 {
   int n = 0;
-  while (may_let_in(n) && spx_core_may_accept(&spx_replay_core, inside) && spx_core_accept(&spx_replay_core)) n++;
+  while (!x.closed && may_let_in(n) && spx_core_may_accept(&spx_replay_core, inside) &&
+         spx_core_accept(&spx_replay_core))
+    n++;
   if (n) x.asks = false;
   return n;
 }
@@ -406,7 +412,7 @@ static int look_for_left(void)
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
     if (!spx_replay_core.first[p] || p == spx_replay_core.me || !spx_proc_left(proc)) continue;
-    bool gone = p < x.iops ? !x.heals[p] : !spx_io_process && x.choose(SPX_NO_TAG) < 0;
+    bool gone = !x.iop[p] ? !x.heals[p] : !spx_io_process && x.choose(SPX_NO_TAG) < 0;
     bool dead = spx_proc_dead(proc);
     if (dead && !gone) continue;
     uint64_t before = spx_replay_core.lost;
@@ -421,8 +427,9 @@ static int look_for_left(void)
 /* A rank has not come so far, or is dead and to be replaced. */
 static bool is_any_awaited(void)
 {
-  for (uint32_t p = 0; p < x.iops; p++) {
+  for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
+    if (x.iop[p]) continue;
     if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && spx_proc_dead(proc))) return true;
   }
   return false;
@@ -551,40 +558,76 @@ static bool no_room(void *arg, uint64_t at, uint64_t bytes)
 
 uint32_t spx_replay_party(uint32_t proc) { return proc < x.nprocs ? x.party[proc] - 1 : UINT32_MAX; }
 
+/* What is known by party, and by I/O process; of those that are known nothing changes but whether they are replaced. false: no memory, and nothing has changed. */
+static bool make_tables(const spx_replay_setup *s)
+{
+  uint32_t before = spx_replay_on ? spx_replay_core.parties : 0, iops = 0;
+  for (uint32_t p = 0; p < s->parties; p++) iops += s->iop[p] != 0;
+  bool *heals = calloc(s->parties, sizeof *heals), *away = calloc(s->parties, sizeof *away);
+  uint32_t *life = calloc(s->parties, sizeof *life), *iop = calloc(s->parties, sizeof *iop);
+  uint32_t *at_iop = calloc(iops + 1, sizeof *at_iop);
+  detour *detours = calloc(iops + 1, sizeof *detours);
+  bool all = heals && away && life && iop && at_iop && detours;
+  for (uint32_t p = 0; p < s->parties && all; p++) {
+    heals[p] = s->heals[p];
+    if ((iop[p] = s->iop[p])) at_iop[iop[p] - 1] = p;
+    if (p < before) {
+      away[p] = x.away[p];
+      life[p] = x.life[p];
+    } else if (s->procs[p] < x.nprocs) {
+      x.party[s->procs[p]] = p + 1;
+      life[p] = life_of(s->procs[p]);
+    }
+  }
+  free(all ? x.heals : heals);
+  free(all ? x.away : away);
+  free(all ? x.life : life);
+  free(all ? x.iop : iop);
+  free(all ? x.at_iop : at_iop);
+  free(all ? x.detours : detours);
+  if (!all) return false;
+  x.heals = heals;
+  x.away = away;
+  x.life = life;
+  x.iop = iop;
+  x.at_iop = at_iop;
+  x.detours = detours;
+  x.iops = iops;
+  return true;
+}
+
 int spx_replay_begin(const spx_replay_setup *s)
 {
   spx_core_io io = {transmit, acknowledge, deliver, again, settled, s->room ? s->room : no_room, failed, NULL};
   x.nprocs = spx_map.nprocs;
   x.party = calloc(x.nprocs, sizeof *x.party);
-  x.heals = calloc(s->parties, sizeof *x.heals);
-  x.away = calloc(s->parties, sizeof *x.away);
-  x.life = calloc(s->parties, sizeof *x.life);
-  x.detours = calloc(s->parties - s->iops + 1, sizeof *x.detours);
   x.past = calloc(x.nprocs, sizeof *x.past);
   x.broken = calloc(x.nprocs, sizeof *x.broken);
-  if (!x.party || !x.heals || !x.away || !x.life || !x.detours || !x.past || !x.broken) return MPI_ERR_NO_MEM;
-  memcpy(x.heals, s->heals, s->parties * sizeof *x.heals);
-  for (uint32_t p = 0; p < s->parties; p++) {
-    if (s->procs[p] >= x.nprocs) continue;
-    x.party[s->procs[p]] = p + 1;
-    x.life[p] = life_of(s->procs[p]);
-  }
+  if (!x.party || !x.past || !x.broken || !make_tables(s)) return MPI_ERR_NO_MEM;
   x.wire = s->wire;
   x.kind = s->kind;
   x.choose = s->choose;
   x.lane = s->lane;
   x.byte = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
-  x.iops = s->iops;
   x.last = &x.first;
   x.held_last = &x.held;
   x.own = s->vault != NULL;
   x.whole = s->whole;
-  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, spx_proc_of(spx_me)->serial + 1, s->me >= s->iops,
+  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, spx_proc_of(spx_me)->serial + 1, s->iop[s->me] != 0,
                       s->vault))
     return MPI_ERR_NO_MEM;
   spx_replay_core.sparing = spx_copies_on;
   spx_harm = 1; /* no short path past us */
   spx_replay_on = true;
+  return MPI_SUCCESS;
+}
+
+int spx_replay_grow(const spx_replay_setup *s, uint32_t *ranks)
+{
+  uint32_t before = spx_replay_core.parties;
+  if (!make_tables(s) || !spx_core_grow(&spx_replay_core, s->parties)) return MPI_ERR_NO_MEM;
+  for (uint32_t p = 0; p < s->parties; p++) ranks[p] = p < before ? x.wire->peer[p] : s->procs[p];
+  x.changed = true;
   return MPI_SUCCESS;
 }
 
@@ -610,6 +653,8 @@ void spx_replay_end(void)
   free(x.heals);
   free(x.away);
   free(x.life);
+  free(x.iop);
+  free(x.at_iop);
   free(x.detours);
   free(x.past);
   free(x.broken);
@@ -629,10 +674,10 @@ void spx_replay_place(uint32_t party, uint32_t proc)
 /* Of one lane all goes by the same. Lanes that are tags are chosen for by tag, again if need be. */
 static uint32_t other_iop(void *arg, const spx_kept *m)
 {
-  detour *all = arg, *d = &all[m->lane % (spx_replay_core.parties - x.iops)];
+  detour *all = arg, *d = &all[m->lane % x.iops];
   if (!d->known || d->lane != m->lane) {
     int iop = x.choose(m->head.tag);
-    *d = (detour){true, m->lane, iop < 0 ? UINT32_MAX : x.iops + (uint32_t)iop};
+    *d = (detour){true, m->lane, iop < 0 ? UINT32_MAX : x.at_iop[iop]};
   }
   return d->party;
 }
@@ -640,14 +685,23 @@ static uint32_t other_iop(void *arg, const spx_kept *m)
 void spx_replay_reroute(void)
 {
   spx_lock();
-  uint32_t iops = spx_replay_core.parties - x.iops;
-  for (uint32_t p = x.iops; p < spx_replay_core.parties && !spx_io_process; p++) {
-    if (!spx_proc_dead(x.wire->peer[p]) || (x.away[p] && !spx_replay_core.first[p])) continue;
-    memset(x.detours, 0, iops * sizeof *x.detours);
+  for (uint32_t p = 0; p < spx_replay_core.parties && !spx_io_process; p++) {
+    if (!x.iop[p] || !spx_proc_dead(x.wire->peer[p]) || (x.away[p] && !spx_replay_core.first[p])) continue;
+    memset(x.detours, 0, x.iops * sizeof *x.detours);
     x.away[p] = true;
     x.changed = true;
     spx_core_reroute(&spx_replay_core, p, other_iop, x.detours);
   }
+  spx_unlock();
+}
+
+void spx_replay_close(void) { x.closed = true; }
+
+void spx_replay_changed(void)
+{
+  if (!spx_replay_on) return;
+  spx_lock();
+  if (!x.own) spx_core_unsettle(&spx_replay_core);
   spx_unlock();
 }
 
@@ -663,13 +717,13 @@ int spx_replay_excuse(uint32_t proc)
 bool spx_replay_awaited(uint32_t proc)
 {
   uint32_t p = spx_replay_party(proc);
-  return p < x.iops && x.heals[p] && spx_proc_dead(proc);
+  return p != UINT32_MAX && !x.iop[p] && x.heals[p] && spx_proc_dead(proc);
 }
 
 bool spx_replay_is_relay(uint32_t proc)
 {
   uint32_t party = spx_replay_party(proc);
-  return party != UINT32_MAX && party >= x.iops;
+  return party != UINT32_MAX && x.iop[party];
 }
 
 bool spx_replay_is_gone(uint32_t party, uint32_t life)

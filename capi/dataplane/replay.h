@@ -18,11 +18,12 @@ enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4, SPX_R
 #define SPX_NO_TAG (-1)
 
 typedef struct spx_replay_setup {
-  uint32_t parties, iops; /* from which number on they are I/O processes */
-  uint32_t me;            /* this process's */
-  const uint32_t *procs;  /* by party: its process */
-  const bool *heals;      /* by party: who dies there is replaced */
-  bool whole;             /* some rank is taken over transparently: messages are not announced */
+  uint32_t parties;
+  uint32_t me;           /* this process's */
+  const uint32_t *procs; /* by party: its process */
+  const bool *heals;     /* by party: who dies there is replaced */
+  const uint32_t *iop;   /* by party: 1 + its number among the I/O processes; 0: a rank of a cluster */
+  bool whole;            /* some rank is taken over transparently: messages are not announced */
   uint64_t ctx;
   spx_comm *wire;           /* all parties, by number, in that context */
   int (*kind)(uint32_t fn); /* of a function: SPX_REPLAY_* */
@@ -35,11 +36,17 @@ typedef struct spx_replay_setup {
 /* An MPI error code: memory. */
 SPX_HIDDEN int spx_replay_begin(const spx_replay_setup *s);
 SPX_HIDDEN void spx_replay_end(void);
+/* The system has got more parties, the next numbers: s has all of them. ranks gets the processes of the wire, which is given them next; the lock is held. An MPI error code. */
+SPX_HIDDEN int spx_replay_grow(const spx_replay_setup *s, uint32_t *ranks);
 
 /* A process is a party from now on; it gets what is kept for that. */
 SPX_HIDDEN void spx_replay_place(uint32_t party, uint32_t proc);
 /* The party that a process is; UINT32_MAX: none. */
 SPX_HIDDEN uint32_t spx_replay_party(uint32_t proc);
+/* The system has changed, and with it perhaps which I/O processes are chosen. */
+SPX_HIDDEN void spx_replay_changed(void);
+/* Nothing more is accepted: what comes stays with its senders. */
+SPX_HIDDEN void spx_replay_close(void);
 /* I/O processes that have died since: what was sent to them goes by others. */
 SPX_HIDDEN void spx_replay_reroute(void);
 

@@ -14,7 +14,8 @@ static uint64_t round8(uint64_t n) { return (n + 7) & ~7ull; }
 
 /* ---- streams ---------------------------------------------------------------------------------------------------- */
 
-static bool leaves(const spx_core *c, uint32_t stream) { return stream >= c->parties; }
+static bool leaves(uint32_t stream) { return (stream & SPX_LEAVES) != 0; }
+static spx_seen *seen_in(const spx_core *c, uint32_t stream) { return &c->seen[leaves(stream)][stream & ~SPX_LEAVES]; }
 
 static uint32_t place(const spx_seen *s, uint64_t n, uint32_t sub)
 {
@@ -43,7 +44,7 @@ static void forget_to(spx_seen *s, uint64_t low)
 /* What has come of a stream's life; NULL: no memory. */
 static spx_seen *seen_of(spx_core *c, uint32_t stream, uint32_t life)
 {
-  spx_seen *first = &c->seen[stream], *s = first;
+  spx_seen *first = seen_in(c, stream), *s = first;
   if (!first->life) first->life = life;
   while (s && s->life != life) s = s->others;
   if (s) return s;
@@ -68,7 +69,7 @@ static bool note_seen(spx_core *c, const spx_frame_head *h)
 {
   spx_seen *s = seen_of(c, h->stream, h->life);
   if (!s) return false;
-  if (!leaves(c, h->stream)) {
+  if (!leaves(h->stream)) {
     if (h->n != s->low + 1) c->io.failed(c->io.arg, "a message is missing between two ranks");
     s->low = h->n;
     return true;
@@ -181,7 +182,8 @@ bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32
   *c = (spx_core){.io = *io, .parties = parties, .me = me, .relay = relay, .vault = vault, .version = 1};
   c->life = vault ? (uint32_t)vault->life : life;
   c->passed_last = &c->passed;
-  c->seen = calloc(2ul * parties, sizeof *c->seen);
+  c->seen[0] = calloc(parties, sizeof *c->seen[0]);
+  c->seen[1] = calloc(parties, sizeof *c->seen[1]);
   c->next = calloc(parties, sizeof *c->next);
   c->first = calloc(parties, sizeof *c->first);
   c->last = calloc(parties, sizeof *c->last);
@@ -189,11 +191,49 @@ bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32
   c->ready_last = &c->ready;
   c->logged_last = &c->logged;
   c->notes_last = &c->notes;
-  if (!c->seen || !c->next || !c->first || !c->last || !c->acks) return false;
+  if (!c->seen[0] || !c->seen[1] || !c->next || !c->first || !c->last || !c->acks) return false;
   if (!vault) return true;
   bool begun = vault->commits || vault->area[0].end || vault->area[0].reached;
   if (begun) c->mode = vault->commits ? SPX_CORE_PRELUDE : SPX_CORE_REPLAY;
   return read_area(c, 0, !vault->commits);
+}
+
+/* An array of the size that it is to have, of n elements at present; NULL: no memory. */
+static void *grown(void *from, uint32_t n, uint32_t more, size_t each)
+{
+  uint8_t *to = calloc(more, each);
+  if (to && n) memcpy(to, from, n * each);
+  return to;
+}
+
+void spx_core_unsettle(spx_core *c) { c->unsettled = c->leaving; }
+
+bool spx_core_grow(spx_core *c, uint32_t parties)
+{
+  uint32_t n = c->parties;
+  if (parties <= n) return true;
+  spx_seen *seen = grown(c->seen[0], n, parties, sizeof *seen), *left = grown(c->seen[1], n, parties, sizeof *left);
+  uint64_t *next = grown(c->next, n, parties, sizeof *next);
+  spx_kept **first = (spx_kept **)grown((void *)c->first, n, parties, sizeof *first);
+  spx_kept **last = (spx_kept **)grown((void *)c->last, n, parties, sizeof *last);
+  void *acks = grown(c->acks, n, parties, sizeof *c->acks);
+  bool all = seen && left && next && first && last && acks;
+  free(all ? c->seen[0] : seen);
+  free(all ? c->seen[1] : left);
+  free(all ? c->next : next);
+  free(all ? (void *)c->first : (void *)first);
+  free(all ? (void *)c->last : (void *)last);
+  free(all ? (void *)c->acks : acks);
+  if (!all) return false;
+  c->seen[0] = seen;
+  c->seen[1] = left;
+  c->next = next;
+  c->first = first;
+  c->last = last;
+  c->acks = acks;
+  c->parties = parties;
+  spx_core_unsettle(c);
+  return true;
 }
 
 static void free_list(spx_came *m)
@@ -221,13 +261,15 @@ void spx_core_end(spx_core *c)
     }
     free(c->acks[p].list);
   }
-  for (uint32_t s = 0; s < 2 * c->parties && c->seen; s++) free_seen(&c->seen[s]);
+  for (uint32_t s = 0; s < 2 * c->parties; s++)
+    if (c->seen[s & 1]) free_seen(&c->seen[s & 1][s >> 1]);
   free_list(c->ready);
   free_list(c->logged);
   free_list(c->notes);
   free_passed(c->passed);
   free_passed(c->over);
-  free(c->seen);
+  free(c->seen[0]);
+  free(c->seen[1]);
   free(c->next);
   free(c->first);
   free(c->last);
@@ -363,7 +405,7 @@ void spx_core_received(spx_core *c, uint32_t token, bool sent)
 bool spx_core_accept(spx_core *c)
 {
   spx_came *m = c->ready;
-  if (!m) return false;
+  if (!m || (m->head.stream & ~SPX_LEAVES) >= c->parties) return false; /* of one that is about to be known */
   const spx_seen *s = seen_of(c, m->head.stream, m->head.life);
   if (!s) return false;
   bool again_here = is_seen(s, m->head.n, m->head.sub);
@@ -399,7 +441,7 @@ bool spx_core_accept(spx_core *c)
 
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data)
 {
-  if (head->from >= c->parties || head->stream >= 2 * c->parties) return true; /* of nobody that we know */
+  if (head->from >= c->parties) return true; /* of nobody that we know */
   spx_came *m = new_came(head, data, true);
   if (!m) return false;
   *c->ready_last = m;
@@ -417,7 +459,7 @@ static uint64_t done_with(const spx_core *c)
   uint64_t least = c->leaving;
   for (uint32_t p = 0; p < c->parties; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) {
-      if (m->head.stream != c->parties + c->me) continue;
+      if (m->head.stream != (c->me | SPX_LEAVES)) continue;
       if (m->head.n <= least) least = m->head.n - 1;
       if (!c->unsettled) break; /* in their order */
     }
@@ -517,7 +559,7 @@ static uint32_t follow(spx_core *c, uint32_t lane, uint32_t chosen)
   bool settled = true;
   for (uint32_t p = 0; p < c->parties && c->unsettled; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) {
-      if (!leaves(c, m->head.stream)) continue;
+      if (!leaves(m->head.stream)) continue;
       settled &= m->head.n > c->unsettled;
       if (m->lane != lane || m->head.n < last) continue;
       last = m->head.n;
@@ -546,7 +588,7 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
     const spx_seen *s = seen_of(c, id->stream, id->life);
     if (s) m->head.done = s->low;
   } else if (leaving || c->relay) {
-    m->head.stream = c->parties + c->me;
+    m->head.stream = c->me | SPX_LEAVES;
     if (c->leaving % DONE_EVERY == 0) c->done = done_with(c);
     m->head.done = c->done;
     m->head.n = ++c->leaving;
@@ -710,7 +752,7 @@ bool spx_core_commit_begin(spx_core *c, spx_image *w)
   if (c->mode != SPX_CORE_LIVE) return false;
   *w = (spx_image){.c = c, .area = 1 + (uint32_t)((c->vault->commits + 1) % 2)};
   for (uint32_t i = 0; i < 2 * c->parties; i++)
-    for (const spx_seen *s = &c->seen[i]; s; s = s->others) {
+    for (const spx_seen *s = &c->seen[i & 1][i >> 1]; s; s = s->others) {
       put_word(w, s->life);
       put_word(w, s->low);
       put_word(w, s->count);
@@ -813,7 +855,7 @@ bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
   r->end = r->p + v->area[area].image;
   uint64_t kept = 0;
   for (uint32_t s = 0; s < 2 * c->parties; s++)
-    if (!take_seen(r, &c->seen[s])) return false;
+    if (!take_seen(r, &c->seen[s & 1][s >> 1])) return false;
   const void *next = spx_image_take(r, c->parties * sizeof *c->next);
   if (!next || !take_word(r, &c->leaving) || !take_word(r, &kept)) return false;
   memcpy(c->next, next, c->parties * sizeof *c->next);

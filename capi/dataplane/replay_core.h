@@ -14,8 +14,9 @@
  *      IOP, what follows goes there, too; and when that one dies all of it goes by the same other one.
  *
  * Streams number messages: those from one party to another (stream = the sender), and those that a party sends to IOPs, or an IOP to others of its own accord
- * (stream = parties + it), which keep their numbers on their way, whichever IOP they go by. The first come in order; of the second a receiver sees a part, in any order.
+ * (stream = the sender | SPX_LEAVES), which keep their numbers on their way, whichever IOP they go by. The first come in order; of the second a receiver sees a part, in any order.
  * A process that takes a party's place without its vault begins anew with both: it has another life, which stands beside the numbers.
+ * A system may get more parties, with the next numbers, while it runs (spx_core_grow): what comes from one that is not known yet is to wait until it is.
  *
  * A message may be announced: what is kept, numbered and accepted then is a word of it, and its bytes stay with its sender, or with an IOP that hands them on while they come. It counts as
  * accepted when its receiver says that it has them (received); as long as it has not, the word may come again, from another IOP, and tells where the bytes are now. Where parties have
@@ -29,6 +30,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Of the number of a stream. */
+enum { SPX_LEAVES_BIT = 31 };
+#define SPX_LEAVES (1u << SPX_LEAVES_BIT)
 
 /* What stands before a message, on its way and in a vault. */
 typedef struct spx_frame_head {
@@ -138,7 +143,7 @@ typedef struct spx_core {
   uint64_t version; /* of the log: each change of it counts, from 1 */
   bool sparing,
       looked; /* sparing: calls that only send are not noted; looked: some other call was made since the last that was noted */
-  spx_seen *seen;           /* by stream */
+  spx_seen *seen[2];        /* by party: of its streams to others, and of those to IOPs */
   uint64_t *next;           /* by party: number of the last message to it */
   uint64_t leaving;         /* the same of those to IOPs */
   uint64_t done;            /* of those: all up to this one have been accepted where they went, as last looked */
@@ -166,6 +171,10 @@ typedef struct spx_core {
 /* life: not 0, and another one than that of any process which was this party before. With a vault its own counts. */
 bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, uint32_t life, bool relay,
                     spx_vault *vault);
+/* There are more parties, the others as before. false: no memory, and all is as it was. A vault does not grow: no party may have one. */
+bool spx_core_grow(spx_core *c, uint32_t parties);
+/* Which IOPs are chosen has changed: what follows something of its lane goes where that is kept. */
+void spx_core_unsettle(spx_core *c);
 void spx_core_end(spx_core *c);
 void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life);
 

@@ -271,11 +271,7 @@ void spx_replay_revoked(const spx_comm *c)
 }
 
 /* Is the process gone that has sent the message first? */
-static bool has_no_origin(const word *w)
-{
-  uint32_t parties = spx_replay_core.parties, stream = w->head.stream;
-  return spx_replay_is_gone(stream < parties ? stream : stream - parties, w->head.life);
-}
+static bool has_no_origin(const word *w) { return spx_replay_is_gone(w->head.stream & ~SPX_LEAVES, w->head.life); }
 
 int spx_replay_look_for_lost(void)
 {

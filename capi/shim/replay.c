@@ -291,18 +291,49 @@ static void *copy_of(const void *from, size_t n)
   return p;
 }
 
-int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, bool own, bool standby,
-                    uint32_t first)
+/* Takes the tables of all parties; what they were before is of no use any more. false: no memory. */
+static bool take_tables(uint32_t parties, const uint32_t *procs, const bool *heals, const uint32_t *iop)
+{
+  const void *was[] = {v.setup.procs, v.setup.heals, v.setup.iop};
+  void *is[] = {copy_of(procs, parties * sizeof *procs), copy_of(heals, parties * sizeof *heals),
+                copy_of(iop, parties * sizeof *iop)};
+  bool all = is[0] && is[1] && is[2];
+  for (int i = 0; i < 3; i++) free(all ? (void *)(uintptr_t)was[i] : is[i]);
+  if (!all) return false;
+  v.setup.procs = is[0];
+  v.setup.heals = is[1];
+  v.setup.iop = is[2];
+  v.setup.parties = parties;
+  return true;
+}
+
+int spx_vault_grow(uint32_t parties, const uint32_t *procs, const bool *heals, const uint32_t *iop)
+{
+  if (!take_tables(parties, procs, heals, iop)) return MPI_ERR_NO_MEM;
+  if (!spx_replay_on) return MPI_SUCCESS; /* a standby, which has no rank yet */
+  uint32_t *ranks = spx_ranks_new(parties);
+  if (!ranks) return MPI_ERR_NO_MEM;
+  spx_lock();
+  int err = spx_replay_grow(&v.setup, ranks);
+  if (err == MPI_SUCCESS) {
+    spx_comm_lists(v.setup.wire, ranks, spx_ranks_share(ranks));
+    v.setup.wire->size = v.setup.wire->remote_size = (int)parties;
+  } else
+    spx_ranks_free(ranks);
+  spx_unlock();
+  return err;
+}
+
+int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, const uint32_t *iop, bool own,
+                    bool standby, uint32_t first)
 {
   v.setup = *s;
   v.own = own;
   v.standby = standby;
   v.first = first;
-  v.setup.procs = copy_of(procs, s->parties * sizeof *procs);
-  v.setup.heals = copy_of(heals, s->parties * sizeof *heals);
   v.file.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
   v.committed = false;
-  if (!v.setup.procs || !v.setup.heals) return MPI_ERR_NO_MEM;
+  if (!take_tables(s->parties, procs, heals, iop)) return MPI_ERR_NO_MEM;
   if (own && spx_mt) {
     spx_detail("transparent takeover: calls must come from one thread at a time, without MPI_THREAD_MULTIPLE and "
                "SPX_PROGRESS=1");
@@ -774,6 +805,7 @@ void spx_vault_leave(void)
   free(v.regions);
   free((void *)(uintptr_t)v.setup.procs);
   free((void *)(uintptr_t)v.setup.heals);
+  free((void *)(uintptr_t)v.setup.iop);
   memset(&v, 0, sizeof v);
   v.file.fd = -1;
 }

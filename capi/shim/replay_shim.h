@@ -4,10 +4,12 @@
 #define SPX_REPLAY_SHIM_H
 #include "replay.h"
 
-/* What capi/system.go knows of the system; no vault. procs, heals: for s. own: this process's cluster has transparent takeover. standby: it has no rank yet, and begins
+/* What capi/system.go knows of the system; no vault. procs, heals, iop: for s. own: this process's cluster has transparent takeover. standby: it has no rank yet, and begins
  * when it has. first: party of rank 0 of the cluster. An MPI error code. */
-SPX_HIDDEN int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, bool own,
-                               bool standby, uint32_t first);
+SPX_HIDDEN int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, const uint32_t *iop,
+                               bool own, bool standby, uint32_t first);
+/* There are more parties: these are all of them. An MPI error code. */
+SPX_HIDDEN int spx_vault_grow(uint32_t parties, const uint32_t *procs, const bool *heals, const uint32_t *iop);
 /* A process is that party now. */
 SPX_HIDDEN void spx_vault_moved(uint32_t party, uint32_t proc);
 /* In MPI_Init: standbys open the vaults of the ranks, which wait for that. base: the cluster's processes, ranks first; the last cold inherit the vaults, and nobody waits for them. An MPI error code, with a detail text. */

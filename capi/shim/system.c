@@ -60,6 +60,8 @@ static bool parks(spx_request *r);
 static spx_request *parked;
 static spx_poller watch = {.poll = watch_inlets};
 static bool watching;
+static bool
+    closed; /* this IOP leaves, and has taken all that had come: what comes now stays with its senders, and goes to who takes its place */
 static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
 
 void spx_system_set(spx_system *s)
@@ -101,6 +103,7 @@ void spx_system_end(void)
   spx_diag_sources = NULL;
   spx_sys = NULL;
   spx_io_process = false;
+  closed = false;
   spx_inlet_from = spx_inlet_to = 0;
 }
 
@@ -116,7 +119,10 @@ int spx_system_load(spx_system *s, const char *file)
 
 /* ---- choosing an IOP ----------------------------------------------------------------------------------------- */
 
-static bool is_ready(const spx_system *s, uint32_t iop) { return !spx_proc_left(s->proc[iop]); }
+static bool is_ready(const spx_system *s, uint32_t iop)
+{
+  return !spx_proc_left(s->proc[iop]) && s->heals[iop] != SPX_HEALS_AWAY;
+}
 
 /* It lives, and its agent has seen that it does not run. */
 static bool hangs(const spx_system *s, uint32_t iop)
@@ -224,11 +230,12 @@ uint32_t spx_system_lane(int iop, int tag)
   }
 }
 
-/* One that could have been chosen is dead, and another process is to be started in its place; -1: none. */
+/* One that could have been chosen is dead, or away, and another process is to be started in its place; -1: none. */
 static int healing(const spx_system *s)
 {
   for (uint32_t i = 0; i < s->slots; i++)
-    if (s->heals[s->slot[i]] && spx_proc_dead(s->proc[s->slot[i]])) return (int)s->slot[i];
+    if (s->heals[s->slot[i]] == SPX_HEALS_AWAY || (s->heals[s->slot[i]] && spx_proc_dead(s->proc[s->slot[i]])))
+      return (int)s->slot[i];
   return -1;
 }
 
@@ -470,36 +477,56 @@ static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
 /* ---- the end of what comes in ---------------------------------------------------------------------------------- */
 
 /* Process p will send nothing more, nor will another one in its place, and all that it has sent is here. closing: the latter is what is missing. */
-static bool has_left(uint32_t p, bool heals, bool *closing)
+static bool has_left(uint32_t p, int heals, bool *closing)
 {
-  if (!spx_proc_left(p) || (heals && spx_proc_dead(p))) return false;
+  if (heals == SPX_HEALS_AWAY || !spx_proc_left(p) || (heals && spx_proc_dead(p))) return false;
   if (spx_net_silent(p)) return true;
   *closing = true;
   return false;
 }
 
-static bool all_left(const uint32_t *procs, int n, bool heals, bool *closing)
+static bool all_left(const uint32_t *procs, int n, int heals, bool *closing)
 {
   for (int i = 0; i < n; i++)
     if (!has_left(procs[i], heals, closing) || (spx_replay_on && spx_replay_awaited(procs[i]))) return false;
   return true;
 }
 
+/* Of an IOP: of none of its clusters more is to be expected that has this number; any: of none at all. */
+static bool is_over(const spx_system *s, int cluster, bool *closing)
+{
+  for (uint32_t i = 0; i < s->worlds; i++) {
+    const struct spx_iop_world *w = &s->world[i];
+    if (w->in && !w->closing && (cluster == SPX_ORIGIN_ANY_CLUSTER || cluster == w->cluster) &&
+        !all_left(w->comm->peer, w->comm->size, w->heals, closing))
+      return false;
+  }
+  return true;
+}
+
+static bool leaves(const spx_system *s)
+{
+  for (uint32_t i = 0; i < s->worlds; i++)
+    if (s->world[i].closing) return true;
+  return false;
+}
+
 /* Nobody is there any more who could send a message with this origin. */
 static bool nobody_left(int32_t want, bool *closing)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
+  if (closed) return true;
   if (SPX_UNLIKELY(spx_replay_on) && spx_replay_coming()) return false;
   if (!spx_io_process) {
     for (uint32_t i = 0; i < s->ins; i++)
       if (!has_left(s->proc[s->in[i]], s->heals[s->in[i]], closing)) return false;
     return true;
   }
-  int cluster = spx_origin_cluster(want);
-  for (uint32_t i = 0; i < s->worlds; i++)
-    if (s->world[i].in && (cluster == SPX_ORIGIN_ANY_CLUSTER || cluster == s->world[i].cluster) &&
-        !all_left(s->world[i].comm->peer, s->world[i].comm->size, s->world[i].heals, closing))
-      return false;
+  if (!is_over(s, spx_origin_cluster(want), closing)) return false;
+  if (SPX_UNLIKELY(leaves(s)) && is_over(s, SPX_ORIGIN_ANY_CLUSTER, closing)) {
+    closed = true;
+    spx_replay_close();
+  }
   return true;
 }
 

@@ -6,6 +6,10 @@
 /* How slots are read: the modes of package choice. */
 enum { SPX_CHOOSE_CYCLE, SPX_CHOOSE_TAG, SPX_CHOOSE_KEY, SPX_CHOOSE_LOAD, SPX_CHOOSE_QUEUE, SPX_CHOOSE_USER };
 
+/* What is known of whether a process comes in the place of one that is gone: none does; one does in that of a dead one; all that belongs to a cluster which leaves the system and may come
+ * again is away from now on, whether its processes are still there or have ended, and however (docs/systems.md, "A cluster that leaves"). */
+enum { SPX_HEALS_NO, SPX_HEALS_DEAD, SPX_HEALS_AWAY };
+
 /* A function of the user's: mpisp_choose of a shared object (docs/systems.md). */
 typedef int spx_choose_function(int count, const int messages[], const long long bytes[], int tag);
 
@@ -16,7 +20,7 @@ typedef struct spx_system {
   uint64_t ctx;     /* of messages to IOPs */
   uint32_t iops;    /* all of the system */
   uint32_t *proc;   /* their process indices, as spx_ranks_new makes them */
-  uint8_t *heals;   /* of each: when it dies another process is started in its place */
+  uint8_t *heals;   /* of each: SPX_HEALS_* */
   uint32_t outs, ins;
   uint32_t *out, *in; /* behind MPISP_CLUSTER_OUT and MPISP_CLUSTER_IN of this cluster: numbers of IOPs */
   int mode;
@@ -29,7 +33,8 @@ typedef struct spx_system {
     spx_comm *comm;
     int32_t cluster;
     int32_t in, out; /* it receives from there, it sends there */
-    int32_t heals;   /* who dies there is replaced, or started again */
+    int32_t heals;   /* SPX_HEALS_* */
+    int32_t closing; /* this IOP leaves: what has come from there is handed on, and nothing more is taken */
   } * world;
 } spx_system;
 SPX_HIDDEN extern spx_system *spx_sys; /* NULL: the job is no system of clusters */

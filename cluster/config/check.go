@@ -33,6 +33,7 @@ func (r *reader) check(s *System) {
 			seen[c.Name] = c.Line
 		}
 	}
+	names = r.checkOthers(s, names)
 	r.checkStart([]string{"start"}, &s.Start, names)
 	for i := range s.Clusters {
 		r.checkStart([]string{"cluster", strconv.Itoa(i), "start"}, &s.Clusters[i].Start, names)
@@ -52,12 +53,30 @@ func (r *reader) check(s *System) {
 	}
 }
 
+// checkOthers looks at the clusters that another file describes, and adds them to those that links may name.
+func (r *reader) checkOthers(s *System, names []string) []string {
+	for i, name := range s.Others {
+		at := []string{"system", "others", strconv.Itoa(i)}
+		switch {
+		case !plain(name):
+			r.wrong(at, "others: %q is no name of a cluster: names have 1 to 64 letters, digits, and . _ -", name)
+		case s.Find(name) != nil:
+			r.wrong(at, "others: this file describes cluster %q itself, in line %d; leave it out here, or there", name, s.Find(name).Line)
+		case contains(s.Others[:i], name):
+			r.wrong(at, "others: cluster %q stands there twice", name)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (r *reader) checkMany(s *System) {
 	switch {
 	case len(s.Clusters) == 0:
 		r.wrong(nil, "there is no cluster: write [[cluster]] with name, program and ranks for each")
-	case len(s.Clusters) > MaxClusters:
-		r.wrong([]string{"cluster", strconv.Itoa(MaxClusters)}, "there are %d clusters, at most %d are possible", len(s.Clusters), MaxClusters)
+	case len(s.Clusters)+len(s.Others) > MaxClusters:
+		r.wrong([]string{"cluster", strconv.Itoa(MaxClusters)}, "there are %d clusters, at most %d are possible", len(s.Clusters)+len(s.Others), MaxClusters)
 	}
 	if len(s.Links) > MaxLinks {
 		r.wrong([]string{"link", strconv.Itoa(MaxLinks)}, "there are %d links, at most %d are possible", len(s.Links), MaxLinks)

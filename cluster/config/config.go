@@ -14,6 +14,7 @@ type System struct {
 	Address   string    `json:"address,omitempty"` // HOST:PORT where clusters meet that are started one by one; empty: they are not
 	Through   []string  `json:"through,omitempty"` // more of these, for clusters that do not reach that one: on hosts of others, which hand on what they say
 	Key       string    `json:"key,omitempty"`     // file of the system's key; relative to the system file
+	Others    []string  `json:"others,omitempty"`  // clusters that links name and that another file describes
 	Start     Start     `json:"start"`
 	Failure   Failure   `json:"failure"`
 	Clusters  []Cluster `json:"clusters"`
@@ -171,6 +172,22 @@ func (c *Cluster) Cold() int {
 	return 0
 }
 
+// Has reports whether the system has a cluster of that name, be it that another file describes it.
+func (s *System) Has(name string) bool { return s.Find(name) != nil || contains(s.Others, name) }
+
+// withOthers is the system with the clusters that another file describes, for pictures.
+func (s *System) withOthers() *System {
+	if len(s.Others) == 0 {
+		return s
+	}
+	all := *s
+	all.Clusters = append([]Cluster(nil), s.Clusters...)
+	for _, name := range s.Others {
+		all.Clusters = append(all.Clusters, Cluster{Name: name})
+	}
+	return &all
+}
+
 // Processes is how many the system has: ranks, standbys and I/O processes.
 func (s *System) Processes() (ranks, standbys, iops int) {
 	for _, c := range s.Clusters {
@@ -183,13 +200,18 @@ func (s *System) Processes() (ranks, standbys, iops int) {
 	return ranks, standbys, iops
 }
 
-// Awaited are the clusters that must be complete before those of cluster c leave MPI_Init, c among them, in the order of the file.
+// Awaited are the clusters that must be complete before those of cluster c leave MPI_Init, c among them, in the order of the file; those that another file describes come last.
 func (s *System) Awaited(c *Cluster) []string {
 	var out []string
 	for i := range s.Clusters {
 		name := s.Clusters[i].Name
 		part := c.Start.Wait == WaitPart && contains(c.Start.Clusters, name)
 		if name == c.Name || c.Start.Wait == WaitSystem || part {
+			out = append(out, name)
+		}
+	}
+	for _, name := range s.Others {
+		if c.Start.Wait == WaitSystem || c.Start.Wait == WaitPart && contains(c.Start.Clusters, name) {
 			out = append(out, name)
 		}
 	}

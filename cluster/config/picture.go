@@ -9,6 +9,7 @@ import (
 // Picture draws the system in text: the clusters below each other, the links as lines at their right, each with its I/O processes where it begins.
 // note, if not nil, is what else stands in a cluster's box: its state.
 func (s *System) Picture(note func(cluster string) string) string {
+	s = s.withOthers()
 	order, _ := s.order()
 	p := &picture{rowsOf: make([][]string, len(s.Clusters)), first: make([]int, len(s.Clusters))}
 	for i := range s.Clusters {
@@ -19,6 +20,9 @@ func (s *System) Picture(note func(cluster string) string) string {
 	p.tracks()
 	return p.draw(order)
 }
+
+// elsewhere stands in the box of a cluster that another file describes.
+const elsewhere = "(another file)"
 
 // plural is "1 rank", "2 ranks".
 func plural(n int, what string) string {
@@ -41,6 +45,9 @@ func (c *Cluster) size() string {
 
 func boxText(c *Cluster, note func(string) string) []string {
 	rows := []string{c.Name + ": " + c.size(), c.Program}
+	if c.Ranks == 0 {
+		rows = []string{c.Name, elsewhere}
+	}
 	if note != nil {
 		if text := note(c.Name); text != "" {
 			rows = append(rows, text)

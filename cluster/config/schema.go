@@ -18,6 +18,8 @@ func systemFields() []field[System] {
 		{name: "address", takes: `"HOST:PORT"`, help: "where clusters meet that are started one by one (spxrun --cluster): a port of the host on which one of them runs", set: text(func(s *System) *string { return &s.Address })},
 		{name: "through", takes: `["HOST:PORT", ...]`, preset: "none", help: "where clusters call that do not reach that address: ports of hosts on which the spxrun of another cluster runs, whose agent hands on what they say", set: words(func(s *System) *[]string { return &s.Through })},
 		{name: "key", takes: `"FILE"`, help: "the file of the system's key, for that; relative to the system file (SPX_SYSTEM_KEY names another)", set: text(func(s *System) *string { return &s.Key })},
+		{name: "others", takes: `["NAME", ...]`, preset: "none", help: "clusters that links of this file lead to or from, and that another file describes: that of the running system to which a cluster is attached (spxrun --cluster, --join)",
+			set: words(func(s *System) *[]string { return &s.Others })},
 	}
 }
 

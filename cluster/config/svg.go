@@ -17,6 +17,7 @@ type Paint struct{ Text, Colour string }
 
 // SVG draws the system: clusters from left to right along the links. paint, if not nil, says what state each is in.
 func (s *System) SVG(paint func(cluster string) Paint) string {
+	s = s.withOthers()
 	order, layer := s.order()
 	x, y := make([]int, len(s.Clusters)), make([]int, len(s.Clusters))
 	var used []int // boxes in each layer
@@ -82,7 +83,11 @@ func drawBox(b *strings.Builder, c *Cluster, x, y int, paint func(string) Paint)
 		p = paint(c.Name)
 	}
 	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="#333"/>`+"\n", x, y, svgBox, svgHeight, escape(p.Colour))
-	for k, text := range []string{c.Name, c.size(), shorten(c.Program, 28), shorten(p.Text, 30)} {
+	texts := []string{c.Name, c.size(), shorten(c.Program, 28), shorten(p.Text, 30)}
+	if c.Ranks == 0 {
+		texts = []string{c.Name, elsewhere}
+	}
+	for k, text := range texts {
 		weight := ""
 		if k == 0 {
 			weight = ` font-weight="bold"`

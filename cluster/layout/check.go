@@ -19,6 +19,9 @@ func (l *Layout) Check() error {
 	if len(l.Clusters) == 0 || len(l.Clusters) > MaxClusters {
 		return fmt.Errorf("layout: %d clusters; 1 to %d are possible", len(l.Clusters), MaxClusters)
 	}
+	if l.Growths < 0 || l.Growths > len(l.Clusters)+len(l.IOPs) {
+		return fmt.Errorf("layout: %d growths of a system with %d clusters and %d IOPs", l.Growths, len(l.Clusters), len(l.IOPs))
+	}
 	t := &taken{names: map[string]bool{}, worlds: map[uint32]string{}, procs: map[int]string{}}
 	for _, check := range []func(*taken) error{l.checkClusters, l.checkLinks, l.checkIOPs} {
 		if err := check(t); err != nil {
@@ -64,6 +67,9 @@ func (l *Layout) checkClusters(t *taken) error {
 			return fmt.Errorf("there are two clusters %s", c.Name)
 		}
 		t.names[c.Name] = true
+		if c.Since < 0 || c.Since > l.Growths {
+			return fmt.Errorf("%s came with growth %d of %d", who, c.Since, l.Growths)
+		}
 		if c.Gone {
 			continue
 		}
@@ -120,6 +126,9 @@ func (l *Layout) checkLinks(t *taken) error {
 func (l *Layout) checkIOPs(t *taken) error {
 	for i, p := range l.IOPs {
 		who := fmt.Sprintf("IOP %d", i)
+		if p.Since < 0 || p.Since > l.Growths {
+			return fmt.Errorf("%s came with growth %d of %d", who, p.Since, l.Growths)
+		}
 		if p.Gone {
 			continue
 		}
@@ -170,6 +179,17 @@ func (l *Layout) Follows(old *Layout) error {
 		if l.Clusters[i].Name != c.Name {
 			return fmt.Errorf("layout: cluster %d was %s and is %s", i, c.Name, l.Clusters[i].Name)
 		}
+		if l.Clusters[i].Since != c.Since {
+			return fmt.Errorf("layout: cluster %s has been there since growth %d, and is since growth %d", c.Name, c.Since, l.Clusters[i].Since)
+		}
+	}
+	for i, p := range old.IOPs {
+		if l.IOPs[i].Since != p.Since {
+			return fmt.Errorf("layout: IOP %d has been there since growth %d, and is since growth %d", i, p.Since, l.IOPs[i].Since)
+		}
+	}
+	if l.Growths < old.Growths || !l.newSince(old) {
+		return fmt.Errorf("layout: what is new in growth %d came before growth %d", l.Growths, old.Growths+1)
 	}
 	for i, k := range old.Links {
 		if l.Links[i].Name != k.Name {
@@ -177,4 +197,10 @@ func (l *Layout) Follows(old *Layout) error {
 		}
 	}
 	return nil
+}
+
+// newSince: what old does not have has come since.
+func (l *Layout) newSince(old *Layout) bool {
+	return !slices.ContainsFunc(l.Clusters[len(old.Clusters):], func(c Cluster) bool { return c.Since <= old.Growths && len(c.Procs) > 0 }) &&
+		!slices.ContainsFunc(l.IOPs[len(old.IOPs):], func(p IOP) bool { return p.Since <= old.Growths })
 }

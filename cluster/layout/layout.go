@@ -45,6 +45,7 @@ type Layout struct {
 	Clusters []Cluster `json:"clusters"`
 	Links    []Link    `json:"links,omitempty"`
 	IOPs     []IOP     `json:"iops,omitempty"`
+	Growths  int       `json:"growths,omitempty"` // how often clusters, links and IOPs have been added that it did not begin with
 }
 
 // A Cluster is a world of compute processes. Its index is its place in Layout.Clusters.
@@ -60,6 +61,8 @@ type Cluster struct {
 	Replays  bool   `json:"replays,omitempty"`  // transparently: what it has received is kept, and received again
 	Copies   bool   `json:"copies,omitempty"`   // with Replays: processes on other hosts have that, too
 	Gone     bool   `json:"gone,omitempty"`     // it has ended
+	Since    int    `json:"since,omitempty"`    // it came with that growth; 0: the system began with it
+	Leaving  bool   `json:"leaving,omitempty"`  // it leaves the system, or has left it, and may come again: what is for it then waits
 }
 
 // A Link joins clusters in one direction by the IOPs that belong to it. A bidirectional link is two.
@@ -73,14 +76,16 @@ type Link struct {
 
 // An IOP is an I/O process.
 type IOP struct {
-	Proc   int    `json:"proc"`
-	World  uint32 `json:"world"` // a number of its own
-	Links  []int  `json:"links"` // by index: it receives from all their From, and sends to all their To
-	In     []int  `json:"in,omitempty"`
-	Out    []int  `json:"out,omitempty"`
-	Weight int    `json:"weight,omitempty"` // of the weighted policy; 0: 1
-	Heals  bool   `json:"heals,omitempty"`  // when it dies it is started again, as another process: until then it has not left
-	Gone   bool   `json:"gone,omitempty"`
+	Proc    int    `json:"proc"`
+	World   uint32 `json:"world"` // a number of its own
+	Links   []int  `json:"links"` // by index: it receives from all their From, and sends to all their To
+	In      []int  `json:"in,omitempty"`
+	Out     []int  `json:"out,omitempty"`
+	Weight  int    `json:"weight,omitempty"` // of the weighted policy; 0: 1
+	Heals   bool   `json:"heals,omitempty"`  // when it dies it is started again, as another process: until then it has not left
+	Gone    bool   `json:"gone,omitempty"`
+	Since   int    `json:"since,omitempty"`   // as of a cluster
+	Leaving bool   `json:"leaving,omitempty"` // likewise: it hands on what it has, and takes nothing more
 }
 
 // Role says what a process is.
@@ -130,6 +135,15 @@ func (l *Layout) Inlets(cluster int) (out []int) {
 		}
 	}
 	return out
+}
+
+// First is how many clusters the system began with: the first ones. Those that have been added come behind them.
+func (l *Layout) First() int {
+	n := len(l.Clusters)
+	for n > 0 && l.Clusters[n-1].Since > 0 {
+		n--
+	}
+	return n
 }
 
 // Cluster returns the index of the cluster with a name, -1 if there is none.

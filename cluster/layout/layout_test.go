@@ -84,6 +84,9 @@ func TestMistakes(t *testing.T) {
 		"cluster in twice":                         func(l *Layout) { l.Links[0].From = []int{0, 0} },
 		"joins nothing":                            func(l *Layout) { l.Links[1].From, l.Links[1].To = nil, nil },
 		"two links in-doppler":                     func(l *Layout) { l.Links[1].Name = "in-doppler" },
+		"9 growths of a system":                    func(l *Layout) { l.Growths = 9 },
+		"came with growth 1 of 0":                  func(l *Layout) { l.Clusters[0].Since = 1 },
+		"IOP 0 came with growth 2 of 1":            func(l *Layout) { l.Growths, l.IOPs[0].Since = 1, 2 },
 		"has the weight -1":                        func(l *Layout) { l.IOPs[0].Weight = -1 },
 	} {
 		l := radar()
@@ -116,16 +119,22 @@ func TestFollows(t *testing.T) {
 	}
 	if err := next(func(l *Layout) {
 		l.Clusters[0].Gone = true
-		l.Clusters = append(l.Clusters, Cluster{Name: "more", World: 9, Procs: Procs{20}})
+		l.Growths = 1
+		l.Clusters = append(l.Clusters, Cluster{Name: "more", World: 9, Procs: Procs{20}, Since: 1})
 	}); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*Layout){
-		"version": func(l *Layout) { l.Version = 1 },
-		"system":  func(l *Layout) { l.System = "other" },
-		"fewer":   func(l *Layout) { l.IOPs = l.IOPs[:2] },
-		"renamed": func(l *Layout) { l.Clusters[1].Name = "y" },
-		"links":   func(l *Layout) { l.Links[0].Name = "y" },
+		"version":                  func(l *Layout) { l.Version = 1 },
+		"system":                   func(l *Layout) { l.System = "other" },
+		"fewer":                    func(l *Layout) { l.IOPs = l.IOPs[:2] },
+		"renamed":                  func(l *Layout) { l.Clusters[1].Name = "y" },
+		"links":                    func(l *Layout) { l.Links[0].Name = "y" },
+		"another growth":           func(l *Layout) { l.Growths, l.Clusters[0].Since = 1, 1 },
+		"an IOP of another growth": func(l *Layout) { l.Growths, l.IOPs[0].Since = 1, 1 },
+		"new, and of old": func(l *Layout) {
+			l.IOPs = append(l.IOPs, IOP{Proc: 20, World: 9, Links: []int{0}, In: []int{0}, Out: []int{1}})
+		},
 	} {
 		if next(change) == nil {
 			t.Errorf("%s: taken", name)

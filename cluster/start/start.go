@@ -49,10 +49,15 @@ type Machine struct {
 // New makes the machine of a system none of whose processes has come.
 func New(list []Member) *Machine {
 	m := &Machine{}
+	m.Add(list)
+	return m
+}
+
+// Add takes more members in, behind the others: those have not waited for them, and will not.
+func (m *Machine) Add(list []Member) {
 	for _, x := range list {
 		m.members = append(m.members, member{Member: x, come: map[int]int{}})
 	}
-	return m
 }
 
 // Arrived: process proc, which has a rank in a member, is in MPI_Init. It is answered now or later, once.

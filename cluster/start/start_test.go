@@ -26,6 +26,26 @@ func procs(list []Answer) (out []int) {
 	return out
 }
 
+// A cluster that is added while the system runs waits for those that it says, who have come; it is not awaited.
+func TestAdded(t *testing.T) {
+	m := system()
+	for proc, in := range []int{0, 0, 1, 1, 1, 1, 2} {
+		m.Arrived(in, map[bool]int{true: proc, false: proc - 2}[in == 0], proc, 0)
+	}
+	m.Add([]Member{{Name: "cluster n", Procs: 2, Awaits: []int{1, 4}, Limit: second}, {Name: "I/O process an.iop0", Procs: 1, Awaits: []int{0, 3}, Limit: second}})
+	if got := m.Arrived(3, 0, 10, 0); got != nil {
+		t.Errorf("rank 0 of n goes on alone: %v", got)
+	}
+	if got := m.Tick(second); len(got) != 1 || got[0].Missing != "rank 1 of cluster n, all of I/O process an.iop0" {
+		t.Errorf("%v", got)
+	}
+	m.Arrived(3, 0, 10, second)
+	m.Arrived(4, 0, 12, second)
+	if got := procs(m.Arrived(3, 1, 11, second)); !slices.Equal(got, []int{10, 11, 12}) {
+		t.Errorf("%v go on", got)
+	}
+}
+
 func TestWhoIsComplete(t *testing.T) {
 	m := system()
 	for _, step := range []struct {

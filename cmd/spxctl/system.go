@@ -20,7 +20,7 @@ import (
 
 func systemCommand() *cobra.Command {
 	c := &cobra.Command{Use: "system", Short: "systems of clusters: their files, and how they are"}
-	c.AddCommand(checkCommand(), schemaCommand(), statusCommand(), keyCommand())
+	c.AddCommand(checkCommand(), schemaCommand(), statusCommand(), detachCommand(), keyCommand())
 	return c
 }
 
@@ -150,6 +150,41 @@ clusters with their states, the links with the I/O processes that live, and the 
 			}
 			about = &next
 		}
+	}
+	return c
+}
+
+// lastsLonger is how much longer than it has for that a cluster is waited for that leaves: it is told to end then, and its I/O processes after it.
+const lastsLonger = time.Minute
+
+func detachCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "detach CLUSTER [JOB]",
+		Short: "has a cluster leave a running system in good order",
+		Long: `Nothing more is sent to the cluster; its I/O processes hand on what they have; then its receives from MPISP_CLUSTER_IN end as from MPI_PROC_NULL, by which its
+programs know that nothing more comes, and end. What has not ended within --within is told to (SIGTERM). The others go on, and the command returns when the cluster has left. It may be
+attached again, on any host, by the spxrun command that has started it; what is for it waits until then (docs/systems.md). JOB as for status.`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	gone := c.Flags().Bool("gone", false, "it is not awaited: what was only for it is lost, sends that have no other way fail, and who received from it alone learns that nothing more comes; also of one that has left before")
+	within := c.Flags().Duration("within", 30*time.Second, "how long the cluster has to end by itself")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if *within < 0 {
+			return fmt.Errorf("--within %v: a time is wanted, as 30s; 0 tells the programs at once to end", *within)
+		}
+		about, err := findSystem(args[1:])
+		if err != nil {
+			return err
+		}
+		number, err := strconv.ParseUint(about.Job, 16, 64)
+		if err != nil {
+			return err
+		}
+		text, err := steer.Detach(number, args[0], *within, 2**within+lastsLonger, *gone)
+		if err == nil {
+			fmt.Println(text)
+		}
+		return err
 	}
 	return c
 }

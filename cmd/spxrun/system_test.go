@@ -164,7 +164,7 @@ func TestSystemMistakes(t *testing.T) {
 		{[]string{"--system", filepath.Join(dir, "none")}, 2, "none: cannot read the system file: no such file or directory"},
 		{[]string{"--system", good, "./x"}, 2, `"./x" does not belong on the command line`},
 		{[]string{"--system", good, "-n", "3"}, 2, "-n, -wdir and -path do not count"},
-		{[]string{"--system", good, "--cluster", "a"}, 2, `[system] needs address = "HOST:PORT" and key = "FILE"`},
+		{[]string{"--system", good, "--cluster", "a"}, 2, `[system] needs address = "HOST:PORT" (or --join names the address of the system that runs) and key = "FILE"`},
 		{[]string{"--system", good, "-host", "x"}, 2, "the system file says where the clusters run"},
 		{[]string{"--system", good}, 126, "sub"},
 	} {

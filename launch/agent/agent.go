@@ -123,6 +123,8 @@ type agent struct {
 	growth     growth
 	waiters    []*question // for the end of the job
 
+	departures []departure
+
 	// on another host than spxrun's
 	up        *uplink
 	above     *uplink // what up is, or was before this agent came to decide
@@ -340,6 +342,10 @@ func (a *agent) lookUp() (files, near []string, err error) {
 	sizes := map[uint32]int{}
 	for i, p := range a.spec.Programs {
 		a.worlds = max(a.worlds, p.World)
+		if p.Added {
+			files = append(files, "")
+			continue
+		}
 		here, first := false, -1
 		for range p.Procs {
 			host, away := a.spec.Host(len(a.ranks)), p.Part > 0 && a.spec.Parts[p.Part-1].Away
@@ -395,7 +401,9 @@ func (a *agent) jobConfig(host string) job.Config {
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
 	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.Detached || a.staysWithoutFront(), Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts, Leads: a.meeting != nil}
 	for i := range a.spec.Programs {
-		config.Procs += a.spec.Programs[i].Procs
+		if !a.spec.Programs[i].Added {
+			config.Procs += a.spec.Programs[i].Procs
+		}
 	}
 	if a.joined != nil {
 		config.Grace = launcherGrace
@@ -701,7 +709,7 @@ func (a *agent) perform(d decision) {
 		switch act := action.(type) {
 		case job.Say:
 			a.sayAttached(act)
-		case job.Finish, job.RestartPart, job.Report, job.Look, job.Ask, job.Relist:
+		case job.Finish, job.RestartPart, job.Report, job.Look, job.Ask, job.Relist, job.Leaves:
 		case job.StartCold:
 			if !a.succession.gathers {
 				a.toAll(action)
@@ -726,6 +734,7 @@ func (a *agent) follows(d decision) {
 	case job.NotRestarted, job.Judged, job.Tick:
 		a.seeOffIdle()
 	}
+	a.tellDeparted()
 }
 
 // carryOut does what was decided, as far as it concerns this host.
@@ -763,6 +772,8 @@ func (a *agent) carryOut(action job.Action) {
 		a.shun(act)
 	case job.Relist:
 		a.relist(act.Part)
+	case job.Leaves:
+		a.leaves(act.Part)
 	default:
 		panic(fmt.Sprintf("agent: unknown action %T", action))
 	}

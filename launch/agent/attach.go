@@ -186,18 +186,22 @@ func seek(j *control.Join, hello *control.Arrival) found {
 		var op *net.OpError
 		switch noConnection := errors.As(err, &op) && op.Op == "dial"; {
 		case errors.Is(err, tcp.ErrKey):
-			return found{err: fmt.Errorf("cluster %s: what leads the system at %s has another key than this file's: the file of the key must be the same for all clusters", j.Cluster, j.Address)}
+			return found{err: fmt.Errorf("cluster %s: what leads the system at %s has another key than this file's: the file of the key must be the same for all clusters, and so must be the name of the system, which is %s here ([system] name; without it that of the file)", j.Cluster, j.Address, j.System)}
 		case !noConnection && strange.IsZero():
 			strange = time.Now()
 		case !noConnection && time.Since(strange) > strangeTime:
-			return found{err: fmt.Errorf("cluster %s: what answers at %s is not the system %s (%v)", j.Cluster, j.Address, j.System, err)}
+			return found{err: fmt.Errorf("cluster %s: what answers at %s is not the system %s (%v); the system that runs and the file need the same name ([system] name; without it that of the file)", j.Cluster, j.Address, j.System, err)}
 		case noConnection:
 			strange = time.Time{}
-			if at, ok := addressHere(j.Address); ok {
+			if at, ok := addressHere(j.Address); ok && !j.Calls {
 				if l, err := net.Listen("tcp", netip.AddrPortFrom(at.Addr(), at.Port()).String()); err == nil {
 					return found{listener: l, at: at.Addr()}
 				}
 			}
+		}
+		if time.Since(began) > j.Limit && j.Calls {
+			return found{err: fmt.Errorf("cluster %s: no answer for the system %s at %s within %v ([start] limit): %v; --join, or address in [system], is to name where the system that runs is led (spxctl system status, on that host)",
+				j.Cluster, j.System, j.Address, j.Limit, err)}
 		}
 		if time.Since(began) > j.Limit {
 			return found{err: fmt.Errorf("cluster %s: nobody leads the system %s at %s within %v ([start] limit): %v; the host with that address is to start a cluster, too (spxrun --system FILE --cluster NAME)",

@@ -42,10 +42,10 @@ type addition struct {
 	done     []string
 	failures []string
 
-	come  *arrival      // it has come by itself, to run a cluster
-	index int           // then: of the host that is being added, in the cluster
-	at    map[int][]int // and: where its parts are to run, in that count, by part
-	lead  *elsewhere    // and: the host of its spxrun, when it is one of the job's
+	come  *arrival         // it has come by itself, to run a cluster
+	index int              // then: of the host that is being added, in the cluster
+	at    map[string][]int // and: where its parts are to run, in that count, by their names
+	lead  *elsewhere       // and: the host of its spxrun, when it is one of the job's
 }
 
 // giveUp: of the hosts of a cluster all come, or none.

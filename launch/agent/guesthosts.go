@@ -56,28 +56,34 @@ func (g *guestCluster) numberOf(index int) int {
 }
 
 // firstPlaces are the hosts of the job on which the processes of a part of an attached cluster run first.
-func (g *guestCluster) firstPlaces(part int) (out []int) {
+func (g *guestCluster) firstPlaces(part string) (out []int) {
 	for _, i := range g.at[part] {
 		out = append(out, g.numberOf(i))
 	}
 	return out
 }
 
-// guestHosts are the hosts that a cluster wants to be taken with, and where its parts are to run, by part; why it cannot be.
-func (a *agent) guestHosts(e *control.Arrival, parts []int) (list []hosts.Host, at map[int][]int, why string) {
-	at = map[int][]int{}
+// A want is a part of a cluster that comes, with how many processes.
+type want struct {
+	name  string
+	procs int
+}
+
+// guestHosts are the hosts that a cluster wants to be taken with, and where its parts are to run, by their names; why it cannot be.
+func guestHosts(e *control.Arrival, wants []want) (list []hosts.Host, at map[string][]int, why string) {
+	at = map[string][]int{}
 	slots := []int{e.Slots}
 	list = []hosts.Host{{Name: guestName(e.Cluster, e.Host)}}
 	for _, h := range e.Hosts {
 		list, slots = append(list, hosts.Host{Name: guestName(e.Cluster, h.Name)}), append(slots, h.Slots)
 	}
 	load := make([]int, len(list))
-	for _, part := range parts {
-		on, err := e.On(a.spec.Join.Declared[part-1].Name, a.spec.Programs[a.programOf(part)].Procs)
+	for _, w := range wants {
+		on, err := e.On(w.name, w.procs)
 		if err != nil {
 			return nil, nil, err.Error()
 		}
-		at[part] = on
+		at[w.name] = on
 		for _, i := range on {
 			load[i]++
 		}
@@ -228,7 +234,7 @@ func (a *agent) hostNumbered(n int) *elsewhere {
 
 // placesOfGuest are the hosts of the processes of a part of an attached cluster, as it was started last, or is to be.
 func (a *agent) placesOfGuest(h *elsewhere, part int) []int {
-	first := h.attached.firstPlaces(part)
+	first := h.attached.firstPlaces(a.spec.Join.Declared[part-1].Name)
 	m, decides := a.machine.(*job.Machine)
 	if !decides || !h.attached.begun {
 		return first

@@ -6,6 +6,7 @@ import (
 
 	"libspx/launch/control"
 	"libspx/launch/reach"
+	"libspx/launch/system"
 )
 
 // By which addresses the hosts of clusters that attach are reached, and reach those that are there (package reach, late.go). They need not all be in one network, but those that have to talk to each other:
@@ -87,12 +88,22 @@ func (a *agent) placeMember(h *elsewhere) {
 // talk tells whether processes of a host that comes have to reach some of another host.
 func (a *agent) talk(h *elsewhere, host int) bool {
 	l, d := a.layoutNow(), h.joining
-	for mine, on := range d.at {
+	if d.lead != nil && a.isOf(host, d.lead) {
+		return true
+	}
+	for name, on := range d.at {
 		if !slices.Contains(on, d.index) {
 			continue
 		}
+		mine := a.partNamed(name)
+		if mine == 0 {
+			if a.newTalks(d, name, host) {
+				return true
+			}
+			continue
+		}
 		for k := range a.spec.Parts {
-			if theirs := k + 1; a.partsTalk(mine, theirs) || serves(l, mine, theirs-1) || serves(l, theirs, mine-1) {
+			if theirs := k + 1; a.partsTalk(mine, theirs) || a.serves(l, mine, theirs) || a.serves(l, theirs, mine) {
 				if slices.Contains(a.hostsOfPart(theirs), host) {
 					return true
 				}
@@ -100,6 +111,24 @@ func (a *agent) talk(h *elsewhere, host int) bool {
 		}
 	}
 	return false
+}
+
+// newTalks tells the same of a part that the system does not have yet.
+func (a *agent) newTalks(d *addition, name string, host int) bool {
+	r := a.running()
+	g, err := system.Merge(r, d.come.attach)
+	if err != nil {
+		return false // it is refused
+	}
+	return slices.ContainsFunc(g.Meets(&r, name), func(theirs string) bool {
+		part := a.partNamed(theirs)
+		return part > 0 && slices.Contains(a.hostsOfPart(part), host)
+	})
+}
+
+// partNamed is a part of the system by its name, from 1; 0: there is none.
+func (a *agent) partNamed(name string) int {
+	return 1 + slices.IndexFunc(a.spec.Join.Declared, func(d control.Declared) bool { return d.Name == name })
 }
 
 // partsTalk tells whether two parts are one cluster.

@@ -40,9 +40,10 @@ type (
 // guestCluster is what a host runs that has attached.
 type guestCluster struct {
 	cluster string
-	parts   []int         // that of the cluster, and those of its I/O processes
-	hosts   []*elsewhere  // of the cluster, that of its spxrun first; nil: it is not there yet
-	at      map[int][]int // by part: the host of each process, in that count
+	parts   []int            // that of the cluster, and those of its I/O processes
+	come    *control.Arrival // what has come
+	hosts   []*elsewhere     // of the cluster, that of its spxrun first; nil: it is not there yet
+	at      map[string][]int // by the name of a part: the host of each process, in that count
 	begun   bool
 	status  int // the first of its processes that is not zero, deaths left aside
 	death   int // that of the first that has died: it counts when the cluster does not go on
@@ -113,11 +114,11 @@ func (a *agent) tellAway() {
 
 // welcome takes a cluster in, or says why not.
 func (a *agent) welcome(e arrival) {
-	parts, why := a.partsFor(e.attach)
+	wants, why := a.mayCome(e.attach)
 	var list []hosts.Host
-	var at map[int][]int
+	var at map[string][]int
 	if why == "" {
-		list, at, why = a.guestHosts(e.attach, parts)
+		list, at, why = guestHosts(e.attach, wants)
 	}
 	if why != "" {
 		go func() {
@@ -154,45 +155,6 @@ func (g *gatekeeper) Gone() bool { return false }
 // Close does nothing.
 func (g *gatekeeper) Close() {}
 
-// partsFor are the parts of the job that a cluster stands for which has come, or why it cannot be taken.
-func (a *agent) partsFor(e *control.Arrival) (parts []int, why string) {
-	m, j := a.machine.(*job.Machine), a.spec.Join
-	if m.Ending() {
-		return nil, errEnding.Error()
-	}
-	states := m.Parts()
-	known := map[string]bool{}
-	var names []string
-	for i, d := range j.Declared {
-		known[d.Name] = true
-		if !a.spec.Parts[i].Serves {
-			names = append(names, d.Cluster)
-		}
-		if d.Cluster != e.Cluster {
-			continue
-		}
-		k := slices.IndexFunc(e.Declared, func(o control.Declared) bool { return o.Name == d.Name && o.Cluster == d.Cluster })
-		switch s := states[i]; {
-		case k < 0:
-			return nil, fmt.Sprintf("the system that runs has %s, which its file does not have", d.Name)
-		case e.Declared[k].Text != d.Text:
-			return nil, fmt.Sprintf("its file declares %s as %s; the system that runs has %s", d.Name, e.Declared[k].Text, d.Text)
-		case s.Alive > 0 || s.State == "restarting" || a.comes(e.Cluster):
-			return nil, fmt.Sprintf("%s of the system %s runs already", d.Name, j.System)
-		}
-		parts = append(parts, i+1)
-	}
-	for _, d := range e.Declared {
-		if d.Cluster == e.Cluster && !known[d.Name] && len(parts) > 0 {
-			return nil, fmt.Sprintf("its file has %s, which the system that runs does not have", d.Name)
-		}
-	}
-	if len(parts) == 0 {
-		return nil, fmt.Sprintf("the system %s that runs has no such cluster; there are %s", j.System, strings.Join(names, ", "))
-	}
-	return parts, ""
-}
-
 // comes: a cluster is about to be attached.
 func (a *agent) comes(cluster string) bool {
 	return slices.ContainsFunc(a.growth.additions, func(d *addition) bool { return d.come != nil && d.come.attach.Cluster == cluster }) ||
@@ -209,7 +171,7 @@ func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	d.slots = host.Slots
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
 	from := d.come.attach
-	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: from.Cluster, parts: parts, hosts: make([]*elsewhere, 1+len(from.Hosts)), at: d.at}
+	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: from.Cluster, parts: parts, come: from, hosts: make([]*elsewhere, 1+len(from.Hosts)), at: d.at}
 	h.attached.hosts[0], h.reach, h.via = h, &from.Reach, d.come.via
 	if err := a.placeGuest(h, from.At); err != nil {
 		go func() {
@@ -243,7 +205,7 @@ func (a *agent) partsForAdmission(d *addition) (parts []int, why string) {
 
 // startParts starts the cluster of a host that is one of the job's now, and its I/O processes.
 func (a *agent) startParts(h *elsewhere) {
-	if h.gone || a.machine.Ending() {
+	if h.gone || a.machine.Ending() || !a.growFor(h) {
 		return
 	}
 	for _, p := range h.attached.parts {
@@ -254,10 +216,8 @@ func (a *agent) startParts(h *elsewhere) {
 	a.plant()
 	a.change(func(l *layout.Layout) { // all of them come: who comes first waits for the others, also if they were given up
 		for _, p := range h.attached.parts {
-			if k := p - 1; k < len(l.Clusters) {
-				l.Clusters[k].Heals = true
-			} else {
-				l.IOPs[k-len(l.Clusters)].Heals = true
+			if heals := a.healsIn(l, p); heals != nil {
+				*heals = true
 			}
 		}
 	})
@@ -288,7 +248,11 @@ func (a *agent) healsAgain(part int, now bool) bool {
 
 // notStartedThere: a part of an attached cluster cannot be started on its host, which is sent away.
 func (a *agent) notStartedThere(h *elsewhere, part int, text string) {
-	if h.gone || a.machine.Ending() {
+	if a.machine.Ending() {
+		return
+	}
+	if h.gone { // it was lost in the middle of that
+		a.step(job.Detached{Part: part})
 		return
 	}
 	act := job.Say{Text: fmt.Sprintf("%s cannot be started: %s", a.spec.Parts[part-1].Name, text)}

@@ -253,7 +253,7 @@ func (a *agent) inheritTable(m *job.Machine) {
 		for part := range a.spec.Parts {
 			a.enter(l, part+1, m.Crew(part+1))
 		}
-		stopHealing(l, m.Parts())
+		a.stopHealing(l, m.Parts())
 	})
 	for _, c := range a.layoutNow().Clusters {
 		for rank, p := range c.Procs {

@@ -42,7 +42,7 @@ type memberSaid struct {
 // arrival is what this agent says of its cluster to the one that decides.
 func (a *agent) arrival() *control.Arrival {
 	j := a.spec.Join
-	out := &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Declared: j.Declared, Reach: a.describeOwn()}
+	out := &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Whole: j.Whole, Declared: j.Declared, Offer: j.Offer, Reach: a.describeOwn()}
 	if a.spec.Iface != "" && len(out.Reach.Addresses) > 0 {
 		out.At = out.Reach.Addresses[0].Addr
 	}

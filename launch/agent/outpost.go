@@ -330,6 +330,8 @@ func (a *agent) obey(m *control.Message) {
 	case m.Present != nil:
 		a.enterPresent(m.Present)
 		a.met = true
+	case m.Grown != nil:
+		a.hasGrown(m.Grown)
 	case m.Mesh != nil:
 		a.heedMesh(m.Mesh)
 	case m.Copies != 0 && a.sequence != nil:

@@ -62,11 +62,11 @@ func (a *agent) talking() map[[2]int]bool {
 		}
 	}
 	for c := range l.Clusters {
-		add(a.hostsOfPart(c+1), a.hostsOfPart(c+1))
+		add(a.hostsOfPart(a.partOfCluster(l, c)), a.hostsOfPart(a.partOfCluster(l, c)))
 	}
 	for i, iop := range l.IOPs {
 		for _, c := range clustersOf(&iop) {
-			add(a.hostsOfPart(len(l.Clusters)+i+1), a.hostsOfPart(c+1))
+			add(a.hostsOfPart(a.partOfIOP(l, i)), a.hostsOfPart(a.partOfCluster(l, c)))
 		}
 	}
 	return need

@@ -87,7 +87,7 @@ func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	}
 	p := &a.spec.Programs[a.programOf(part)]
 	l := a.layoutNow()
-	where, ok := rehost(was, a.berths(part, l), p.Vaults || p.Cold > 0 || replays(l, part), crowd)
+	where, ok := rehost(was, a.berths(part, l), p.Vaults || p.Cold > 0 || a.replays(l, part), crowd)
 	if moved, why = a.movedTo(was, where, ok, "the other hosts of the system have"); !ok {
 		where = nil
 	}
@@ -118,6 +118,9 @@ func (a *agent) firstHosts(part int) (out []int) {
 	first := 0
 	for k := range a.spec.Programs {
 		p := &a.spec.Programs[k]
+		if p.Added { // its own spxrun has said where
+			continue
+		}
 		if p.Part == part {
 			for i := range p.Procs {
 				out = append(out, a.spec.Host(first+i))
@@ -137,8 +140,9 @@ func (a *agent) layoutNow() *layout.Layout {
 }
 
 // replays: who takes a rank of a part over needs memory of the host on which that was.
-func replays(l *layout.Layout, part int) bool {
-	return part <= len(l.Clusters) && l.Clusters[part-1].Replays
+func (a *agent) replays(l *layout.Layout, part int) bool {
+	cluster, _ := a.placeIn(l, part)
+	return cluster >= 0 && l.Clusters[cluster].Replays
 }
 
 // berths are the hosts of the job as those for a part.
@@ -157,7 +161,7 @@ func (a *agent) berths(part int, l *layout.Layout) []berth {
 		switch link := a.spec.Parts[part-1].Link; {
 		case k == part-1, link > 0 && a.spec.Parts[k].Link == link:
 			far = 0
-		case serves(l, part, k):
+		case a.serves(l, part, k+1):
 			far = 1
 		}
 		for _, h := range a.firstHosts(k + 1) {
@@ -176,7 +180,7 @@ func (a *agent) reachesAll(part, host int, l *layout.Layout) bool {
 		return true
 	}
 	for k := range a.spec.Parts {
-		if k == part-1 || serves(l, part, k) || serves(l, k+1, part-1) {
+		if k == part-1 || a.serves(l, part, k+1) || a.serves(l, k+1, part) {
 			if slices.ContainsFunc(a.hostsOfPart(k+1), func(h int) bool { return !a.meets(host, h) }) {
 				return false
 			}
@@ -185,12 +189,14 @@ func (a *agent) reachesAll(part, host int, l *layout.Layout) bool {
 	return true
 }
 
-// serves: a part is an I/O process of the cluster with this index.
-func serves(l *layout.Layout, part, cluster int) bool {
-	if part <= len(l.Clusters) || part > len(l.Clusters)+len(l.IOPs) {
+// serves: a part is an I/O process of another one, which is a cluster.
+func (a *agent) serves(l *layout.Layout, part, of int) bool {
+	_, iop := a.placeIn(l, part)
+	cluster, _ := a.placeIn(l, of)
+	if iop < 0 || cluster < 0 {
 		return false
 	}
-	p := &l.IOPs[part-1-len(l.Clusters)]
+	p := &l.IOPs[iop]
 	return slices.Contains(p.In, cluster) || slices.Contains(p.Out, cluster)
 }
 
@@ -200,10 +206,11 @@ func (a *agent) followTo(part int, members []control.Member) {
 	if with := a.spec.Parts[part-1].With; with > 0 {
 		cluster = with
 	}
-	if a.tree.epoch == 0 || cluster > len(a.tree.cfg.Clusters) {
+	k := a.clusterOf(cluster)
+	if a.tree.epoch == 0 || k < 0 || k >= len(a.tree.cfg.Clusters) {
 		return
 	}
-	agents := a.tree.cfg.Clusters[cluster-1].Agents
+	agents := a.tree.cfg.Clusters[k].Agents
 	if slices.ContainsFunc(members, func(m control.Member) bool { return !slices.Contains(agents, m.Host) }) {
 		a.plant()
 	}

@@ -145,14 +145,15 @@ func (a *agent) crewOf(part int, s *spawning) job.Crew {
 
 // enter enters who a part consists of into a table: its parts are the clusters of that, and then the IOPs. Those who were given their ranks before the part was started again are no part of that.
 func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
-	k := part - 1
-	if len(crew.Procs) == 0 || k-len(l.Clusters) >= len(l.IOPs) {
+	k, iop := a.placeIn(l, part)
+	if len(crew.Procs) == 0 || k < 0 && iop < 0 {
 		return
 	}
-	if k >= len(l.Clusters) {
-		p := &l.IOPs[k-len(l.Clusters)]
+	if iop >= 0 {
+		p := &l.IOPs[iop]
 		if p.World != crew.World {
 			p.World, p.Proc, p.Heals = crew.World, crew.Procs[0], a.healsAgain(part, p.Heals)
+			p.Leaving = false
 		}
 		return
 	}
@@ -161,6 +162,7 @@ func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 		c.World, c.Lead, c.Standbys = crew.World, crew.Lead, crew.Standbys
 		c.Dead, c.Cold = nil, 0 // they have been started with the others, and wait
 		c.Heals = a.healsAgain(part, c.Heals)
+		c.Leaving = false
 	}
 	c.Procs = crew.Procs
 	c.Standbys = slices.DeleteFunc(slices.Clone(c.Standbys), func(p int) bool { return slices.Contains(c.Procs, p) })
@@ -194,13 +196,14 @@ func (a *agent) keptFor(part int) map[int]bool {
 		return nil
 	}
 	kept := map[int]bool{}
+	cluster, iop := a.placeIn(l, part)
 	for i, c := range l.Clusters {
 		for _, p := range slices.Concat(c.Procs, c.Standbys) {
-			kept[p] = i != part-1
+			kept[p] = i != cluster
 		}
 	}
 	for i, p := range l.IOPs {
-		kept[p.Proc] = len(l.Clusters)+i != part-1
+		kept[p.Proc] = i != iop
 	}
 	return kept
 }
@@ -265,28 +268,29 @@ func (a *agent) missing() {
 	a.over = m.Over()
 	parts := m.Parts()
 	l, err := layout.Decode(a.layoutText())
-	if err != nil || !stopHealing(l, parts) {
+	if err != nil || !a.stopHealing(l, parts) {
 		return
 	}
-	a.change(func(l *layout.Layout) { stopHealing(l, parts) })
+	a.change(func(l *layout.Layout) { a.stopHealing(l, parts) })
 	a.spread()
 }
 
 // stopHealing notes in a layout which parts do not come again, and which ranks; false: that is known.
-func stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
+func (a *agent) stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
 	for i, p := range parts {
-		var heals *bool
-		if i < len(l.Clusters) && !slices.Equal(l.Clusters[i].Dead, p.Lost) {
-			l.Clusters[i].Dead, changed = p.Lost, true
+		if k, _ := a.placeIn(l, i+1); k >= 0 && !slices.Equal(l.Clusters[k].Dead, p.Lost) {
+			l.Clusters[k].Dead, changed = p.Lost, true
 		}
-		switch k := i - len(l.Clusters); {
-		case !p.Over || k >= len(l.IOPs):
+		if !p.Over {
 			continue
-		case k < 0:
-			heals = &l.Clusters[i].Heals
-		default:
-			heals = &l.IOPs[k].Heals
 		}
+		heals := a.healsIn(l, i+1)
+		if heals == nil {
+			continue
+		}
+		leaving := a.leavingIn(l, i+1)
+		changed = changed || *leaving
+		*leaving = false
 		changed = changed || *heals
 		*heals = false
 	}
@@ -337,10 +341,12 @@ func (a *agent) aboutSystem() *service.System {
 		s.MasterPid = pid
 	}
 	s.Term, s.Version = view.Term, view.Version
-	for i, p := range m.Parts() {
+	states := m.Parts()
+	for i, k := range a.inOrder() {
+		p, number := states[k], k+1
 		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts, Cold: p.Cold, Left: p.Left}
 		for k := range a.spec.Programs {
-			if a.spec.Programs[k].Part == i+1 {
+			if a.spec.Programs[k].Part == number {
 				part.Program = strings.Join(a.spec.Programs[k].Argv, " ")
 				break
 			}

@@ -221,6 +221,9 @@ func (a *agent) serve(q *question) {
 	case service.Hosts, service.AddHosts, service.RemoveHosts:
 		a.changeHosts(q)
 		return
+	case service.Detach:
+		a.detach(q)
+		return
 	case service.AwaitEnd:
 		a.awaitEnd(q)
 		return
@@ -274,6 +277,7 @@ func (a *agent) hungUp(conn client) {
 	a.beginning.forget(conn)
 	a.clients.forget(conn)
 	a.succession.forget(conn)
+	a.departures = slices.DeleteFunc(a.departures, func(d departure) bool { return d.ask.conn == conn })
 	a.waiters = slices.DeleteFunc(a.waiters, func(q *question) bool { return q.conn == conn })
 	conn.Close()
 }

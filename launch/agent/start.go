@@ -283,7 +283,9 @@ func boundTo(list []int) string {
 // firstWorld is the number of processes of the command line.
 func (a *agent) firstWorld() (n int) {
 	for _, p := range a.spec.Programs {
-		n += p.Procs
+		if !p.Added {
+			n += p.Procs
+		}
 	}
 	return n
 }

@@ -77,9 +77,12 @@ func (a *agent) plant() {
 	if len(t.past.View.Clusters) > 0 {
 		view = t.past.View
 		view.Clusters = slices.Clone(view.Clusters)
-		for k := range view.Clusters {
-			if c := &view.Clusters[k]; t.lives[k+1] > c.Life || a.homeOf(k+1) != nil && c.State == manage.Dead && t.lives[k+1] == c.Life {
-				*c = manage.ClusterView{Life: t.lives[k+1], Master: -1}
+		for k, part := range a.clusterParts() {
+			if k == len(view.Clusters) { // it has been added since
+				view.Clusters = append(view.Clusters, manage.ClusterView{Life: 1, Master: -1})
+			}
+			if c := &view.Clusters[k]; t.lives[part] > c.Life || a.homeOf(part) != nil && c.State == manage.Dead && t.lives[part] == c.Life {
+				*c = manage.ClusterView{Life: t.lives[part], Master: -1}
 			}
 		}
 	}
@@ -249,11 +252,11 @@ func (a *agent) tendTree() {
 	if err != nil {
 		return
 	}
-	if t.counts == nil {
-		t.counts = make([]manage.Count, len(t.cfg.Clusters))
+	for len(t.counts) < len(t.cfg.Clusters) { // more, when some have been added
+		t.counts = append(t.counts, manage.Count{})
 	}
 	for k := range min(len(t.cfg.Clusters), len(l.Clusters)) {
-		if n := a.countOf(k+1, &l.Clusters[k]); n != t.counts[k] {
+		if n := a.countOf(a.partOfCluster(l, k), &l.Clusters[k]); n != t.counts[k] {
 			t.counts[k] = n
 			t.master.box.put(&control.Message{Counted: &manage.Counted{Cluster: k, Count: n}})
 		}
@@ -319,7 +322,7 @@ func (a *agent) ask(part int) {
 // tellFailed tells the agents of a cluster that it cannot go on.
 func (a *agent) tellFailed(part int, life uint32) {
 	t := &a.tree
-	for _, n := range t.cfg.Clusters[part-1].Agents {
+	for _, n := range t.cfg.Clusters[a.clusterOf(part)].Agents {
 		if n == a.self {
 			t.failed[part], t.dirty = life, true
 			a.tendTree()
@@ -340,7 +343,11 @@ func (a *agent) heedView(v manage.View) {
 		return
 	}
 	for part, life := range t.asked {
-		c := &v.Clusters[part-1]
+		k := a.clusterOf(part)
+		if k < 0 || k >= len(v.Clusters) || k >= len(t.cfg.Clusters) { // the view is from before it was added
+			continue
+		}
+		c := &v.Clusters[k]
 		e := job.Judged{Part: part}
 		switch {
 		case v.Stopping:
@@ -348,7 +355,7 @@ func (a *agent) heedView(v manage.View) {
 		case c.Life > life:
 			e.What = job.Restart
 			t.lives[part] = c.Life
-		case c.State == manage.Dead && t.cfg.Clusters[part-1].OnDeath == manage.GoOn:
+		case c.State == manage.Dead && t.cfg.Clusters[k].OnDeath == manage.GoOn:
 			e.What = job.Degrade
 		default:
 			continue

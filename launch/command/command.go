@@ -30,6 +30,7 @@ type Job struct {
 	Universe    int           // --usize; 0: not said
 	System      string        // --system: a system file, which names the programs; empty: the command line does
 	Cluster     string        // --cluster
+	Join        string        // --join: where the system runs to which the cluster is attached; empty: as the system file says
 	Env         []string      // with --system: what its programs inherit
 	Layout      string        // --layout: a file; empty: the programs are one world
 	OnDeath     OnDeath       // --on-death

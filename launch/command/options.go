@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"libspx/core/ident"
@@ -102,6 +103,16 @@ var whatOptions = []*option{
 			}
 			p.job.Cluster = v[0]
 			return setVariable(&p.global, []string{"SPX_CLUSTER", v[0]})
+		}},
+	{names: []string{"join"}, meta: "ADDRESS", nargs: 1, group: groupWhat,
+		help: "with --system and --cluster: attach the cluster to the system that runs and is led at this address (HOST:PORT), whatever address the file has, if any; its file may describe the cluster and its links alone",
+		apply: func(p *parser, v []string) error {
+			host, port, err := net.SplitHostPort(v[0])
+			if n, e := strconv.Atoi(port); err != nil || e != nil || host == "" || n < 1 || n > 65535 {
+				return fmt.Errorf("%q is no address: HOST:PORT, as 10.1.0.1:7400, is where the system is led (address in the [system] of its file)", v[0])
+			}
+			p.job.Join = v[0]
+			return nil
 		}},
 	{names: []string{"layout"}, meta: "FILE", nargs: 1, group: groupWhat,
 		help:  "the programs are the clusters and I/O processes of a system, as the table in FILE says (docs/systems.md)",

@@ -31,6 +31,9 @@ func Parse(args, environ []string) (*Job, error) {
 	if p.job.Since != "" {
 		return nil, fail("--since %s: it belongs to --attach JOB", p.job.Since)
 	}
+	if p.job.Join != "" && (p.job.System == "" || p.job.Cluster == "") {
+		return nil, fail("--join %s: it belongs to --system FILE --cluster NAME, which say what is attached there", p.job.Join)
+	}
 	if p.job.System != "" {
 		if err := p.system(); err != nil {
 			return nil, err

@@ -51,6 +51,7 @@ func TestParse(t *testing.T) {
 			return j
 		}()},
 		{"--system s.toml -l", &Job{Bind: BindNone, OnDeath: DeathAuto, System: "s.toml", Tag: true, Env: plainEnv}},
+		{"--system s.toml --cluster n --join h:7400", &Job{Bind: BindNone, OnDeath: DeathAuto, System: "s.toml", Cluster: "n", Join: "h:7400", Env: append(plainEnv[:len(plainEnv):len(plainEnv)], "SPX_CLUSTER=n")}},
 		{"-initial-errhandler mpi_errors_return ./a", with(func(j *Job) { j.InitialErrhandler = "mpi_errors_return" })},
 		{"-env B 2 -genv C 3 -x D=4 ./a", one([]string{"HOME=/h", "A=1", "SPX_SPIN=7", "C=3", "D=4", "B=2"}, "./a")},
 		{"-env A=2 ./a", one([]string{"HOME=/h", "A=2", "SPX_SPIN=7"}, "./a")},
@@ -106,6 +107,10 @@ func TestMistakes(t *testing.T) {
 		{"--attach . -n 2", "--since alone has a meaning then, and not --n"},
 		{"-l --attach .", "and not --l"},
 		{"--attach . ./a : ./b", "no program belongs"},
+		{"--join h:7400 ./a", "--join h:7400: it belongs to --system FILE --cluster NAME"},
+		{"--system s.toml --join h:7400", "it belongs to --system FILE --cluster NAME"},
+		{"--system s.toml --cluster n --join h", "\"h\" is no address: HOST:PORT"},
+		{"--system s.toml --cluster n --join h:70000", "\"h:70000\" is no address"},
 		{"--attach", "needs JOB"},
 		{"--attach=", "needs the name of a job"},
 		{"--since start ./a", "--since start: it belongs to --attach JOB"},

@@ -135,7 +135,8 @@ type Program struct {
 	Dir   string
 	Path  string
 	Env   []string
-	Part  int // from 1, of Job.Parts; 0: none
+	Part  int  // from 1, of Job.Parts; 0: none
+	Added bool // of a part that was added to the running system: its processes are none of those that the job begins with
 
 	Standbys int  // of the processes, the last: they wait to take a rank over
 	Cold     int  // of these, the last: each is started when a rank has died
@@ -158,6 +159,7 @@ type Message struct {
 	Beats   *Beats       // to it: how the agents will hear of each other
 	Start   []Address    // to it: all are ready; where every process listens
 	Hosts   *Hosts       // to it: hosts have been added
+	Grown   *Grown       // to it: the system of clusters has got more parts
 	Present []Entry      // to one that was added: who is there
 	Event   job.Event    // from it: what has happened to its processes
 	Action  job.Action   // to it: what has been decided
@@ -329,23 +331,48 @@ type Join struct {
 	Through         []string // more of these, at agents that hand on what is said
 	Key             [32]byte
 	Limit           time.Duration // for somebody to be there
-	Declared        []Declared    // by part: what the system file says of them
+	Calls           bool          // it never leads: the system runs already
+	Whole           Declared      // what the system file says of the system
+	Declared        []Declared    // by part: what it says of them
+	Offer           Offer         // the same as a plan
 }
 
 // Declared is what a system file says of a part, and with which cluster it is started.
-type Declared struct{ Name, Cluster, Text string }
+type Declared struct {
+	Name, Cluster, Text string
+	Place               string // FILE:LINE
+	Host                string // on which that file is; empty: that of the agent that decides
+}
 
 // Arrival says which cluster of a system comes, what its system file says, and where it runs.
 type Arrival struct {
 	Version  int
 	Host     string
 	Cluster  string
+	Whole    Declared   // what it says of the system
 	Declared []Declared // all parts
 	Slots    int        // of this host, for the cluster
 	Hosts    []Host     // the other ones of the cluster
 	Placed   []Placed   // its parts
 	Reach    reach.Host // what this host has of interfaces
 	At       netip.Addr // by which address it has come
+	Offer    Offer
+}
+
+// An Offer is the plan of a system file: what a running system is given of it that it does not have (launch/system, Merge).
+type Offer struct {
+	Parts    []job.Part
+	Programs []Program      // one for each part, without its environment
+	Start    []start.Member // by part
+	Awaits   [][]string     // by part: the names of those for which it waits, be they described by another file
+	Table    string         // the layout (cluster/layout). The numbers of processes and worlds mean nothing; clusters that another file describes are Gone
+}
+
+// Grown are parts that a running system has got, with the processes that stand for them until they are started.
+type Grown struct {
+	Parts    []job.Part
+	Programs []Program
+	Present  []Entry
 }
 
 // Place says by which of its addresses a host is reached.
@@ -534,6 +561,9 @@ func (j *Job) check() error {
 	for i, p := range j.Programs {
 		if p.Procs < 0 || p.Procs > mostProcs-total || len(p.Argv) == 0 {
 			return fmt.Errorf("control: program %d of the job has %d processes and the arguments %q", i, p.Procs, p.Argv)
+		}
+		if p.Added {
+			continue
 		}
 		if p.Part < 0 || p.Part > len(j.Parts) {
 			return fmt.Errorf("control: program %d belongs to part %d of %d", i, p.Part, len(j.Parts))

@@ -18,10 +18,16 @@ func systemOf(j *command.Job) (*control.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.Join != "" {
+		s.Address = j.Join
+	}
 	spec := optionsOf(j)
 	_, err = system.Make(spec, s, j.System, j.Cluster, j.Env, hosts.Self())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.System, err)
+	}
+	if spec.Join != nil {
+		spec.Join.Calls = spec.Join.Calls || j.Join != ""
 	}
 	if spec.Join != nil && len(spec.Hosts) == 1 {
 		spec.Iface = cmp.Or(j.Iface, os.Getenv(service.EnvIface))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // The form in which an event stands in a sequence of events that several hosts keep (package launch/follow): its name, a space, and its fields in JSON.
@@ -21,7 +22,7 @@ var events = map[string]reflect.Type{}
 
 func init() {
 	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{}, GuestAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Hung{}, Slowed{}, WentOn{},
-		Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{}, Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
+		Grown{}, Depart{}, Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{}, Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
 		t := reflect.TypeOf(e)
 		events[t.Name()] = t
 	}
@@ -77,6 +78,11 @@ func (m *Machine) Accepts(e Event) bool {
 		return m.isPart(e.Part)
 	case NotRestarted:
 		return m.isPart(e.Part)
+	case Grown:
+		n := len(m.parts) + len(e.Parts)
+		return len(m.parts) > 0 && n <= MostProcs && !slices.ContainsFunc(e.Parts, func(p Part) bool { return p.With < 0 || p.With > n || p.Restarts < 0 || p.Cold < 0 })
+	case Depart:
+		return m.isPart(e.Part) && e.Limit >= 0
 	case Attached:
 		return m.isPart(e.Part)
 	case Detached:

@@ -18,7 +18,7 @@ func anyEvent(r *rand.Rand) Event {
 	proc, part := r.Intn(9)-1, r.Intn(4)
 	ended := Ended{Proc: proc, Wait: Wait{Code: r.Intn(3), Signal: r.Intn(2) * 9}, Owner: Owner(r.Intn(4)), Fault: Fault(r.Intn(3)), Call: "MPI_Recv", Returns: r.Intn(2) == 0,
 		OtherMPI: r.Intn(2) == 0, Aborted: r.Intn(12) == 0, Code: r.Intn(3), Spawning: r.Intn(9) == 0, Connected: [][]int{nil, {proc, 2}}[r.Intn(2)], Also: []int{1, 20}}
-	switch r.Intn(26) {
+	switch r.Intn(28) {
 	case 0, 1, 2, 3, 4:
 		return Started{Proc: proc, Pid: 100 + r.Intn(9), Host: "a", Part: part, Rank: r.Intn(4)}
 	case 5:
@@ -49,6 +49,10 @@ func anyEvent(r *rand.Rand) Event {
 		return PartSignalled{part, SIGINT}
 	case 22:
 		return []Event{Joined{}, Signalled{10}, Reported{}}[r.Intn(3)]
+	case 25:
+		return Depart{part, time.Duration(r.Intn(3)) * time.Second, r.Intn(2) == 0}
+	case 24:
+		return Grown{[]Part{{Name: "cluster n", Ranks: 1, Whole: Treatment(r.Intn(3)), Added: 3}, {Name: "more", Serves: true, Whole: Restart, Restarts: 1, With: 4, Added: 2}}}
 	case 23:
 		return Looked{time.Duration(r.Intn(9)) * time.Second, r.Intn(9) == 0}
 	}

@@ -249,6 +249,7 @@ type Machine struct {
 
 	now        time.Duration // of the last event
 	parts      []part
+	added      []Part        // of these, those that Config does not have: the last
 	serveUntil time.Duration // all that I/O processes serve have ended: when these are; -1: they were
 }
 
@@ -257,7 +258,7 @@ func New(cfg Config) *Machine {
 	cfg.Grace = cmp.Or(cfg.Grace, GraceFailure)
 	m := &Machine{cfg: cfg, procs: make([]process, cfg.Procs), lookAt: cfg.HangAfter}
 	for _, p := range cfg.Parts {
-		m.parts = append(m.parts, part{Part: p, away: p.Away, whole: budget{most: p.Restarts, within: p.Within}, ranks: budget{most: cmp.Or(p.Restarts, p.Cold), within: p.Within}})
+		m.parts = append(m.parts, newPart(p))
 	}
 	return m
 }
@@ -343,6 +344,10 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		out = m.slowed(e)
 	case WentOn:
 		out = m.wentOn(e)
+	case Grown:
+		m.grown(e)
+	case Depart:
+		out = m.depart(e, now)
 	case Attached:
 		m.attached(e)
 	case Detached:

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -61,6 +62,7 @@ type Part struct {
 	Away                   bool          // it is started by somebody else, later
 	With                   int           // of I/O processes: the cluster, from 1, with which they are started, by somebody else perhaps; 0: none
 	Link                   int           // of I/O processes: which link they belong to, from 1; 0: not known
+	Added                  int           // it was added to the running system: 1 + its number among the clusters, or the I/O processes; 0: its place in the list says that
 }
 
 // RestartPart: all processes of a part have ended, and it is to be started again, on other hosts where its own are lost: Placed and Spawned for each, or NotRestarted.
@@ -84,6 +86,9 @@ type TookOver struct {
 	Part  int // from 1
 	Procs []int
 }
+
+// Grown: the system has more parts, which the file that it was started with does not have. They are away.
+type Grown struct{ Parts []Part }
 
 // Attached: a part that was away is about to be started: Spawned for each of its processes, or Detached.
 type Attached struct{ Part int } // from 1
@@ -147,6 +152,10 @@ type part struct {
 	making   bool          // processes of it are being made, since it was Placed
 	hosts    []int         // then and since: where they run
 	crew     Crew
+	departs  bool          // it leaves in good order
+	departBy time.Duration // then: when it is told to end; 0: that is not so far, or was
+	patience time.Duration // then: how long it has for that
+	forGood  bool          // then: it is not awaited after that
 
 	asked    string        // the system's master was asked what is done, about what happened so; empty: it was not
 	askUntil time.Duration // then: how long its answer is waited for
@@ -184,12 +193,17 @@ func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action
 	switch {
 	case m.procs[e.Proc].doomed:
 		out = []Action{Publish{Proc: e.Proc, Wait: e.Wait}}
+	case p.departs:
+		out = m.endedDeparting(p, e, now)
 	case p.stopping:
 		out = []Action{Publish{Proc: e.Proc, Dead: failed, Wait: e.Wait}}
 	case failed:
 		out = m.diedInPart(p, e, standby, now)
 	default:
 		out = slices.Concat(m.wentOnAndEnded(e.Proc), m.exitedInPart(e), m.dismiss(p, now))
+	}
+	if p.departs {
+		return append(out, m.departed(now)...)
 	}
 	if p.alive == 0 && p.stopping && !m.ending {
 		out = append(out, m.stopped(p, now)...)
@@ -395,10 +409,23 @@ func (m *Machine) number(p *part) int {
 	return 0
 }
 
+func newPart(p Part) part {
+	return part{Part: p, away: p.Away, whole: budget{most: p.Restarts, within: p.Within}, ranks: budget{most: cmp.Or(p.Restarts, p.Cold), within: p.Within}}
+}
+
+// grown takes parts in. An I/O process serves a cluster that there is by then.
+func (m *Machine) grown(e Grown) {
+	for _, p := range e.Parts {
+		p.Away = true
+		m.parts, m.added = append(m.parts, newPart(p)), append(m.added, p)
+	}
+}
+
 // attached: a part is about to have processes.
 func (m *Machine) attached(e Attached) {
 	p := &m.parts[e.Part-1]
 	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
+	p.departs, p.departBy = false, 0
 	if !p.Serves {
 		m.serveUntil = 0
 	}
@@ -419,6 +446,10 @@ func (m *Machine) detached(e Detached) []Action {
 func (m *Machine) partSignalled(e PartSignalled, now time.Duration) []Action {
 	p := &m.parts[e.Part-1]
 	if m.ending || p.alive == 0 {
+		return nil
+	}
+	if p.departs {
+		p.departBy = now
 		return nil
 	}
 	if p.leaving {
@@ -503,7 +534,7 @@ func (m *Machine) again() bool {
 // partDeadline is when a part is to be seen to.
 func (m *Machine) partDeadline() (at time.Duration) {
 	for i := range m.parts {
-		for _, d := range []time.Duration{m.parts[i].deadline, m.parts[i].askUntil} {
+		for _, d := range []time.Duration{m.parts[i].deadline, m.parts[i].askUntil, m.parts[i].departBy} {
 			if d > 0 && (at == 0 || d < at) {
 				at = d
 			}
@@ -536,6 +567,7 @@ func (m *Machine) timeParts(now time.Duration) (out []Action) {
 				return out
 			}
 		}
+		out = append(out, m.hurryDeparting(p, now)...)
 		if p.deadline > 0 && now >= p.deadline {
 			p.deadline = 0
 			out = append(out, SendTo{m.livingOf(p), SIGKILL})
@@ -557,7 +589,7 @@ const StateGone = "gone"
 // PartState is how a part is, for who asks.
 type PartState struct {
 	Name     string `json:"name"`
-	State    string `json:"state"` // awaited, starting, running, degraded, stopping, restarting, gone or ended
+	State    string `json:"state"` // awaited, starting, running, degraded, stopping, restarting, leaving, gone or ended
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
 	Standbys int    `json:"standbys,omitempty"` // of the living
@@ -595,6 +627,8 @@ func (m *Machine) Parts() (out []PartState) {
 		p := &m.parts[i]
 		state := "running"
 		switch {
+		case p.departs:
+			state = StateLeaving
 		case p.stopping:
 			state = "stopping"
 		case p.again:

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,38 @@ func finished(out []Action) (status int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Parts that are added come later, and are not awaited; when they have been attached the system is not over before they are.
+func TestGrown(t *testing.T) {
+	m := system(Part{Whole: Degrade})
+	e := Grown{Parts: []Part{{Name: "cluster n", Added: 3, Whole: Degrade, Ranks: 1}, {Name: "more io", Serves: true, Added: 2, With: 4}}}
+	if !m.Accepts(e) || New(Config{Procs: 1}).Accepts(e) {
+		t.Error("parts are for systems")
+	}
+	if again, err := DecodeEvent(EncodeEvent(e)); err != nil || !reflect.DeepEqual(again, Event(e)) {
+		t.Errorf("%v, %v", again, err)
+	}
+	m.Step(e, 0)
+	if parts := m.Parts(); len(parts) != 5 || parts[3].State != StateAway || parts[4].State != StateAway {
+		t.Fatalf("%+v", parts)
+	}
+	for _, part := range []int{4, 5} {
+		m.Step(Attached{Part: part}, 0)
+		m.Step(Spawned{Proc: 3 + part, Pid: 200 + part, Name: "rank 0", Part: part}, 0)
+	}
+	for proc := range 4 {
+		if _, over := finished(m.Step(ends(proc), time.Second)); over {
+			t.Fatal("it ends, and the cluster that was added runs")
+		}
+	}
+	if at, ok := m.Deadline(); ok {
+		t.Errorf("I/O processes are to end at %v, and serve one that runs", at)
+	}
+	m.Step(ends(7), 2*time.Second)
+	if _, ok := m.Deadline(); !ok {
+		t.Error("I/O processes are not ended that serve no cluster")
+	}
 }
 
 // A cluster that does not obey is killed; meanwhile and afterwards the others go on, and then what served them is ended.

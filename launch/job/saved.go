@@ -36,6 +36,7 @@ type savedMachine struct {
 
 	Now        time.Duration
 	Parts      []savedPart
+	Added      []Part
 	ServeUntil time.Duration
 }
 
@@ -71,6 +72,10 @@ type savedPart struct {
 	Making   bool
 	Hosts    []int
 	Crew     Crew
+	Departs  bool
+	DepartBy time.Duration
+	Patience time.Duration
+	ForGood  bool
 
 	Asked    string
 	AskUntil time.Duration
@@ -85,13 +90,13 @@ func (m *Machine) Digest() [sha256.Size]byte { return sha256.Sum256(m.saved(0)) 
 
 func (m *Machine) saved(now time.Duration) []byte {
 	s := savedMachine{nil, m.started, m.alive, m.status, m.death, m.succeeded, m.early, m.endText, m.reportBy, m.looking, m.lookAt, m.told,
-		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.serveUntil}
+		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.added, m.serveUntil}
 	for _, p := range m.procs {
 		s.Procs = append(s.Procs, savedProcess{p.pid, p.host, p.alive, p.name, p.doomed, p.hangs, p.ended, p.part})
 	}
 	for _, p := range m.parts {
 		s.Parts = append(s.Parts, savedPart{p.alive, p.status, p.stopping, p.deadline, p.restarts, p.whole.spent, p.ranks.spent, p.again, p.begun, p.gone, p.away, p.leaving, p.lost,
-			p.standbys, p.replaced, p.started, p.waking, p.making, p.hosts, p.crew, p.asked, p.askUntil, p.what})
+			p.standbys, p.replaced, p.started, p.waking, p.making, p.hosts, p.crew, p.departs, p.departBy, p.patience, p.forGood, p.asked, p.askUntil, p.what})
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -109,6 +114,10 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		return nil, fmt.Errorf("%w (%v)", errNoMachine, err)
 	}
 	m := New(cfg)
+	if len(s.Added) > 0 && !m.Accepts(Grown{s.Added}) {
+		return nil, errNoMachine
+	}
+	m.grown(Grown{s.Added})
 	if len(s.Parts) != len(m.parts) || len(s.Procs) < len(m.procs) || len(s.Procs) > MostProcs {
 		return nil, errNoMachine
 	}
@@ -133,6 +142,7 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		p.again, p.begun, p.gone, p.away, p.leaving, p.lost = o.Again, o.Begun, o.Gone, o.Away, o.Leaving, o.Lost
 		p.standbys, p.replaced, p.started, p.waking = o.Standbys, o.Replaced, o.Started, o.Waking
 		p.making, p.hosts, p.crew = o.Making, o.Hosts, o.Crew
+		p.departs, p.departBy, p.patience, p.forGood = o.Departs, o.DepartBy, o.Patience, o.ForGood
 		p.asked, p.askUntil, p.what = o.Asked, o.AskUntil, o.What
 	}
 	if m.alive != s.Alive || slices.ContainsFunc(m.parts, func(p part) bool {

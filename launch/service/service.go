@@ -79,6 +79,8 @@ const (
 	// World (Leaves): the client ends now; the answer has that, too, and the next one begins where this one ends.
 	Client
 	Signal // of such a client: Number (a signal for the job, as spxrun would hand it on). There is no answer
+
+	Detach // of a system whose clusters are started one by one: Name (of a cluster that is to leave), Number (ms that it has for that), World (1: it is not awaited then); the answer, when it has left: Text
 )
 
 // Where a Client wants to begin.

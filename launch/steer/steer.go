@@ -102,6 +102,19 @@ func Find(name string) (uint64, error) {
 	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, len(list))
 }
 
+// Detach has a cluster leave a system in good order, within a time, and waits for that; gone: it is not awaited then. The text says what has come of it.
+func Detach(job uint64, cluster string, within, limit time.Duration, gone bool) (string, error) {
+	m := &service.Message{Kind: service.Detach, Name: cluster, Number: uint64(within.Milliseconds()), FD: -1}
+	if gone {
+		m.World = 1
+	}
+	answer, err := ask(job, m, limit)
+	if err != nil {
+		return "", err
+	}
+	return Plain(answer.Text), nil
+}
+
 // AwaitEnd waits for the end of a job, having sent it a signal (0: none), and returns its exit status. spxrun, or what keeps the job in its place, has
 // written all that it writes by then.
 func AwaitEnd(job uint64, signal int, limit time.Duration) (int, error) {

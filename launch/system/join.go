@@ -39,7 +39,7 @@ func (p *planner) isAway(cluster string) bool { return p.cluster != "" && cluste
 func (p *planner) join(file string, getenv func(string) string) error {
 	s := p.plan.System
 	if s.Address == "" {
-		return errors.New(`--cluster: the file does not say where the clusters meet: [system] needs address = "HOST:PORT" and key = "FILE" (spxctl system key FILE makes one)`)
+		return errors.New(`--cluster: the file does not say where the clusters meet: [system] needs address = "HOST:PORT" (or --join names the address of the system that runs) and key = "FILE" (spxctl system key FILE makes one)`)
 	}
 	key, err := ReadKey(p.keyFile(file, getenv), s.Name)
 	if err != nil {
@@ -47,7 +47,11 @@ func (p *planner) join(file string, getenv func(string) string) error {
 	}
 	declared := p.declared()
 	own := s.Find(p.cluster)
-	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address, Through: s.Through, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared}
+	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address, Through: s.Through, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared,
+		Calls: len(s.Others) > 0, Whole: p.whole()}
+	if p.job.Join.Offer, err = p.offer(); err != nil {
+		return err
+	}
 	var mine []bool // by process
 	for k := range p.job.Programs {
 		prog := &p.job.Programs[k]
@@ -62,18 +66,66 @@ func (p *planner) join(file string, getenv func(string) string) error {
 	return nil
 }
 
+// whole is what must be the same for the system.
+func (p *planner) whole() control.Declared {
+	security := config.SecurityKey
+	if slices.Contains(p.env, tls) {
+		security = config.SecurityTLS
+	}
+	return control.Declared{Name: "the system", Text: fmt.Sprintf("messages = %q and security = %q", p.plan.System.Messages, security), Place: p.at(1)}
+}
+
+// at is a place in the file.
+func (p *planner) at(line int) string { return fmt.Sprintf("%s:%d", p.file, line) }
+
+// offer is the file as a plan.
+func (p *planner) offer() (o control.Offer, err error) {
+	s := p.plan.System
+	o = control.Offer{Parts: p.job.Parts, Start: p.job.Start}
+	for _, prog := range p.job.Programs {
+		prog.Env = nil
+		o.Programs = append(o.Programs, prog)
+	}
+	for i, m := range o.Start {
+		var names []string
+		for _, k := range m.Awaits {
+			names = append(names, p.job.Parts[k].Name)
+		}
+		c, joins := 0, s.Others
+		if o.Parts[i].Serves { // of those that it joins, where its cluster waits for them
+			c = o.Parts[i].With - 1
+			iop := p.plan.Layout.IOPs[i-len(s.Clusters)]
+			joins = namesOf(p.plan.Layout, slices.Concat(iop.In, iop.Out))
+		} else {
+			c = i
+		}
+		for _, name := range s.Awaited(&s.Clusters[c]) {
+			if slices.Contains(s.Others, name) && slices.Contains(joins, name) {
+				names = append(names, "cluster "+name)
+			}
+		}
+		o.Awaits = append(o.Awaits, names)
+	}
+	o.Table, err = p.plan.Layout.Encode()
+	return o, err
+}
+
 // declared is what must be the same in the files of all who start a part of the system.
 func (p *planner) declared() (out []control.Declared) {
 	s := p.plan.System
 	for _, c := range s.Clusters {
 		out = append(out, control.Declared{Name: "cluster " + c.Name, Cluster: c.Name,
-			Text: fmt.Sprintf("%s with %d ranks and %d standbys", strings.Join(append([]string{c.Program}, c.Args...), " "), c.Ranks, c.Standbys)})
+			Text: fmt.Sprintf("%s with %d ranks and %d standbys", strings.Join(append([]string{c.Program}, c.Args...), " "), c.Ranks, c.Standbys), Place: p.at(c.Line)})
 	}
 	for _, k := range s.Links {
 		for range k.IOPs {
 			name := p.job.Parts[len(out)].Name
-			out = append(out, control.Declared{Name: name, Cluster: k.To[0], Text: fmt.Sprintf("%s, one of %d, from %s to %s, messages %s", strings.Join(append([]string{k.Program}, k.Args...), " "),
-				k.IOPs, strings.Join(k.From, ","), strings.Join(k.To, ","), s.Messages)})
+			arrow := "to"
+			if k.Bidirectional {
+				arrow = "to and from"
+			}
+			out = append(out, control.Declared{Name: name, Cluster: p.with(&k), Text: fmt.Sprintf("%s, one of %d, from %s %s %s, chosen by %s, messages %s", strings.Join(append([]string{k.Program}, k.Args...), " "),
+				k.IOPs, strings.Join(k.From, ","), arrow, strings.Join(k.To, ","), choiceOf(&k), s.Messages), Place: p.at(k.Line)})
 		}
 	}
 	return out

@@ -35,6 +35,7 @@ type planner struct {
 	next  int      // number of the next process
 
 	cluster string // that is to be started; empty: all
+	file    string // as the user has named it
 }
 
 // tls is the setting by which connections are encrypted: the same for all processes.
@@ -50,10 +51,13 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 	if cluster != "" && s.Find(cluster) == nil {
 		return nil, unknown(s, cluster)
 	}
+	if cluster == "" && len(s.Others) > 0 {
+		return nil, fmt.Errorf("[system] others: another file describes %s, so that this one cannot be started as a whole; --cluster NAME --join ADDRESS attaches a cluster of it to the system that runs", strings.Join(s.Others, ", "))
+	}
 	if cluster != "" { // who has it says so for itself
 		env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "SPX_CLUSTER=") })
 	}
-	p := &planner{cluster: cluster, plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name, Kept: s.Messages == config.MessagesKept}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
+	p := &planner{cluster: cluster, file: file, plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name, Kept: s.Messages == config.MessagesKept}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
 	if slices.ContainsFunc(s.Links, func(k config.Link) bool { return k.Security == config.SecurityTLS }) {
 		p.env = with(env, []string{tls}) // two processes have one connection, whichever link it is for
 	}
@@ -61,6 +65,9 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 	j.Hosts, j.Slots = []string{self.Host}, []int{0}
 	if err := p.clusters(); err != nil {
 		return nil, err
+	}
+	for _, name := range s.Others {
+		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: name, Gone: true})
 	}
 	if err := p.links(); err != nil {
 		return nil, err
@@ -241,8 +248,8 @@ func (p *planner) iop(k *config.Link, n, host, number int, links, from, to []int
 	if n < len(k.Weights) {
 		iop.Weight = k.Weights[n]
 	}
-	first := p.plan.System.Find(k.From[0])
-	by := k.To[0] // with whom it is started
+	by := p.with(k)
+	first := p.first(k.From[0])
 	iop.Heals = p.isAway(by) || first.Failure.IOP == config.Restart || first.Failure.IOPHang == config.Restart
 	p.next++
 	l.IOPs = append(l.IOPs, iop)
@@ -263,23 +270,45 @@ func (p *planner) starts() {
 	l, s := p.plan.Layout, p.plan.System
 	for i := range s.Clusters {
 		c := &s.Clusters[i]
-		awaits := indices(l, s.Awaited(c))
+		awaits := p.own(indices(l, s.Awaited(c)))
 		for k := range l.IOPs {
 			if c.Start.Wait == config.WaitSystem {
-				awaits = append(awaits, len(l.Clusters)+k)
+				awaits = append(awaits, len(s.Clusters)+k)
 			}
 		}
 		p.job.Start = append(p.job.Start, start.Member{Name: "cluster " + c.Name, Procs: c.Ranks, Awaits: awaits, Limit: limitOf(c), Heals: c.Takeover == config.Notified})
 	}
 	for k, iop := range l.IOPs {
-		first := &s.Clusters[slices.Concat(iop.In, iop.Out)[0]]
-		awaits := slices.Concat(iop.In, iop.Out)
-		if with := p.job.Parts[len(l.Clusters)+k].With; p.cluster != "" { // it comes with its cluster, and the others perhaps much later
+		joins := slices.Concat(iop.In, iop.Out)
+		first := p.first(l.Clusters[joins[0]].Name)
+		awaits := p.own(joins)
+		if with := p.job.Parts[len(s.Clusters)+k].With; p.cluster != "" { // it comes with its cluster, and the others perhaps much later
 			own := indices(l, s.Awaited(&s.Clusters[with-1]))
 			awaits = slices.DeleteFunc(awaits, func(c int) bool { return !slices.Contains(own, c) })
 		}
-		p.job.Start = append(p.job.Start, start.Member{Name: p.job.Parts[len(l.Clusters)+k].Name, Procs: 1, Awaits: awaits, Limit: limitOf(first)})
+		p.job.Start = append(p.job.Start, start.Member{Name: p.job.Parts[len(s.Clusters)+k].Name, Procs: 1, Awaits: awaits, Limit: limitOf(first)})
 	}
+}
+
+// with is the cluster with which the I/O processes of a link are started: the first to which it leads or, where another file describes that, the one that is to be started.
+func (p *planner) with(k *config.Link) string {
+	if p.plan.System.Find(k.To[0]) == nil {
+		return p.cluster
+	}
+	return k.To[0]
+}
+
+// first is a cluster, or, where another file describes it, the one that is to be started.
+func (p *planner) first(name string) *config.Cluster {
+	if c := p.plan.System.Find(name); c != nil {
+		return c
+	}
+	return p.plan.System.Find(p.cluster)
+}
+
+// own are those of some clusters that this file describes.
+func (p *planner) own(clusters []int) []int {
+	return slices.DeleteFunc(clusters, func(c int) bool { return c >= len(p.plan.System.Clusters) })
 }
 
 func limitOf(c *config.Cluster) int64 { return c.Start.LimitMS * 1e6 }

@@ -63,7 +63,7 @@ func StatusOf(about *service.About) (*Status, error) {
 }
 
 // colours of states, in the drawing.
-var colours = map[string]string{"awaited": "#f2f2f2", "starting": "#fff3c4", "running": "#d3f2d3", "degraded": "#ffe0b3", "stopping": "#ffd0d0", "restarting": "#fff3c4", "gone": "#ffb3b3", "ended": "#e6e6e6"}
+var colours = map[string]string{"awaited": "#f2f2f2", "starting": "#fff3c4", "running": "#d3f2d3", "degraded": "#ffe0b3", "stopping": "#ffd0d0", "leaving": "#ffe0b3", "restarting": "#fff3c4", "gone": "#ffb3b3", "ended": "#e6e6e6"}
 
 func noteOf(p service.Part) string {
 	text := fmt.Sprintf("%s, %d alive", p.State, p.Alive)

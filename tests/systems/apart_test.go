@@ -2,6 +2,7 @@ package systems
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -19,6 +20,7 @@ import (
 // apart is a system whose clusters are started one by one.
 type apart struct {
 	t       *testing.T
+	name    string
 	dir     string
 	program string
 	file    string
@@ -58,7 +60,7 @@ func (s *apart) key(name string) {
 func (s *apart) write(name, address, text string) string {
 	s.t.Helper()
 	file := filepath.Join(s.dir, name)
-	text = strings.NewReplacer("%P", s.program, "%A", address).Replace("[system]\nname = \"apart\"\naddress = \"%A\"\nkey = \"key\"\n" + text)
+	text = strings.NewReplacer("%P", s.program, "%A", address).Replace("[system]\nname = \"" + cmp.Or(s.name, "apart") + "\"\naddress = \"%A\"\nkey = \"key\"\n" + text)
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		s.t.Fatal(err)
 	}
@@ -278,22 +280,22 @@ choice = "round-robin"
 // What can be wrong with a cluster that wants to be taken.
 func TestApartMistakes(t *testing.T) {
 	const keep = "\n[start]\nlimit = \"30s\"\n"
-	s := newApart(t, keep+pair)
+	s := newNamed(t, keep+pair)
 	address := strings.Split(strings.SplitAfter(string(must(os.ReadFile(s.file))), "address = \"")[1], "\"")[0]
 	b := s.start("b")
 	b.says("waiting for cluster a")
 	other := s.write("other.toml", address, keep+strings.Replace(pair, `"send", "200", "1"`, `"send", "201", "1"`, 1))
-	more := s.write("more.toml", address, keep+pair+"[[cluster]]\nname = \"d\"\nprogram = \"%P\"\nranks = 1\n")
+	more := s.write("more.toml", address, "others = [\"a\"]\n"+keep+"[[cluster]]\nname = \"d\"\nprogram = \"%P\"\nranks = 1\n[[link]]\nfrom = \"a\"\nto = \"d\"\nname = \"a-b\"\n")
 	s.startFile(s.file, "x").ends(2, "--cluster x: the system has no such cluster; there are a, b")
-	s.startFile(more, "d").ends(1, "cluster d: the system apart that runs has no such cluster; there are a, b")
-	s.startFile(other, "a").ends(1, "cluster a: its file declares cluster a as ", "send 201 1 with 2 ranks and 0 standbys; the system that runs has ", "send 200 1 with")
-	s.start("b").ends(1, "cluster b: cluster b of the system apart runs already")
+	s.startFile(more, "d").ends(1, "cluster d: its file declares I/O process a-b.iop0 as spx-iop, one of 1, from a to d", "make the two the same, or give the one that comes another name")
+	s.startFile(other, "a").ends(1, "cluster a: its file declares cluster a as ", "send 201 1 with 2 ranks and 0 standbys (", "; the system that runs has ", "send 200 1 with")
+	s.start("b").ends(1, "cluster b: cluster b of the system "+s.name+" runs already")
 
 	s.key("wrong")
 	t.Setenv("SPX_SYSTEM_KEY", filepath.Join(s.dir, "wrong"))
 	s.start("a").ends(1, "cluster a: what leads the system at "+address+" has another key than this file's")
-	b.says("was refused: it has not proved to have the key of the system apart")
-	out, err := exec.Command(filepath.Join(harness.Build(t), "bin/spxctl"), "system", "status", "apart").CombinedOutput()
+	b.says("was refused: it has not proved to have the key of the system " + s.name)
+	out, err := exec.Command(filepath.Join(harness.Build(t), "bin/spxctl"), "system", "status", s.name).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "1 calls were refused") || !strings.Contains(string(out), "awaited, 0 alive") {
 		t.Errorf("%v\n%s", err, out)
 	}

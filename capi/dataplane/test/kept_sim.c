@@ -1,7 +1,7 @@
 /* replay_core.c where processes are replaced by new ones, which know nothing of what was before: ranks that send by I/O processes to others, and I/O processes
  * that send on, and now and then of their own accord. Each of them dies at any moment. What a process has sent that lives in the end came to its receiver,
  * or one that had that one's place; none has received a message twice, and of one lane all came in order, but for what the process before it had accepted: that may come again. A message takes any time, but stays behind
- * those of its process. Seeds are in the output. */
+ * those of its process. In most runs a rank and an I/O process come to the system while it runs, and the others hear of that one after another. Seeds are in the output. */
 // sources: replay_core.c
 // sanitize: address,undefined
 #include <setjmp.h>
@@ -10,7 +10,11 @@
 #include <string.h>
 #include "../replay_core.h"
 
-enum { RANKS = 4, RELAYS = 3, PARTIES = RANKS + RELAYS, STEPS = 80, RUNS = 1000, MOST = 4000 };
+/* Parties: four ranks, three I/O processes; and a rank and an I/O process that come later. */
+enum { RANKS = 5, RELAYS = 4, PARTIES = RANKS + RELAYS, FIRST = PARTIES - 2, STEPS = 80, RUNS = 1000, MOST = 4000 };
+static uint32_t rank_at(uint32_t i) { return i < RANKS - 1 ? i : FIRST; }
+static uint32_t relay_at(uint32_t i) { return i < RELAYS - 1 ? RANKS - 1 + i : FIRST + 1; }
+static bool is_relay(uint32_t party) { return party == FIRST + 1 || (party >= RANKS - 1 && party < FIRST); }
 
 static uint64_t seed;
 static uint64_t chance(uint64_t below)
@@ -38,6 +42,7 @@ typedef struct inbox {
 typedef struct {
   spx_core core;
   bool up;
+  uint32_t knows; /* so many parties */
   uint32_t life, steps, known[PARTIES];
   uint32_t out[PARTIES][RELAYS];             /* by receiver and lane: messages of this life */
   uint32_t in[PARTIES][RELAYS], of[PARTIES]; /* by sender and lane: the number of the last one of its life `of` */
@@ -144,7 +149,7 @@ static void arrive(packet *q)
 static void arrive_first(uint32_t from, uint32_t to)
 {
   packet *q = net[from][to];
-  if (!q) return;
+  if (!q || (parties[to].up && from >= parties[to].knows)) return;
   net[from][to] = q->next;
   arrive(q);
 }
@@ -164,13 +169,23 @@ static void empty(party *p)
 static uint32_t relay_for(const party *p, uint32_t lane)
 {
   for (uint32_t i = 0; i < RELAYS; i++) {
-    uint32_t at = RANKS + (lane + i) % RELAYS;
-    if (parties[at].up && parties[at].life == p->known[at]) return at;
+    uint32_t at = relay_at((lane + i) % RELAYS);
+    if (at < p->knows && parties[at].up && parties[at].life == p->known[at]) return at;
   }
   return UINT32_MAX;
 }
 
 static uint32_t other_relay(void *arg, const spx_kept *m) { return relay_for(arg, m->lane); }
+
+static uint32_t there = FIRST; /* parties of the system by now */
+
+/* A party hears that there are more. */
+static void grow(party *p)
+{
+  for (uint32_t k = p->knows; k < there; k++) p->known[k] = parties[k].life;
+  p->knows = there;
+  if (!spx_core_grow(&p->core, there)) abort();
+}
 
 static void start(uint32_t i)
 {
@@ -181,7 +196,7 @@ static void start(uint32_t i)
   memset(p->out, 0, sizeof p->out);
   memset(p->in, 0, sizeof p->in);
   empty(p);
-  if (!spx_core_begin(&p->core, &io, PARTIES, i, p->life, i >= RANKS, NULL)) abort();
+  if (!spx_core_begin(&p->core, &io, p->knows = there, i, p->life, is_relay(i), NULL)) abort();
 }
 
 static void dies(uint32_t i)
@@ -206,9 +221,9 @@ static void learn(uint32_t who, uint32_t of)
   party *p = &parties[who], *was = running;
   running = NULL;
   p->known[of] = parties[of].life;
-  for (uint32_t k = 0; k < nsent && who >= RANKS; k++) /* an I/O process cannot get what the dead one had announced */
+  for (uint32_t k = 0; k < nsent && is_relay(who); k++) /* an I/O process cannot get what the dead one had announced */
     if (sent[k].from == of && sent[k].life != p->known[of]) spx_core_withdraw(&p->core, &sent[k]);
-  if (of >= RANKS && who < RANKS) spx_core_reroute(&p->core, of, other_relay, p);
+  if (is_relay(of) && !is_relay(who)) spx_core_reroute(&p->core, of, other_relay, p);
   spx_core_replaced(&p->core, of);
   running = was;
 }
@@ -285,11 +300,15 @@ static void rank_turn(party *p)
   if (p->steps >= STEPS || nsent == MOST || chance(2)) return;
   p->steps++;
   running = NULL;
-  for (uint32_t r = RANKS; r < PARTIES; r++)
-    if (p->known[r] != parties[r].life || !parties[r].up) spx_core_reroute(&p->core, r, other_relay, p);
+  for (uint32_t r = 0; r < p->knows; r++)
+    if (!is_relay(r))
+      continue;
+    else if (p->known[r] != parties[r].life || !parties[r].up)
+      spx_core_reroute(&p->core, r, other_relay, p);
   running = p;
   uint32_t lane = (uint32_t)chance(RELAYS), by = relay_for(p, lane);
-  put(p, by == UINT32_MAX ? RANKS + lane : by, (uint32_t)chance(RANKS), lane, true);
+  if (by == UINT32_MAX) by = relay_at(lane % (RELAYS - 1));
+  put(p, by, rank_at((uint32_t)chance(p->knows > FIRST ? RANKS : RANKS - 1)), lane, true);
 }
 
 static void relay_turn(party *p)
@@ -297,12 +316,12 @@ static void relay_turn(party *p)
   spx_core_asked(&p->core, false);
   accept_some(p);
   if (p->steps < STEPS && nsent < MOST && chance(8) == 0) {
-    uint32_t to = (uint32_t)chance(RANKS);
+    uint32_t to = rank_at((uint32_t)chance(p->knows > FIRST ? RANKS : RANKS - 1));
     p->steps++;
     put(p, to, to, 0, false);
   }
   inbox *m = p->first;
-  if (!m || chance(3) == 0) return;
+  if (!m || chance(3) == 0 || (uint32_t)m->head.tag >= p->knows) return;
   spx_kept *k = spx_core_message(&p->core, (uint32_t)m->head.tag, true, 0, 2, m->head.tag, m->head.src, sizeof m->which,
                                  m->number);
   memcpy(k->data, &m->which, sizeof m->which);
@@ -320,10 +339,10 @@ static void turn(uint32_t i)
   party *p = &parties[i];
   running = p;
   if (setjmp(p->gone) == 0) {
-    if (i < RANKS)
-      rank_turn(p);
-    else
+    if (is_relay(i))
       relay_turn(p);
+    else
+      rank_turn(p);
     running = NULL;
     return;
   }
@@ -333,9 +352,11 @@ static void turn(uint32_t i)
 
 static bool quiet(void)
 {
-  for (uint32_t i = 0; i < PARTIES; i++) {
-    if (!parties[i].up || parties[i].first || parties[i].core.ready || !spx_core_idle(&parties[i].core)) return false;
-    for (uint32_t k = 0; k < PARTIES; k++)
+  for (uint32_t i = 0; i < there; i++) {
+    if (!parties[i].up || parties[i].knows < there || parties[i].first || parties[i].core.ready ||
+        !spx_core_idle(&parties[i].core))
+      return false;
+    for (uint32_t k = 0; k < there; k++)
       if (net[i][k] || parties[i].known[k] != parties[k].life) return false;
   }
   return true;
@@ -346,13 +367,20 @@ static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
   seed = which * 0x9e3779b97f4a7c15ull + 1;
   memset(parties, 0, sizeof parties);
   nsent = 0;
-  for (uint32_t i = 0; i < PARTIES; i++) start(i);
-  for (uint32_t i = 0; i < PARTIES; i++)
-    for (uint32_t k = 0; k < PARTIES; k++) parties[i].known[k] = 1;
-  uint64_t turns = 0, more = 1000 + chance(1000);
+  there = FIRST;
+  for (uint32_t i = 0; i < there; i++) start(i);
+  for (uint32_t i = 0; i < there; i++)
+    for (uint32_t k = 0; k < there; k++) parties[i].known[k] = 1;
+  uint64_t turns = 0, more = 1000 + chance(1000), grows = which % 4 ? chance(more) : UINT64_MAX;
   for (; (turns < more || !quiet()) && turns < 200000; turns++) {
     deaths = which % 10 != 0 && turns < more;
-    uint32_t i = (uint32_t)chance(PARTIES), of = (uint32_t)chance(PARTIES);
+    if (turns == grows) {
+      there = PARTIES;
+      for (uint32_t k = FIRST; k < PARTIES; k++) start(k);
+      for (uint32_t k = FIRST; k < PARTIES; k++)
+        for (uint32_t j = 0; j < PARTIES; j++) parties[k].known[j] = parties[j].life;
+    }
+    uint32_t i = (uint32_t)chance(there), of = (uint32_t)chance(there);
     if (!parties[i].up) {
       if (chance(8)) continue;
       ++*dead;
@@ -361,8 +389,15 @@ static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
       start(i);
       continue;
     }
+    if (parties[i].knows < there) {
+      if (chance(8))
+        of = i;
+      else
+        grow(&parties[i]);
+    }
     turn(i);
-    if (parties[i].up && parties[of].up && parties[i].known[of] != parties[of].life) learn(i, of);
+    if (parties[i].up && of < parties[i].knows && parties[of].up && parties[i].known[of] != parties[of].life)
+      learn(i, of);
     for (int n = 0; n < 4; n++) arrive_first((uint32_t)chance(PARTIES), (uint32_t)chance(PARTIES));
   }
   if (turns >= 200000) {

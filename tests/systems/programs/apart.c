@@ -1,4 +1,4 @@
-/* apart send COUNT MS [STOP]: every rank sends COUNT numbered messages to MPISP_CLUSTER_OUT, one in MS ms, or until there is a file STOP. apart told COUNT MS: the same, until a send fails, and how. apart receive [FILE]: every rank receives until nothing comes any
+/* apart send COUNT MS [STOP [FROM]]: every rank sends COUNT numbered messages to MPISP_CLUSTER_OUT, one in MS ms, or until there is a file STOP; in them it has the number FROM (or the variable APART_FROM) + its rank. apart told COUNT MS: the same, until a send fails, and how. apart receive [FILE]: every rank receives until nothing comes any
  * more, and says how many those were: of every sender all between the first and the last, each once. apart order FILE each: the same, and what one has sent comes in order. apart share [FILE [each]]: the same where others receive some of them, or some are lost.
  * FILE is made when the first has come; with each, when any comes and it is not there, and of each sender it is said how many have come in a row at the end. */
 #define _GNU_SOURCE
@@ -28,14 +28,14 @@ static void touch(const char *file)
   close(fd);
 }
 
-static void send_all(int rank, int count, int ms, const char *stop)
+static void send_all(int rank, int count, int ms, const char *stop, int from)
 {
   int data[SIZE] = {0};
   int i;
   for (i = 0; i < count && !(stop && access(stop, F_OK) == 0); i++) {
-    data[0] = rank;
+    data[0] = from + rank;
     data[1] = i;
-    data[SIZE - 1] = i ^ rank;
+    data[SIZE - 1] = i ^ data[0];
     MPI_Send(data, i % 2 ? SIZE : 2, MPI_INT, MPISP_CLUSTER_OUT, 7, MPI_COMM_WORLD);
     if (ms) usleep(ms * 1000u);
   }
@@ -97,7 +97,8 @@ int main(int argc, char **argv)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (argc > 3 && !strcmp(argv[1], "send"))
-    send_all(rank, atoi(argv[2]), atoi(argv[3]), argc > 4 ? argv[4] : NULL);
+    send_all(rank, atoi(argv[2]), atoi(argv[3]), argc > 4 ? argv[4] : NULL,
+             argc > 5 ? atoi(argv[5]) : atoi(secure_getenv("APART_FROM") ? secure_getenv("APART_FROM") : "0"));
   else if (argc > 3 && !strcmp(argv[1], "told"))
     send_told(rank, atoi(argv[2]), atoi(argv[3]));
   else
