@@ -118,9 +118,19 @@ func routeTo(other netip.Addr) (netip.Addr, bool) {
 
 // describe is what this host says of itself.
 func (a *agent) describe() reach.Host {
-	h := reach.Host{Name: a.host, Addresses: interfaceAddresses(), Routes: routes()}
+	h := reach.Host{Name: a.host, Stack: networkStack(), Addresses: interfaceAddresses(), Routes: routes()}
 	h.Near = a.sshAddress(h.Addresses)
 	return h
+}
+
+// networkStack tells the network stack that this process uses from all others, on all machines; empty: it cannot be told.
+func networkStack() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	space, err2 := os.Readlink("/proc/self/ns/net")
+	if err != nil || err2 != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + space
 }
 
 // unfit are addresses that the kernel is about to drop, or has not tried yet.

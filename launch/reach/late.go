@@ -38,6 +38,10 @@ func (k *Known) late(h *Host, at netip.Addr) (a, b netip.Addr, ok bool) {
 	if k.Host == nil {
 		return k.At, Known{h, at}.first(), k.At.IsValid()
 	}
+	if k.Host.Stack != "" && k.Host.Stack == h.Stack { // another cluster's, on the same machine
+		x := Known{h, k.At}.first()
+		return x, x, x.IsValid()
+	}
 	g := k.Host.usable()
 	return pair(&g, h)
 }

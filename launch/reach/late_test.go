@@ -35,6 +35,8 @@ func TestLate(t *testing.T) {
 	first, both, second := on("first", "10.1.0.1"), on("both", "10.1.0.2", "10.2.0.2"), on("second", "10.2.0.3")
 	inner := on("inner", "10.1.0.7", "10.9.0.7")
 	inner.Addresses[1].Inner = true
+	stack := on("stack", "10.1.0.8")
+	stack.Stack = "boot net"
 	for name, c := range map[string]struct {
 		known  []Known
 		comes  Host
@@ -44,14 +46,15 @@ func TestLate(t *testing.T) {
 		theirs []string
 		fails  string
 	}{
-		"one network":                     {[]Known{{&first, address("10.1.0.1")}, {&both, address("10.1.0.2")}}, on("new", "10.1.0.9"), "10.1.0.9", []int{0, 1}, []string{"10.1.0.9", "10.1.0.9"}, []string{"10.1.0.1", "10.1.0.2"}, ""},
-		"two, and one for each":           {[]Known{{&first, address("10.1.0.1")}, {&both, address("10.1.0.2")}, {&second, address("10.2.0.3")}}, on("new", "10.2.0.9"), "", []int{1, 2}, []string{"", "10.2.0.9", "10.2.0.9"}, []string{"", "10.2.0.2", "10.2.0.3"}, ""},
-		"it is in both":                   {[]Known{{&first, address("10.1.0.1")}, {&second, address("10.2.0.3")}}, on("new", "10.1.0.9", "10.2.0.9"), "10.1.0.9", []int{0, 1}, []string{"10.1.0.9", "10.2.0.9"}, []string{"10.1.0.1", "10.2.0.3"}, ""},
-		"no way to one that it needs":     {[]Known{{&first, address("10.1.0.1")}, {&both, address("10.1.0.2")}}, on("new", "10.2.0.9"), "", []int{0, 1}, nil, nil, "hosts new and first are in no network together"},
-		"nothing is known of one":         {[]Known{{nil, address("10.5.0.1")}}, on("new", "10.2.0.9"), "10.2.0.9", []int{0}, []string{"10.2.0.9"}, []string{"10.5.0.1"}, ""},
-		"nothing is known of one, nor at": {[]Known{{nil, address("10.5.0.1")}}, on("new", "10.2.0.9"), "", []int{0}, []string{"10.2.0.9"}, []string{"10.5.0.1"}, ""},
-		"one machine":                     {[]Known{{&first, address("127.0.0.1")}}, on("new", "10.2.0.9"), "", []int{0}, []string{"127.0.0.1"}, []string{"127.0.0.1"}, ""},
-		"a network within a host":         {[]Known{{&inner, address("10.1.0.7")}}, on("new", "10.9.0.9"), "", nil, []string{""}, []string{""}, ""},
+		"one network":                       {[]Known{{&first, address("10.1.0.1")}, {&both, address("10.1.0.2")}}, on("new", "10.1.0.9"), "10.1.0.9", []int{0, 1}, []string{"10.1.0.9", "10.1.0.9"}, []string{"10.1.0.1", "10.1.0.2"}, ""},
+		"two, and one for each":             {[]Known{{&first, address("10.1.0.1")}, {&both, address("10.1.0.2")}, {&second, address("10.2.0.3")}}, on("new", "10.2.0.9"), "", []int{1, 2}, []string{"", "10.2.0.9", "10.2.0.9"}, []string{"", "10.2.0.2", "10.2.0.3"}, ""},
+		"it is in both":                     {[]Known{{&first, address("10.1.0.1")}, {&second, address("10.2.0.3")}}, on("new", "10.1.0.9", "10.2.0.9"), "10.1.0.9", []int{0, 1}, []string{"10.1.0.9", "10.2.0.9"}, []string{"10.1.0.1", "10.2.0.3"}, ""},
+		"no way to one that it needs":       {[]Known{{&first, address("10.1.0.1")}, {&both, address("10.1.0.2")}}, on("new", "10.2.0.9"), "", []int{0, 1}, nil, nil, "hosts new and first are in no network together"},
+		"nothing is known of one":           {[]Known{{nil, address("10.5.0.1")}}, on("new", "10.2.0.9"), "10.2.0.9", []int{0}, []string{"10.2.0.9"}, []string{"10.5.0.1"}, ""},
+		"nothing is known of one, nor at":   {[]Known{{nil, address("10.5.0.1")}}, on("new", "10.2.0.9"), "", []int{0}, []string{"10.2.0.9"}, []string{"10.5.0.1"}, ""},
+		"one machine":                       {[]Known{{&first, address("127.0.0.1")}}, on("new", "10.2.0.9"), "", []int{0}, []string{"127.0.0.1"}, []string{"127.0.0.1"}, ""},
+		"a network within a host":           {[]Known{{&inner, address("10.1.0.7")}}, on("new", "10.9.0.9"), "", nil, []string{""}, []string{""}, ""},
+		"another agent of the same machine": {[]Known{{&stack, address("10.1.0.8")}}, stack, "", []int{0}, []string{"10.1.0.8"}, []string{"10.1.0.8"}, ""},
 	} {
 		mine, theirs, err := Late(c.known, c.comes, address(c.at), func(i int) bool { return slices.Contains(c.need, i) })
 		if c.fails != "" {

@@ -20,6 +20,7 @@ import (
 // Host is what a host says of itself.
 type Host struct {
 	Name      string
+	Stack     string // the network stack of this machine, or container: those with the same are reached alike. Empty: not known
 	Addresses []Address
 	Routes    []Route
 	Near      netip.Addr // that to which a remote shell has come; not valid: not known
